@@ -1,16 +1,18 @@
 import "./style.css";
 import { render } from "preact";
-
-function App() {
-  return (
-    <main>
-      <h1>Postrider</h1>
-      <p>
-        The service runs. The reference of its API is at <a href="/docs">/docs</a>.
-      </p>
-    </main>
-  );
-}
+import { App } from "./app.tsx";
+import { startTicking } from "./components/time.tsx";
+import { startKeyboard } from "./state/keyboard.ts";
+import { startRouter } from "./state/router.ts";
+import { startSession } from "./state/session.ts";
+import { startTheme } from "./state/theme.ts";
 
 const root = document.getElementById("app");
-if (root !== null) render(<App />, root);
+if (root !== null) {
+  startTheme();
+  startRouter();
+  startKeyboard();
+  startTicking();
+  void startSession();
+  render(<App />, root);
+}

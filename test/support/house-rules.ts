@@ -138,6 +138,7 @@ const PURE_METHODS: ReadonlySet<string> = new Set([
     "map",
     "flatMap",
     "filter",
+    "find",
     "concat",
     "join",
     "slice",
@@ -162,7 +163,7 @@ const PURE_METHODS: ReadonlySet<string> = new Set([
   ...["replace", "replaceAll", "repeat", "padStart", "padEnd", "at", "fill"],
 ]);
 const PURE_CLASSES: ReadonlySet<string> = new Set([
-  ...["Set", "Map", "WeakMap", "WeakSet", "RegExp", "URL", "TextEncoder", "TextDecoder"],
+  ...["Set", "Map", "WeakMap", "WeakSet", "RegExp", "URL", "URLSearchParams", "TextEncoder", "TextDecoder"],
   ...["Uint8Array", "Uint16Array", "Uint32Array", "Int8Array", "Int32Array", "Array", "Date"],
 ]);
 

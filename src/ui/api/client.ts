@@ -1,0 +1,102 @@
+import { asApiError, errorOf } from "./error.ts";
+
+/** Values of query parameters. Those that are null, undefined or empty are left out. */
+export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+/** Facts that every request needs, set by the session. */
+interface Access {
+  /** Id of the chosen project; null if the key implies it. */
+  project: string | null;
+  /** Called when the service says that the session has ended. */
+  onSignedOut: () => void;
+}
+
+const access: Access = { project: null, onSignedOut: () => {} };
+
+/** Sets the project that requests name, or the function to call when the session has ended. */
+export function setAccess(changes: Partial<Access>): void {
+  Object.assign(access, changes);
+}
+
+/** Returns a path with its query. */
+export function withQuery(path: string, query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined && value !== "") params.set(name, String(value));
+  const text = params.toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+/** Returns a path for what the browser loads by itself (frames, links, the stream), where no header can name the project. */
+export function browserPath(path: string, query: Query = {}): string {
+  return withQuery(path, { ...query, project: access.project });
+}
+
+/** Options of a request. */
+export interface Options {
+  query?: Query | undefined;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+  /** Account-level requests name no project. */
+  account?: boolean;
+  /** Repeating a request with the same key has no further effect. */
+  idempotencyKey?: string;
+}
+
+function headersOf({ body, account, idempotencyKey }: Options): Record<string, string> {
+  return {
+    accept: "application/json",
+    "X-Postrider-UI": "1",
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(account === true || access.project === null ? {} : { "X-Service-Product": access.project }),
+    ...(idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey }),
+  };
+}
+
+/** Sends a request and returns the response. @throws ApiError for a status of 400 or more, or if there is no answer */
+export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
+  const { query, body, signal } = options;
+  let response: Response;
+  try {
+    response = await fetch(withQuery(path, query), {
+      method,
+      headers: headersOf(options),
+      credentials: "same-origin",
+      cache: "no-store",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (thrown) {
+    if (signal?.aborted === true) throw thrown;
+    throw asApiError(thrown);
+  }
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  if (response.status === 401 && path !== "/ui/session") access.onSignedOut();
+  throw error;
+}
+
+async function json<Answer>(method: string, path: string, options?: Options): Promise<Answer> {
+  const response = await send(method, path, options);
+  return (response.status === 204 ? undefined : await response.json()) as Answer;
+}
+
+/** Reads JSON. */
+export function get<Answer>(path: string, query?: Query, options: Options = {}): Promise<Answer> {
+  return json("GET", path, { ...options, query });
+}
+
+/** Posts JSON. The key makes it safe to post the same again after a broken connection. */
+export function post<Answer>(path: string, body?: unknown, options: Options = {}): Promise<Answer> {
+  return json("POST", path, { ...options, body });
+}
+
+/** Changes a resource. */
+export function patch<Answer>(path: string, body: unknown, options: Options = {}): Promise<Answer> {
+  return json("PATCH", path, { ...options, body });
+}
+
+/** Deletes a resource. */
+export function remove(path: string, query?: Query, options: Options = {}): Promise<void> {
+  return json("DELETE", path, { ...options, query });
+}

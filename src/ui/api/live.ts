@@ -1,0 +1,100 @@
+import { type Signal, signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { after, every } from "../clock.ts";
+import { browserPath } from "./client.ts";
+import type { LiveEvent } from "./types.ts";
+
+/** Event types of the stream. An EventSource hands out named events by name only. */
+export const EVENT_TYPES = [
+  "accepted",
+  "queued",
+  "sending",
+  "sent",
+  "delivery_delayed",
+  "delivery",
+  "bounce",
+  "complaint",
+  "rejected",
+  "rendering_failure",
+  "failed",
+  "open",
+  "click",
+  "inbound_received",
+  "inbound_rejected",
+] as const;
+
+/** Without a stream, pages are told to look again so often. */
+const POLL_MS = 4_000;
+/** Waits before a stream that was refused is tried again. */
+const RETRY_MS = 15_000;
+
+/** `live`: events arrive. `polling`: the stream is not there, so pages ask again every few seconds. */
+export type LiveState = "connecting" | "live" | "polling";
+/** The state of the one stream of this tab. */
+export const liveState: Signal<LiveState> = signal<LiveState>("connecting");
+
+/** Called with an event, or with null if the page should look again because events may have been missed. */
+type Listener = (event: LiveEvent | null) => void;
+const listeners = new Set<Listener>();
+
+function tell(event: LiveEvent | null): void {
+  for (const listener of [...listeners]) listener(event);
+}
+
+/** Opens the stream of the chosen project. Returns a function that closes it. */
+export function openStream(): () => void {
+  let close = connect();
+  let stopPolling = () => {};
+  let stopRetry = () => {};
+  const poll = () => {
+    stopPolling();
+    stopRetry();
+    liveState.value = "polling";
+    stopPolling = every(POLL_MS, () => document.visibilityState === "visible" && tell(null));
+    stopRetry = after(RETRY_MS, () => {
+      stopPolling();
+      close = connect();
+    });
+  };
+  function connect(): () => void {
+    const source = new EventSource(browserPath("/v1/events/stream"));
+    liveState.value = liveState.value === "polling" ? "polling" : "connecting";
+    let opened = false;
+    source.onopen = () => {
+      stopPolling();
+      liveState.value = "live";
+      // Events between two connections are resumed by id, but the first connection has none to resume from.
+      if (opened) tell(null);
+      opened = true;
+    };
+    source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) poll();
+      else liveState.value = "connecting";
+    };
+    for (const type of EVENT_TYPES)
+      source.addEventListener(type, (raw: MessageEvent<string>) => {
+        const data = JSON.parse(raw.data) as Omit<LiveEvent, "id">;
+        tell({ ...data, id: raw.lastEventId, type } as LiveEvent);
+      });
+    return () => source.close();
+  }
+  return () => {
+    stopPolling();
+    stopRetry();
+    close();
+    liveState.value = "connecting";
+  };
+}
+
+/** Calls the function for every event of the project while the component is there. */
+export function useLive(listener: Listener): void {
+  const latest = useRef(listener);
+  latest.current = listener;
+  useEffect(() => {
+    const stable: Listener = (event) => latest.current(event);
+    listeners.add(stable);
+    return () => {
+      listeners.delete(stable);
+    };
+  }, []);
+}

@@ -1,0 +1,84 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { openStream } from "./api/live.ts";
+import { EmptyState } from "./components/empty.tsx";
+import { Help } from "./components/help.tsx";
+import { Page } from "./components/page.tsx";
+import { Problem } from "./components/problem.tsx";
+import { Sidebar } from "./components/sidebar.tsx";
+import { SignInPage } from "./pages/sign-in.tsx";
+import { SECTIONS, type Section, sectionOf } from "./routes.ts";
+import { useKey } from "./state/keyboard.ts";
+import { navigate, place } from "./state/router.ts";
+import { me, projectId, sessionError, startSession } from "./state/session.ts";
+
+/** The whole page: the sign-in, or the sidebar with the section that the path names. */
+export function App() {
+  const { path } = place.value;
+  if (me.value === undefined) return sessionError.value === null ? null : <Unreachable />;
+  if (me.value === null || path === "/sign-in" || path === "/start") return <SignInPage />;
+  return <Shell path={path} />;
+}
+
+function Unreachable() {
+  const retry = () => {
+    sessionError.value = null;
+    void startSession();
+  };
+  return (
+    <main class="alone">
+      <h1>Postrider</h1>
+      <Problem error={sessionError.value} onRetry={retry} />
+    </main>
+  );
+}
+
+function Shell({ path }: { path: string }) {
+  const help = useSignal(false);
+  const project = projectId.value;
+  useEffect(() => (project === null ? undefined : openStream()), [project]);
+  useKey("?", () => {
+    help.value = true;
+  });
+  useKey("/", () => document.querySelector<HTMLInputElement>("[data-search]")?.focus());
+  useKey("c", () => navigate("/messages?compose=1"));
+  const found = sectionOf(path);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      {SECTIONS.map((section) => (
+        <SectionKey key={section.key} section={section} />
+      ))}
+      <Sidebar current={found?.section ?? null} onHelp={() => (help.value = true)} />
+      {found === null ? (
+        <NoSuchPage />
+      ) : (
+        <found.section.page key={`${project} ${found.section.name}`} params={found.params} />
+      )}
+      {help.value ? <Help onClose={() => (help.value = false)} /> : null}
+    </div>
+  );
+}
+
+function SectionKey({ section: { key, href } }: { section: Section }) {
+  useKey(`g ${key}`, () => navigate(href));
+  return null;
+}
+
+function NoSuchPage() {
+  return (
+    <Page title="Not found">
+      <EmptyState
+        action={
+          <a class="button" href="/">
+            Go to Home
+          </a>
+        }
+      >
+        There is no page at this address.
+      </EmptyState>
+    </Page>
+  );
+}

@@ -1,0 +1,78 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  /** `wide` for editors. */
+  size?: "narrow" | "wide";
+  children: ComponentChildren;
+}
+
+/** A modal window. It is open while the component is there. Esc and a click outside close it. */
+export function Dialog({ title, onClose, size = "narrow", children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  const onPointerDown = (event: PointerEvent) => {
+    if (event.target === dialog.current) onClose();
+  };
+  const onCancel = (event: Event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class={`dialog ${size}`}
+      aria-labelledby={id}
+      onCancel={onCancel}
+      onPointerDown={onPointerDown}
+    >
+      <div class="dialog-box">
+        <header class="dialog-head">
+          <h2 id={id}>{title}</h2>
+          <button type="button" class="button bare" aria-label="Close" onClick={onClose}>
+            <Icon name="cross" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  /** What is destroyed, in a sentence. */
+  children: ComponentChildren;
+  /** A verb with its object: `Delete domain`. */
+  verb: string;
+  onConfirm: () => void;
+  onClose: () => void;
+  busy?: boolean;
+}
+
+/** Asks before something is destroyed. */
+export function Confirm({ title, children, verb, onConfirm, onClose, busy = false }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="dialog-body">{children}</div>
+      <footer class="dialog-foot">
+        <button type="button" class="button" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" class="button danger" disabled={busy} onClick={onConfirm}>
+          {verb}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,53 @@
+import { useSignal } from "@preact/signals";
+import { browserPath } from "../api/client.ts";
+import { isDark } from "../state/theme.ts";
+import { CheckBox } from "./form.tsx";
+
+interface PreviewProps {
+  /** The message whose html is shown. */
+  messageId: string;
+  title: string;
+  /** Leaves out the choice of width and colours. */
+  small?: boolean;
+}
+
+type Width = "desktop" | "phone";
+
+/** The html of a message in a frame of its own, which runs nothing and loads nothing until asked to. */
+export function Preview({ messageId, title, small = false }: PreviewProps) {
+  const width = useSignal<Width>("desktop");
+  const dark = useSignal(isDark());
+  const images = useSignal(false);
+  const src = browserPath(`/v1/emails/${encodeURIComponent(messageId)}/preview`, {
+    images: images.value ? 1 : 0,
+    theme: dark.value ? "dark" : "light",
+  });
+  return (
+    <div class={small ? "preview small" : "preview"}>
+      <div class="preview-bar">
+        {small ? null : (
+          <fieldset class="segments">
+            <legend class="hidden">Width</legend>
+            {(["desktop", "phone"] as const).map((one) => (
+              <button
+                key={one}
+                type="button"
+                aria-pressed={width.value === one}
+                onClick={() => {
+                  width.value = one;
+                }}
+              >
+                {one === "desktop" ? "Desktop" : "Phone"}
+              </button>
+            ))}
+          </fieldset>
+        )}
+        <CheckBox label="Dark" checked={dark} />
+        <CheckBox label="Load remote images" checked={images} />
+      </div>
+      <div class={`preview-box ${width.value}`}>
+        <iframe key={src} title={title} src={src} sandbox="" referrerpolicy="no-referrer" />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import { useEffect, useRef } from "preact/hooks";
+import { after } from "../clock.ts";
+import { Icon } from "./icon.tsx";
+
+/** Typing is searched for after a pause of this length. */
+const PAUSE_MS = 180;
+
+interface SearchProps {
+  label: string;
+  placeholder: string;
+  value: string;
+  onSearch: (text: string) => void;
+}
+
+/** A search field. The key `/` goes to it. */
+export function SearchField({ label, placeholder, value, onSearch }: SearchProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const cancel = useRef(() => {});
+  // A text from the URL replaces what stands there, unless the person is typing.
+  useEffect(() => {
+    const field = input.current;
+    if (field !== null && document.activeElement !== field) field.value = value;
+  }, [value]);
+  useEffect(() => () => cancel.current(), []);
+  const search = (text: string) => {
+    cancel.current();
+    cancel.current = after(PAUSE_MS, () => onSearch(text.trim()));
+  };
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input
+        ref={input}
+        type="search"
+        data-search
+        aria-label={label}
+        placeholder={placeholder}
+        defaultValue={value}
+        autoComplete="off"
+        spellcheck={false}
+        onInput={(event) => search(event.currentTarget.value)}
+      />
+      <kbd>/</kbd>
+    </div>
+  );
+}

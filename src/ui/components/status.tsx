@@ -1,0 +1,35 @@
+import { eventWords, statusWords, type Tone } from "../words/status.ts";
+
+interface DotProps {
+  tone: Tone;
+  word: string;
+  /** Shown on hover. */
+  title?: string | undefined;
+}
+
+/** A coloured dot with a word next to it, so that colour never says it alone. */
+export function Dot({ tone, word, title }: DotProps) {
+  return (
+    <span class={`status tone-${tone}`} title={title}>
+      <span class="dot" aria-hidden="true" />
+      {word}
+    </span>
+  );
+}
+
+interface StatusProps {
+  status: string;
+  direction?: "inbound" | "outbound";
+}
+
+/** The status of a message or recipient. */
+export function Status({ status, direction }: StatusProps) {
+  const { tone, word, means } = statusWords(status, direction);
+  return <Dot tone={tone} word={word} title={means} />;
+}
+
+/** The type of an event. */
+export function EventStatus({ type }: { type: string }) {
+  const { tone, word, means } = eventWords(type);
+  return <Dot tone={tone} word={word} title={means} />;
+}

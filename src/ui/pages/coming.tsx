@@ -1,0 +1,32 @@
+import { EmptyState } from "../components/empty.tsx";
+import { Page } from "../components/page.tsx";
+import { project } from "../state/session.ts";
+
+/** Returns a page that shows only how to do its work with a command. */
+function coming(title: string, sentence: string, path: string) {
+  return function ComingPage() {
+    const header = project.value === null ? "" : ` -H "X-Service-Product: ${project.value.externalId}"`;
+    return (
+      <Page title={title}>
+        <EmptyState
+          command={`curl ${window.location.origin}${path} -H "Authorization: Bearer $KEY"${header}`}
+        >
+          {sentence}
+        </EmptyState>
+      </Page>
+    );
+  };
+}
+
+export const DomainsPage = coming("Domains", "Domains are managed over the API.", "/v1/domains");
+export const TemplatesPage = coming("Templates", "Templates are managed over the API.", "/v1/templates");
+export const ContactsPage = coming("Contacts", "Contacts are managed over the API.", "/v1/contacts");
+export const SuppressionsPage = coming(
+  "Suppressions",
+  "Suppressions are managed over the API.",
+  "/v1/suppressions",
+);
+export const WebhooksPage = coming("Webhooks", "Webhooks are managed over the API.", "/v1/webhooks");
+export const KeysPage = coming("Keys", "API keys are managed over the API.", "/v1/api-keys");
+export const ProjectsPage = coming("Projects", "Projects are managed over the API.", "/v1/senders");
+export const SettingsPage = coming("Settings", "Settings are read over the API.", "/v1/settings");

@@ -1,0 +1,203 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Domain, MessageSummary, Page } from "../../api/types.ts";
+import { Code } from "../../components/copy.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { type Installation, useInstallation } from "../../state/installation.ts";
+import { accountWide, can, project, projectId } from "../../state/session.ts";
+import { readChoice, storeChoice } from "../../state/storage.ts";
+import { curlText } from "../../words/code.ts";
+
+/** Which first steps are done. */
+interface Progress {
+  send: boolean;
+  receive: boolean;
+  webhook: boolean;
+  domain: boolean;
+  real: boolean;
+}
+
+async function any(scope: string, path: string, query: Record<string, string> = {}): Promise<boolean> {
+  if (!can(scope)) return false;
+  return (await get<Page<unknown>>(path, { ...query, limit: 1 })).data.length > 0;
+}
+
+async function readProgress(): Promise<Progress> {
+  const [send, receive, webhook, domain, real] = await Promise.all([
+    any("emails:read", "/v1/emails", { direction: "outbound" }),
+    any("emails:read", "/v1/emails", { direction: "inbound" }),
+    any("webhooks:read", "/v1/webhooks"),
+    hasVerifiedDomain(),
+    hasRealDelivery(),
+  ]);
+  return { send, receive, webhook, domain, real };
+}
+
+async function hasVerifiedDomain(): Promise<boolean> {
+  if (!can("domains:read")) return false;
+  const { data } = await get<Page<Domain>>("/v1/domains", { limit: 100 });
+  return data.some(({ status }) => status === "verified");
+}
+
+/** Returns whether another mail server has taken a message. Captured and simulated ones name no such server. */
+async function hasRealDelivery(): Promise<boolean> {
+  if (!can("emails:read")) return false;
+  const { data } = await get<Page<MessageSummary>>("/v1/emails", {
+    status: "delivered",
+    direction: "outbound",
+    limit: 1,
+  });
+  const [newest] = data;
+  if (newest === undefined) return false;
+  const { recipients } = await get<{ recipients: { mx: string | null }[] }>(`/v1/emails/${newest.id}`);
+  return recipients.some(({ mx }) => mx !== null && mx !== "capture" && mx !== "simulator");
+}
+
+/** One first step. */
+interface Step {
+  id: keyof Progress;
+  title: string;
+  why: string;
+  button: string;
+  href: string;
+  command: string;
+}
+
+function stepsOf({ serviceDomain, delivery }: Installation): Step[] {
+  const domain = serviceDomain ?? "postrider.localhost";
+  const context = {
+    origin: window.location.origin,
+    project: accountWide.value ? (project.value?.externalId ?? null) : null,
+  };
+  const hello = {
+    from: { email: `hello@onboarding.${domain}` },
+    to: [{ email: `delivered@simulator.${domain}` }],
+    subject: "Hello",
+    text: "It works.",
+  };
+  return [
+    {
+      id: "send",
+      title: "Send a message",
+      why: "The onboarding domain needs no DNS, and the simulator always answers.",
+      button: "Compose",
+      href: "/messages?compose=1",
+      command: curlText("POST", "/v1/emails", hello, context),
+    },
+    {
+      id: "receive",
+      title: "Receive a message",
+      why: "Make an inbox and simulate a message to it. It takes the same road as real mail.",
+      button: "Open inboxes",
+      href: "/inboxes?simulate=1",
+      command: curlText(
+        "POST",
+        "/v1/inbound/simulate",
+        { to: "support@mail.example.com", from: { email: "ana@example.net" }, subject: "Hi", text: "Hello" },
+        context,
+      ),
+    },
+    {
+      id: "webhook",
+      title: "Get events pushed",
+      why: "A webhook tells your program about each delivery, bounce and arriving message.",
+      button: "Add a webhook",
+      href: "/webhooks",
+      command: curlText(
+        "POST",
+        "/v1/webhooks",
+        { url: "https://example.com/webhooks", eventTypes: ["*"] },
+        context,
+      ),
+    },
+    {
+      id: "domain",
+      title: "Verify a domain",
+      why: "Mail from your own domain is signed with its key.",
+      button: "Add a domain",
+      href: "/domains",
+      command: curlText("POST", "/v1/domains", { domain: "mail.example.com" }, context),
+    },
+    {
+      id: "real",
+      title: "Deliver to a real mailbox",
+      why:
+        delivery === "capture"
+          ? "This installation keeps all mail. Let it out with SERVICE_DOMAIN or SMTP_RELAY_URL."
+          : "Send from your domain to an address of your own.",
+      button: delivery === "capture" ? "See the settings" : "Compose",
+      href: delivery === "capture" ? "/settings" : "/messages?compose=1",
+      command: "postrider doctor",
+    },
+  ];
+}
+
+/** The first steps. Each ticks itself when it is done. `turn` changes when there may be news. */
+export function Checklist({ turn }: { turn: number }) {
+  const choice = `checklist.${projectId.value}`;
+  const hidden = useSignal(readChoice(choice) === "hidden");
+  const installation = useInstallation();
+  const progress = useResource("first steps", readProgress);
+  useEffect(() => {
+    if (turn > 0) progress.reload();
+  }, [turn, progress]);
+  const done = progress.value.value;
+  if (hidden.value) return null;
+  if (done === null) return <Problem error={progress.error.value} onRetry={progress.reload} />;
+  const steps = stepsOf(installation.value.value ?? { serviceDomain: null, delivery: null });
+  const count = steps.filter(({ id }) => done[id]).length;
+  if (count === steps.length) return null;
+  const next = steps.find(({ id }) => !done[id])?.id;
+  const hide = () => {
+    hidden.value = true;
+    storeChoice(choice, "hidden");
+  };
+  return (
+    <section class="panel" aria-label="First steps">
+      <header class="panel-head">
+        <h2>
+          First steps{" "}
+          <span class="quiet">
+            {count} of {steps.length}
+          </span>
+        </h2>
+        <button type="button" class="button bare small" onClick={hide}>
+          Hide
+        </button>
+      </header>
+      <ol class="steps">
+        {steps.map((step) => (
+          <StepRow key={step.id} step={step} done={done[step.id]} open={step.id === next} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function StepRow({ step, done, open }: { step: Step; done: boolean; open: boolean }) {
+  return (
+    <li class={done ? "step done" : "step"}>
+      <details open={open && !done}>
+        <summary>
+          <span class="tick" aria-hidden="true">
+            {done ? <Icon name="check" /> : null}
+          </span>
+          <span class="step-title">{step.title}</span>
+          <span class="hidden">{done ? "Done" : "To do"}</span>
+        </summary>
+        <div class="step-body">
+          <p>{step.why}</p>
+          <p>
+            <a class="button small" href={step.href}>
+              {step.button}
+            </a>
+          </p>
+          <Code text={step.command} what="command" />
+        </div>
+      </details>
+    </li>
+  );
+}

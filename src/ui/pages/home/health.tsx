@@ -1,0 +1,70 @@
+import { useSignal } from "@preact/signals";
+import { get } from "../../api/client.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Health } from "../../api/types.ts";
+import { Problem } from "../../components/problem.tsx";
+import { Dot } from "../../components/status.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { counted } from "../../words/amounts.ts";
+import type { Tone } from "../../words/status.ts";
+
+const WORDS = { ok: "Fine", warn: "Look", fail: "Broken" } as const;
+const TONES: Readonly<Record<Health["status"], Tone>> = { ok: "good", warn: "late", fail: "bad" };
+const ORDER = ["fail", "warn", "ok"];
+
+/** The checks of the installation: what is wrong with its fix first, and the rest on request. */
+export function HealthPanel() {
+  const health = useResource("health", () => get<Health>("/v1/health", {}, { account: true }));
+  const all = useSignal(false);
+  const checks = (health.value.value?.checks ?? []).toSorted(
+    (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status),
+  );
+  const fine = checks.filter(({ status }) => status === "ok").length;
+  const shown = all.value ? checks : checks.filter(({ status }) => status !== "ok");
+  return (
+    <section class="panel" aria-label="Health">
+      <header class="panel-head">
+        <h2>Health</h2>
+        {health.value.value === null ? null : (
+          <span class="quiet">
+            checked <RelativeTime at={health.value.value.checkedAt} />{" "}
+            <button
+              type="button"
+              class="button small"
+              disabled={health.loading.value}
+              onClick={health.reload}
+            >
+              Check again
+            </button>
+          </span>
+        )}
+      </header>
+      <Problem error={health.error.value} onRetry={health.reload} />
+      <ul class="checks">
+        {shown.map(({ name, status, message, fix }) => (
+          <li key={name}>
+            <Dot tone={TONES[status]} word={WORDS[status]} />
+            <div>
+              <p>
+                <strong>{name}</strong> {message}
+              </p>
+              {fix === undefined ? null : <p class="quiet">{fix}</p>}
+            </div>
+          </li>
+        ))}
+      </ul>
+      {fine === 0 ? null : (
+        <button
+          type="button"
+          class="button small"
+          aria-expanded={all.value}
+          onClick={() => (all.value = !all.value)}
+        >
+          {all.value
+            ? "Hide what is fine"
+            : `Show ${counted(fine, "check")} that ${fine === 1 ? "is" : "are"} fine`}
+        </button>
+      )}
+    </section>
+  );
+}

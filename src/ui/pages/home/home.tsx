@@ -1,0 +1,97 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import { useLive } from "../../api/live.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Stats } from "../../api/types.ts";
+import { now, throttle } from "../../clock.ts";
+import { Page } from "../../components/page.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { navigate, query, urlWith } from "../../state/router.ts";
+import { accountWide, can } from "../../state/session.ts";
+import { Checklist } from "./checklist.tsx";
+import { HealthPanel } from "./health.tsx";
+import { StatsPanel } from "./stats.tsx";
+import { Trouble } from "./trouble.tsx";
+
+/** Figures are read again at most so often while events arrive. */
+const REFRESH_MS = 2_000;
+const DAY_MS = 86_400_000;
+
+/** A span of time that the figures can cover. */
+interface Span {
+  id: string;
+  text: string;
+  days: number;
+  interval: "hour" | "day";
+}
+
+const SPANS: readonly [Span, ...Span[]] = [
+  { id: "7d", text: "7 days", days: 7, interval: "day" },
+  { id: "24h", text: "24 hours", days: 1, interval: "hour" },
+  { id: "30d", text: "30 days", days: 30, interval: "day" },
+];
+
+/** What happens in the project: first steps, figures, trouble and health. */
+export function HomePage() {
+  const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? SPANS[0];
+  const stats = useResource(`stats ${span.id}`, () => readStats(span));
+  const turn = useSignal(0);
+  const refresh = useSignal(
+    throttle(REFRESH_MS, () => {
+      turn.value++;
+    }),
+  ).value;
+  useEffect(() => refresh.cancel, [refresh]);
+  useLive(refresh);
+  useEffect(() => {
+    if (turn.value > 0) stats.reload();
+  }, [turn.value, stats]);
+  return (
+    <Page
+      title="Home"
+      actions={
+        can("emails:send") ? (
+          <a class="button primary" href="/messages?compose=1">
+            Send a message
+          </a>
+        ) : null
+      }
+    >
+      <div class="home">
+        <Checklist turn={turn.value} />
+        {can("metrics:read") ? (
+          <section class="panel" aria-label="Figures">
+            <header class="panel-head">
+              <h2>Figures</h2>
+              <fieldset class="segments">
+                <legend class="hidden">Span</legend>
+                {SPANS.map(({ id, text }) => (
+                  <button
+                    key={id}
+                    type="button"
+                    aria-pressed={id === span.id}
+                    onClick={() =>
+                      navigate(urlWith({ span: id === SPANS[0].id ? null : id }), { replace: true })
+                    }
+                  >
+                    {text}
+                  </button>
+                ))}
+              </fieldset>
+            </header>
+            <Problem error={stats.error.value} onRetry={stats.reload} />
+            <StatsPanel stats={stats.value.value} interval={span.interval} />
+          </section>
+        ) : null}
+        {can("emails:read") ? <Trouble turn={turn.value} /> : null}
+        {accountWide.value && can("metrics:read") ? <HealthPanel /> : null}
+      </div>
+    </Page>
+  );
+}
+
+function readStats({ days, interval }: Span): Promise<Stats> {
+  const from = new Date(now() - (days - (interval === "day" ? 1 : 0)) * DAY_MS).toISOString();
+  return get<Stats>("/v1/stats", { from: interval === "day" ? from.slice(0, 10) : from, interval });
+}

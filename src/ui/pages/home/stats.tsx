@@ -1,0 +1,143 @@
+import { Chart } from "../../components/chart.tsx";
+import type { Figures, Stats } from "../../api/types.ts";
+import { countText, percentText } from "../../words/amounts.ts";
+import { duration } from "../../words/time.ts";
+
+interface StatsPanelProps {
+  stats: Stats | null;
+  interval: "hour" | "day";
+}
+
+/** One figure over the charts. */
+interface Counter {
+  name: string;
+  count: (totals: Figures) => number;
+  /** The list of the messages that it counts. */
+  href?: string;
+  note?: (stats: Stats) => string;
+}
+
+const COUNTERS: readonly Counter[] = [
+  { name: "Accepted", count: ({ accepted }) => accepted, href: "/messages?direction=outbound" },
+  {
+    name: "Delivered",
+    count: ({ delivered, sent }) => delivered + sent,
+    href: "/messages?status=delivered&direction=outbound",
+  },
+  {
+    name: "Bounced",
+    count: ({ bounced }) => bounced,
+    href: "/messages?status=bounced",
+    note: ({ rates }) => rateText(rates.bounce),
+  },
+  {
+    name: "Complained",
+    count: ({ complained }) => complained,
+    href: "/messages?status=complained",
+    note: ({ rates }) => rateText(rates.complaint),
+  },
+  { name: "Opened", count: ({ opened }) => opened },
+  { name: "Received", count: ({ received }) => received, href: "/messages?direction=inbound" },
+];
+
+/** A rate of nothing is left out, because simulated messages count above but in no rate. */
+function rateText(rate: number): string {
+  return rate === 0 ? "" : percentText(rate);
+}
+
+/** Totals, lines over time and the destinations. */
+export function StatsPanel({ stats, interval }: StatsPanelProps) {
+  return (
+    <>
+      <dl class="counters">
+        {COUNTERS.map(({ name, count, href, note }) => (
+          <div key={name} class="counter">
+            <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
+            <dd>
+              <strong>{stats === null ? "–" : countText(count(stats.totals))}</strong>
+              {stats === null || note === undefined ? null : <span class="quiet">{note(stats)}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {stats === null ? <div class="chart-space" /> : <Charts stats={stats} interval={interval} />}
+      {stats === null || stats.byDestination.length === 0 ? null : <Destinations stats={stats} />}
+    </>
+  );
+}
+
+function Charts({ stats, interval }: { stats: Stats; interval: "hour" | "day" }) {
+  const times = stats.data.map(({ at }) => Date.parse(at));
+  const line = (name: keyof Figures) => stats.data.map((figures) => figures[name]);
+  const timeText = (at: number) =>
+    new Intl.DateTimeFormat(
+      undefined,
+      interval === "day" ? { dateStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" },
+    ).format(at);
+  const delivered = stats.data.map((figures) => figures.delivered + figures.sent);
+  return (
+    <div class="charts">
+      <Chart
+        title="Sent"
+        times={times}
+        timeText={timeText}
+        series={[
+          { label: "Delivered", color: "--good", values: delivered },
+          { label: "Delayed", color: "--late", values: line("delayed") },
+          { label: "Bounced", color: "--bad", values: line("bounced") },
+        ]}
+      />
+      <Chart
+        title="Received and opened"
+        times={times}
+        timeText={timeText}
+        series={[
+          { label: "Received", color: "--moving", values: line("received") },
+          { label: "Opened", color: "--accent-text", values: line("opened") },
+          { label: "Clicked", color: "--complaint", values: line("clicked") },
+        ]}
+      />
+    </div>
+  );
+}
+
+/** Destinations that are shown. */
+const SHOWN_DESTINATIONS = 8;
+
+function Destinations({ stats }: { stats: Stats }) {
+  return (
+    <div class="scroll-x">
+      <table class="table">
+        <caption class="hidden">Destinations</caption>
+        <thead>
+          <tr>
+            <th scope="col">Destination</th>
+            <th scope="col" class="number">
+              Delivered
+            </th>
+            <th scope="col" class="number">
+              Delayed
+            </th>
+            <th scope="col" class="number">
+              Bounced
+            </th>
+            <th scope="col" class="number">
+              Median time
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {stats.byDestination.slice(0, SHOWN_DESTINATIONS).map((row) => (
+            <tr key={row.domain}>
+              <th scope="row">{row.domain}</th>
+              <td class="number">{countText(row.delivered)}</td>
+              <td class="number">{countText(row.delayed)}</td>
+              <td class="number">{countText(row.bounced)}</td>
+              <td class="number">{row.medianSeconds === null ? "–" : duration(row.medianSeconds * 1000)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

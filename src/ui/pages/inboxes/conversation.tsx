@@ -1,0 +1,123 @@
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { get, patch } from "../../api/client.ts";
+import { useLive } from "../../api/live.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Conversation as Answer, Thread } from "../../api/types.ts";
+import { throttle } from "../../clock.ts";
+import { Id } from "../../components/copy.tsx";
+import { useTask } from "../../components/form.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { useKey } from "../../state/keyboard.ts";
+import { can } from "../../state/session.ts";
+import { counted } from "../../words/amounts.ts";
+import { ThreadMessage } from "./message.tsx";
+import { Reply } from "./reply.tsx";
+
+/** While events arrive, the conversation is read again at most so often. */
+const REFRESH_MS = 300;
+
+interface ConversationProps {
+  id: string;
+  onClose: () => void;
+  /** Called when the thread's row in the list has changed. */
+  onChanged: () => void;
+}
+
+/** A conversation: its messages, oldest first, and the reply. */
+export function Conversation({ id, onClose, onChanged }: ConversationProps) {
+  const path = `/v1/threads/${encodeURIComponent(id)}`;
+  const thread = useResource(`thread ${id}`, () => get<Answer>(path));
+  const refresh = useMemo(() => throttle(REFRESH_MS, thread.reload), [thread]);
+  useEffect(() => refresh.cancel, [refresh]);
+  useLive((event) => {
+    if (event === null || event.type === "inbound_received" || known(event.messageId)) refresh();
+  });
+  const known = (messageId: string) =>
+    thread.value.value?.messages.some((message) => message.id === messageId) === true;
+  const task = useTask();
+  const found = thread.value.value;
+  const change = (changes: { read?: boolean; archived?: boolean }) =>
+    task.run(async () => {
+      const changed = await patch<Thread>(path, changes);
+      const current = thread.value.value;
+      if (current !== null) thread.set({ ...current, ...changed });
+      onChanged();
+    });
+  const unread = found !== null && !found.read;
+  // A conversation that is shown is read, once per new message.
+  useEffect(() => {
+    if (unread && can("threads:reply") && document.visibilityState === "visible") void change({ read: true });
+  }, [unread, found?.lastInboundAt]);
+  const archive = async () => {
+    if (found !== null && (await change({ archived: !found.archived })) && !found.archived) onClose();
+  };
+  useKey("e", () => void archive());
+  return (
+    <article class="detail" aria-label="Conversation" aria-busy={thread.loading.value}>
+      <header class="detail-top">
+        <button
+          type="button"
+          class="button bare"
+          onClick={onClose}
+          aria-label="Close the conversation"
+          title="Close (Esc)"
+        >
+          <Icon name="left" />
+        </button>
+        <Id id={id} what="thread id" />
+        <span class="grow" />
+        {found === null || !can("threads:reply") ? null : (
+          <>
+            <button
+              type="button"
+              class="button small"
+              onClick={() => void change({ read: false }).then(onClose)}
+            >
+              Mark as unread
+            </button>
+            <button type="button" class="button small" onClick={() => void archive()}>
+              <Icon name="archive" />
+              {found.archived ? "Bring back" : "Archive"}
+            </button>
+          </>
+        )}
+      </header>
+      <Problem error={task.error.value} />
+      <Problem error={thread.error.value} onRetry={thread.reload} />
+      {found === null ? null : <Messages thread={found} onReplied={thread.reload} />}
+    </article>
+  );
+}
+
+function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void }) {
+  const { subject, messages, messageCount } = thread;
+  const end = useRef<HTMLDivElement>(null);
+  const count = messages.length;
+  // The newest message comes into view when there is one more.
+  useEffect(() => {
+    if (count > 1) end.current?.scrollIntoView({ block: "nearest" });
+  }, [count]);
+  const hidden = messageCount - count;
+  return (
+    <>
+      <div class="detail-head">
+        <h2>{subject === "" ? "(no subject)" : subject}</h2>
+        {hidden > 0 ? (
+          <p class="quiet">
+            The last {counted(count, "message")} of {messageCount} are shown.
+          </p>
+        ) : null}
+      </div>
+      <ol class="conversation">
+        {messages.map((message, index) => (
+          <ThreadMessage key={message.id} message={message} open={index >= count - 2} />
+        ))}
+      </ol>
+      <div ref={end} />
+      {can("threads:reply") && messages.some(({ direction }) => direction === "inbound") ? (
+        <Reply key={thread.id} thread={thread} onReplied={onReplied} />
+      ) : null}
+    </>
+  );
+}

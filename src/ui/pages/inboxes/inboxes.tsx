@@ -1,0 +1,225 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import { useLive } from "../../api/live.ts";
+import { usePages } from "../../api/pages.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Inbox, Thread } from "../../api/types.ts";
+import { throttle } from "../../clock.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { SearchField } from "../../components/search.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { useKey } from "../../state/keyboard.ts";
+import { changedUrl } from "../../state/paths.ts";
+import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { Conversation } from "./conversation.tsx";
+import { NewInbox } from "./new-inbox.tsx";
+import { Simulate } from "./simulate.tsx";
+
+/** While messages arrive, the list is read again at most so often. */
+const REFRESH_MS = 400;
+
+const VIEWS = [
+  { id: "open", name: "Open" },
+  { id: "unread", name: "Unread" },
+  { id: "archived", name: "Archived" },
+] as const;
+
+/** The order of threads: most recently active first. */
+function orderOf({ lastMessageAt, id }: Thread): string {
+  return `${lastMessageAt} ${id}`;
+}
+
+/** Threads of one inbox or all, and next to them the conversation that the path names. */
+export function InboxesPage({ params }: PageProps) {
+  const selected = params.threadId ?? null;
+  const inboxId = params.inboxId ?? query.value.get("inbox");
+  const view = query.value.get("view") ?? "open";
+  const filter = {
+    inboxId,
+    q: query.value.get("q"),
+    unread: view === "unread" ? true : null,
+    archived: view === "archived" ? true : null,
+  };
+  const inboxes = useResource("inboxes", () => get<{ data: Inbox[] }>("/v1/inboxes"));
+  const pages = usePages<Thread>("/v1/threads", filter, orderOf);
+  const refresh = useMemo(() => throttle(REFRESH_MS, pages.refresh), [pages]);
+  useEffect(() => refresh.cancel, [refresh]);
+  useLive(refresh);
+  const list = inboxes.value.value?.data ?? null;
+  const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;
+  const close = () => navigate(changedUrl(listPath, place.value.search, { inbox: null }));
+  useKey("Escape", () => selected !== null && close());
+  const search = place.value.search;
+  return (
+    <Page
+      title="Inboxes"
+      layout="panes"
+      tools={
+        <SearchField
+          label="Search threads"
+          placeholder="Search subject, person, text"
+          value={query.value.get("q") ?? ""}
+          onSearch={(q) => navigate(changedUrl(listPath, search, { q, inbox: null }), { replace: true })}
+        />
+      }
+      actions={<InboxActions inboxes={list ?? []} inboxId={inboxId} onChanged={inboxes.reload} />}
+      bar={
+        <div class="filters">
+          <InboxChoice inboxes={list ?? []} inboxId={inboxId} />
+          <ul class="views" aria-label="Threads">
+            {VIEWS.map(({ id, name }) => (
+              <li key={id}>
+                <a
+                  href={changedUrl(listPath, search, { view: id === "open" ? null : id, inbox: null })}
+                  aria-current={id === view ? "true" : undefined}
+                >
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </div>
+      }
+    >
+      <Problem error={inboxes.error.value} onRetry={inboxes.reload} />
+      <div class={selected === null ? "split" : "split open"}>
+        <List
+          label="Threads"
+          pages={pages}
+          columns="columns-threads"
+          selected={selected}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) =>
+            changedUrl(`/threads/${id}`, search, { inbox: inboxId, simulate: null, create: null })
+          }
+          cells={(thread) => <Cells thread={thread} />}
+          empty={<NoThreads inboxes={list} view={view} />}
+        />
+        {selected === null ? (
+          <p class="split-hint quiet">Choose a thread to read and answer it.</p>
+        ) : (
+          <Conversation key={selected} id={selected} onClose={close} onChanged={pages.refresh} />
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function Cells({ thread }: { thread: Thread }) {
+  const { read, participants, messageCount, subject, preview, hasAttachments, lastMessageAt } = thread;
+  return (
+    <>
+      <span class={read ? "read-mark" : "read-mark unread-mark"}>
+        <span class="hidden">{read ? "" : "Unread"}</span>
+      </span>
+      <span class={read ? "cut" : "cut strong"}>
+        {participants[0] ?? ""}
+        {messageCount > 1 ? <span class="quiet"> {messageCount}</span> : null}
+      </span>
+      <span class="cut subject-cell">
+        <span class={read ? undefined : "strong"}>{subject === "" ? "(no subject)" : subject}</span>
+        <span class="quiet"> {preview}</span>
+      </span>
+      {hasAttachments ? <Icon name="attachment" /> : <span />}
+      <RelativeTime at={lastMessageAt} />
+    </>
+  );
+}
+
+function InboxChoice({ inboxes, inboxId }: { inboxes: readonly Inbox[]; inboxId: string | null }) {
+  return (
+    <select
+      class="inbox-choice"
+      aria-label="Inbox"
+      value={inboxId ?? ""}
+      onChange={(event) => {
+        const id = event.currentTarget.value;
+        navigate(changedUrl(id === "" ? "/inboxes" : `/inboxes/${id}`, place.value.search, { inbox: null }));
+      }}
+    >
+      <option value="">All inboxes</option>
+      {inboxes.map(({ id, address }) => (
+        <option key={id} value={id}>
+          {address}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface ActionsProps {
+  inboxes: readonly Inbox[];
+  inboxId: string | null;
+  onChanged: () => void;
+}
+
+function InboxActions({ inboxes, inboxId, onChanged }: ActionsProps) {
+  const created = useSignal<string | null>(null);
+  if (!can("inboxes:write")) return null;
+  const closeCreate = () => navigate(urlWith({ create: null }), { replace: true });
+  const simulates = query.value.has("simulate");
+  return (
+    <>
+      <a class="button" href={urlWith({ simulate: "1" })}>
+        Simulate
+      </a>
+      <a class="button primary" href={urlWith({ create: "1" })}>
+        <Icon name="plus" />
+        Inbox
+      </a>
+      {query.value.has("create") || (simulates && inboxes.length === 0) ? (
+        <NewInbox
+          onClose={simulates ? () => navigate(urlWith({ simulate: null }), { replace: true }) : closeCreate}
+          onCreated={(inbox) => {
+            created.value = inbox.id;
+            onChanged();
+            if (!simulates) closeCreate();
+          }}
+        />
+      ) : null}
+      {simulates && inboxes.length > 0 ? (
+        <Simulate
+          inboxes={inboxes}
+          inboxId={created.value ?? inboxId ?? inboxes[0]?.id ?? ""}
+          onClose={() => navigate(urlWith({ simulate: null }), { replace: true })}
+        />
+      ) : null}
+    </>
+  );
+}
+
+function NoThreads({ inboxes, view }: { inboxes: readonly Inbox[] | null; view: string }) {
+  if (inboxes === null) return null;
+  if (inboxes.length === 0)
+    return (
+      <EmptyState
+        action={
+          <a class="button primary" href={urlWith({ create: "1" })}>
+            Create an inbox
+          </a>
+        }
+        command="postrider inboxes add support@mail.example.com"
+      >
+        An inbox receives mail at an address of your domain and keeps it in threads.
+      </EmptyState>
+    );
+  if (view !== "open" || query.value.has("q")) return <EmptyState>No thread fits this view.</EmptyState>;
+  return (
+    <EmptyState
+      action={
+        <a class="button" href={urlWith({ simulate: "1" })}>
+          Simulate a message
+        </a>
+      }
+      command={`swaks --server ${window.location.hostname}:2525 --to ${inboxes[0]?.address ?? ""}`}
+    >
+      Mail to {inboxes[0]?.address ?? "this inbox"} appears here in the moment it arrives.
+    </EmptyState>
+  );
+}

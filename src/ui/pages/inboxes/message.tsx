@@ -1,0 +1,117 @@
+import { useSignal } from "@preact/signals";
+import type { Message } from "../../api/types.ts";
+import { browserPath } from "../../api/client.ts";
+import { Preview } from "../../components/preview.tsx";
+import { Status } from "../../components/status.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { sizeText } from "../../words/amounts.ts";
+
+interface ThreadMessageProps {
+  message: Message;
+  open: boolean;
+}
+
+/** One message of a conversation. */
+export function ThreadMessage({ message, open }: ThreadMessageProps) {
+  const { id, direction, status, addresses, createdAt, testMode } = message;
+  const name = addresses.from.name ?? addresses.from.email;
+  return (
+    <li class={direction === "inbound" ? "letter" : "letter ours"}>
+      <details open={open}>
+        <summary>
+          <strong class="cut">{name}</strong>
+          <span class="cut quiet">to {addresses.to.map(({ email }) => email).join(", ")}</span>
+          {testMode === true ? <span class="tag">test</span> : null}
+          {direction === "outbound" ? <Status status={status} /> : null}
+          <RelativeTime at={createdAt} />
+        </summary>
+        <LetterBody message={message} />
+        <p class="letter-foot">
+          <AuthLine message={message} />
+          <span class="grow" />
+          <a href={`/messages/${id}?tab=source`}>Source</a>
+          <a href={`/messages/${id}`}>Details</a>
+        </p>
+      </details>
+    </li>
+  );
+}
+
+type View = "reply" | "text" | "html";
+
+function LetterBody({ message }: { message: Message }) {
+  const { id, html, text, replyText, subject, attachments } = message;
+  const short = replyText ?? null;
+  const first: View = short !== null && short !== "" ? "reply" : text !== null ? "text" : "html";
+  const view = useSignal<View>(first);
+  const hasQuote = short !== null && text !== null && short.trim() !== text.trim();
+  const shown = view.value === "reply" ? short : text;
+  return (
+    <div class="letter-body">
+      {view.value === "html" ? (
+        <Preview messageId={id} title={`Html of ${subject}`} small />
+      ) : (
+        <pre class="text">{shown ?? "(no text)"}</pre>
+      )}
+      <p class="letter-views">
+        {hasQuote && view.value !== "html" ? (
+          <button
+            type="button"
+            class="button bare small"
+            onClick={() => (view.value = view.value === "reply" ? "text" : "reply")}
+          >
+            {view.value === "reply" ? "Show quoted text" : "Hide quoted text"}
+          </button>
+        ) : null}
+        {html === null ? null : (
+          <button
+            type="button"
+            class="button bare small"
+            onClick={() =>
+              (view.value = view.value === "html" ? (first === "html" ? "text" : first) : "html")
+            }
+          >
+            {view.value === "html" ? "Show as text" : "Show as html"}
+          </button>
+        )}
+      </p>
+      {attachments.length === 0 ? null : (
+        <ul class="letter-files">
+          {attachments.map((file) => (
+            <li key={file.id}>
+              <a
+                class="chip"
+                href={browserPath(
+                  `/v1/emails/${encodeURIComponent(id)}/attachments/${encodeURIComponent(file.id)}`,
+                )}
+                download={file.filename}
+              >
+                {file.filename} <span class="quiet">{sizeText(file.size)}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** The authentication results in one line; all of it is on the message's own page. */
+function AuthLine({ message: { id, auth, direction } }: { message: Message }) {
+  if (direction === "outbound" || auth === undefined || auth === null) return null;
+  const dkim = auth.dkim?.find(({ result }) => result === "pass")?.result ?? auth.dkim?.[0]?.result ?? "none";
+  const results = { SPF: auth.spf?.result ?? "none", DKIM: dkim, DMARC: auth.dmarc?.result ?? "none" };
+  return (
+    <a class="auth-line" href={`/messages/${id}?tab=auth`}>
+      {Object.entries(results).map(([name, result]) => (
+        <span
+          key={name}
+          class={result === "pass" ? "tone-good" : result === "fail" ? "tone-bad" : "tone-quiet"}
+        >
+          <span class="dot" aria-hidden="true" />
+          {name} {result}
+        </span>
+      ))}
+    </a>
+  );
+}

@@ -1,0 +1,80 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { post } from "../../api/client.ts";
+import type { Domain, Inbox } from "../../api/types.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, TextField, useTask } from "../../components/form.tsx";
+import { useDomains, useInstallation } from "../../state/installation.ts";
+import { can } from "../../state/session.ts";
+
+interface NewInboxProps {
+  onClose: () => void;
+  onCreated: (inbox: Inbox) => void;
+}
+
+/** Makes an inbox. If its domain is not registered, offers to register it in the same step. */
+export function NewInbox({ onClose, onCreated }: NewInboxProps) {
+  const address = useSignal("");
+  const displayName = useSignal("");
+  const task = useTask();
+  const domains = useDomains();
+  const installation = useInstallation().value.value;
+  const known = domains.value.value;
+  useEffect(() => {
+    if (address.peek() !== "" || known === null || installation === null) return;
+    const receiving = known.find((domain) => domain.receiving) ?? known[0];
+    const host =
+      receiving?.domain ??
+      (installation.serviceDomain === null ? null : `inbox.${installation.serviceDomain}`);
+    if (host !== null) address.value = `support@${host}`;
+  }, [known, installation, address]);
+  const domain = address.value.split("@")[1]?.trim().toLowerCase() ?? "";
+  const refused = task.error.value?.issues.some(({ param }) => param === "address") === true;
+  const offers = refused && domain.includes(".") && can("domains:write");
+  const create = async () => {
+    const name = displayName.value.trim();
+    const body = { address: address.value.trim(), ...(name === "" ? {} : { displayName: name }) };
+    onCreated(await post<Inbox>("/v1/inboxes", body));
+  };
+  const addDomain = () =>
+    task.run(async () => {
+      await post<Domain>("/v1/domains", { domain });
+      domains.reload();
+      await create();
+    });
+  return (
+    <Dialog title="Create an inbox" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={create} fields={["address", "displayName"]}>
+        <TextField
+          label="Address"
+          name="address"
+          value={address}
+          task={task}
+          autoFocus
+          placeholder="support@mail.example.com"
+          hint="Mail to support+anything arrives here too."
+        />
+        {offers ? (
+          <button type="button" class="button" disabled={task.busy.value} onClick={() => void addDomain()}>
+            Add the domain {domain} and create the inbox
+          </button>
+        ) : null}
+        <TextField
+          label="Display name"
+          name="displayName"
+          value={displayName}
+          task={task}
+          hint="Shown to the people who get replies. Optional."
+        />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Close
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value}>
+            Create inbox
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}

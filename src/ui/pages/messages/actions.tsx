@@ -1,0 +1,124 @@
+import { useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import type { Message } from "../../api/types.ts";
+import { now } from "../../clock.ts";
+import { Confirm, Dialog } from "../../components/dialog.tsx";
+import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { draft, draftOf } from "../../state/draft.ts";
+import { navigate, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+
+interface ActionsProps {
+  message: Message;
+  onChanged: () => void;
+}
+
+/** What can be done with a message: send it again, or cancel or reschedule it while it waits for its time. */
+export function Actions({ message, onChanged }: ActionsProps) {
+  const open = useSignal<"cancel" | "reschedule" | null>(null);
+  const again = useTask();
+  if (message.direction === "inbound" || !can("emails:send")) return null;
+  const close = () => {
+    open.value = null;
+  };
+  const sendAgain = async () => {
+    draft.value = await draftOf(message);
+    navigate(urlWith({ compose: "1" }));
+  };
+  return (
+    <>
+      <Problem error={again.error.value} />
+      {message.status === "accepted" && message.scheduledAt !== null ? (
+        <>
+          <button type="button" class="button small" onClick={() => (open.value = "reschedule")}>
+            Reschedule
+          </button>
+          <button type="button" class="button small" onClick={() => (open.value = "cancel")}>
+            Cancel the send
+          </button>
+        </>
+      ) : null}
+      <button
+        type="button"
+        class="button small"
+        disabled={again.busy.value}
+        onClick={() => void again.run(sendAgain)}
+      >
+        Send again
+      </button>
+      {open.value === "cancel" ? <Cancel message={message} onChanged={onChanged} onClose={close} /> : null}
+      {open.value === "reschedule" ? (
+        <Reschedule message={message} onChanged={onChanged} onClose={close} />
+      ) : null}
+    </>
+  );
+}
+
+interface DialogProps extends ActionsProps {
+  onClose: () => void;
+}
+
+function Cancel({ message, onChanged, onClose }: DialogProps) {
+  const task = useTask();
+  const cancel = async () => {
+    const work = () => post<void>(`/v1/emails/${encodeURIComponent(message.id)}/cancel`);
+    if (!(await task.run(work))) return;
+    onChanged();
+    onClose();
+  };
+  return (
+    <Confirm
+      title="Cancel this send?"
+      verb="Cancel the send"
+      busy={task.busy.value}
+      onConfirm={() => void cancel()}
+      onClose={onClose}
+    >
+      <p>
+        “{message.subject}” to {message.to.join(", ")} will not be sent. This cannot be undone.
+      </p>
+      <Problem error={task.error.value} />
+    </Confirm>
+  );
+}
+
+/** Returns a time as a field of type `datetime-local` takes it: local and to the minute. */
+export function localField(at: number): string {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+function Reschedule({ message, onChanged, onClose }: DialogProps) {
+  const task = useTask();
+  const at = useSignal(localField(Date.parse(message.scheduledAt ?? message.createdAt)));
+  const save = async () => {
+    const scheduledAt = new Date(at.value).toISOString();
+    await patch(`/v1/emails/${encodeURIComponent(message.id)}`, { scheduledAt });
+    onChanged();
+    onClose();
+  };
+  return (
+    <Dialog title="Reschedule" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={save} fields={["scheduledAt"]}>
+        <TextField
+          label="Send at"
+          name="scheduledAt"
+          type="datetime-local"
+          min={localField(now())}
+          value={at}
+          task={task}
+          hint="In your own time zone. A past time sends now."
+        />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Keep the time
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value || at.value === ""}>
+            Reschedule
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,212 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { post } from "../../api/client.ts";
+import type { SendItem } from "../../api/types.ts";
+import { Code } from "../../components/copy.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { attachmentsOf, type ChosenFile, Files } from "../../components/files.tsx";
+import { Form, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { Tabs } from "../../components/tabs.tsx";
+import { type Draft, draft, EMPTY_DRAFT } from "../../state/draft.ts";
+import { useDomains, useInstallation } from "../../state/installation.ts";
+import { navigate } from "../../state/router.ts";
+import { accountWide, me, project } from "../../state/session.ts";
+import { parseMailboxes } from "../../words/addresses.ts";
+import { sendAsCurl, sendAsTypeScript } from "../../words/code.ts";
+
+type TextName = "from" | "to" | "cc" | "bcc" | "replyTo" | "subject" | "text" | "html" | "scheduledAt";
+type Values = Record<TextName, Signal<string>> & { files: Signal<readonly ChosenFile[]> };
+
+const FIELDS = [
+  "from",
+  "to",
+  "cc",
+  "bcc",
+  "replyTo",
+  "subject",
+  "text",
+  "html",
+  "scheduledAt",
+  "attachments",
+];
+
+function useValues(first: Draft): Values {
+  return {
+    from: useSignal(first.from),
+    to: useSignal(first.to),
+    cc: useSignal(first.cc),
+    bcc: useSignal(first.bcc),
+    replyTo: useSignal(first.replyTo),
+    subject: useSignal(first.subject),
+    text: useSignal(first.text),
+    html: useSignal(first.html),
+    scheduledAt: useSignal(""),
+    files: useSignal(first.files),
+  };
+}
+
+/** Returns the send that the window describes. */
+function itemOf(values: Values, tags: Draft["tags"]): SendItem {
+  const list = (name: "cc" | "bcc" | "replyTo") => {
+    const mailboxes = parseMailboxes(values[name].value);
+    return mailboxes.length === 0 ? {} : { [name]: mailboxes };
+  };
+  const filled = (name: "text" | "html") => (values[name].value === "" ? {} : { [name]: values[name].value });
+  const attachments = attachmentsOf(values.files.value);
+  const at = values.scheduledAt.value;
+  return {
+    from: parseMailboxes(values.from.value)[0] ?? { email: "" },
+    to: parseMailboxes(values.to.value),
+    ...{ ...list("cc"), ...list("bcc"), ...list("replyTo") },
+    subject: values.subject.value,
+    ...{ ...filled("text"), ...filled("html") },
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(attachments === undefined ? {} : { attachments }),
+    ...(at === "" ? {} : { scheduledAt: new Date(at).toISOString() }),
+  };
+}
+
+/** Writes a message, and shows the same send as code. */
+export function Compose({ onClose }: { onClose: () => void }) {
+  const first = draft.peek();
+  const values = useValues(first);
+  const more = useSignal(first.cc !== "" || first.bcc !== "" || first.replyTo !== "");
+  const view = useSignal("write");
+  const task = useTask();
+  const key = useSignal(crypto.randomUUID()).value;
+  useSuggestions(values);
+  // The draft is taken up once.
+  useEffect(() => {
+    draft.value = EMPTY_DRAFT;
+  }, []);
+  const item = itemOf(values, first.tags);
+  const submit = async () => {
+    const { id } = await post<{ id: string }>("/v1/emails", item, {
+      idempotencyKey: `ui-${key}-${hash(item)}`,
+    });
+    navigate(`/messages/${id}`);
+  };
+  return (
+    <Dialog title={first.again === null ? "Send a message" : "Send again"} size="wide" onClose={onClose}>
+      <Form class="dialog-body form compose" task={task} onSubmit={submit} fields={FIELDS}>
+        <Tabs
+          label="View"
+          tabs={[
+            { id: "write", label: "Message" },
+            { id: "curl", label: "curl" },
+            { id: "typescript", label: "TypeScript" },
+          ]}
+          selected={view.value}
+          onSelect={(id) => (view.value = id)}
+        >
+          {view.value === "write" ? (
+            <Editor values={values} more={more} task={task} />
+          ) : (
+            <SameAsCode item={item} language={view.value} />
+          )}
+        </Tabs>
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Discard
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value}>
+            {values.scheduledAt.value === "" ? "Send message" : "Schedule message"}
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}
+
+/** Returns a short text that differs if the item differs, so that a corrected send does not reuse the key of the first. */
+function hash(item: SendItem): string {
+  let value = 0;
+  for (const char of JSON.stringify(item)) value = (Math.imul(value, 31) + char.charCodeAt(0)) | 0;
+  return (value >>> 0).toString(36);
+}
+
+/** Fills in a sender and a recipient that work without any setup, if there are none yet. */
+function useSuggestions({ from, to }: Values): void {
+  const installation = useInstallation().value.value;
+  const domains = useDomains().value.value;
+  useEffect(() => {
+    if (domains === null || installation === null) return;
+    const verified = domains.find(({ status }) => status === "verified");
+    const { serviceDomain } = installation;
+    if (from.peek() === "")
+      from.value =
+        verified !== undefined
+          ? `hello@${verified.domain}`
+          : serviceDomain === null
+            ? ""
+            : `hello@onboarding.${serviceDomain}`;
+    if (to.peek() === "" && verified === undefined) to.value = me.peek()?.account.ownerEmail ?? "";
+  }, [installation, domains, from, to]);
+}
+
+interface EditorProps {
+  values: Values;
+  more: Signal<boolean>;
+  task: ReturnType<typeof useTask>;
+}
+
+function Editor({ values, more, task }: EditorProps) {
+  const html = useSignal(values.html.peek() !== "" && values.text.peek() === "");
+  return (
+    <>
+      <TextField label="From" name="from" value={values.from} task={task} />
+      <TextField
+        label="To"
+        name="to"
+        value={values.to}
+        task={task}
+        autoFocus
+        placeholder="ana@example.com, Ben <ben@example.com>"
+      />
+      {more.value ? (
+        <>
+          <TextField label="Cc" name="cc" value={values.cc} task={task} />
+          <TextField label="Bcc" name="bcc" value={values.bcc} task={task} />
+          <TextField label="Reply to" name="replyTo" value={values.replyTo} task={task} />
+          <TextField
+            label="Send at"
+            name="scheduledAt"
+            type="datetime-local"
+            value={values.scheduledAt}
+            task={task}
+            hint="In your own time zone. Empty sends now."
+          />
+        </>
+      ) : (
+        <button type="button" class="button bare small" onClick={() => (more.value = true)}>
+          Cc, Bcc, Reply to, schedule
+        </button>
+      )}
+      <TextField label="Subject" name="subject" value={values.subject} task={task} />
+      <fieldset class="segments">
+        <legend class="hidden">Body</legend>
+        <button type="button" aria-pressed={!html.value} onClick={() => (html.value = false)}>
+          Text
+        </button>
+        <button type="button" aria-pressed={html.value} onClick={() => (html.value = true)}>
+          HTML
+        </button>
+      </fieldset>
+      {html.value ? (
+        <TextArea label="HTML" name="html" value={values.html} task={task} rows={10} code />
+      ) : (
+        <TextArea label="Text" name="text" value={values.text} task={task} rows={10} />
+      )}
+      <Files files={values.files} limit={me.value?.limits.maxAttachments ?? 0} />
+    </>
+  );
+}
+
+function SameAsCode({ item, language }: { item: SendItem; language: string }) {
+  const context = {
+    origin: window.location.origin,
+    project: accountWide.value ? (project.value?.externalId ?? null) : null,
+  };
+  const text = language === "curl" ? sendAsCurl(item, context) : sendAsTypeScript(item, context);
+  return <Code text={text} what={language} label={`The same send as ${language}`} />;
+}

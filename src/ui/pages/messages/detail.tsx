@@ -1,0 +1,153 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import { useLive } from "../../api/live.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Message } from "../../api/types.ts";
+import { throttle } from "../../clock.ts";
+import { Id } from "../../components/copy.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { Status } from "../../components/status.tsx";
+import { LocalTime } from "../../components/time.tsx";
+import { messageAnswer } from "../../words/answer.ts";
+import { sizeText } from "../../words/amounts.ts";
+import { Actions } from "./actions.tsx";
+import { ContentTabs } from "./content.tsx";
+import { Recipients } from "./recipients.tsx";
+import { Why } from "./why.tsx";
+
+/** While events arrive, the message is read again at most so often. */
+const REFRESH_MS = 300;
+
+interface DetailProps {
+  id: string;
+  onClose: () => void;
+}
+
+/** One message: the answer first, then what happened, then what it contains. */
+export function MessageDetail({ id, onClose }: DetailProps) {
+  const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
+  const refresh = useMemo(() => throttle(REFRESH_MS, message.reload), [message]);
+  useEffect(() => refresh.cancel, [refresh]);
+  useLive((event) => {
+    if (event === null || event.messageId === id) refresh();
+  });
+  const found = message.value.value;
+  return (
+    <article class="detail" aria-label="Message" aria-busy={message.loading.value}>
+      <header class="detail-top">
+        <button
+          type="button"
+          class="button bare"
+          onClick={onClose}
+          aria-label="Close the message"
+          title="Close (Esc)"
+        >
+          <Icon name="left" />
+        </button>
+        <Id id={id} what="message id" />
+        <span class="grow" />
+        {found === null ? null : <Actions message={found} onChanged={message.reload} />}
+      </header>
+      <Problem error={message.error.value} onRetry={message.reload} />
+      {found === null ? null : <Body message={found} />}
+    </article>
+  );
+}
+
+function Body({ message }: { message: Message }) {
+  return (
+    <>
+      <Head message={message} />
+      <Why message={message} />
+      <Recipients message={message} />
+      <ContentTabs message={message} />
+    </>
+  );
+}
+
+function Head({ message }: { message: Message }) {
+  const { subject, status, direction, addresses, createdAt, scheduledAt, size, tags, testMode } = message;
+  return (
+    <div class="detail-head">
+      <h2>{subject === "" ? "(no subject)" : subject}</h2>
+      <p class="answer" role="status">
+        <Status status={status} direction={direction} />
+        <span>{messageAnswer(message)}</span>
+        {testMode === true ? <span class="tag">test</span> : null}
+      </p>
+      <dl class="facts">
+        <Fact name="From" value={<Address {...addresses.from} />} />
+        <Addresses name="To" list={addresses.to} />
+        <Addresses name="Cc" list={addresses.cc} />
+        <Addresses name="Bcc" list={addresses.bcc} />
+        <Addresses name="Reply to" list={addresses.replyTo} />
+        <Fact
+          name={direction === "inbound" ? "Received" : "Created"}
+          value={
+            <>
+              <LocalTime at={createdAt} /> <span class="quiet">{sizeText(size)}</span>
+            </>
+          }
+        />
+        {scheduledAt === null ? null : <Fact name="Scheduled" value={<LocalTime at={scheduledAt} />} />}
+        {message.threadId === null ? null : (
+          <Fact name="Thread" value={<a href={`/threads/${message.threadId}`}>Open the conversation</a>} />
+        )}
+        {tags.length === 0 ? null : (
+          <Fact
+            name="Tags"
+            value={tags.map(({ name, value }) => (
+              <a
+                key={`${name}:${value}`}
+                class="tag"
+                href={`/messages?tag=${encodeURIComponent(`${name}:${value}`)}`}
+              >
+                {name}:{value}
+              </a>
+            ))}
+          />
+        )}
+      </dl>
+    </div>
+  );
+}
+
+function Fact({ name, value }: { name: string; value: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function Address({ email, name }: { email: string; name?: string }) {
+  return (
+    <span class="address">
+      {name === undefined ? null : <span>{name} </span>}
+      <span class={name === undefined ? undefined : "quiet"}>{email}</span>
+    </span>
+  );
+}
+
+/** Addresses of one header field that are shown. */
+const SHOWN_ADDRESSES = 8;
+
+function Addresses({ name, list }: { name: string; list: Message["addresses"]["to"] }) {
+  if (list.length === 0) return null;
+  const rest = list.length - SHOWN_ADDRESSES;
+  return (
+    <Fact
+      name={name}
+      value={
+        <>
+          {list.slice(0, SHOWN_ADDRESSES).map((address) => (
+            <Address key={address.email} {...address} />
+          ))}
+          {rest > 0 ? <span class="quiet">and {rest} more</span> : null}
+        </>
+      }
+    />
+  );
+}

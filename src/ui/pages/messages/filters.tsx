@@ -1,0 +1,104 @@
+import { useSignal } from "@preact/signals";
+import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { navigate, query, urlWith } from "../../state/router.ts";
+
+/** Query parameters of the list, which the page's URL has too. */
+export const FILTER_NAMES = ["status", "direction", "q", "from", "to", "tag", "after", "before"] as const;
+
+/** One choice of the bar. */
+interface View {
+  name: string;
+  status: string | null;
+  direction: string | null;
+}
+
+const VIEWS: readonly View[] = [
+  { name: "All", status: null, direction: null },
+  { name: "Delivered", status: "delivered", direction: "outbound" },
+  { name: "Queued", status: "queued", direction: null },
+  { name: "Scheduled", status: "accepted", direction: null },
+  { name: "Delayed", status: "delivery_delayed", direction: null },
+  { name: "Bounced", status: "bounced", direction: null },
+  { name: "Complained", status: "complained", direction: null },
+  { name: "Rejected", status: "rejected", direction: null },
+  { name: "Failed", status: "failed", direction: null },
+  { name: "Received", status: null, direction: "inbound" },
+];
+
+const DETAILS = [
+  { name: "from", label: "Sender", placeholder: "ana@example.com" },
+  { name: "to", label: "Recipient", placeholder: "ben@example.com" },
+  { name: "tag", label: "Tag", placeholder: "campaign:spring" },
+  { name: "after", label: "Not before", placeholder: "2026-01-31" },
+  { name: "before", label: "Before", placeholder: "2026-02-28" },
+] as const;
+
+/** The list's filters: statuses as links, and the rest in a menu. */
+export function Filters() {
+  const status = query.value.get("status");
+  const direction = query.value.get("direction");
+  return (
+    <div class="filters">
+      <ul class="views" aria-label="Status">
+        {VIEWS.map((view) => (
+          <li key={view.name}>
+            <a
+              href={urlWith({ status: view.status, direction: view.direction }, "/messages")}
+              aria-current={view.status === status && view.direction === direction ? "true" : undefined}
+            >
+              {view.name}
+            </a>
+          </li>
+        ))}
+      </ul>
+      {DETAILS.map(({ name, label }) => {
+        const value = query.value.get(name);
+        return value === null ? null : (
+          <a
+            key={name}
+            class="chip"
+            href={urlWith({ [name]: null }, "/messages")}
+            aria-label={`Remove ${label} ${value}`}
+          >
+            {label} {value}
+            <Icon name="cross" />
+          </a>
+        );
+      })}
+      <MoreFilters key={DETAILS.map(({ name }) => query.value.get(name)).join()} />
+    </div>
+  );
+}
+
+function MoreFilters() {
+  const open = useSignal(false);
+  const task = useTask();
+  const values = {
+    from: useSignal(query.value.get("from") ?? ""),
+    to: useSignal(query.value.get("to") ?? ""),
+    tag: useSignal(query.value.get("tag") ?? ""),
+    after: useSignal(query.value.get("after") ?? ""),
+    before: useSignal(query.value.get("before") ?? ""),
+  };
+  const apply = async () => {
+    const changes = Object.entries(values).map(([name, value]) => [name, value.value.trim()]);
+    navigate(urlWith(Object.fromEntries(changes), "/messages"));
+  };
+  return (
+    <details class="menu" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
+      <summary class="button small">
+        Filter
+        <Icon name="down" />
+      </summary>
+      <Form class="menu-box form" task={task} onSubmit={apply}>
+        {DETAILS.map(({ name, label, placeholder }) => (
+          <TextField key={name} label={label} name={name} value={values[name]} placeholder={placeholder} />
+        ))}
+        <button type="submit" class="button primary">
+          Filter messages
+        </button>
+      </Form>
+    </details>
+  );
+}

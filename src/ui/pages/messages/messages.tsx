@@ -1,0 +1,100 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { useLive } from "../../api/live.ts";
+import { usePages } from "../../api/pages.ts";
+import type { MessageSummary } from "../../api/types.ts";
+import { throttle } from "../../clock.ts";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { SearchField } from "../../components/search.tsx";
+import { Status } from "../../components/status.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { useKey } from "../../state/keyboard.ts";
+import { changedUrl } from "../../state/paths.ts";
+import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { Compose } from "./compose.tsx";
+import { FILTER_NAMES, Filters } from "./filters.tsx";
+import { MessageDetail } from "./detail.tsx";
+import { NoMessages } from "./none.tsx";
+
+/** While events arrive, the list is read again at most so often. */
+const REFRESH_MS = 400;
+
+/** All messages with filters and search, and next to them the one that the path names. */
+export function MessagesPage({ params }: PageProps) {
+  const selected = params.id ?? null;
+  const filter = Object.fromEntries(FILTER_NAMES.map((name) => [name, query.value.get(name)]));
+  const pages = usePages<MessageSummary>("/v1/emails", filter, ({ id }) => id);
+  const refresh = useMemo(() => throttle(REFRESH_MS, pages.refresh), [pages]);
+  useEffect(() => refresh.cancel, [refresh]);
+  useLive(refresh);
+  const close = () => navigate(urlWith({ tab: null }, "/messages"));
+  useKey("Escape", () => selected !== null && close());
+  const filtered = Object.values(filter).some((value) => value !== null);
+  const search = place.value.search;
+  return (
+    <Page
+      title="Messages"
+      layout="panes"
+      tools={
+        <SearchField
+          label="Search messages"
+          placeholder="Search recipient, sender, subject"
+          value={query.value.get("q") ?? ""}
+          onSearch={(q) => navigate(urlWith({ q }, "/messages"), { replace: true })}
+        />
+      }
+      actions={
+        can("emails:send") ? (
+          <a class="button primary" href={urlWith({ compose: "1" })}>
+            <Icon name="plus" />
+            Send
+          </a>
+        ) : null
+      }
+      bar={<Filters />}
+    >
+      <div class={selected === null ? "split" : "split open"}>
+        <List
+          label="Messages"
+          pages={pages}
+          columns="columns-messages"
+          selected={selected}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => changedUrl(`/messages/${id}`, search, { compose: null })}
+          cells={(message) => <Cells message={message} />}
+          empty={<NoMessages filtered={filtered} />}
+        />
+        {selected === null ? (
+          <p class="split-hint quiet">Choose a message to see what happened to it.</p>
+        ) : (
+          <MessageDetail key={selected} id={selected} onClose={close} />
+        )}
+      </div>
+      {query.value.has("compose") ? (
+        <Compose onClose={() => navigate(urlWith({ compose: null }), { replace: true })} />
+      ) : null}
+    </Page>
+  );
+}
+
+function Cells({
+  message: { status, direction, from, to, subject, createdAt },
+}: {
+  message: MessageSummary;
+}) {
+  const inbound = direction === "inbound";
+  const others = to.length > 1 ? ` +${to.length - 1}` : "";
+  return (
+    <>
+      <Status status={status} direction={direction} />
+      <span class="cut who-cell">
+        <span class="way">{inbound ? "from" : "to"}</span> {inbound ? from : (to[0] ?? "")}
+        {inbound ? "" : others}
+      </span>
+      <span class="cut subject-cell">{subject === "" ? "(no subject)" : subject}</span>
+      <RelativeTime at={createdAt} />
+    </>
+  );
+}

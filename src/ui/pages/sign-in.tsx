@@ -1,0 +1,43 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Code } from "../components/copy.tsx";
+import { Form, TextField, useTask } from "../components/form.tsx";
+import { Problem } from "../components/problem.tsx";
+import { sessionError, signIn } from "../state/session.ts";
+
+/** Asks for an API key, or for a start link. */
+export function SignInPage() {
+  const key = useSignal("");
+  const task = useTask();
+  useEffect(() => {
+    document.title = "Sign in · Postrider";
+  }, []);
+  return (
+    <main class="alone" id="main">
+      <p class="brand">
+        <span class="brand-mark" aria-hidden="true" />
+        <span class="brand-name">Postrider</span>
+      </p>
+      <h1>Sign in</h1>
+      {task.error.value === null ? <Problem error={sessionError.value} /> : null}
+      <Form task={task} onSubmit={() => signIn(key.value.trim())} fields={["key"]}>
+        <TextField
+          label="API key"
+          name="key"
+          value={key}
+          task={task}
+          type="password"
+          autoComplete="current-password"
+          code
+          autoFocus
+          hint="Its scopes decide what you can see and do here."
+        />
+        <button type="submit" class="button primary" disabled={task.busy.value || key.value.trim() === ""}>
+          Sign in
+        </button>
+      </Form>
+      <p class="quiet">Or make a link that signs you in, on the machine that runs the service:</p>
+      <Code text="postrider open" what="command" />
+    </main>
+  );
+}

@@ -1,0 +1,106 @@
+import type { ComponentType } from "preact";
+import type { IconName } from "./components/icon.tsx";
+import { HomePage } from "./pages/home/home.tsx";
+import { InboxesPage } from "./pages/inboxes/inboxes.tsx";
+import { LivePage } from "./pages/live/live.tsx";
+import { MessagesPage } from "./pages/messages/messages.tsx";
+import {
+  ContactsPage,
+  DomainsPage,
+  KeysPage,
+  ProjectsPage,
+  SettingsPage,
+  SuppressionsPage,
+  TemplatesPage,
+  WebhooksPage,
+} from "./pages/coming.tsx";
+import { match } from "./state/paths.ts";
+import type { PageProps } from "./state/router.ts";
+
+/** One section of the app, in the order of the sidebar. */
+export interface Section {
+  name: string;
+  icon: IconName;
+  /** Where its entry in the sidebar leads. */
+  href: string;
+  /** All paths that it shows. */
+  paths: readonly string[];
+  /** The key after `g` that goes there. */
+  key: string;
+  /** The scope without which it is hidden; null if every key may see it. */
+  scope: string | null;
+  /** True if it takes an account-wide key. */
+  accountWide?: true;
+  page: ComponentType<PageProps>;
+}
+
+export const SECTIONS: readonly Section[] = [
+  { name: "Home", icon: "home", href: "/", paths: ["/"], key: "h", scope: null, page: HomePage },
+  {
+    ...{ name: "Messages", icon: "messages", href: "/messages", key: "m", scope: "emails:read" },
+    paths: ["/messages", "/messages/:id"],
+    page: MessagesPage,
+  },
+  {
+    ...{ name: "Live", icon: "live", href: "/live", key: "l", scope: "emails:read" },
+    paths: ["/live"],
+    page: LivePage,
+  },
+  {
+    ...{ name: "Inboxes", icon: "inboxes", href: "/inboxes", key: "i", scope: "threads:read" },
+    paths: ["/inboxes", "/inboxes/:inboxId", "/threads/:threadId"],
+    page: InboxesPage,
+  },
+  {
+    ...{ name: "Domains", icon: "domains", href: "/domains", key: "d", scope: "domains:read" },
+    paths: ["/domains", "/domains/:id"],
+    page: DomainsPage,
+  },
+  {
+    ...{ name: "Templates", icon: "templates", href: "/templates", key: "t", scope: "templates:read" },
+    paths: ["/templates", "/templates/:id"],
+    page: TemplatesPage,
+  },
+  {
+    ...{ name: "Contacts", icon: "contacts", href: "/contacts", key: "c", scope: "contacts:read" },
+    paths: ["/contacts"],
+    page: ContactsPage,
+  },
+  {
+    ...{ name: "Suppressions", icon: "suppressions", href: "/suppressions", key: "s" },
+    paths: ["/suppressions"],
+    scope: "suppressions:read",
+    page: SuppressionsPage,
+  },
+  {
+    ...{ name: "Webhooks", icon: "webhooks", href: "/webhooks", key: "w", scope: "webhooks:read" },
+    paths: ["/webhooks", "/webhooks/:id"],
+    page: WebhooksPage,
+  },
+  {
+    ...{ name: "Keys", icon: "keys", href: "/keys", key: "k", scope: "api_keys:read" },
+    paths: ["/keys"],
+    page: KeysPage,
+  },
+  {
+    ...{ name: "Projects", icon: "projects", href: "/projects", key: "p", scope: "senders:read" },
+    paths: ["/projects"],
+    accountWide: true,
+    page: ProjectsPage,
+  },
+  {
+    ...{ name: "Settings", icon: "settings", href: "/settings", key: "e", scope: null },
+    paths: ["/settings"],
+    page: SettingsPage,
+  },
+];
+
+/** Returns the section of a path with the path's parameters, or null. */
+export function sectionOf(path: string): { section: Section; params: Record<string, string> } | null {
+  for (const section of SECTIONS)
+    for (const pattern of section.paths) {
+      const params = match(pattern, path);
+      if (params !== null) return { section, params };
+    }
+  return null;
+}

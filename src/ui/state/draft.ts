@@ -1,0 +1,61 @@
+import { signal } from "@preact/signals";
+import { base64Of } from "../api/base64.ts";
+import { get, send } from "../api/client.ts";
+import type { Mailbox, Message } from "../api/types.ts";
+import type { ChosenFile } from "../components/files.tsx";
+
+/** What the compose window begins with. */
+export interface Draft {
+  from: string;
+  to: string;
+  cc: string;
+  bcc: string;
+  replyTo: string;
+  subject: string;
+  text: string;
+  html: string;
+  files: readonly ChosenFile[];
+  tags: Message["tags"];
+  /** Id of the message that is sent again. */
+  again: string | null;
+}
+
+export const EMPTY_DRAFT: Draft = {
+  ...{ from: "", to: "", cc: "", bcc: "", replyTo: "", subject: "", text: "", html: "" },
+  ...{ files: [], tags: [], again: null },
+};
+
+/** The draft that the next compose window takes up. */
+export const draft = signal<Draft>(EMPTY_DRAFT);
+
+/** Returns a mailbox as a person writes it. */
+export function mailboxText({ email, name }: Mailbox): string {
+  if (name === undefined || name === "") return email;
+  return /^[\w .'-]+$/.test(name) ? `${name} <${email}>` : `"${name.replace(/(["\\])/g, "\\$1")}" <${email}>`;
+}
+
+function listText(mailboxes: readonly Mailbox[]): string {
+  return mailboxes.map(mailboxText).join(", ");
+}
+
+/** Returns a draft with everything that a sent message contained. */
+export async function draftOf({ id }: { id: string }): Promise<Draft> {
+  const message = await get<Message>(`/v1/emails/${encodeURIComponent(id)}`);
+  const { addresses, subject, text, html, tags } = message;
+  return {
+    ...{ subject, text: text ?? "", html: html ?? "", tags, again: id },
+    from: mailboxText(addresses.from),
+    to: listText(addresses.to),
+    cc: listText(addresses.cc),
+    bcc: listText(addresses.bcc),
+    replyTo: listText(addresses.replyTo),
+    files: await Promise.all(message.attachments.map((file) => readAttachment(id, file))),
+  };
+}
+
+async function readAttachment(id: string, attachment: Message["attachments"][number]): Promise<ChosenFile> {
+  const path = `/v1/emails/${encodeURIComponent(id)}/attachments/${encodeURIComponent(attachment.id)}`;
+  const { filename, contentType, contentId, disposition, size } = attachment;
+  const content = await base64Of(await (await send("GET", path)).blob());
+  return { filename, content, contentType, disposition, size, ...(contentId === null ? {} : { contentId }) };
+}

@@ -1,0 +1,128 @@
+import { computed, signal } from "@preact/signals";
+import { get, post, remove, setAccess } from "../api/client.ts";
+import { ApiError } from "../api/error.ts";
+import { forgetAll } from "../api/resource.ts";
+import type { Me, Page, Project } from "../api/types.ts";
+import { navigate, place } from "./router.ts";
+import { readChoice, storeChoice } from "./storage.ts";
+
+/** Undefined: not known yet. Null: signed out. */
+export const me = signal<Me | null | undefined>(undefined);
+/** The projects that the key may open; one if it is a project's own key. */
+export const projects = signal<readonly Pick<Project, "id" | "name" | "externalId" | "suspendedAt">[]>([]);
+/** Id of the chosen project. */
+export const projectId = signal<string | null>(null);
+/** Why the session could not be read; null if it could. */
+export const sessionError = signal<ApiError | null>(null);
+
+/** The chosen project. */
+export const project = computed(() => projects.value.find(({ id }) => id === projectId.value) ?? null);
+/** True if the key spans all projects. */
+export const accountWide = computed(() => me.value?.key.senderId === null);
+
+const PROJECT_CHOICE = "project";
+const SIGN_IN = "/sign-in";
+/** Projects that the switcher lists. Its search asks for the others. */
+const LISTED_PROJECTS = 100;
+
+/** Returns whether the key has the scope. A key without scopes has all. */
+export function can(scope: string): boolean {
+  const scopes = me.value?.key.scopes ?? [];
+  return scopes.length === 0 || scopes.includes(scope);
+}
+
+/** Reads who is signed in, or turns to the sign-in page. */
+export async function startSession(): Promise<void> {
+  setAccess({ onSignedOut: signedOut });
+  if (place.peek().path === "/start" && (await useStartLink())) return;
+  try {
+    await readSession();
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError) || thrown.status !== 401) {
+      sessionError.value = thrown as ApiError;
+      return;
+    }
+    signedOut();
+  }
+}
+
+/** Opens a session with the token of a start link. The token is in the fragment, so that no request line carries it. */
+async function useStartLink(): Promise<boolean> {
+  const token = window.location.hash.slice(1);
+  window.history.replaceState(null, "", "/start");
+  if (token === "") return false;
+  try {
+    await post("/ui/session", { token });
+    await readSession();
+  } catch (thrown) {
+    me.value = null;
+    sessionError.value = thrown as ApiError;
+    navigate(SIGN_IN, { replace: true });
+    return true;
+  }
+  navigate("/", { replace: true });
+  return true;
+}
+
+/** Opens a session with a key. @throws ApiError if the key is refused */
+export async function signIn(key: string): Promise<void> {
+  await post("/ui/session", { key });
+  sessionError.value = null;
+  await readSession();
+  const next = new URLSearchParams(place.peek().search).get("next");
+  navigate(next?.startsWith("/") === true && !next.startsWith("//") ? next : "/", { replace: true });
+}
+
+/** Ends the session. */
+export async function signOut(): Promise<void> {
+  await remove("/ui/session").catch(() => {});
+  me.value = null;
+  forgetAll();
+  navigate(SIGN_IN);
+}
+
+function signedOut(): void {
+  me.value = null;
+  forgetAll();
+  const { path, search } = place.peek();
+  if (path === SIGN_IN) return;
+  const back = path === "/" || path === "/start" ? "" : `?next=${encodeURIComponent(path + search)}`;
+  navigate(SIGN_IN + back, { replace: true });
+}
+
+async function readSession(): Promise<void> {
+  const found = await get<Me>("/ui/session", {}, { account: true });
+  if (found.key.senderId === null) await readProjects();
+  else if (found.project !== null) {
+    projects.value = [found.project];
+    projectId.value = found.project.id;
+  }
+  me.value = found;
+}
+
+/** Reads the projects of an account-wide key, and keeps the choice if it is still one of them. */
+export async function readProjects(): Promise<void> {
+  const { data } = await get<Page<Project>>("/v1/senders", { limit: LISTED_PROJECTS }, { account: true });
+  projects.value = data;
+  const named = new URLSearchParams(place.peek().search).get("project");
+  const wanted = named ?? projectId.peek() ?? readChoice(PROJECT_CHOICE);
+  const chosen =
+    data.find(({ id, externalId }) => id === wanted || externalId === wanted) ??
+    data.find(({ externalId }) => externalId === "default") ??
+    data[0];
+  setProject(chosen?.id ?? null);
+}
+
+function setProject(id: string | null): void {
+  setAccess({ project: id });
+  projectId.value = id;
+}
+
+/** Turns to another project. */
+export function chooseProject(id: string): void {
+  if (id === projectId.peek()) return;
+  forgetAll();
+  storeChoice(PROJECT_CHOICE, id);
+  setProject(id);
+  navigate("/");
+}

@@ -1,0 +1,33 @@
+import { signal } from "@preact/signals";
+import { readChoice, storeChoice } from "./storage.ts";
+
+/** `system` follows the browser's own setting. */
+export type Theme = "system" | "light" | "dark";
+export const THEMES: readonly Theme[] = ["system", "light", "dark"];
+
+/** The chosen colours. */
+export const theme = signal<Theme>("system");
+
+/** Takes up the choice that this browser keeps. */
+export function startTheme(): void {
+  const kept = THEMES.find((name) => name === readChoice("theme"));
+  if (kept !== undefined) apply(kept);
+}
+
+/** Chooses the colours. */
+export function chooseTheme(next: Theme): void {
+  storeChoice("theme", next);
+  apply(next);
+}
+
+function apply(next: Theme): void {
+  theme.value = next;
+  if (next === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = next;
+}
+
+/** Returns whether the page is dark now. */
+export function isDark(): boolean {
+  if (theme.value !== "system") return theme.value === "dark";
+  return window.matchMedia("(prefers-color-scheme: dark)").matches;
+}

@@ -1,0 +1,80 @@
+import type { SendItem } from "../api/types.ts";
+
+/** Quotes a text for a POSIX shell. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Facts that a piece of code needs. */
+export interface CodeContext {
+  /** Address of the service. */
+  origin: string;
+  /** Name of the project for an account-wide key; null if the key implies it. */
+  project: string | null;
+}
+
+/** Characters of an attachment that are shown in code; the rest is replaced by dots. */
+const SHOWN_CONTENT = 24;
+
+/** Returns the item as code shows it: long attachments are cut, because nobody reads base64. */
+function shown(item: SendItem): SendItem {
+  if (item.attachments === undefined) return item;
+  const cut = (content: string) =>
+    content.length > SHOWN_CONTENT ? `${content.slice(0, SHOWN_CONTENT)}…` : content;
+  return { ...item, attachments: item.attachments.map((file) => ({ ...file, content: cut(file.content) })) };
+}
+
+/** Returns a request as a curl command. */
+export function curlText(
+  method: string,
+  path: string,
+  body: unknown,
+  { origin, project }: CodeContext,
+): string {
+  const lines = [
+    `curl ${method === "GET" ? "" : `-X ${method} `}${origin}${path}`,
+    `-H "Authorization: Bearer $POSTRIDER_API_KEY"`,
+  ];
+  if (project !== null) lines.push(`-H ${shellWord(`X-Service-Product: ${project}`)}`);
+  if (body !== undefined)
+    lines.push("-H 'Content-Type: application/json'", `-d ${shellWord(bodyText(body))}`);
+  return lines.join(" \\\n  ");
+}
+
+/** Longest body that stands on one line, characters. */
+const LINE_CHARS = 100;
+
+function bodyText(body: unknown): string {
+  const line = JSON.stringify(body);
+  return line.length <= LINE_CHARS ? line : JSON.stringify(body, null, 2);
+}
+
+/** Returns a send as a curl command. */
+export function sendAsCurl(item: SendItem, context: CodeContext): string {
+  return curlText("POST", "/v1/emails", shown(item), context);
+}
+
+/** Returns a send as TypeScript that runs on Node, Bun, Deno and Workers. */
+export function sendAsTypeScript(item: SendItem, { origin, project }: CodeContext): string {
+  const header = project === null ? "" : `\n    "X-Service-Product": ${JSON.stringify(project)},`;
+  return `const response = await fetch("${origin}/v1/emails", {
+  method: "POST",
+  headers: {
+    Authorization: \`Bearer \${process.env.POSTRIDER_API_KEY}\`,${header}
+    "Content-Type": "application/json",
+    "Idempotency-Key": crypto.randomUUID(),
+  },
+  body: JSON.stringify(${indented(literal(shown(item)), 2)}),
+});
+if (!response.ok) throw new Error((await response.json()).error.message);
+const { id } = await response.json();`;
+}
+
+/** Returns a value as a TypeScript literal, with names unquoted if they may be. */
+function literal(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(/^(\s*)"([A-Za-z_$][\w$]*)":/gm, "$1$2:");
+}
+
+function indented(text: string, spaces: number): string {
+  return text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
+}

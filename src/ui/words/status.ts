@@ -1,0 +1,66 @@
+import type { MessageStatus } from "../api/types.ts";
+
+/** The colour of a status, which always stands next to its word. */
+export type Tone = "good" | "moving" | "late" | "bad" | "complaint" | "quiet";
+
+interface Words {
+  word: string;
+  tone: Tone;
+  /** One sentence that says what the status means. */
+  means: string;
+}
+
+/** Each status of a message or recipient. */
+const STATUSES: Readonly<Record<MessageStatus, Words>> = {
+  accepted: { word: "Scheduled", tone: "moving", means: "It waits for its time, or for approval." },
+  queued: { word: "Queued", tone: "moving", means: "It waits for its turn to be sent." },
+  sending: { word: "Sending", tone: "moving", means: "It is being handed to the recipient's mail server." },
+  sent: { word: "Sent", tone: "good", means: "The smarthost took it. The smarthost delivers it from there." },
+  delivery_delayed: {
+    word: "Delayed",
+    tone: "late",
+    means: "The last try did not succeed. It is tried again by itself.",
+  },
+  delivered: { word: "Delivered", tone: "good", means: "The recipient's mail server took the message." },
+  bounced: { word: "Bounced", tone: "bad", means: "It could not be delivered, and will not be tried again." },
+  complained: {
+    word: "Complained",
+    tone: "complaint",
+    means: "The recipient marked it as spam. The address gets no more mail.",
+  },
+  rejected: { word: "Rejected", tone: "bad", means: "It was not sent, because the address is blocked here." },
+  rendering_failure: { word: "Not rendered", tone: "bad", means: "Its template could not be filled in." },
+  failed: { word: "Failed", tone: "bad", means: "It was not delivered, and will not be tried again." },
+  inbound_rejected: {
+    word: "Refused",
+    tone: "bad",
+    means: "The sender's domain asks to refuse mail that it did not sign.",
+  },
+};
+
+/** Words of events that are no status. */
+const EVENTS: Readonly<Record<string, Words>> = {
+  delivery: STATUSES.delivered,
+  bounce: STATUSES.bounced,
+  complaint: STATUSES.complained,
+  open: { word: "Opened", tone: "good", means: "The recipient's mail program loaded the tracking picture." },
+  click: { word: "Clicked", tone: "good", means: "The recipient followed a link." },
+  inbound_received: { word: "Received", tone: "good", means: "The message arrived at an inbox." },
+  accepted: { word: "Accepted", tone: "moving", means: "The API took the message." },
+};
+
+const UNKNOWN: Words = { word: "Unknown", tone: "quiet", means: "" };
+
+/** Returns the words of a status. A status that is newer than this page is shown as it is. */
+export function statusWords(status: string, direction: "inbound" | "outbound" = "outbound"): Words {
+  if (direction === "inbound" && status === "delivered") return EVENTS.inbound_received ?? UNKNOWN;
+  return STATUSES[status as MessageStatus] ?? { ...UNKNOWN, word: status };
+}
+
+/** Returns the words of an event type. */
+export function eventWords(type: string): Words {
+  return EVENTS[type] ?? statusWords(type);
+}
+
+/** Statuses in which a message can still change by itself. */
+export const MOVING: ReadonlySet<string> = new Set(["accepted", "queued", "sending", "delivery_delayed"]);
