@@ -5,6 +5,7 @@ import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/st
 import { dependencies } from "../../package.json";
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
+import type { FindZoneServers } from "../flows/verify/diagnose.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
 import { dashboardPage } from "../http/dashboard/shell.ts";
@@ -36,6 +37,7 @@ import type { HttpDeps } from "../http/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
+import { findZoneServers } from "../net/dns/zone-servers.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
@@ -83,8 +85,26 @@ export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
     boxKey: keys.box,
     generateDkimKey,
     lookups: freshLookups(resolver),
+    findZoneServers: zoneServers({ config, clock, resolver }),
     serviceDomain,
     recheckSeconds,
+  };
+}
+
+/** Port of the name servers of a zone (RFC 1035 §4.2). */
+const NAME_SERVER_PORT = 53;
+
+/** Returns lookups at each name server of a domain's zone. */
+function zoneServers({
+  config,
+  clock,
+  resolver,
+}: Pick<HttpParts, "config" | "clock" | "resolver">): FindZoneServers {
+  const guard = webhookGuard(config, clock);
+  const mayReach = (ip: string) => guard(ip, config.allowPrivateMx);
+  return async (domain) => {
+    const servers = await findZoneServers({ clock, resolver, mayReach, port: NAME_SERVER_PORT }, domain);
+    return servers.map(({ name, resolver: only }) => ({ name, lookups: freshLookups(only) }));
   };
 }
 

@@ -165,7 +165,7 @@ describe("POST /v1/domains/{id}/verify", () => {
     expect(called.json.records.every((record: ShownRecord) => record.verified)).toBe(true);
     expect(called.json.authHealth).toEqual({ dkim: "verified", spf: "verified", dmarc: "verified" });
     expect(called.json.verifiedAt).toBe(new Date(api.clock.now()).toISOString());
-    expect((await api.call("GET", path)).json).toEqual(called.json);
+    expect(called.json).toMatchObject((await api.call("GET", path)).json);
   });
 
   test("reading does not query the DNS", async () => {

@@ -60,6 +60,8 @@ export interface TestApi {
   acme: TestAccount;
   other: TestAccount;
   zone: TestZone;
+  /** The name servers of every zone, by name, each with its own records. */
+  nameServers: Map<string, TestZone>;
   domains: DomainDeps;
   call(method: string, path: string, options?: CallOptions): Promise<Called>;
   /** Makes a key as given and returns its secret. */
@@ -101,7 +103,7 @@ export function zoneLookups(zone: TestZone): DomainLookups {
     async mx(name) {
       const found = await look("MX", name);
       return found.status === "ok"
-        ? { status: "ok", records: found.records.map((exchange) => ({ exchange })) }
+        ? { status: "ok", records: found.records.map((exchange) => ({ preference: 10, exchange })) }
         : found;
     },
   };
@@ -114,6 +116,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const acme = await makeAccount(db, clock.now(), "acme");
   const other = await makeAccount(db, clock.now(), "other");
   const zone: TestZone = new Map();
+  const nameServers = new Map<string, TestZone>();
   const config = {
     ...loadConfig({}),
     host: "127.0.0.1",
@@ -124,6 +127,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
     generateDkimKey: async () => TEST_KEY,
     lookups: zoneLookups(zone),
+    findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };
   const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };
   const routes = [
@@ -151,7 +155,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const call = (method: string, path: string, how: CallOptions = {}) =>
     callHttp(http, acme.a.key, method, path, how);
   return {
-    ...{ db, clock, http, routes, acme, other, zone, domains },
+    ...{ db, clock, http, routes, acme, other, zone, nameServers, domains },
     async call(method, path, how) {
       const called = await call(method, path, how);
       checkDocumented(routes, method, path, called);

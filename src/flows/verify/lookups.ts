@@ -15,7 +15,7 @@ export interface DomainLookups {
   cname(name: string): Promise<LookupResult<string>>;
   /** Each record with its strings joined. */
   txt(name: string): Promise<LookupResult<string>>;
-  mx(name: string): Promise<LookupResult<{ exchange: string }>>;
+  mx(name: string): Promise<LookupResult<{ preference: number; exchange: string }>>;
 }
 
 /** The state of a record; `unknown` if the lookup failed. */
@@ -71,6 +71,11 @@ function includes(record: string, included: string): boolean {
   return false;
 }
 
+/** Returns whether a TXT record is an SPF record (RFC 7208 §4.5). */
+export function isSpf(record: string): boolean {
+  return /^v=spf1(?: |$)/i.test(record);
+}
+
 /** Checks SPF: there is exactly one record, because two are an error (RFC 7208 §4.5), and it includes ours. */
 export async function findSpf(
   lookups: DomainLookups,
@@ -79,9 +84,14 @@ export async function findSpf(
 ): Promise<RecordState> {
   const included = spfInclude(serviceDomain);
   return finding(await lookups.txt(domain), (records) => {
-    const [record, ...more] = records.filter((text) => /^v=spf1(?: |$)/i.test(text));
+    const [record, ...more] = records.filter(isSpf);
     return record !== undefined && more.length === 0 && includes(record, included);
   });
+}
+
+/** Returns whether a TXT record is a DMARC record, valid or not. */
+export function isDmarc(record: string): boolean {
+  return /^v\s*=\s*DMARC1\s*(?:;|$)/i.test(record);
 }
 
 /** RFC 7489 §6.3: `v` comes first, and `p` names a policy. */
@@ -94,7 +104,7 @@ export async function findDmarc(lookups: DomainLookups, domain: string): Promise
     const result = await lookups.txt(`_dmarc.${name}`);
     if (result.status === "failure") return "unknown";
     const records = result.status === "ok" ? result.records : [];
-    const policies = records.filter((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/i.test(text));
+    const policies = records.filter(isDmarc);
     // Several records count as none, and end the search.
     if (policies.length > 0)
       return policies.length === 1 && DMARC_RECORD.test(policies[0] ?? "") ? "present" : "absent";

@@ -1,48 +1,25 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
-import { authHealth, receivingRecords, sendingRecords } from "../../flows/verify/records.ts";
+import { type DiagnoseDeps, diagnose } from "../../flows/verify/diagnose.ts";
+import { receivingRecords } from "../../flows/verify/records.ts";
+import { rememberedLookups } from "../../flows/verify/remembered-lookups.ts";
 import { type RegisterDeps, registerDomain } from "../../flows/verify/register.ts";
 import { rotateDkim } from "../../flows/verify/rotate.ts";
 import { type VerifyDeps, verifyDomain } from "../../flows/verify/verify.ts";
 import { ConstraintError } from "../../store/engine/client.ts";
-import { dkimKeysOf, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
+import { dkimKeysOf, listDkimKeys } from "../../store/dkim-keys.ts";
 import { deleteDomain, type Domain, getDomain, listDomains, setReceiving } from "../../store/domains.ts";
 import { type Answer, created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { PAGE_QUERY, PageOf } from "../schemas.ts";
+import { CheckedDomainView, DomainView, RecordView, showCheckedDomain, showDomain } from "../views/domain.ts";
 
-export type DomainDeps = RegisterDeps & VerifyDeps;
+export type DomainDeps = RegisterDeps & VerifyDeps & DiagnoseDeps;
 
-const RecordSchema = Type.Object(
-  {
-    type: OneOf(["CNAME", "TXT", "MX"]),
-    name: Type.String({ description: "DNS name to publish at." }),
-    value: Type.String(),
-    priority: Type.Optional(Type.Integer({ description: "Present on MX records." })),
-    purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
-    verified: Type.Boolean({ description: "False until the record resolves." }),
-  },
-  { title: "DnsRecord" },
-);
-const Health = OneOf(["verified", "pending", "failing"]);
-const DomainSchema = Type.Object(
-  {
-    id: Type.String(),
-    domain: Type.String(),
-    status: OneOf(["pending", "verified"]),
-    records: Type.Array(RecordSchema),
-    authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
-    receiving: Type.Boolean(),
-    verifiedAt: Nullable(Timestamp),
-    checkedAt: Nullable(Timestamp),
-    createdAt: Timestamp,
-  },
-  { title: "Domain" },
-);
 const ReceivingSchema = Type.Object(
   {
     enabled: Type.Boolean(),
-    records: Type.Array(RecordSchema),
+    records: Type.Array(RecordView),
   },
   { title: "Receiving" },
 );
@@ -58,22 +35,8 @@ const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
 type Deps = Pick<DomainDeps, "db" | "serviceDomain">;
 
-function show(domain: Domain, keys: readonly PublicDkimKey[], serviceDomain: string) {
-  return {
-    id: domain.id,
-    domain: domain.name,
-    status: domain.status,
-    records: sendingRecords(domain, keys, serviceDomain),
-    authHealth: authHealth(domain),
-    receiving: domain.receiving,
-    verifiedAt: showTime(domain.verifiedAt),
-    checkedAt: showTime(domain.checkedAt),
-    createdAt: showTime(domain.createdAt),
-  };
-}
-
 async function showStored({ db, serviceDomain }: Deps, domain: Domain) {
-  return show(domain, await listDkimKeys(db, domain.senderId, domain.id), serviceDomain);
+  return showDomain(domain, await listDkimKeys(db, domain.senderId, domain.id), serviceDomain);
 }
 
 async function requireDomain({ db }: Deps, senderId: string, id: string): Promise<Domain> {
@@ -121,13 +84,13 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       summary: "Add a sending domain",
       scope: "domains:write",
       body: CreateDomain,
-      answers: { 201: DomainSchema },
+      answers: { 201: DomainView },
       async handle({ body, project, senderId, now, record }) {
         let answer = created(undefined);
         await registerDomain(deps, {
           ...{ accountId: project.accountId, senderId, name: body.domain, now },
           also(domain, keys) {
-            answer = created(show(domain, keys, serviceDomain));
+            answer = created(showDomain(domain, keys, serviceDomain));
             return record(answer);
           },
         });
@@ -141,7 +104,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       summary: "List domains, newest first",
       scope: "domains:read",
       query: Type.Object(PAGE_QUERY),
-      answers: { 200: PageOf(DomainSchema) },
+      answers: { 200: PageOf(DomainView) },
       async handle({ senderId, page }) {
         const { after, take, answer } = page();
         const domains = await listDomains(db, senderId, after, take);
@@ -150,7 +113,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
         return ok(
           answer(
             domains,
-            (domain) => show(domain, keys.get(domain.id) ?? [], serviceDomain),
+            (domain) => showDomain(domain, keys.get(domain.id) ?? [], serviceDomain),
             ({ id }) => id,
           ),
         );
@@ -168,7 +131,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       operationId: "getDomain",
       summary: "Get a domain with the result of its last check",
       scope: "domains:read",
-      answers: { 200: DomainSchema },
+      answers: { 200: DomainView },
       async handle({ senderId, params }) {
         return ok(await showStored(deps, await requireDomain(deps, senderId, params.id)));
       },
@@ -194,12 +157,15 @@ function itemRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains/:id/verify",
       operationId: "verifyDomain",
       summary: "Check a domain's DNS records now",
+      description: "Each record shows what the DNS has in its place, and the value that solves a problem.",
       scope: "domains:write",
-      answers: { 200: DomainSchema },
+      answers: { 200: CheckedDomainView },
       async handle({ senderId, params }) {
-        const domain = await verifyDomain(deps, senderId, params.id);
+        const remembering = { ...deps, lookups: rememberedLookups(deps.lookups) };
+        const domain = await verifyDomain(remembering, senderId, params.id);
         if (domain === null) throw notFound("domain");
-        return ok(await showStored(deps, domain));
+        const keys = await listDkimKeys(db, senderId, domain.id);
+        return ok(showCheckedDomain(domain, await diagnose(remembering, domain, keys)));
       },
     }),
     projectRoute({
@@ -210,13 +176,13 @@ function itemRoutes(deps: DomainDeps): Route[] {
       description:
         "Signing switches to the new key when its record resolves. The old record stays needed for 7 days.",
       scope: "domains:write",
-      answers: { 200: DomainSchema },
+      answers: { 200: DomainView },
       async handle({ senderId, params, now, record }) {
         let answer = ok(undefined);
         await rotateDkim(deps, {
           ...{ senderId, id: params.id, now },
           also(domain, keys) {
-            answer = ok(show(domain, keys, serviceDomain));
+            answer = ok(showDomain(domain, keys, serviceDomain));
             return record(answer);
           },
         });

@@ -1,0 +1,75 @@
+import { Type } from "@sinclair/typebox";
+import type { Domain } from "../../store/domains.ts";
+import type { PublicDkimKey } from "../../store/dkim-keys.ts";
+import { type DiagnosedRecord, RECORD_STATUSES } from "../../flows/verify/diagnose.ts";
+import { authHealth, sendingRecords } from "../../flows/verify/records.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+
+const RECORD = {
+  type: OneOf(["CNAME", "TXT", "MX"]),
+  name: Type.String({ description: "DNS name to publish at." }),
+  value: Type.String(),
+  priority: Type.Optional(Type.Integer({ description: "Present on MX records." })),
+  purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
+  verified: Type.Boolean({ description: "False until the record resolves." }),
+};
+/** A record to publish. */
+export const RecordView = Type.Object(RECORD, { title: "DnsRecord" });
+
+const CheckedRecordView = Type.Object(
+  {
+    ...RECORD,
+    status: OneOf(
+      RECORD_STATUSES,
+      "`spreading`: not at every name server, or not in every cache yet. `unknown`: the DNS did not answer.",
+    ),
+    found: Type.Array(Type.String(), { description: "The values in the DNS now, at most 10." }),
+    problem: Nullable(Type.String({ description: "What is wrong, in words. Null if nothing is." })),
+    fix: Nullable(
+      Type.String({
+        description:
+          "The value to publish. For a domain with an SPF record it is that record with ours merged in. Null if nothing is wrong.",
+      }),
+    ),
+  },
+  { title: "CheckedDnsRecord" },
+);
+
+const Health = OneOf(["verified", "pending", "failing"]);
+const DOMAIN = {
+  id: Type.String(),
+  domain: Type.String(),
+  status: OneOf(["pending", "verified"]),
+  authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
+  receiving: Type.Boolean(),
+  verifiedAt: Nullable(Timestamp),
+  checkedAt: Nullable(Timestamp),
+  createdAt: Timestamp,
+};
+/** A domain. */
+export const DomainView = Type.Object({ ...DOMAIN, records: Type.Array(RecordView) }, { title: "Domain" });
+/** A domain after a check of its records. */
+export const CheckedDomainView = Type.Object(
+  { ...DOMAIN, records: Type.Array(CheckedRecordView) },
+  { title: "CheckedDomain" },
+);
+
+/** Returns a domain with the records of the keys, as the API shows it. */
+export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], serviceDomain: string) {
+  return {
+    id: domain.id,
+    domain: domain.name,
+    status: domain.status,
+    records: sendingRecords(domain, keys, serviceDomain),
+    authHealth: authHealth(domain),
+    receiving: domain.receiving,
+    verifiedAt: showTime(domain.verifiedAt),
+    checkedAt: showTime(domain.checkedAt),
+    createdAt: showTime(domain.createdAt),
+  };
+}
+
+/** Returns a domain with what a check found, as the API shows it. */
+export function showCheckedDomain(domain: Domain, records: readonly DiagnosedRecord[]) {
+  return { ...showDomain(domain, [], ""), records };
+}

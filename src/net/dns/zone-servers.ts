@@ -1,0 +1,61 @@
+import type { Clock } from "../../core/time/clock.ts";
+import { resolveAddresses } from "./lookups.ts";
+import { canonicalName } from "./packet.ts";
+import { createResolver, type Resolver } from "./resolver.ts";
+
+/** A name server of a zone, and a resolver that asks it alone. */
+export interface ZoneServer {
+  name: string;
+  resolver: Resolver;
+}
+
+export interface ZoneServerDeps {
+  clock: Clock;
+  resolver: Resolver;
+  /** Returns whether we may ask the address, which the owner of the zone chose. */
+  mayReach: (ip: string) => boolean;
+  /** Port of name servers, 53. */
+  port: number;
+}
+
+/** Name servers that are asked. Zones have two to thirteen. */
+export const MAX_ZONE_SERVERS = 4;
+/** Labels that are removed from a name in search of its zone. */
+const MAX_CLIMB = 8;
+/** Time limit of each question. It is asked once. */
+const TIMEOUT_MS = 1500;
+
+/**
+ * Finds the name servers of the zone that holds a name: those of the nearest name above it that has NS records, but not
+ * of a top-level domain. Each is asked directly, so that an answer does not come from a cache.
+ */
+export async function findZoneServers(deps: ZoneServerDeps, name: string): Promise<ZoneServer[]> {
+  const hosts = await serversOf(deps.resolver, name);
+  const found = await Promise.all(hosts.map((host) => openServer(deps, host)));
+  return found.filter((server) => server !== null);
+}
+
+async function serversOf(resolver: Resolver, name: string): Promise<string[]> {
+  const labels = name.split(".");
+  for (let climbed = 0; climbed < MAX_CLIMB && labels.length - climbed >= 2; climbed++) {
+    const result = await resolver.resolve(labels.slice(climbed).join("."), "NS", { fresh: true });
+    if (result.status === "failure") return [];
+    if (result.status !== "ok") continue;
+    const hosts = result.records.flatMap((record) =>
+      record.type === "NS" ? [canonicalName(record.data)] : [],
+    );
+    return hosts.sort().slice(0, MAX_ZONE_SERVERS);
+  }
+  return [];
+}
+
+async function openServer(
+  { clock, resolver, mayReach, port }: ZoneServerDeps,
+  name: string,
+): Promise<ZoneServer | null> {
+  const addresses = await resolveAddresses(resolver, name);
+  const ip = addresses.status === "ok" ? addresses.records.find(mayReach) : undefined;
+  if (ip === undefined) return null;
+  const only = { servers: [{ ip, port }], tries: 1, tryTimeoutMs: TIMEOUT_MS };
+  return { name, resolver: createResolver({ clock }, only) };
+}

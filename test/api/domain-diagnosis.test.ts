@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SERVICE_DOMAIN, type TestApi, type TestZone, testApi } from "../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await testApi();
+});
+afterAll(() => api.close());
+
+interface Shown {
+  type: string;
+  name: string;
+  value: string;
+  purpose: string;
+  status: string;
+  found: string[];
+  problem: string | null;
+  fix: string | null;
+}
+
+let made = 0;
+const OURS = `include:spf.${SERVICE_DOMAIN}`;
+
+/** A new domain with its three records published in the zones. */
+async function published(zones: TestZone[] = [api.zone]) {
+  const { json } = await api.call("POST", "/v1/domains", { body: { domain: `d${++made}.shop.test` } });
+  for (const { type, name, value } of json.records as Shown[])
+    for (const zone of zones) zone.set(`${type} ${name}`, [value]);
+  const [dkim = "", spf = "", dmarc = ""] = (json.records as Shown[]).map(({ name }) => name);
+  return { id: json.id as string, domain: json.domain as string, dkim, spf, dmarc };
+}
+
+async function diagnosis(id: string, purpose: string): Promise<Shown | undefined> {
+  const { status, json } = await api.call("POST", `/v1/domains/${id}/verify`);
+  expect(status).toBe(200);
+  return (json.records as Shown[]).find((record) => record.purpose === purpose);
+}
+
+describe("a verified record", () => {
+  test("shows its value, and no problem", async () => {
+    const { id, spf } = await published();
+    expect(await diagnosis(id, "spf")).toMatchObject({
+      ...{ name: spf, status: "verified", found: [`v=spf1 ${OURS} ~all`], problem: null, fix: null },
+    });
+    expect(await diagnosis(id, "dkim")).toMatchObject({ status: "verified", problem: null, fix: null });
+  });
+});
+
+describe("a missing record", () => {
+  test("has its value as the fix", async () => {
+    const { id, dkim } = await published();
+    const value = api.zone.get(`CNAME ${dkim}`)?.[0];
+    api.zone.delete(`CNAME ${dkim}`);
+    expect(await diagnosis(id, "dkim")).toMatchObject({
+      ...{ status: "missing", found: [], fix: value },
+      problem: `There is no DKIM record (CNAME) at ${dkim}.`,
+    });
+  });
+
+  test("is found below the domain a second time, if the DNS host has appended the domain", async () => {
+    const { id, domain, dmarc } = await published();
+    const value = api.zone.get(`TXT ${dmarc}`) ?? [];
+    api.zone.delete(`TXT ${dmarc}`);
+    api.zone.set(`TXT ${dmarc}.${domain}`, value);
+    const { status, problem } = (await diagnosis(id, "dmarc")) ?? {};
+    expect([status, problem]).toEqual([
+      "missing",
+      `The record is at _dmarc.${domain}.${domain}, because your DNS host appends ${domain} itself. Enter _dmarc as its name.`,
+    ]);
+  });
+});
+
+describe("a wrong record", () => {
+  test.each<[string, string[], RegExp, string]>([
+    [
+      "an SPF record of another service",
+      ["google-site-verification=x", "v=spf1 include:_spf.google.com -all"],
+      /does not include/,
+      `v=spf1 include:_spf.google.com ${OURS} -all`,
+    ],
+    [
+      "two SPF records",
+      ["v=spf1 include:_spf.google.com ~all", `v=spf1 ${OURS} ~all`],
+      /There are 2 SPF records/,
+      `v=spf1 include:_spf.google.com ${OURS} ~all`,
+    ],
+  ])("%s is to be replaced by one that merges both", async (_, texts, problem, fix) => {
+    const { id, spf } = await published();
+    api.zone.set(`TXT ${spf}`, texts);
+    expect(await diagnosis(id, "spf")).toMatchObject({
+      ...{ status: "wrong", found: texts.filter((text) => text.startsWith("v=spf1")), fix },
+      problem: expect.stringMatching(problem),
+    });
+  });
+
+  test("shows the target or key that is there", async () => {
+    const { id, dkim } = await published();
+    api.zone.set(`CNAME ${dkim}`, ["old.dkim.other.example"]);
+    expect(await diagnosis(id, "dkim")).toMatchObject({ status: "wrong", found: ["old.dkim.other.example"] });
+    api.zone.delete(`CNAME ${dkim}`);
+    api.zone.set(`TXT ${dkim}`, ["v=DKIM1; p=AAAA"]);
+    expect(await diagnosis(id, "dkim")).toMatchObject({ status: "wrong", found: ["v=DKIM1; p=AAAA"] });
+  });
+
+  test.each<[string[], RegExp]>([
+    [["v=DMARC1; p=none", "v=DMARC1; p=reject"], /There are 2 DMARC records/],
+    [["v=DMARC1; p=maybe"], /no valid policy/],
+  ])("says what is wrong with the DMARC records %p", async (texts, problem) => {
+    const { id, dmarc } = await published();
+    api.zone.set(`TXT ${dmarc}`, texts);
+    expect(await diagnosis(id, "dmarc")).toMatchObject({
+      ...{ status: "wrong", found: texts, problem: expect.stringMatching(problem) },
+      fix: `v=DMARC1; p=none; rua=mailto:dmarc@${SERVICE_DOMAIN}`,
+    });
+  });
+
+  test("of a domain that receives is its MX record, too", async () => {
+    const { id, domain } = await published();
+    expect(await diagnosis(id, "inbound")).toBeUndefined();
+    await api.call("PATCH", `/v1/domains/${id}/receiving`, { body: { enabled: true } });
+    api.zone.set(`MX ${domain}`, ["mx.other.example"]);
+    expect(await diagnosis(id, "inbound")).toMatchObject({
+      ...{ type: "MX", status: "wrong", found: ["10 mx.other.example"], fix: `mx.${SERVICE_DOMAIN}` },
+    });
+  });
+
+  test("shows at most ten values, none of them long", async () => {
+    const { id, spf } = await published();
+    api.zone.set(`TXT ${spf}`, Array(50).fill(`v=spf1 ${"a ".repeat(5000)}`));
+    const { found = [] } = (await diagnosis(id, "spf")) ?? {};
+    expect(found.map(({ length }) => length)).toEqual(Array(10).fill(1000));
+  });
+});
+
+describe("a record that spreads", () => {
+  test("names the name servers that lack it", async () => {
+    const [first, second]: TestZone[] = [new Map(), new Map()];
+    api.nameServers.set("ns1.test", first ?? new Map()).set("ns2.test", second ?? new Map());
+    const { id, spf } = await published([api.zone, ...api.nameServers.values()]);
+    second?.delete(`TXT ${spf}`);
+    expect(await diagnosis(id, "spf")).toMatchObject({
+      status: "spreading",
+      problem: "Not yet at every name server: ns2.test does not have it.",
+      fix: `v=spf1 ${OURS} ~all`,
+    });
+    second?.set(`TXT ${spf}`, first?.get(`TXT ${spf}`) ?? []);
+    expect(await diagnosis(id, "spf")).toMatchObject({ status: "verified", problem: null });
+    api.zone.delete(`TXT ${spf}`);
+    expect(await diagnosis(id, "spf")).toMatchObject({
+      status: "spreading",
+      problem: expect.stringContaining("caches still hold the old answer"),
+    });
+    api.nameServers.clear();
+  });
+});
+
+test("a record whose lookup fails has no fix, because nothing is known", async () => {
+  const { id, spf } = await published();
+  api.zone.set(`TXT ${spf}`, "failure");
+  expect(await diagnosis(id, "spf")).toMatchObject({
+    ...{ status: "unknown", found: [], fix: null },
+    problem: expect.stringContaining("did not answer"),
+  });
+});

@@ -1,0 +1,98 @@
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+/** Debian's Chromium; null if it is not installed. Then the tests that need it are skipped. */
+export const CHROMIUM = Bun.which("chromium");
+
+/** Milliseconds: a browser and the service start, and on a busy machine pages take seconds. */
+export const BROWSER_MS = 90_000;
+/** Time for one action of a page, milliseconds. */
+const ACTION_MS = 30_000;
+
+const ARGS = [
+  ...["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
+  ...["--disable-component-update", "--disable-sync"],
+  // No name is looked up, so a page that asks for another host reaches none.
+  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+];
+
+/** One window with cookies of its own, and what went wrong in it. */
+export interface Visit {
+  page: Page;
+  context: BrowserContext;
+  faults: Faults;
+}
+
+export interface Faults {
+  /** What the pages' Content-Security-Policy refused: directive and blocked URL. */
+  violations: string[];
+  /** URLs of other origins that were asked for. */
+  foreign: string[];
+  /** Errors that no script caught. */
+  errors: string[];
+}
+
+export const NO_FAULTS: Faults = { violations: [], foreign: [], errors: [] };
+
+export interface VisitOptions {
+  /** Signs in with this key first. */
+  key?: string;
+  /** Default: 1280 × 800. */
+  viewport?: { width: number; height: number };
+  colorScheme?: "light" | "dark";
+}
+
+/** A running Chromium. */
+export interface TestBrowser {
+  /** Opens a path of the service in a new window. */
+  visit(url: string, path: string, options?: VisitOptions): Promise<Visit>;
+  close(): Promise<void>;
+}
+
+/** Starts Chromium. Only root needs to switch off its sandbox. */
+export async function startBrowser(): Promise<TestBrowser> {
+  if (CHROMIUM === null) throw new Error("chromium is not installed");
+  const args = process.getuid?.() === 0 ? [...ARGS, "--no-sandbox"] : ARGS;
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: BROWSER_MS });
+  return {
+    async visit(url, path, { key, ...options } = {}) {
+      const visit = await openWindow(browser, url, options);
+      if (key !== undefined) await signIn(visit.context, url, key);
+      await visit.page.goto(`${url}${path}`);
+      return visit;
+    },
+    close: () => browser.close(),
+  };
+}
+
+async function openWindow(browser: Browser, url: string, options: VisitOptions): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(ACTION_MS);
+  const faults: Faults = { violations: [], foreign: [], errors: [] };
+  const origin = new URL(url).origin;
+  context.on("request", (request) => {
+    const asked = new URL(request.url());
+    // A URL such as `data:` has the origin `null` and asks nobody.
+    if (asked.origin !== "null" && asked.origin !== origin) faults.foreign.push(request.url());
+  });
+  context.on("weberror", (error) => void faults.errors.push(String(error.error())));
+  const page = await context.newPage();
+  await page.exposeFunction("tellViolation", (text: string) => void faults.violations.push(text));
+  // Runs in every frame before its own scripts, except in frames that may run none.
+  await page.addInitScript(
+    "addEventListener('securitypolicyviolation', (event) => tellViolation(event.violatedDirective + ' ' + event.blockedURI))",
+  );
+  return { page, context, faults };
+}
+
+/** Signs the window in as the dashboard does, and keeps the cookie. */
+export async function signIn(context: BrowserContext, url: string, key: string): Promise<void> {
+  const answer = await fetch(`${url}/ui/session`, {
+    method: "POST",
+    headers: { origin: new URL(url).origin, "x-postrider-ui": "1", "content-type": "application/json" },
+    body: JSON.stringify({ key }),
+  });
+  const [name = "", value = ""] = (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]?.split("=") ?? [];
+  if (answer.status !== 204 || value === "")
+    throw new Error(`sign-in: ${answer.status} ${await answer.text()}`);
+  await context.addCookies([{ name, value, url, httpOnly: true, sameSite: "Strict" }]);
+}

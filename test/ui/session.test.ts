@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { SESSION_MS } from "../../src/http/access/session.ts";
+import { BROWSER_MS, CHROMIUM, NO_FAULTS, startBrowser, type TestBrowser } from "../support/browser.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { shiftedClock } from "../support/shifted-clock.ts";
+
+setDefaultTimeout(BROWSER_MS);
+const browserTest = test.skipIf(CHROMIUM === null);
+
+const clock = shiftedClock();
+let service: TestService;
+let browser: TestBrowser;
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  [service, browser] = await Promise.all([startService({}, clock), startBrowser()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+/** Asks from a page as the dashboard does. Returns the status and the text. */
+function ask(page: Page, path: string, init: { method?: string; body?: string; headers?: object } = {}) {
+  return page.evaluate(
+    async ({ path, init }) => {
+      const headers = { "x-postrider-ui": "1", "content-type": "application/json", ...init.headers };
+      const answer = await fetch(path, { ...init, headers });
+      return { status: answer.status, text: await answer.text() };
+    },
+    { path, init },
+  );
+}
+
+const signInFrom = (page: Page, key: string) =>
+  ask(page, "/ui/session", { method: "POST", body: JSON.stringify({ key }) });
+
+const domains = async () => (await service.call("GET", "/v1/domains")).body.data;
+
+describe("a browser", () => {
+  browserTest("signs in, acts as the key, and signs out", async () => {
+    const { page, faults } = await browser.visit(service.url, "/sign-in");
+    expect((await ask(page, "/ui/session")).status).toBe(401);
+    expect((await signInFrom(page, "pr_wrong")).status).toBe(401);
+    expect((await signInFrom(page, service.projectKey)).status).toBe(204);
+    expect(await page.evaluate("document.cookie")).toBe("");
+    const me = await service.call("GET", "/v1/me");
+    expect(JSON.parse((await ask(page, "/ui/session")).text)).toEqual(me.body);
+    const made = await ask(page, "/v1/domains", { method: "POST", body: '{"domain":"browser.example"}' });
+    expect(made.status).toBe(201);
+    expect((await ask(page, "/ui/session", { method: "DELETE" })).status).toBe(204);
+    expect((await ask(page, "/v1/me")).status).toBe(401);
+    expect(faults).toEqual(NO_FAULTS);
+    await page.close();
+  });
+
+  browserTest("is signed out at once when its key is revoked", async () => {
+    const wide = { key: service.accountKey };
+    const made = await service.call("POST", "/v1/api-keys", { name: "browser" }, wide);
+    const { page } = await browser.visit(service.url, "/", { key: made.body.secret });
+    expect((await ask(page, "/v1/me")).status).toBe(200);
+    expect((await service.call("DELETE", `/v1/api-keys/${made.body.id}`, undefined, wide)).status).toBe(204);
+    expect((await ask(page, "/v1/me")).status).toBe(401);
+    await page.close();
+  });
+
+  browserTest("sees no data of a project that its key has no part in", async () => {
+    const wide = { key: service.accountKey };
+    const other = await service.call("POST", "/v1/senders", { externalId: "other", name: "Other" }, wide);
+    const headers = { "X-Service-Product": other.body.id };
+    const made = await service.call("POST", "/v1/domains", { domain: "other.example" }, { ...wide, headers });
+    expect(made.status).toBe(201);
+    const { page } = await browser.visit(service.url, "/", { key: service.projectKey });
+    expect((await ask(page, `/v1/domains/${made.body.id}`)).status).toBe(404);
+    expect((await ask(page, "/v1/domains")).text).not.toContain("other.example");
+    expect((await ask(page, "/v1/domains", { headers })).status).toBe(403);
+    expect((await ask(page, "/v1/senders")).status).toBe(403);
+    await page.close();
+  });
+});
+
+describe("a page of another origin on the same host, to which the browser sends the cookie", () => {
+  browserTest("can neither write, nor read, nor frame the dashboard", async () => {
+    const before = await domains();
+    const target = service.url;
+    const html = `<!doctype html><iframe name="into"></iframe><iframe src="${target}/"></iframe>
+      <form method="post" enctype="text/plain" target="into" action="${target}/v1/domains">
+      <input name='{"domain":"evil.example","x":"' value='"}'></form><img src="${target}/v1/emails/em_1/raw">`;
+    const attacker = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(html, { headers: { "content-type": "text/html" } }),
+    });
+    const { page } = await browser.visit(service.url, "/", { key: service.projectKey });
+    const answers: [string, number, boolean][] = [];
+    page.on("response", async (answer) => {
+      const sent = await answer.request().allHeaders();
+      const path = answer.url().slice(target.length);
+      if (answer.url().startsWith(target)) answers.push([path, answer.status(), "cookie" in sent]);
+    });
+    await page.goto(`http://127.0.0.1:${attacker.port}/`);
+    await page.evaluate("document.forms[0].submit()");
+    const outcomes = await page.evaluate(async (url) => {
+      const cookie = { credentials: "include" } as const;
+      const body = '{"domain":"evil.example"}';
+      const headers = { "x-postrider-ui": "1", "content-type": "application/json" };
+      return Promise.all([
+        fetch(`${url}/v1/domains`, { ...cookie, mode: "no-cors", method: "POST", body }).then(
+          ({ type }) => type,
+        ),
+        fetch(`${url}/v1/domains`, { ...cookie, method: "POST", body, headers }).catch(() => "refused"),
+        fetch(`${url}/v1/domains`, { ...cookie, headers }).catch(() => "refused"),
+        fetch(`${url}/v1/me`, { ...cookie }).catch(() => "refused"),
+      ]);
+    }, target);
+    expect(outcomes).toEqual(["opaque", "refused", "refused", "refused"]);
+    await page.waitForLoadState("networkidle");
+    const framed = page.frames().map((frame) => frame.url());
+    expect(framed.filter((url) => url.startsWith(`${target}/`) && !url.includes("/v1/"))).toEqual([]);
+    expect(await domains()).toEqual(before);
+    // The browser sent the cookie, so it was the service that refused.
+    expect(
+      answers.filter(([path, , cookie]) => path.startsWith("/v1/domains") && cookie).length,
+    ).toBeGreaterThan(0);
+    expect(answers.filter(([path, status]) => path.startsWith("/v1/") && status < 400)).toEqual([]);
+    await page.close();
+    await attacker.stop(true);
+  });
+});
+
+// The last, because it sets the clock of the service forward.
+browserTest("a session that is not used for twelve hours has ended", async () => {
+  const { page } = await browser.visit(service.url, "/", { key: service.projectKey });
+  clock.shift(SESSION_MS - 60_000);
+  expect((await ask(page, "/v1/me")).status).toBe(200);
+  // The answer has prolonged it.
+  clock.shift(SESSION_MS - 60_000);
+  expect((await ask(page, "/v1/me")).status).toBe(200);
+  clock.shift(SESSION_MS);
+  expect((await ask(page, "/v1/me")).status).toBe(401);
+  await page.close();
+});
