@@ -1,5 +1,5 @@
 import type { Db, Statement } from "./engine/client.ts";
-import { mapping, plain, type Row } from "./columns.ts";
+import { plain, table } from "./columns.ts";
 
 /** An account: the owner of projects and keys. */
 export interface Account {
@@ -10,7 +10,7 @@ export interface Account {
   createdAt: number;
 }
 
-const ACCOUNTS = mapping<Account>({
+const ACCOUNTS = table<Account>("accounts", {
   id: plain("id"),
   name: plain("name"),
   ownerEmail: plain("owner_email"),
@@ -32,9 +32,8 @@ export function insertFirstAccount(account: Account): Statement {
 }
 
 /** Returns an account; null if no account has that id. */
-export async function getAccount(db: Db, id: string): Promise<Account | null> {
-  const row = await db.first<Row>(`SELECT ${ACCOUNTS.columns} FROM accounts WHERE id = ?`, [id]);
-  return row === null ? null : ACCOUNTS.read(row);
+export function getAccount(db: Db, id: string): Promise<Account | null> {
+  return ACCOUNTS.first(db, "WHERE id = ?", [id]);
 }
 
 /** Returns the statement that changes the address of an account's owner. */
@@ -43,7 +42,6 @@ export function updateOwnerEmail(id: string, ownerEmail: string): Statement {
 }
 
 /** Returns at most `take` accounts of the installation, oldest first. */
-export async function listAccounts(db: Db, take: number): Promise<Account[]> {
-  const rows = await db.all<Row>(`SELECT ${ACCOUNTS.columns} FROM accounts ORDER BY id LIMIT ?`, [take]);
-  return rows.map(ACCOUNTS.read);
+export function listAccounts(db: Db, take: number): Promise<Account[]> {
+  return ACCOUNTS.all(db, "ORDER BY id LIMIT ?", [take]);
 }

@@ -1,5 +1,5 @@
 import type { Mailbox } from "../core/addresses.ts";
-import type { Value } from "./engine/client.ts";
+import { type Db, firstReturned, type Statement, type Value, type Written } from "./engine/client.ts";
 
 /*
  * Each entity has one description, field by field. It makes the list of columns, the values of an INSERT, and the
@@ -49,6 +49,23 @@ export function inverseFlag(column: string): Column<boolean> {
     values: (field) => [Number(!field)],
     read: (row) => row[column] === 0,
     fromJson: (json) => json === 0,
+  };
+}
+
+/** Booleans that are stored in a column each, by their names. */
+export function flags<Name extends string>(
+  columns: Readonly<Record<Name, string>>,
+): Column<Record<Name, boolean>> {
+  const all = Object.entries(columns) as [Name, string][];
+  const fieldOf = (is: (name: Name, column: string) => boolean) =>
+    Object.fromEntries(all.map(([name, column]) => [name, is(name, column)])) as Record<Name, boolean>;
+  return {
+    columns: all.map(([, column]) => column),
+    values: (field) => all.map(([name]) => Number(field[name])),
+    read: (row) => fieldOf((_, column) => row[column] === 1),
+    json: (table) =>
+      `json_object(${all.map(([name, column]) => `'${name}', ${table}.${column}`).join(", ")})`,
+    fromJson: (json) => fieldOf((name) => (json as Record<Name, number>)[name] === 1),
   };
 }
 
@@ -104,6 +121,11 @@ export interface Mapping<Entity> {
   columns: string;
   values(entity: Entity): Value[];
   read(row: Row): Entity;
+  /** Returns the assignments of an UPDATE, and their values, for the fields that are given. */
+  assignments(changes: { [Field in keyof Entity]?: Entity[Field] | undefined }): {
+    set: string[];
+    values: Value[];
+  };
   /** Returns the key and value pairs of SQL's `json_object` for some fields of a table. */
   jsonPairs(table: string, fields: readonly (keyof Entity)[]): string;
   /** Reads the fields of `jsonPairs` from the parsed object. */
@@ -134,6 +156,13 @@ export function mapping<Entity extends object>(
       for (const [field, column] of all) entity[field] = column.read(row);
       return entity as Entity;
     },
+    assignments(changes) {
+      const given = all.filter(([field]) => changes[field] !== undefined);
+      return {
+        set: given.flatMap(([, column]) => column.columns.map((name) => `${name} = ?`)),
+        values: given.flatMap(([field, column]) => column.values(changes[field] as Entity[keyof Entity])),
+      };
+    },
     jsonPairs: (table, some) =>
       some.map((field) => `'${String(field)}', ${columns[field].json(table)}`).join(", "),
     fromJson: <Field extends keyof Entity>(
@@ -143,5 +172,42 @@ export function mapping<Entity extends object>(
       Object.fromEntries(
         some.map((field) => [field, columns[field].fromJson(object[String(field)])]),
       ) as unknown as Pick<Entity, Field>,
+  };
+}
+
+/** A table whose rows are entities, with the statements that most tables need. `rest` is SQL after the table's name. */
+export interface Table<Entity> extends Mapping<Entity> {
+  /** Returns the entity in the first row of a query, or null. */
+  first(db: Db, rest: string, args: Value[]): Promise<Entity | null>;
+  /** Returns the entities in all rows of a query. */
+  all(db: Db, rest: string, args: Value[]): Promise<Entity[]>;
+  /** Returns the statement that stores an entity. */
+  insert(entity: Entity): Statement;
+  /** Changes rows. Returns the entity in the first of them afterwards, or null: a later read could see another change. */
+  update(db: Db, rest: string, args: Value[]): Promise<Entity | null>;
+  /** Returns the entity that a statement with RETURNING has returned, or null. */
+  returned(written: Written | undefined): Entity | null;
+}
+
+/** Makes the description of a table. @param columns in the order of its INSERT */
+export function table<Entity extends object>(
+  name: string,
+  columns: { [Field in keyof Entity]: Column<Entity[Field]> },
+): Table<Entity> {
+  const map = mapping<Entity>(columns);
+  const entityIn = (row: Row | null): Entity | null => (row === null ? null : map.read(row));
+  const returned = (written: Written | undefined) => entityIn(firstReturned<Row>(written));
+  const select = `SELECT ${map.columns} FROM ${name}`;
+  const insert = `INSERT INTO ${name} (${map.columns}) VALUES (${map.names.map(() => "?").join(", ")})`;
+  return {
+    ...map,
+    first: async (db, rest, args) => entityIn(await db.first<Row>(`${select} ${rest}`, args)),
+    all: async (db, rest, args) => (await db.all<Row>(`${select} ${rest}`, args)).map(map.read),
+    insert: (entity) => ({ sql: insert, args: map.values(entity) }),
+    async update(db, rest, args) {
+      const [written] = await db.write([{ sql: `UPDATE ${name} ${rest} RETURNING ${map.columns}`, args }]);
+      return returned(written);
+    },
+    returned,
   };
 }

@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
-import { type Db, firstReturned, type Statement, type Value } from "./engine/client.ts";
-import { flag, json, mapping, plain, type Row } from "./columns.ts";
+import { changesRow, type Db, type Statement } from "./engine/client.ts";
+import { flag, json, plain, type Row, table } from "./columns.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
@@ -23,7 +23,7 @@ export interface Contact {
   updatedAt: number;
 }
 
-const CONTACTS = mapping<Contact>({
+const CONTACTS = table<Contact>("contacts", {
   id: plain("id"),
   senderId: plain("sender_id"),
   email: plain("email"),
@@ -42,19 +42,12 @@ const CONTACTS = mapping<Contact>({
  * contacts.email_key`.
  */
 export function insertContact(contact: Contact): Statement {
-  return {
-    sql: `INSERT INTO contacts (${CONTACTS.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: CONTACTS.values(contact),
-  };
+  return CONTACTS.insert(contact);
 }
 
 /** Returns the project's contact; null if it has none with that id. */
-export async function getContact(db: Db, senderId: string, id: string): Promise<Contact | null> {
-  const row = await db.first<Row>(`SELECT ${CONTACTS.columns} FROM contacts WHERE sender_id = ? AND id = ?`, [
-    senderId,
-    id,
-  ]);
-  return row === null ? null : CONTACTS.read(row);
+export function getContact(db: Db, senderId: string, id: string): Promise<Contact | null> {
+  return CONTACTS.first(db, "WHERE sender_id = ? AND id = ?", [senderId, id]);
 }
 
 /** A filter of contacts. `q` is a case-insensitive substring of address, first name or last name. */
@@ -102,61 +95,45 @@ export async function updateContact(
   now: number,
   growing: ChangeLimit = NO_LIMIT,
 ): Promise<Contact | null> {
-  const { firstName, lastName, metadata, subscribed } = changes;
-  const set: [string, ...Value[]][] = [];
-  if (firstName !== undefined) set.push(["first_name = ?", firstName]);
-  if (lastName !== undefined) set.push(["last_name = ?", lastName]);
-  if (metadata !== undefined) set.push(["metadata = ?", JSON.stringify(metadata)]);
-  if (subscribed !== undefined)
-    set.push(
-      ["subscribed = ?", Number(subscribed)],
-      [
-        "unsubscribed_at = CASE subscribed WHEN ? THEN unsubscribed_at ELSE ? END",
-        ...[Number(subscribed), subscribed ? null : now],
-      ],
-    );
+  const { subscribed } = changes;
+  const { set, values } = CONTACTS.assignments(changes);
+  if (subscribed !== undefined) {
+    set.push("unsubscribed_at = CASE subscribed WHEN ? THEN unsubscribed_at ELSE ? END");
+    values.push(Number(subscribed), subscribed ? null : now);
+  }
   if (set.length === 0) return getContact(db, senderId, id);
   const change = {
-    sql: `UPDATE contacts SET ${set.map(([column]) => column).join(", ")}, updated_at = ?
+    sql: `UPDATE contacts SET ${set.join(", ")}, updated_at = ?
       WHERE sender_id = ? AND id = ? RETURNING ${CONTACTS.columns}`,
-    args: [...set.flatMap(([, ...values]) => values), now, senderId, id],
+    args: [...values, now, senderId, id],
   };
-  return written(db, growing(change));
-}
-
-/** Runs the statements and returns the contact from RETURNING: a later read could see another request's change. */
-async function written(db: Db, statements: Statement[]): Promise<Contact | null> {
-  const row = firstReturned<Row>(changeResult(await db.write(statements)));
-  return row === null ? null : CONTACTS.read(row);
+  return CONTACTS.returned(changeResult(await db.write(growing(change))));
 }
 
 /**
  * Subscribes or unsubscribes a contact. If nothing changes, it keeps its times. Returns the contact afterwards; null
  * if there is none.
  */
-export async function setSubscribed(
+export function setSubscribed(
   db: Db,
   senderId: string,
   id: string,
   subscribed: boolean,
   now: number,
 ): Promise<Contact | null> {
-  const change = {
-    sql: `UPDATE contacts SET subscribed = ?1,
+  return CONTACTS.update(
+    db,
+    `SET subscribed = ?1,
         unsubscribed_at = CASE subscribed WHEN ?1 THEN unsubscribed_at ELSE ?2 END,
         updated_at = CASE subscribed WHEN ?1 THEN updated_at ELSE ?3 END
-      WHERE sender_id = ?4 AND id = ?5 RETURNING ${CONTACTS.columns}`,
-    args: [Number(subscribed), subscribed ? null : now, now, senderId, id],
-  };
-  return written(db, [change]);
+      WHERE sender_id = ?4 AND id = ?5`,
+    [Number(subscribed), subscribed ? null : now, now, senderId, id],
+  );
 }
 
 /** Deletes a contact. Returns false if there is none. */
-export async function deleteContact(db: Db, senderId: string, id: string): Promise<boolean> {
-  const [written] = await db.write([
-    { sql: "DELETE FROM contacts WHERE sender_id = ? AND id = ?", args: [senderId, id] },
-  ]);
-  return written?.changes === 1;
+export function deleteContact(db: Db, senderId: string, id: string): Promise<boolean> {
+  return changesRow(db, "DELETE FROM contacts WHERE sender_id = ? AND id = ?", [senderId, id]);
 }
 
 /**
@@ -164,15 +141,16 @@ export async function deleteContact(db: Db, senderId: string, id: string): Promi
  * stored. A contact that is unsubscribed already keeps its times.
  */
 export function unsubscribeAddress(contact: Contact): Statement {
+  const { sql, args } = CONTACTS.insert({
+    ...contact,
+    subscribed: false,
+    unsubscribedAt: contact.unsubscribedAt ?? contact.updatedAt,
+  });
   return {
-    sql: `INSERT INTO contacts (${CONTACTS.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    sql: `${sql}
       ON CONFLICT (sender_id, email_key) DO UPDATE SET subscribed = 0, unsubscribed_at = excluded.unsubscribed_at,
         updated_at = excluded.updated_at
       WHERE contacts.subscribed = 1`,
-    args: CONTACTS.values({
-      ...contact,
-      subscribed: false,
-      unsubscribedAt: contact.unsubscribedAt ?? contact.updatedAt,
-    }),
+    args,
   };
 }

@@ -1,4 +1,5 @@
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { plain, table } from "./columns.ts";
 import { requireGuard } from "./guards.ts";
 
 /** `pending`: made, but its record has not been seen yet. `active`: signs. `retired`: published until `retireAt`. */
@@ -22,49 +23,21 @@ export interface DkimKeyRecord {
 /** A key without its secret. */
 export type PublicDkimKey = Omit<DkimKeyRecord, "sealedPrivateKey">;
 
-interface Row {
-  token: string;
-  domain_id: string | null;
-  selector: string;
-  public_key: string;
-  status: DkimKeyStatus;
-  retire_at: number | null;
-  created_at: number;
-}
-
-const PUBLIC_COLUMNS = "k.token, k.domain_id, k.selector, k.public_key, k.status, k.retire_at, k.created_at";
-
-function keyOf(row: Row): PublicDkimKey {
-  return {
-    token: row.token,
-    domainId: row.domain_id,
-    selector: row.selector,
-    publicKey: row.public_key,
-    status: row.status,
-    retireAt: row.retire_at,
-    createdAt: row.created_at,
-  };
-}
-
-const INSERT = `INSERT INTO dkim_keys
-  (token, domain_id, selector, public_key, private_key, status, retire_at, created_at)`;
-
-function valuesOf(key: DkimKeyRecord) {
-  return [
-    key.token,
-    key.domainId,
-    key.selector,
-    key.publicKey,
-    key.sealedPrivateKey,
-    key.status,
-    key.retireAt,
-    key.createdAt,
-  ];
-}
+const PUBLIC = {
+  token: plain<string>("token"),
+  domainId: plain<string | null>("domain_id"),
+  selector: plain<string>("selector"),
+  publicKey: plain<string>("public_key"),
+  status: plain<DkimKeyStatus>("status"),
+  retireAt: plain<number | null>("retire_at"),
+  createdAt: plain<number>("created_at"),
+};
+const PUBLIC_KEYS = table<PublicDkimKey>("dkim_keys", PUBLIC);
+const KEYS = table<DkimKeyRecord>("dkim_keys", { ...PUBLIC, sealedPrivateKey: plain("private_key") });
 
 /** Returns the statement that stores a domain's key. */
 export function insertDkimKey(key: DkimKeyRecord): Statement {
-  return { sql: `${INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args: valuesOf(key) };
+  return KEYS.insert(key);
 }
 
 /**
@@ -76,13 +49,14 @@ export function putPendingKey(key: DkimKeyRecord, domainId: string): Statement[]
     sql: "NOT EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = ? AND status = 'pending')",
     args: [domainId],
   };
+  const { sql, args } = KEYS.insert({ ...key, domainId, status: "pending", retireAt: null });
   return [
     requireGuard("dkim_key_pending", noPendingKey),
     {
-      sql: `${INSERT} VALUES (?, ?, ?, ?, ?, 'pending', NULL, ?)
+      sql: `${sql}
           ON CONFLICT (token) DO UPDATE SET public_key = excluded.public_key, private_key = excluded.private_key,
             status = excluded.status, retire_at = NULL, created_at = excluded.created_at`,
-      args: [key.token, domainId, key.selector, key.publicKey, key.sealedPrivateKey, key.createdAt],
+      args,
     },
   ];
 }
@@ -90,20 +64,15 @@ export function putPendingKey(key: DkimKeyRecord, domainId: string): Statement[]
 /** Returns the statement that stores a key for the installation's own domains. It changes nothing if there is one. */
 export function insertInstallationKey(key: DkimKeyRecord): Statement {
   return {
-    sql: `${INSERT} SELECT ?, ?, ?, ?, ?, ?, ?, ?
+    sql: `INSERT INTO dkim_keys (${KEYS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?
           WHERE NOT EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id IS NULL)`,
-    args: valuesOf({ ...key, domainId: null }),
+    args: KEYS.values({ ...key, domainId: null }),
   };
 }
 
 /** Returns the keys of the project's domain, oldest first. */
 export async function listDkimKeys(db: Db, senderId: string, domainId: string): Promise<PublicDkimKey[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k JOIN domains d ON d.id = k.domain_id
-     WHERE d.sender_id = ? AND k.domain_id = ? ORDER BY k.created_at, k.token`,
-    [senderId, domainId],
-  );
-  return rows.map(keyOf);
+  return (await dkimKeysOf(db, senderId, [domainId])).get(domainId) ?? [];
 }
 
 /** Returns the keys of some of a project's domains by domain id, each list oldest first. */
@@ -112,48 +81,40 @@ export async function dkimKeysOf(
   senderId: string,
   domainIds: readonly string[],
 ): Promise<Map<string, PublicDkimKey[]>> {
-  const rows = await db.all<Row>(
-    `SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k JOIN domains d ON d.id = k.domain_id
-     WHERE d.sender_id = ? AND k.domain_id IN (SELECT value FROM json_each(?)) ORDER BY k.created_at, k.token`,
+  const keys = await PUBLIC_KEYS.all(
+    db,
+    `WHERE domain_id IN (SELECT id FROM domains WHERE sender_id = ? AND id IN (SELECT value FROM json_each(?)))
+     ORDER BY created_at, token`,
     [senderId, JSON.stringify(domainIds)],
   );
-  return Map.groupBy(rows.map(keyOf), (key) => key.domainId ?? "");
+  return Map.groupBy(keys, (key) => key.domainId ?? "");
 }
 
 /**
  * Returns the key of any domain that is published at a token at `now`; null if there is none, or its time is over. It
  * serves the name server, and everything in it is public.
  */
-export async function findPublishedKey(db: Db, token: string, now: number): Promise<PublicDkimKey | null> {
-  const row = await db.first<Row>(
-    `SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k WHERE k.token = ? AND (k.retire_at IS NULL OR k.retire_at > ?)`,
-    [token, now],
-  );
-  return row === null ? null : keyOf(row);
+export function findPublishedKey(db: Db, token: string, now: number): Promise<PublicDkimKey | null> {
+  return PUBLIC_KEYS.first(db, "WHERE token = ? AND (retire_at IS NULL OR retire_at > ?)", [token, now]);
 }
 
 /**
  * Returns at most `limit` keys of all domains that are published at `now`, ordered by token, after `afterToken`. It
  * serves the printed zone, and everything in it is public.
  */
-export async function publishedKeys(
+export function publishedKeys(
   db: Db,
   now: number,
   afterToken: string,
   limit: number,
 ): Promise<PublicDkimKey[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k
-     WHERE k.token > ? AND (k.retire_at IS NULL OR k.retire_at > ?) ORDER BY k.token LIMIT ?`,
-    [afterToken, now, limit],
-  );
-  return rows.map(keyOf);
+  const page = "WHERE token > ? AND (retire_at IS NULL OR retire_at > ?) ORDER BY token LIMIT ?";
+  return PUBLIC_KEYS.all(db, page, [afterToken, now, limit]);
 }
 
 /** Returns the installation's own key; null before the first start is over. */
-export async function publicInstallationKey(db: Db): Promise<PublicDkimKey | null> {
-  const row = await db.first<Row>(`SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k WHERE k.domain_id IS NULL`);
-  return row === null ? null : keyOf(row);
+export function publicInstallationKey(db: Db): Promise<PublicDkimKey | null> {
+  return PUBLIC_KEYS.first(db, "WHERE domain_id IS NULL", []);
 }
 
 /** Returns the statements that make a domain's pending key sign. The key before it stays published until `retireAt`. */

@@ -1,5 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import { changesRow, type Db, type Statement } from "./engine/client.ts";
+import { flag, flags, plain, table } from "./columns.ts";
 
 export type DomainStatus = "pending" | "verified";
 
@@ -33,111 +34,50 @@ export interface Domain {
   createdAt: number;
 }
 
-interface Row {
-  id: string;
-  account_id: string;
-  sender_id: string;
-  name: string;
-  status: DomainStatus;
-  dkim_verified: number;
-  spf_verified: number;
-  dmarc_verified: number;
-  mx_verified: number;
-  receiving: number;
-  verified_at: number | null;
-  failing_since: number | null;
-  checked_at: number | null;
-  next_check_at: number | null;
-  created_at: number;
-}
-
-const COLUMNS = `id, account_id, sender_id, name, status, dkim_verified, spf_verified, dmarc_verified, mx_verified,
-  receiving, verified_at, failing_since, checked_at, next_check_at, created_at`;
-
-function domainOf(row: Row): Domain {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    senderId: row.sender_id,
-    name: row.name,
-    status: row.status,
-    verified: {
-      dkim: row.dkim_verified === 1,
-      spf: row.spf_verified === 1,
-      dmarc: row.dmarc_verified === 1,
-      mx: row.mx_verified === 1,
-    },
-    receiving: row.receiving === 1,
-    verifiedAt: row.verified_at,
-    failingSince: row.failing_since,
-    checkedAt: row.checked_at,
-    nextCheckAt: row.next_check_at,
-    createdAt: row.created_at,
-  };
-}
+const DOMAINS = table<Domain>("domains", {
+  id: plain("id"),
+  accountId: plain("account_id"),
+  senderId: plain("sender_id"),
+  name: plain("name"),
+  status: plain("status"),
+  verified: flags({ dkim: "dkim_verified", spf: "spf_verified", dmarc: "dmarc_verified", mx: "mx_verified" }),
+  receiving: flag("receiving"),
+  verifiedAt: plain("verified_at"),
+  failingSince: plain("failing_since"),
+  checkedAt: plain("checked_at"),
+  nextCheckAt: plain("next_check_at"),
+  createdAt: plain("created_at"),
+});
 
 /**
  * Returns the statement that stores a new, unverified domain. If the account has the name, it breaks UNIQUE on
  * `domains.account_id`.
  */
 export function insertDomain(domain: Domain): Statement {
-  return {
-    sql: `INSERT INTO domains (id, account_id, sender_id, name, status, next_check_at, created_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      domain.id,
-      domain.accountId,
-      domain.senderId,
-      domain.name,
-      domain.status,
-      domain.nextCheckAt,
-      domain.createdAt,
-    ],
-  };
+  return DOMAINS.insert(domain);
 }
 
 /** Returns the project's domain; null if it has none with that id. */
-export async function getDomain(db: Db, senderId: string, id: string): Promise<Domain | null> {
-  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND id = ?`, [
-    senderId,
-    id,
-  ]);
-  return row === null ? null : domainOf(row);
+export function getDomain(db: Db, senderId: string, id: string): Promise<Domain | null> {
+  return DOMAINS.first(db, "WHERE sender_id = ? AND id = ?", [senderId, id]);
 }
 
 /** Returns the project's domain; null if it has none with that name. */
-export async function findDomain(db: Db, senderId: string, name: string): Promise<Domain | null> {
-  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND name = ?`, [
-    senderId,
-    name,
-  ]);
-  return row === null ? null : domainOf(row);
+export function findDomain(db: Db, senderId: string, name: string): Promise<Domain | null> {
+  return DOMAINS.first(db, "WHERE sender_id = ? AND name = ?", [senderId, name]);
 }
 
 /** Returns at most `take` of the project's domains, newest first, with ids below `after`. */
-export async function listDomains(
-  db: Db,
-  senderId: string,
-  after: string | null,
-  take: number,
-): Promise<Domain[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-    [senderId, after ?? idCeiling("dom"), take],
-  );
-  return rows.map(domainOf);
+export function listDomains(db: Db, senderId: string, after: string | null, take: number): Promise<Domain[]> {
+  const page = "WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
+  return DOMAINS.all(db, page, [senderId, after ?? idCeiling("dom"), take]);
 }
 
 /** Deletes a domain that has no inboxes, and its DKIM keys. Returns false if there is no such domain. */
-export async function deleteDomain(db: Db, senderId: string, id: string): Promise<boolean> {
-  const [written] = await db.write([
-    {
-      sql: `DELETE FROM domains WHERE sender_id = ? AND id = ?
-            AND NOT EXISTS (SELECT 1 FROM inboxes WHERE domain_id = domains.id)`,
-      args: [senderId, id],
-    },
-  ]);
-  return written?.changes === 1;
+export function deleteDomain(db: Db, senderId: string, id: string): Promise<boolean> {
+  const sql = `DELETE FROM domains WHERE sender_id = ? AND id = ?
+    AND NOT EXISTS (SELECT 1 FROM inboxes WHERE domain_id = domains.id)`;
+  return changesRow(db, sql, [senderId, id]);
 }
 
 /**
@@ -184,28 +124,14 @@ export function storeCheck(
   check: DomainCheck,
   newKeyAt: number | null,
 ): Statement {
-  const { dkim, spf, dmarc, mx } = check.verified;
+  const { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
+  const checked = { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt };
+  const { set, values } = DOMAINS.assignments(checked);
   return {
-    sql: `UPDATE domains SET status = ?, dkim_verified = ?, spf_verified = ?, dmarc_verified = ?, mx_verified = ?,
-            verified_at = ?, failing_since = ?, checked_at = ?, next_check_at = ?
+    sql: `UPDATE domains SET ${set.join(", ")}
           WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ?
             AND (SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending') IS ?`,
-    args: [
-      check.status,
-      Number(dkim),
-      Number(spf),
-      Number(dmarc),
-      Number(mx),
-      check.verifiedAt,
-      check.failingSince,
-      check.checkedAt,
-      check.nextCheckAt,
-      before.senderId,
-      before.id,
-      before.checkedAt,
-      Number(before.receiving),
-      newKeyAt,
-    ],
+    args: [...values, before.senderId, before.id, before.checkedAt, Number(before.receiving), newKeyAt],
   };
 }
 

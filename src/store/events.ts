@@ -1,11 +1,11 @@
 import type { MessageEvent } from "../core/messages/events.ts";
 import type { Db, Guard, Statement, Value } from "./engine/client.ts";
-import { json, mapping, plain, type Row } from "./columns.ts";
+import { json, plain, table } from "./columns.ts";
 import type { RowsText } from "./engine/engine.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
-const EVENTS = mapping<MessageEvent>({
+const EVENTS = table<MessageEvent>("events", {
   id: plain("id"),
   senderId: plain("sender_id"),
   messageId: plain("message_id"),
@@ -63,33 +63,24 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
 export const EVENTS_AT_A_TIME = 1000;
 
 /** Returns the events of a message of the project, oldest first. @param most of them, the first */
-export async function listEvents(
+export function listEvents(
   db: Db,
   senderId: string,
   messageId: string,
   most = Number.POSITIVE_INFINITY,
 ): Promise<MessageEvent[]> {
-  const rows = await readInSteps<Row & { id: string }>(EVENTS_AT_A_TIME, most, (last, limit) =>
-    db.all(
-      `SELECT ${EVENTS.columns} FROM events
-        WHERE message_id = ? AND sender_id = ? AND id > ? ORDER BY id LIMIT ?`,
-      [messageId, senderId, last?.id ?? "", limit],
-    ),
+  const page = "WHERE message_id = ? AND sender_id = ? AND id > ? ORDER BY id LIMIT ?";
+  return readInSteps<MessageEvent>(EVENTS_AT_A_TIME, most, (last, limit) =>
+    EVENTS.all(db, page, [messageId, senderId, last?.id ?? "", limit]),
   );
-  return rows.map(EVENTS.read);
 }
 
 /** Returns one event; null if the message has none with that id. */
-export async function getEvent(
+export function getEvent(
   db: Db,
   senderId: string,
   messageId: string,
   id: string,
 ): Promise<MessageEvent | null> {
-  const row = await db.first<Row>(
-    `SELECT ${EVENTS.columns} FROM events
-      WHERE message_id = ? AND id = ? AND sender_id = ?`,
-    [messageId, id, senderId],
-  );
-  return row === null ? null : EVENTS.read(row);
+  return EVENTS.first(db, "WHERE message_id = ? AND id = ? AND sender_id = ?", [messageId, id, senderId]);
 }

@@ -1,5 +1,5 @@
-import { type Db, firstReturned, type Guard, type Statement } from "./engine/client.ts";
-import { mapping, plain, type Row } from "./columns.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
+import { plain, table } from "./columns.ts";
 import { reorderableText, rowsStatement } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
@@ -22,7 +22,7 @@ export interface Inbox {
 /** The condition that an inbox is not being deleted (`inbox-removal`). A deleted one has its id as its address. */
 export const INBOX_EXISTS = "address <> id";
 
-const INBOXES = mapping<Inbox>({
+const INBOXES = table<Inbox>("inboxes", {
   id: plain("id"),
   senderId: plain("sender_id"),
   domainId: plain("domain_id"),
@@ -37,19 +37,12 @@ const INBOXES = mapping<Inbox>({
  * is taken, it breaks UNIQUE on `inboxes.…`; if the domain was deleted since, it breaks the foreign key.
  */
 export function insertInbox(inbox: Inbox): Statement {
-  return {
-    sql: `INSERT INTO inboxes (${INBOXES.columns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    args: INBOXES.values(inbox),
-  };
+  return INBOXES.insert(inbox);
 }
 
 /** Returns the project's inbox; null if it has none with that id. */
-export async function getInbox(db: Db, senderId: string, id: string): Promise<Inbox | null> {
-  const row = await db.first<Row>(
-    `SELECT ${INBOXES.columns} FROM inboxes WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`,
-    [senderId, id],
-  );
-  return row === null ? null : INBOXES.read(row);
+export function getInbox(db: Db, senderId: string, id: string): Promise<Inbox | null> {
+  return INBOXES.first(db, `WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`, [senderId, id]);
 }
 
 /** Inboxes read at a time, in about five milliseconds. Other requests are served in between. */
@@ -63,36 +56,29 @@ export async function listInboxes(db: Db, senderId: string, domainId: string | n
   // The inboxes of a domain are read by address, so that those of other domains are not read.
   const [of, walked] =
     domainId === null ? (["sender_id = ?1", "id"] as const) : (["domain_id = ?4", "address"] as const);
-  const rows = await readInSteps<Row & { id: string; address: string }>(
-    INBOXES_AT_A_TIME,
-    Number.POSITIVE_INFINITY,
-    (last, limit) =>
-      db.all(
-        `SELECT ${INBOXES.columns} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 AND ${INBOX_EXISTS}
-        ORDER BY ${walked} LIMIT ?3`,
-        [senderId, last?.[walked] ?? "", limit, ...(domainId === null ? [] : [domainId])],
-      ),
+  const found = await readInSteps<Inbox>(INBOXES_AT_A_TIME, Number.POSITIVE_INFINITY, (last, limit) =>
+    INBOXES.all(
+      db,
+      `WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 AND ${INBOX_EXISTS} ORDER BY ${walked} LIMIT ?3`,
+      [senderId, last?.[walked] ?? "", limit, ...(domainId === null ? [] : [domainId])],
+    ),
   );
-  return rows.map(INBOXES.read).sort((a, b) => (a.id < b.id ? 1 : -1));
+  return found.sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** Changes the given fields. Returns the inbox afterwards; null if there is none. */
-export async function updateInbox(
+export function updateInbox(
   db: Db,
   senderId: string,
   id: string,
   changes: { displayName?: string | undefined; type?: InboxType | undefined },
 ): Promise<Inbox | null> {
-  const [written] = await db.write([
-    {
-      // RETURNING, because a later read could see another request's change.
-      sql: `UPDATE inboxes SET display_name = COALESCE(?, display_name), type = COALESCE(?, type)
-            WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS} RETURNING ${INBOXES.columns}`,
-      args: [changes.displayName ?? null, changes.type ?? null, senderId, id],
-    },
-  ]);
-  const row = firstReturned<Row>(written);
-  return row === null ? null : INBOXES.read(row);
+  return INBOXES.update(
+    db,
+    `SET display_name = COALESCE(?, display_name), type = COALESCE(?, type)
+      WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`,
+    [changes.displayName ?? null, changes.type ?? null, senderId, id],
+  );
 }
 
 /** Returns the statement that counts a received message, for the write that stores it. */

@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
-import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
-import type { Row } from "./columns.ts";
+import { changesRow, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { json, plain, type Row, table } from "./columns.ts";
 import { type Project, PROJECTS } from "./projects.ts";
 
 /** An API key without its secret. Times in milliseconds. */
@@ -27,46 +27,36 @@ export interface PresentedKey {
   sender: Project | null;
 }
 
-interface KeyRow {
-  id: string;
-  account_id: string;
-  name: string;
-  key_prefix: string;
-  last4: string;
-  sender_id: string | null;
-  sender_external_id: string | null;
-  scopes: string;
-  last_used_at: number | null;
-  revoked_at: number | null;
-  created_at: number;
-}
+/** The rows of `api_keys` with the external id of their project. */
+const KEYS = table<ApiKey>(
+  "(SELECT k.*, s.external_id AS sender_external_id FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id)",
+  {
+    id: plain("id"),
+    accountId: plain("account_id"),
+    name: plain("name"),
+    keyPrefix: plain("key_prefix"),
+    last4: plain("last4"),
+    senderId: plain("sender_id"),
+    senderExternalId: plain("sender_external_id"),
+    scopes: json("scopes"),
+    lastUsedAt: plain("last_used_at"),
+    revokedAt: plain("revoked_at"),
+    createdAt: plain("created_at"),
+  },
+);
 
-interface PresentedRow extends KeyRow {
-  secret_hash: string;
+const OWN_NAMES = KEYS.names.filter((name) => name !== "sender_external_id");
+
+interface PresentedRow {
+  key: Row;
+  secretHash: string;
   /** The project by columns of `senders`; its id is null if there is none. */
   sender: Row;
 }
 
-const KEY_COLUMNS = `k.id, k.account_id, k.name, k.key_prefix, k.last4, k.sender_id,
-  s.external_id AS sender_external_id, k.scopes, k.last_used_at, k.revoked_at, k.created_at`;
-
-const SENDER_PAIRS = PROJECTS.names.map((name) => `'${name}', s.${name}`).join(", ");
-
-function keyOf(row: KeyRow): ApiKey {
-  const scopes: string[] = JSON.parse(row.scopes);
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    keyPrefix: row.key_prefix,
-    last4: row.last4,
-    senderId: row.sender_id,
-    senderExternalId: row.sender_external_id,
-    scopes,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-  };
+/** Returns the arguments of SQL's `json_object` for a row by its columns. */
+function pairsOf(names: readonly string[], alias: string): string {
+  return names.map((name) => `'${name}', ${alias}.${name}`).join(", ");
 }
 
 /**
@@ -75,19 +65,12 @@ function keyOf(row: KeyRow): ApiKey {
  */
 function presentedBy(column: "secret_hash" | "id"): ConfigurationQuery<{ json: string }, PresentedKey> {
   return {
-    sql: `SELECT json_object(
-      'id', k.id, 'account_id', k.account_id, 'name', k.name, 'key_prefix', k.key_prefix, 'last4', k.last4,
-      'sender_id', k.sender_id, 'sender_external_id', s.external_id, 'scopes', k.scopes,
-      'last_used_at', k.last_used_at, 'revoked_at', k.revoked_at, 'created_at', k.created_at,
-      'secret_hash', k.secret_hash, 'sender', json_object(${SENDER_PAIRS})) AS json
+    sql: `SELECT json_object('secretHash', k.secret_hash, 'sender', json_object(${pairsOf(PROJECTS.names, "s")}),
+      'key', json_object(${pairsOf(OWN_NAMES, "k")}, 'sender_external_id', s.external_id)) AS json
     FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.${column} = ?`,
     read({ json }) {
-      const row: PresentedRow = JSON.parse(json);
-      return {
-        key: keyOf(row),
-        secretHash: row.secret_hash,
-        sender: row.sender.id === null ? null : PROJECTS.read(row.sender),
-      };
+      const { key, secretHash, sender }: PresentedRow = JSON.parse(json);
+      return { key: KEYS.read(key), secretHash, sender: sender.id === null ? null : PROJECTS.read(sender) };
     },
   };
 }
@@ -127,38 +110,29 @@ export function insertKey(key: ApiKey, secretHash: string): Statement {
  * Returns at most `take` of the account's keys, revoked ones included, newest first, with ids below `after`.
  * @param senderId only that project's keys; null: all
  */
-export async function listKeys(
+export function listKeys(
   db: Db,
   accountId: string,
   senderId: string | null,
   after: string | null,
   take: number,
 ): Promise<ApiKey[]> {
-  const rows = await db.all<KeyRow>(
-    `SELECT ${KEY_COLUMNS} FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id
-     WHERE k.account_id = ? AND (? IS NULL OR k.sender_id = ?) AND k.id < ?
-     ORDER BY k.id DESC LIMIT ?`,
-    [accountId, senderId, senderId, after ?? idCeiling("key"), take],
-  );
-  return rows.map(keyOf);
+  const page = "WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id < ? ORDER BY id DESC LIMIT ?";
+  return KEYS.all(db, page, [accountId, senderId, senderId, after ?? idCeiling("key"), take]);
 }
 
 /**
  * Returns a key of the account; null if there is none with that id.
  * @param senderId only a key of that project; null: any of the account
  */
-export async function getKey(
+export function getKey(
   db: Db,
   accountId: string,
   senderId: string | null,
   id: string,
 ): Promise<ApiKey | null> {
-  const row = await db.first<KeyRow>(
-    `SELECT ${KEY_COLUMNS} FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id
-     WHERE k.account_id = ? AND (? IS NULL OR k.sender_id = ?) AND k.id = ?`,
-    [accountId, senderId, senderId, id],
-  );
-  return row === null ? null : keyOf(row);
+  const named = "WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?";
+  return KEYS.first(db, named, [accountId, senderId, senderId, id]);
 }
 
 /**
@@ -166,21 +140,16 @@ export async function getKey(
  * @param senderId only a key of that project; null: any of the account
  * @returns false if there is no such key
  */
-export async function revokeKey(
+export function revokeKey(
   db: Db,
   accountId: string,
   senderId: string | null,
   id: string,
   now: number,
 ): Promise<boolean> {
-  const [written] = await db.write([
-    {
-      sql: `UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?)
-            WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?`,
-      args: [now, accountId, senderId, senderId, id],
-    },
-  ]);
-  return written?.changes === 1;
+  const sql = `UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?)
+    WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?`;
+  return changesRow(db, sql, [now, accountId, senderId, senderId, id]);
 }
 
 /** Holds while the key has not been revoked. */

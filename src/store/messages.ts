@@ -1,6 +1,6 @@
 import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/messages/states.ts";
-import { type EntityOf, flag, json, mailbox, mapping, plain, type Row } from "./columns.ts";
+import { type EntityOf, flag, json, mailbox, plain, table } from "./columns.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Guard, Statement, Value } from "./engine/client.ts";
 import type { RowsText } from "./engine/engine.ts";
@@ -48,7 +48,7 @@ const COLUMNS = {
 export type Message = EntityOf<typeof COLUMNS>;
 
 /** The table of messages. A field that is added to `COLUMNS` is stored and read. */
-export const MESSAGES = mapping<Message>(COLUMNS);
+export const MESSAGES = table<Message>("messages", COLUMNS);
 
 /** SQL for the domain that a message `m` is from. Addresses of ours have one `@` (RFC 5322 §3.2.3 dot-atom). */
 export const FROM_DOMAIN = "substr(m.from_email, instr(m.from_email, '@') + 1)";
@@ -174,10 +174,6 @@ export function insertMessage(
 }
 
 /** Returns a message of the project; null if the project has none with that id. */
-export async function getMessage(db: Db, senderId: string, id: string): Promise<Message | null> {
-  const row = await db.first<Row>(`SELECT ${MESSAGES.columns} FROM messages WHERE id = ? AND sender_id = ?`, [
-    id,
-    senderId,
-  ]);
-  return row === null ? null : MESSAGES.read(row);
+export function getMessage(db: Db, senderId: string, id: string): Promise<Message | null> {
+  return MESSAGES.first(db, "WHERE id = ? AND sender_id = ?", [id, senderId]);
 }

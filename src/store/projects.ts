@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
-import { type ConfigurationQuery, type Db, firstReturned, type Statement } from "./engine/client.ts";
-import { flag, mapping, plain, type Row } from "./columns.ts";
+import type { ConfigurationQuery, Db, Statement } from "./engine/client.ts";
+import { flag, plain, type Row, table } from "./columns.ts";
 import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds. `dailyQuota` is recipients a UTC day; null: only the trust tier limits them. */
@@ -19,7 +19,7 @@ export interface Project {
 }
 
 /** The table of projects. */
-export const PROJECTS = mapping<Project>({
+export const PROJECTS = table<Project>("senders", {
   id: plain("id"),
   accountId: plain("account_id"),
   externalId: plain("external_id"),
@@ -46,10 +46,7 @@ export type ProjectChanges = Partial<
  * senders.external_id`.
  */
 export function insertProject(sender: Project): Statement {
-  return {
-    sql: `INSERT INTO senders (${PROJECTS.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: PROJECTS.values(sender),
-  };
+  return PROJECTS.insert(sender);
 }
 
 const SENDER_BY_NAME: ConfigurationQuery<Row, Project> = {
@@ -64,27 +61,19 @@ export function findProject(db: Db, accountId: string, name: string): Promise<Pr
 }
 
 /** Returns the account's project; null if it has none with that id. */
-export async function getProject(db: Db, accountId: string, id: string): Promise<Project | null> {
-  const row = await db.first<Row>(`SELECT ${PROJECTS.columns} FROM senders WHERE account_id = ? AND id = ?`, [
-    accountId,
-    id,
-  ]);
-  return row === null ? null : PROJECTS.read(row);
+export function getProject(db: Db, accountId: string, id: string): Promise<Project | null> {
+  return PROJECTS.first(db, "WHERE account_id = ? AND id = ?", [accountId, id]);
 }
 
 /** Returns at most `take` of the account's projects, newest first, with ids below `after`. */
-export async function listProjects(
+export function listProjects(
   db: Db,
   accountId: string,
   after: string | null,
   take: number,
 ): Promise<Project[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${PROJECTS.columns} FROM senders
-     WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-    [accountId, after ?? idCeiling("snd"), take],
-  );
-  return rows.map(PROJECTS.read);
+  const page = "WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
+  return PROJECTS.all(db, page, [accountId, after ?? idCeiling("snd"), take]);
 }
 
 /**
@@ -99,29 +88,17 @@ export async function updateProject(
 ): Promise<Project | null> {
   const before = await getProject(db, accountId, id);
   if (before === null) return null;
-  const columns: [string, string | number | null | undefined][] = [
-    ["name", changes.name],
-    ["external_id", changes.externalId],
-    ["plan", changes.plan],
-    ["trust_tier", changes.trustTier],
-    ["daily_quota", changes.dailyQuota],
-    ["track_opens", changes.trackOpens === undefined ? undefined : Number(changes.trackOpens)],
-    ["track_clicks", changes.trackClicks === undefined ? undefined : Number(changes.trackClicks)],
-    ["suspended_at", changes.suspendedAt],
-  ];
-  const set = columns.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  const { set, values } = PROJECTS.assignments(changes);
   if (set.length === 0) return before;
   const written = await db.write([
     ...(changes.suspendedAt === null ? forgetReputation(accountId, id) : []),
     {
       // RETURNING, because a later read could see another request's change.
-      sql: `UPDATE senders SET ${set.map(({ name }) => `${name} = ?`).join(", ")} WHERE account_id = ? AND id = ?
-        RETURNING ${PROJECTS.columns}`,
-      args: [...set.map(({ value }) => value), accountId, id],
+      sql: `UPDATE senders SET ${set.join(", ")} WHERE account_id = ? AND id = ? RETURNING ${PROJECTS.columns}`,
+      args: [...values, accountId, id],
     },
   ]);
-  const row = firstReturned<Row>(written.at(-1));
-  return row === null ? null : PROJECTS.read(row);
+  return PROJECTS.returned(written.at(-1));
 }
 
 /** Returns the operator's project, the oldest of the oldest account; null before the first start is over. */

@@ -2,7 +2,7 @@ import { isAsciiText } from "../core/text.ts";
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/messages/states.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
-import { mapping, plain, type Row } from "./columns.ts";
+import { plain, table } from "./columns.ts";
 import type { RowsText } from "./engine/engine.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { FROM_DOMAIN } from "./messages.ts";
@@ -30,7 +30,7 @@ export interface Recipient {
 }
 
 /** The table of recipients. */
-export const RECIPIENTS = mapping<Recipient>({
+export const RECIPIENTS = table<Recipient>("recipients", {
   messageId: plain("message_id"),
   ord: plain("ord"),
   senderId: plain("sender_id"),
@@ -85,21 +85,13 @@ export function insertRecipients(
 }
 
 /** Returns all recipients of a message of the project, in their order. */
-export async function listRecipients(db: Db, senderId: string, messageId: string): Promise<Recipient[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${RECIPIENTS.columns} FROM recipients WHERE message_id = ? AND sender_id = ? ORDER BY ord`,
-    [messageId, senderId],
-  );
-  return rows.map(RECIPIENTS.read);
+export function listRecipients(db: Db, senderId: string, messageId: string): Promise<Recipient[]> {
+  return RECIPIENTS.all(db, "WHERE message_id = ? AND sender_id = ? ORDER BY ord", [messageId, senderId]);
 }
 
 /** Returns the recipient of a job, of any project, for workers; null if it is gone. */
-export async function findRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
-  const row = await db.first<Row>(
-    `SELECT ${RECIPIENTS.columns} FROM recipients WHERE message_id = ? AND ord = ?`,
-    [messageId, ord],
-  );
-  return row === null ? null : RECIPIENTS.read(row);
+export function findRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
+  return RECIPIENTS.first(db, "WHERE message_id = ? AND ord = ?", [messageId, ord]);
 }
 
 /** The fields of a recipient that a try needs. Results of earlier tries are not among them. */

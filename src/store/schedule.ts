@@ -1,14 +1,12 @@
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import type { Row } from "./columns.ts";
 import { type Recipient, RECIPIENTS } from "./recipients.ts";
 
 /** Returns scheduled recipients whose time has come, with the fields that their `queued` event needs. */
-export async function dueScheduled(db: Db, now: number, limit: number): Promise<Recipient[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${RECIPIENTS.columns} FROM recipients WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?`,
-    [now, limit],
-  );
-  return rows.map(RECIPIENTS.read);
+export function dueScheduled(db: Db, now: number, limit: number): Promise<Recipient[]> {
+  return RECIPIENTS.all(db, "WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?", [
+    now,
+    limit,
+  ]);
 }
 
 const TIME_HAS_COME = "message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?";

@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { mapping, plain, type Row } from "./columns.ts";
+import { plain, type Row, table } from "./columns.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 import type { IdRange } from "./retention.ts";
@@ -29,7 +29,7 @@ export interface Suppression extends NewSuppression {
   note: string | null;
 }
 
-const SUPPRESSIONS = mapping<Suppression>({
+const SUPPRESSIONS = table<Suppression>("suppressions", {
   id: plain("id"),
   senderId: plain("sender_id"),
   email: plain("email"),
@@ -97,12 +97,9 @@ export async function findSuppressions(
   emails: readonly string[],
   now: number,
 ): Promise<Map<string, Suppression>> {
-  const rows = await db.all<Row>(
-    `SELECT ${SUPPRESSIONS.columns} FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
-      AND ${inForce("?")}`,
-    [senderId, JSON.stringify(emails), now],
-  );
-  return new Map(rows.map(SUPPRESSIONS.read).map((entry) => [entry.email, entry]));
+  const named = `WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?)) AND ${inForce("?")}`;
+  const entries = await SUPPRESSIONS.all(db, named, [senderId, JSON.stringify(emails), now]);
+  return new Map(entries.map((entry) => [entry.email, entry]));
 }
 
 /**
@@ -115,10 +112,7 @@ export function addSuppression(entry: Suppression): Statement[] {
       sql: "DELETE FROM suppressions WHERE sender_id = ? AND email = ? AND expires_at <= ?",
       args: [entry.senderId, entry.email, entry.createdAt],
     },
-    {
-      sql: `INSERT INTO suppressions (${SUPPRESSIONS.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      args: SUPPRESSIONS.values(entry),
-    },
+    SUPPRESSIONS.insert(entry),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { idCeiling, isId } from "../core/ids.ts";
-import type { Db, Statement } from "./engine/client.ts";
-import { json, mapping, plain, type Row } from "./columns.ts";
+import { changesRow, type Db, type Statement } from "./engine/client.ts";
+import { json, plain, table } from "./columns.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 
 /** Longest slug, characters. */
@@ -23,7 +23,7 @@ export interface SavedTemplate {
   updatedAt: number;
 }
 
-const TEMPLATES = mapping<SavedTemplate>({
+const TEMPLATES = table<SavedTemplate>("templates", {
   id: plain("id"),
   senderId: plain("sender_id"),
   slug: plain("slug"),
@@ -41,10 +41,7 @@ const TEMPLATES = mapping<SavedTemplate>({
  * templates.slug`.
  */
 export function insertTemplate(template: SavedTemplate): Statement {
-  return {
-    sql: `INSERT INTO templates (${TEMPLATES.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: TEMPLATES.values(template),
-  };
+  return TEMPLATES.insert(template);
 }
 
 /** Returns the column that a name is looked up in. An id has an underscore, and a slug has none. */
@@ -53,16 +50,8 @@ function nameColumn(idOrSlug: string): "id" | "slug" {
 }
 
 /** Returns the project's template with that id or slug; null if there is none. */
-export async function findTemplate(
-  db: Db,
-  senderId: string,
-  idOrSlug: string,
-): Promise<SavedTemplate | null> {
-  const row = await db.first<Row>(
-    `SELECT ${TEMPLATES.columns} FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`,
-    [senderId, idOrSlug],
-  );
-  return row === null ? null : TEMPLATES.read(row);
+export function findTemplate(db: Db, senderId: string, idOrSlug: string): Promise<SavedTemplate | null> {
+  return TEMPLATES.first(db, `WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`, [senderId, idOrSlug]);
 }
 
 /**
@@ -104,12 +93,9 @@ export async function listTemplates(
   );
   if (sizes.length === 0) return { templates: [], stoppedAt: null };
   const fitting = fittingPage(sizes.map(({ octets }) => octets));
-  const rows = await db.all<Row & { id: string }>(
-    `SELECT ${TEMPLATES.columns} FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-    [senderId, start, fitting],
-  );
-  const stoppedAt = fitting < sizes.length ? (rows.at(-1)?.id ?? null) : null;
-  return { templates: rows.map(TEMPLATES.read), stoppedAt };
+  const page = "WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
+  const templates = await TEMPLATES.all(db, page, [senderId, start, fitting]);
+  return { templates, stoppedAt: fitting < sizes.length ? (templates.at(-1)?.id ?? null) : null };
 }
 
 /** Returns how many of the first templates fit into a page: at least one. */
@@ -148,14 +134,9 @@ export async function replaceTemplate(
 }
 
 /** Deletes the project's template with that id or slug. Returns false if there is none. */
-export async function deleteTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
-  const [written] = await db.write([
-    {
-      sql: `DELETE FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`,
-      args: [senderId, idOrSlug],
-    },
-  ]);
-  return written?.changes === 1;
+export function deleteTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
+  const sql = `DELETE FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`;
+  return changesRow(db, sql, [senderId, idOrSlug]);
 }
 
 /**

@@ -1,5 +1,4 @@
-import { type Db, firstReturned } from "./engine/client.ts";
-import type { Row } from "./columns.ts";
+import type { Db } from "./engine/client.ts";
 import { type Thread, THREADS } from "./threads.ts";
 
 /** The changes that a client may make to a thread. A field that is left out stays as it is. */
@@ -12,24 +11,17 @@ export interface ThreadChanges {
  * Marks a thread of the project as read or unread, archives it or brings it back.
  * @returns the thread afterwards; null if the project has none with that id
  */
-export async function updateThread(
+export function updateThread(
   db: Db,
   senderId: string,
   id: string,
   { read, archived }: ThreadChanges,
 ): Promise<Thread | null> {
-  const [written] = await db.write([
-    {
-      sql: `UPDATE threads SET unread = COALESCE(?, unread), archived = COALESCE(?, archived)
-        WHERE id = ? AND sender_id = ? RETURNING ${THREADS.columns}`,
-      args: [
-        read === undefined ? null : Number(!read),
-        archived === undefined ? null : Number(archived),
-        id,
-        senderId,
-      ],
-    },
-  ]);
-  const row = firstReturned<Row>(written);
-  return row === null ? null : THREADS.read(row);
+  const [unread, put] = [
+    read === undefined ? null : Number(!read),
+    archived === undefined ? null : Number(archived),
+  ];
+  const set =
+    "SET unread = COALESCE(?, unread), archived = COALESCE(?, archived) WHERE id = ? AND sender_id = ?";
+  return THREADS.update(db, set, [unread, put, id, senderId]);
 }

@@ -1,5 +1,4 @@
 import type { Db, Value } from "./engine/client.ts";
-import type { Row } from "./columns.ts";
 import { INBOX_EXISTS } from "./inboxes.ts";
 import { scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText, type TextCondition } from "./search/substring.ts";
@@ -147,7 +146,7 @@ async function octetsAfter(
   return row?.octets ?? 0;
 }
 
-async function rowsAfter(
+function rowsAfter(
   db: Db,
   list: IndexedList,
   from: ThreadPosition,
@@ -157,12 +156,11 @@ async function rowsAfter(
 ): Promise<Thread[]> {
   const { sql, args } = threadsAfter(list, from, end, wanted);
   const values: Value[] = [list.senderId, ...args, limit];
-  const rows = await db.all<Row>(
-    // The index tells which threads are on the page; only those are read whole.
-    `SELECT ${THREADS.columns} FROM threads WHERE sender_id = ? AND id IN (
-        SELECT id ${sql} ORDER BY last_message_at DESC, id DESC LIMIT ?)
+  // The index tells which threads are on the page; only those are read whole.
+  return THREADS.all(
+    db,
+    `WHERE sender_id = ? AND id IN (SELECT id ${sql} ORDER BY last_message_at DESC, id DESC LIMIT ?)
       ORDER BY last_message_at DESC, id DESC`,
     values,
   );
-  return rows.map(THREADS.read);
 }

@@ -3,7 +3,7 @@ import { isAsciiText, firstChars } from "../core/text.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/messages/send-item.ts";
 import type { Db, Statement } from "./engine/client.ts";
-import { flag, inverseFlag, json, mapping, plain, type Row } from "./columns.ts";
+import { flag, inverseFlag, json, plain, table } from "./columns.ts";
 import { reorderableText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { standingInbox } from "./inboxes.ts";
 import { foldCase } from "./search/folding.ts";
@@ -139,7 +139,7 @@ function participantsShown(participants: Iterable<string>): string[] {
 }
 
 /** The table of threads. */
-export const THREADS = mapping<Thread>({
+export const THREADS = table<Thread>("threads", {
   id: plain("id"),
   inboxId: plain("inbox_id"),
   senderId: plain("sender_id"),
@@ -158,12 +158,8 @@ export const THREADS = mapping<Thread>({
 });
 
 /** Returns a thread of the project; null if it has none with that id. */
-export async function getThread(db: Db, senderId: string, id: string): Promise<Thread | null> {
-  const row = await db.first<Row>(`SELECT ${THREADS.columns} FROM threads WHERE id = ? AND sender_id = ?`, [
-    id,
-    senderId,
-  ]);
-  return row === null ? null : THREADS.read(row);
+export function getThread(db: Db, senderId: string, id: string): Promise<Thread | null> {
+  return THREADS.first(db, "WHERE id = ? AND sender_id = ?", [id, senderId]);
 }
 
 /** Returns ids of a thread's messages, newest first: at most `limit` below `before`. */

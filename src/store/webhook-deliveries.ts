@@ -1,6 +1,6 @@
 import type { EventType, MessageEvent } from "../core/messages/events.ts";
 import { ALWAYS, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
-import { flag, mapping, nullableJson, plain, type Row } from "./columns.ts";
+import { flag, mapping, nullableJson, plain, type Row, table } from "./columns.ts";
 import type { RowsText } from "./engine/engine.ts";
 import { numbered, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { IS_REGISTERED } from "./instances.ts";
@@ -250,7 +250,7 @@ export interface PushTarget {
   updatedAt: number;
 }
 
-const TARGETS = mapping<PushTarget>({
+const TARGETS = table<PushTarget>("webhooks", {
   url: plain("url"),
   enabled: flag("enabled"),
   content: flag("content"),
@@ -262,12 +262,8 @@ const TARGETS = mapping<PushTarget>({
 });
 
 /** Returns the target of a push; null if the project's webhook is gone. */
-export async function pushTarget(db: Db, senderId: string, webhookId: string): Promise<PushTarget | null> {
-  const row = await db.first<Row>(
-    `SELECT ${TARGETS.columns} FROM webhooks WHERE id = ? AND sender_id = ? AND ${WEBHOOK_EXISTS}`,
-    [webhookId, senderId],
-  );
-  return row === null ? null : TARGETS.read(row);
+export function pushTarget(db: Db, senderId: string, webhookId: string): Promise<PushTarget | null> {
+  return TARGETS.first(db, `WHERE id = ? AND sender_id = ? AND ${WEBHOOK_EXISTS}`, [webhookId, senderId]);
 }
 
 /** Returns ids of the deliveries that an instance has claimed. */

@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
-import { type Db, firstReturned, type Statement, type Value } from "./engine/client.ts";
-import { flag, json, mapping, plain, type Row } from "./columns.ts";
+import { changesRow, type Db, type Statement, type Value } from "./engine/client.ts";
+import { flag, json, plain, table } from "./columns.ts";
 
 /** A webhook endpoint, without its secret. Times in milliseconds. */
 export interface Webhook {
@@ -18,7 +18,7 @@ export interface Webhook {
   updatedAt: number;
 }
 
-const WEBHOOKS = mapping<Webhook>({
+const WEBHOOKS = table<Webhook>("webhooks", {
   id: plain("id"),
   senderId: plain("sender_id"),
   url: plain("url"),
@@ -42,26 +42,19 @@ export function insertWebhook(webhook: Webhook, sealedSecret: string): Statement
 }
 
 /** Returns the project's webhook; null if it has none with that id. */
-export async function getWebhook(db: Db, senderId: string, id: string): Promise<Webhook | null> {
-  const row = await db.first<Row>(
-    `SELECT ${WEBHOOKS.columns} FROM webhooks WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`,
-    [senderId, id],
-  );
-  return row === null ? null : WEBHOOKS.read(row);
+export function getWebhook(db: Db, senderId: string, id: string): Promise<Webhook | null> {
+  return WEBHOOKS.first(db, `WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`, [senderId, id]);
 }
 
 /** Returns at most `take` of the project's webhooks, newest first, with ids below `after`. */
-export async function listWebhooks(
+export function listWebhooks(
   db: Db,
   senderId: string,
   after: string | null,
   take: number,
 ): Promise<Webhook[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${WEBHOOKS.columns} FROM webhooks WHERE sender_id = ? AND id < ? AND ${WEBHOOK_EXISTS} ORDER BY id DESC LIMIT ?`,
-    [senderId, after ?? idCeiling("whk"), take],
-  );
-  return rows.map(WEBHOOKS.read);
+  const page = `WHERE sender_id = ? AND id < ? AND ${WEBHOOK_EXISTS} ORDER BY id DESC LIMIT ?`;
+  return WEBHOOKS.all(db, page, [senderId, after ?? idCeiling("whk"), take]);
 }
 
 /** A column's assignment and the values of its parameters. */
@@ -76,7 +69,7 @@ export type WebhookChanges = Partial<Pick<Webhook, "url" | "enabled" | "eventTyp
  * @param mayRead true if the caller may read messages. If not, another URL or other types end the webhook's content:
  *   the caller could have it sent to its own server.
  */
-export async function updateWebhook(
+export function updateWebhook(
   db: Db,
   senderId: string,
   id: string,
@@ -94,16 +87,12 @@ export async function updateWebhook(
   else if (!mayRead) set.push(contentIfUnchanged(changes));
   if (enabled !== undefined) set.push(["enabled = ?", Number(enabled)]);
   const revived = enabled === true ? ", disabled_reason = NULL, failing_since = NULL" : "";
-  const [written] = await db.write([
-    {
-      // RETURNING, because a later read could see another request's change.
-      sql: `UPDATE webhooks SET ${set.map(([column]) => column).join(", ")}${revived}
-        WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS} RETURNING ${WEBHOOKS.columns}`,
-      args: [...set.flatMap(([, ...values]) => values), senderId, id],
-    },
-  ]);
-  const row = firstReturned<Row>(written);
-  return row === null ? null : WEBHOOKS.read(row);
+  return WEBHOOKS.update(
+    db,
+    `SET ${set.map(([column]) => column).join(", ")}${revived}
+      WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`,
+    [...set.flatMap(([, ...values]) => values), senderId, id],
+  );
 }
 
 /** Keeps the webhook's content only if URL and types stay as they are. */
@@ -133,14 +122,9 @@ export function rotateSecret(
  * entries. Returns false if there is none.
  * @param now milliseconds
  */
-export async function deleteWebhook(db: Db, senderId: string, id: string, now: number): Promise<boolean> {
-  const [written] = await db.write([
-    {
-      sql: `UPDATE webhooks SET enabled = 0, deleted_at = ? WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`,
-      args: [now, senderId, id],
-    },
-  ]);
-  return written?.changes === 1;
+export function deleteWebhook(db: Db, senderId: string, id: string, now: number): Promise<boolean> {
+  const sql = `UPDATE webhooks SET enabled = 0, deleted_at = ? WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`;
+  return changesRow(db, sql, [now, senderId, id]);
 }
 
 /**

@@ -606,10 +606,10 @@ describe("suppressions", () => {
     await turn();
     expect((await ids("suppressions")).length).toBe(stay);
     await lists.db.write([suppression("next@a.test", GONE)]);
-    own.step(3_599_999);
+    own.advance(3_599_999);
     for (const _ of [1, 2]) await turn();
     expect((await ids("suppressions")).length).toBe(stay + 1);
-    own.step(1);
+    own.advance(1);
     for (const _ of [1, 2]) await turn();
     expect((await ids("suppressions")).length).toBe(stay);
   });
@@ -642,6 +642,7 @@ test("counts of old days are still removed after the clock was set back", async 
   const turn = forgetCounts({ db: lists.db, clock: own });
   await turn();
   own.step(-DAY_MS);
+  own.advance(DAY_MS);
   const day = utcDay(NOW - (COUNTED_DAYS + 5) * DAY_MS);
   const old = "INSERT INTO usage (sender_id, day, recipients) VALUES ('snd_1', ?, 1)";
   await lists.db.write([{ sql: old, args: [day] }]);
@@ -698,7 +699,7 @@ describe("figures", () => {
     const turn = forgetFigures({ db: lists.db, clock: own });
     for (const _ of [1, 2]) await turn();
     expect(await count("stats")).toBe(1);
-    own.step(HOUR_MS);
+    own.advance(HOUR_MS);
     await turn();
     expect(await count("stats")).toBe(0);
   });

@@ -126,7 +126,18 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
     "inForce",
   ],
   // The columns of a table, and the SQL that they make.
-  ...["plain", "flag", "inverseFlag", "json", "nullableJson", "mailbox", "mapping", "MESSAGES.jsonPairs"],
+  ...[
+    "plain",
+    "flag",
+    "inverseFlag",
+    "json",
+    "nullableJson",
+    "mailbox",
+    "mapping",
+    "table",
+    "flags",
+    "MESSAGES.jsonPairs",
+  ],
   // The text and flags of a command, and the columns of its table.
   ...["defineCommand", "field"],
   // State of the dashboard, which is there before the first page is drawn.

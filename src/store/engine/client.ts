@@ -35,6 +35,12 @@ export interface DbOptions {
   writer?: WriterOptions;
 }
 
+/** Writes one statement. Returns true if it changed a row. */
+export async function changesRow(db: Db, sql: string, args: Value[]): Promise<boolean> {
+  const [written] = await db.write([{ sql, args }]);
+  return (written?.changes ?? 0) > 0;
+}
+
 /** Throws if the database does not answer. */
 export async function ping(db: Db): Promise<void> {
   await db.first("SELECT 1");
