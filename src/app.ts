@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
 import { type Clock, remainingTime, within } from "./core/time/clock.ts";
-import { bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
+import { type Begun, bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
 import { ALWAYS_ROOM, watchSpace } from "./flows/free-space.ts";
 import { renderMemory } from "./flows/send/render.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
@@ -69,6 +69,8 @@ export interface App {
   readonly ports: Ports;
   /** The secrets of the first start, to show once; null at later ones. */
   readonly firstStart: FirstStart | null;
+  /** The token of the dashboard's first link; null at later starts. */
+  readonly startToken: string | null;
   /**
    * Reloads the listener's certificate. Returns false if none is configured. If the files cannot be used, rejects and keeps
    * the old certificate.
@@ -105,12 +107,12 @@ export async function startApp(config: Config, clock: Clock, disk = databaseDisk
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const metrics = openMetrics();
   const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
-  const { db, keys, firstStart } = await openData(config, clock, metrics.commits);
+  const { db, keys, begun } = await openData(config, clock, metrics.commits);
   try {
     const services = await openServices({ config, clock, db, keys, metrics, certificate, space });
-    return await startRoles(services, firstStart);
+    return await startRoles(services, begun);
   } catch (error) {
-    throw firstStart === null ? error : new FirstStartError(firstStart, error);
+    throw begun.firstStart === null ? error : new FirstStartError(begun.firstStart, error);
   }
 }
 
@@ -182,7 +184,7 @@ async function openData(
   config: Config,
   clock: Clock,
   meter: CommitMeter,
-): Promise<{ db: Db; keys: InstallationKeys; firstStart: FirstStart | null }> {
+): Promise<{ db: Db; keys: InstallationKeys; begun: Begun }> {
   const db = await openDatabase(config, clock, { writer: writerFor(config), meter });
   // If several processes start on one file, one of them makes the schema and locks the file.
   const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generateDkimKey() : null;
@@ -190,10 +192,10 @@ async function openData(
   const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
   const makeKey = () => firstKey ?? generateDkimKey();
   const deps = { db, clock, boxKey: keys.box, generateDkimKey: makeKey, keepKeys: keepKeysOf(config) };
-  return { db, keys, firstStart: await bootstrap(deps, config) };
+  return { db, keys, begun: await bootstrap(deps, config) };
 }
 
-async function startRoles(services: Services, firstStart: FirstStart | null): Promise<App> {
+async function startRoles(services: Services, begun: Begun): Promise<App> {
   const { config, clock, db, queue } = services;
   const rates = config.roles.has("api")
     ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
@@ -229,7 +231,7 @@ async function startRoles(services: Services, firstStart: FirstStart | null): Pr
     db,
     queue,
     ports,
-    firstStart,
+    ...begun,
     async reload() {
       if (listener === null || config.smtpTlsCert === null) return false;
       listener.setCertificate(await listenerCertificate(services));

@@ -13,6 +13,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "start the service (default)",
     load: async () => (await import("./serve.ts")).serve,
   },
+  open: {
+    summary: "print a link that signs a browser in to the dashboard",
+    load: async () => (await import("./open.ts")).open,
+  },
   migrate: {
     summary: "apply missing database migrations",
     load: async () => (await import("./migrate.ts")).migrateNow,

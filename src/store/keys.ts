@@ -135,6 +135,16 @@ export function getKey(
   return KEYS.first(db, named, [accountId, senderId, senderId, id]);
 }
 
+/** Returns the id of the account's oldest account-wide key that has every scope and is not revoked; null if there is none. */
+export async function oldestWideKey(db: Db, accountId: string): Promise<string | null> {
+  const row = await db.first<{ id: string }>(
+    `SELECT id FROM api_keys
+     WHERE account_id = ? AND sender_id IS NULL AND revoked_at IS NULL AND scopes = '[]' ORDER BY id LIMIT 1`,
+    [accountId],
+  );
+  return row === null ? null : row.id;
+}
+
 /**
  * Revokes a key of the account. A key that is revoked already keeps its time.
  * @param senderId only a key of that project; null: any of the account

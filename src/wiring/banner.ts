@@ -2,23 +2,35 @@ import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { hostPort } from "../core/networks.ts";
 import type { FirstStart } from "../flows/account/bootstrap.ts";
+import { startUrl } from "../flows/account/start-link.ts";
 import { onboardingDomain } from "../flows/zone/own-names.ts";
 
 /** Returns the text that a start prints: the addresses and, at the first start, the keys and a first send. */
-export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
+export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart" | "startToken">): string {
   const lines = ["Postrider is running."];
-  const url = urlOf(config, app);
+  const url = serviceUrl(config, app.ports.http);
   if (config.roles.has("api")) lines.push(`  API        ${url}`, `  reference  ${url}/docs`);
   else lines.push(`  health     ${hostPort(config.host, app.ports.http)}/readyz`);
   if (app.ports.smtp !== null) lines.push(`  SMTP       ${hostPort(config.smtpHost, app.ports.smtp)}`);
   lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
+  if (config.roles.has("api")) lines.push("", openText(app, url));
   if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart, url));
   return lines.join("\n");
 }
 
 /** Returns PUBLIC_URL or, if it is not set, localhost with the actual port, which PORT=0 does not tell. */
-function urlOf({ sources, publicUrl }: Config, { ports }: Pick<App, "ports">): string {
-  return sources.has("PUBLIC_URL") ? publicUrl : `http://localhost:${ports.http}`;
+export function serviceUrl({ sources, publicUrl }: Config, port: number): string {
+  return sources.has("PUBLIC_URL") ? publicUrl : `http://localhost:${port}`;
+}
+
+/**
+ * Returns how to open the dashboard. The first link signs in with the account-wide key, so it is not printed if the keys
+ * went to a file, as they do if others read the output.
+ */
+function openText({ firstStart, startToken }: Pick<App, "firstStart" | "startToken">, url: string): string {
+  if (startToken === null || (firstStart !== null && firstStart.keptIn !== null))
+    return "`postrider open` prints a link that signs a browser in.";
+  return `Open ${startUrl(url, startToken)}`;
 }
 
 const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {

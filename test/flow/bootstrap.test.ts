@@ -22,8 +22,9 @@ beforeEach(async () => {
 });
 afterEach(() => database.remove());
 
-const start = (db: Db, rootApiKey: string | null = null) =>
+const begin = (db: Db, rootApiKey: string | null = null) =>
   bootstrap({ db, clock: manualClock(), boxKey: BOX_KEY, generateDkimKey }, { ...CONFIG, rootApiKey });
+const start = async (...given: Parameters<typeof begin>) => (await begin(...given)).firstStart;
 
 async function counts(db: Db): Promise<Record<string, number>> {
   const tables = ["accounts", "senders", "api_keys", "dkim_keys"];
@@ -100,17 +101,11 @@ test("a start with another master key than the database was sealed with stops, a
 });
 
 describe("FIRST_KEYS_FILE", () => {
-  const startWith = (file: string, rootApiKey: string | null = null) =>
-    bootstrap(
-      {
-        db: database.db,
-        clock: manualClock(),
-        boxKey: BOX_KEY,
-        generateDkimKey,
-        keepKeys: saveKeysToFile(file),
-      },
-      { ...CONFIG, rootApiKey },
-    );
+  const startWith = async (file: string, rootApiKey: string | null = null) => {
+    const keepKeys = saveKeysToFile(file);
+    const deps = { db: database.db, clock: manualClock(), boxKey: BOX_KEY, generateDkimKey, keepKeys };
+    return (await bootstrap(deps, { ...CONFIG, rootApiKey })).firstStart;
+  };
   const newFile = () => join(newFolder("keys"), "first.keys");
   const keysIn = (file: string) =>
     Object.fromEntries(

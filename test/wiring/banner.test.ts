@@ -6,8 +6,12 @@ import { bannerText } from "../../src/wiring/banner.ts";
 const FIRST_START: FirstStart = { accountKey: "pr_account", projectKey: "pr_project", keptIn: null };
 const PORTS = { http: 41234, smtp: 2525, dns: null, metrics: null };
 
-function banner(env: Record<string, string>, firstStart: FirstStart | null = FIRST_START): string {
-  return bannerText(loadConfig(env), { ports: PORTS, firstStart });
+function banner(
+  env: Record<string, string>,
+  firstStart: FirstStart | null = FIRST_START,
+  startToken: string | null = "token",
+): string {
+  return bannerText(loadConfig(env), { ports: PORTS, firstStart, startToken });
 }
 
 test.each<[Record<string, string>, string]>([
@@ -51,13 +55,24 @@ test.each([
   expect(banner({ ROLES: "worker", HOST: host })).toContain(`  health     ${shown}:41234/readyz\n`);
 });
 
-test("a later start prints no keys", () => {
-  expect(banner({}, null)).not.toMatch(/key|curl/);
+test("a later start prints no keys and no link, but the command that makes one", () => {
+  expect(banner({}, null, null)).not.toMatch(/key|curl|start#/);
+  expect(banner({}, null, null)).toContain("`postrider open`");
+});
+
+test("the first start prints one link, also with ROOT_API_KEY, but not in a process without the API", () => {
+  expect(banner({}).split("\n")).toContain("Open http://localhost:41234/start#token");
+  expect(banner({ PUBLIC_URL: "https://mail.example.com" }, null)).toContain(
+    "Open https://mail.example.com/start#token\n".trim(),
+  );
+  expect(banner({ ROLES: "worker" })).not.toContain("token");
 });
 
 test("keys that a file keeps are not in the output, and the file is named", () => {
   const text = banner({}, { ...FIRST_START, keptIn: "/run/first.keys" });
   expect(text).not.toMatch(/pr_account|pr_project/);
   expect(text).toContain("/run/first.keys");
+  // The link would sign in every reader of the output.
+  expect(text).not.toContain("start#");
   expect(text).toContain("Bearer <project key>");
 });

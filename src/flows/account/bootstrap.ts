@@ -6,6 +6,7 @@ import { ConstraintError, type Db, type Statement } from "../../store/engine/cli
 import { findKeyByHash, insertKey } from "../../store/keys.ts";
 import { insertProject } from "../../store/projects.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
+import { newStartLink, type StartLink } from "./start-link.ts";
 import { ensureInstallationKey, type GeneratedKey } from "../verify/keys.ts";
 
 export interface BootstrapDeps {
@@ -36,42 +37,55 @@ export interface FirstStart {
   keptIn: string | null;
 }
 
+/** What a start has made. */
+export interface Begun {
+  /** Null with ROOT_API_KEY, and at every later start. */
+  firstStart: FirstStart | null;
+  /** The token of the dashboard's first link. Null at every later start. */
+  startToken: string | null;
+}
+
+const NOTHING: Begun = { firstStart: null, startToken: null };
+
 const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited", trustTier: "unlimited" };
 
 /**
  * Makes the installation's DKIM key on an empty database. Then makes the account, its first project and its keys in one
  * write. ROOT_API_KEY becomes the account-wide key; then no project key is made.
- * @returns the keys to show; null with ROOT_API_KEY, and at every later start
  */
 export async function bootstrap(
   { db, clock, boxKey, generateDkimKey, keepKeys }: BootstrapDeps,
   config: Pick<Config, "ownerEmail" | "rootApiKey">,
-): Promise<FirstStart | null> {
+): Promise<Begun> {
   const now = clock.now();
   // Twice, because another process with another master key may have made the key at the same time.
   for (let check = 0; check < 2; check++) await ensureInstallationKey({ db, boxKey, generateDkimKey }, now);
   // This is the last step, because the secrets would not be shown if a later one failed.
-  return (await hasAccount(db)) ? null : makeAccount({ db, keepKeys }, config, now);
+  return (await hasAccount(db)) ? NOTHING : makeAccount({ db, keepKeys }, config, now);
 }
 
 async function makeAccount(
   { db, keepKeys }: Pick<BootstrapDeps, "db" | "keepKeys">,
   { ownerEmail, rootApiKey }: Pick<Config, "ownerEmail" | "rootApiKey">,
   now: number,
-): Promise<FirstStart | null> {
+): Promise<Begun> {
   const secrets =
     rootApiKey === null ? { accountKey: newApiSecret(), projectKey: newApiSecret(), keptIn: null } : null;
   const kept = secrets === null ? undefined : keepKeys?.(secrets);
-  const told = () => (secrets === null ? null : { ...secrets, keptIn: kept?.done() ?? null });
+  const { link, statements } = firstStatements(ownerEmail, secrets, rootApiKey ?? "", now);
+  const told = () => ({
+    firstStart: secrets === null ? null : { ...secrets, keptIn: kept?.done() ?? null },
+    startToken: link.token,
+  });
   try {
-    await db.write(firstStatements(ownerEmail, secrets, rootApiKey ?? "", now));
+    await db.write(statements);
     return told();
   } catch (error) {
     // Committed, and the reply was lost: these secrets are told now or never.
     if (secrets !== null && (await findKeyByHash(db, hashSecret(secrets.accountKey))) !== null) return told();
     kept?.giveUp();
     // Another process was first: our account was not made, and the sender's foreign key undid this write.
-    if (error instanceof ConstraintError && (await hasAccount(db))) return null;
+    if (error instanceof ConstraintError && (await hasAccount(db))) return NOTHING;
     throw error;
   }
 }
@@ -81,7 +95,7 @@ function firstStatements(
   secrets: FirstStart | null,
   rootApiKey: string,
   now: number,
-): Statement[] {
+): { link: StartLink; statements: Statement[] } {
   const accountId = newId("acc", now);
   const senderId = newId("snd", now);
   const fresh = { accountId, dailyQuota: null, suspendedAt: null, createdAt: now };
@@ -94,11 +108,19 @@ function firstStatements(
     scopes: [],
   };
   const own: NewKey = { ...wide, name: "Default project", senderId, senderExternalId: sender.externalId };
-  const key = (secret: string, wanted: NewKey) => insertKey(keyFor(secret, wanted, now), hashSecret(secret));
-  return [
-    insertFirstAccount({ id: accountId, name: "Default", ownerEmail, createdAt: now }),
-    insertProject(sender),
-    key(secrets?.accountKey ?? rootApiKey, wide),
-    ...(secrets === null ? [] : [key(secrets.projectKey, own)]),
-  ];
+  const accountSecret = secrets?.accountKey ?? rootApiKey;
+  const accountKey = keyFor(accountSecret, wide, now);
+  const { link, statements } = newStartLink(accountKey.id, now);
+  return {
+    link,
+    statements: [
+      insertFirstAccount({ id: accountId, name: "Default", ownerEmail, createdAt: now }),
+      insertProject(sender),
+      insertKey(accountKey, hashSecret(accountSecret)),
+      ...(secrets === null
+        ? []
+        : [insertKey(keyFor(secrets.projectKey, own, now), hashSecret(secrets.projectKey))]),
+      ...statements,
+    ],
+  };
 }

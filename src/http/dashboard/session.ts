@@ -1,6 +1,7 @@
-import { Type } from "@sinclair/typebox";
-import { invalid } from "../../core/errors.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { AppError, invalid } from "../../core/errors.ts";
 import { networkOf } from "../../core/networks.ts";
+import { useStartToken } from "../../flows/account/start-link.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { keyOfSecret } from "../access/auth.ts";
 import { isSecurePage, requireOwnPage } from "../access/own-page.ts";
@@ -26,6 +27,7 @@ const MAX_SIGN_IN_BYTES = 4096;
 
 const SignIn = Type.Object({
   key: Type.Optional(Type.String({ description: "An API key." })),
+  token: Type.Optional(Type.String({ description: "The token of a start link, instead of a key." })),
 });
 
 /** Returns the routes with which the dashboard signs in and out, and asks who it is. */
@@ -52,12 +54,27 @@ function signInRoute({ db, config, sessionKey, signIns }: SessionDeps): Route {
       // Otherwise another page could sign the browser in with a key of its own (login CSRF).
       requireOwnPage(request, {}, config.publicUrl);
       if (signIns !== null) requireAllowed(await signIns(ip === null ? "unknown" : networkOf(ip)));
-      if (body.key === undefined) throw invalid("key", "must be an API key.", "missing_field");
-      const { key } = await keyOfSecret(db, body.key);
-      const session = { keyId: key.id, secure: isSecurePage(request) };
+      const keyId = await keyOf(db, body, now);
+      const session = { keyId, secure: isSecurePage(request) };
       return { ...noContent(), headers: { "set-cookie": sessionCookie(session, sessionKey, now) } };
     },
   });
+}
+
+/**
+ * Returns the id of the key that the session gets.
+ * @throws AppError 401 if key or token are not valid; 422 unless there is one of them
+ */
+async function keyOf(db: Db, { key, token }: Static<typeof SignIn>, now: number): Promise<string> {
+  if ((key === undefined) === (token === undefined))
+    throw invalid("key", "must be an API key, or left out if there is a token.", "missing_field");
+  if (key !== undefined) return (await keyOfSecret(db, key)).key.id;
+  const keyId = await useStartToken(db, token ?? "", now);
+  if (keyId !== null) return keyId;
+  throw new AppError(
+    "authentication_error",
+    "This link has been used, or is older than 15 minutes. `postrider open` makes another one.",
+  );
 }
 
 function signOutRoute({ config }: SessionDeps): Route {

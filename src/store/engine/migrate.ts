@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
+import startTokens from "../../../db/migrations/0002_start_tokens.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; an applied step never changes. */
@@ -10,7 +11,10 @@ export interface Migration {
 }
 
 /** All steps in order. Their SQL is part of the program. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial }];
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: "initial", sql: initial },
+  { version: 2, name: "start tokens", sql: startTokens },
+];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */
 export interface MigrationState {

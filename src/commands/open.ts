@@ -1,0 +1,26 @@
+import { makeStartLink, startUrl } from "../flows/account/start-link.ts";
+import { serviceUrl } from "../wiring/banner.ts";
+import { ACCOUNT_FLAG, accountOf } from "./account.ts";
+import { defineCommand } from "./command.ts";
+import { withDatabase } from "./database.ts";
+import { EX_OK, refused } from "./exit.ts";
+
+/** Prints a link that signs a browser in once. Who can read the database could also make a key. */
+export const open = defineCommand({
+  name: "open",
+  flags: { account: ACCOUNT_FLAG },
+  about: `Prints a link to the dashboard that signs a browser in with the account-wide key. The link works once, within 15
+minutes, also while the service runs.`,
+  example: "postrider open",
+  async run({ flags }, context) {
+    const { config, clock, out } = context;
+    if (config.port === 0 && !config.sources.has("PUBLIC_URL"))
+      throw refused("PORT is 0, so the port of the service is not known: set PORT or PUBLIC_URL");
+    await withDatabase(context, async (db) => {
+      const { token, expiresAt } = await makeStartLink({ db, clock }, await accountOf(db, flags.account));
+      const url = startUrl(serviceUrl(config, config.port), token);
+      out.record({ url, expiresAt: new Date(expiresAt).toISOString() }, `Open ${url}`);
+    });
+    return EX_OK;
+  },
+});
