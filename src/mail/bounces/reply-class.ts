@@ -1,6 +1,5 @@
 import { folded } from "./folded.ts";
-import type { PhraseGroup, ReplyCategory } from "./phrase-group.ts";
-import { TEXT_RULES } from "./reply-phrases.ts";
+import { type PhraseGroup, type ReplyCategory, textRules } from "./reply-phrases.ts";
 
 /**
  * The meaning of a refusal for its recipient. `hard`: the mailbox or domain takes no mail, now or later. `soft`: it
@@ -199,9 +198,9 @@ function plainText(text: string): string {
 /** Returns the class of a text by itself, or null if no pattern matches. */
 export function classByText(text: string): TextClass | null {
   const plain = plainText(text);
-  const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
+  const group = textRules().find(({ patterns }) => patterns.some((pattern) => pattern.test(plain)));
   if (group === undefined) return null;
-  const { phrases: _, ...textClass } = group;
+  const { patterns: _, ...textClass } = group;
   return textClass;
 }
 

@@ -1,40 +1,45 @@
-import type { PhraseGroup } from "./phrase-group.ts";
-import { AUTHENTICATION, BLOCKLISTS, SENDER_ADDRESS, SENDER_SIDE } from "./phrases-sender.ts";
-import { CONTENT, SIZE } from "./phrases-content.ts";
-import {
-  LOCAL_PROGRAM,
-  LOOPS,
-  POLICY,
-  PROTOCOL,
-  RELAYING,
-  TROUBLE,
-  WHOLE_SENTENCES,
-} from "./phrases-delivery.ts";
-import { DISABLED, FULL, INVALID, NO_DOMAIN, NO_MAILBOX, TEMPORARY, UNAVAILABLE } from "./phrases-mailbox.ts";
+import text from "./phrases.txt" with { type: "text" };
 
-/**
- * Groups of patterns; the first group that matches counts. The order matters. A complaint about the sender may quote
- * words for an unknown user. A mailbox that is "not found over quota" is full.
- */
-export const TEXT_RULES: readonly PhraseGroup[] = [
-  ...WHOLE_SENTENCES,
-  AUTHENTICATION,
-  SENDER_ADDRESS,
-  LOOPS,
-  FULL,
-  SIZE,
-  LOCAL_PROGRAM,
-  BLOCKLISTS,
-  CONTENT,
-  RELAYING,
-  SENDER_SIDE,
-  TEMPORARY,
-  NO_MAILBOX,
-  DISABLED,
-  NO_DOMAIN,
-  INVALID,
-  UNAVAILABLE,
-  PROTOCOL,
-  TROUBLE,
-  POLICY,
-];
+/** The subject of a refusal. */
+export type ReplyCategory =
+  | ("recipient" | "mailbox-full" | "policy" | "reputation")
+  | ("content" | "infrastructure" | "protocol" | "other");
+
+/** Patterns with one meaning. */
+export interface PhraseGroup {
+  outcome: "hard" | "soft" | "failed";
+  category: ReplyCategory;
+  /** Set if the words name no reason, such as "rejected": a code that names the mailbox is more specific. */
+  vague?: true;
+  /** Set if the words fit both a missing mailbox and a rule: then a policy code decides. */
+  unlessPolicy?: true;
+  patterns: readonly RegExp[];
+}
+
+let groups: readonly PhraseGroup[] | null = null;
+
+/** Returns the groups of `phrases.txt`, which explains its form. The first one that matches counts. */
+export function textRules(): readonly PhraseGroup[] {
+  groups ??= readGroups(text);
+  return groups;
+}
+
+function readGroups(lines: string): PhraseGroup[] {
+  const read: (PhraseGroup & { patterns: RegExp[] })[] = [];
+  for (const line of lines.split("\n")) {
+    if (line === "" || line.startsWith("#")) continue;
+    const [pattern = "", servers] = line.split("\t");
+    if (servers !== undefined) read.at(-1)?.patterns.push(new RegExp(pattern));
+    else read.push({ ...groupOf(line), patterns: [] });
+  }
+  return read;
+}
+
+/** Reads the first line of a group, such as `[failed policy vague]`. */
+function groupOf(line: string): Omit<PhraseGroup, "patterns"> {
+  const [, outcome, category, mark] =
+    /^\[(hard|soft|failed) ([a-z-]+)(?: (vague|unlessPolicy))?\]$/.exec(line) ?? [];
+  if (outcome === undefined) throw new Error(`phrases.txt has an unknown line: ${line}`);
+  const group = { outcome, category } as Pick<PhraseGroup, "outcome" | "category">;
+  return mark === undefined ? group : { ...group, [mark]: true };
+}
