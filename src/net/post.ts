@@ -33,15 +33,19 @@ function answered(deps: PostDeps, response: HttpResponse): PostOutcome {
   return { kind: "answered", status, body, ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }) };
 }
 
-/** RFC 9110 §10.2.3: parses seconds or a date. Returns null if it is neither. */
-export function parseRetryAfter(text: string | undefined, now: number): number | null {
+/** RFC 9110 §10.2.3: parses seconds or a date, and shortens it to `most` seconds. Returns null if it is neither. */
+export function parseRetryAfter(
+  text: string | undefined,
+  now: number,
+  most = MAX_RETRY_AFTER_SECONDS,
+): number | null {
   if (text === undefined) return null;
   const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((httpDate(text) - now) / 1000);
-  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
+  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), most);
 }
 
-/** RFC 9110 §5.6.7: all dates are in GMT, even if the asctime form does not name the zone. */
-function httpDate(text: string): number {
+/** Parses a date in milliseconds; NaN if it is none. RFC 9110 §5.6.7: all dates are in GMT, even if the asctime form does not name the zone. */
+export function httpDate(text: string): number {
   if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN;
   return Date.parse(text.endsWith(" GMT") ? text : `${text} GMT`);
 }

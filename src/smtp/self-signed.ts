@@ -1,7 +1,8 @@
 import { generateKeyPair, randomBytes, sign } from "node:crypto";
 import { promisify } from "node:util";
 import { DAY_MS } from "../core/time/units.ts";
-import { der, derTime, TAG } from "./der.ts";
+import { der, derTime, TAG } from "../core/crypto/der.ts";
+import { identifier, pem, rsaSignatureAlgorithm, signedBody, subjectAltName } from "../core/crypto/x509.ts";
 
 /** Lifetime of a self-signed certificate. A process runs for less, and each start makes a new one. */
 export const SELF_SIGNED_DAYS = 3650;
@@ -13,18 +14,13 @@ const CLOCK_SLACK_MS = DAY_MS;
 const RSA_BITS = 2048;
 /** RFC 5280 §4.1.2.2: at most 20. */
 const SERIAL_OCTETS = 16;
-const PEM_LINE_CHARS = 64;
 
-/** sha256WithRSAEncryption, 1.2.840.113549.1.1.11 (RFC 8017 App. A.2.4). */
-const SHA256_WITH_RSA = "2a864886f70d01010b";
-/** 2.5.4.3, 2.5.29.19 and 2.5.29.17 (RFC 5280 App. A.1, §4.2.1.9, §4.2.1.6). */
+/** 2.5.4.3 and 2.5.29.19 (RFC 5280 App. A.1, §4.2.1.9). */
 const COMMON_NAME = "550403";
 const BASIC_CONSTRAINTS = "551d13";
-const SUBJECT_ALT_NAME = "551d11";
-/** Explicit tags of a certificate's version and extensions, and the implicit one of a dNSName. */
+/** Explicit tags of a certificate's version and extensions. */
 const VERSION_FIELD = 0xa0;
 const EXTENSIONS_FIELD = 0xa3;
-const DNS_NAME = 0x82;
 const VERSION_3 = 2;
 
 /**
@@ -44,7 +40,7 @@ export async function selfSignedCertificate(
     TAG.sequence,
     der(VERSION_FIELD, der(TAG.integer, Buffer.from([VERSION_3]))),
     der(TAG.integer, serialNumber()),
-    algorithm(),
+    rsaSignatureAlgorithm(),
     name,
     der(TAG.sequence, derTime(from), derTime(from + SELF_SIGNED_DAYS * DAY_MS)),
     name,
@@ -52,10 +48,9 @@ export async function selfSignedCertificate(
     der(EXTENSIONS_FIELD, der(TAG.sequence, ...extensions(hostname))),
   );
   const signature = sign("sha256", body, privateKey);
-  const certificate = der(TAG.sequence, body, algorithm(), der(TAG.bitString, Buffer.from([0]), signature));
   return {
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    cert: pem("CERTIFICATE", certificate),
+    cert: pem("CERTIFICATE", signedBody(body, signature)),
   };
 }
 
@@ -66,14 +61,6 @@ function serialNumber(): Buffer {
   return octets;
 }
 
-function algorithm(): Buffer {
-  return der(TAG.sequence, identifier(SHA256_WITH_RSA), der(TAG.null));
-}
-
-function identifier(hex: string): Buffer {
-  return der(TAG.objectIdentifier, Buffer.from(hex, "hex"));
-}
-
 function commonName(name: string): Buffer {
   const attribute = der(TAG.sequence, identifier(COMMON_NAME), der(TAG.utf8String, Buffer.from(name)));
   return der(TAG.sequence, der(TAG.set, attribute));
@@ -81,15 +68,8 @@ function commonName(name: string): Buffer {
 
 /** Not a CA, and valid for this host. */
 function extensions(hostname: string): Buffer[] {
-  const names = der(TAG.sequence, der(DNS_NAME, Buffer.from(hostname, "latin1")));
   return [
     der(TAG.sequence, identifier(BASIC_CONSTRAINTS), der(TAG.octetString, der(TAG.sequence))),
-    der(TAG.sequence, identifier(SUBJECT_ALT_NAME), der(TAG.octetString, names)),
+    subjectAltName([hostname]),
   ];
-}
-
-/** RFC 7468 §2. */
-function pem(label: string, octets: Buffer): string {
-  const lines = octets.toString("base64").match(new RegExp(`.{1,${PEM_LINE_CHARS}}`, "g")) ?? [];
-  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }

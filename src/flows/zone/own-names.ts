@@ -11,6 +11,16 @@ export function mxHost(serviceDomain: string): string {
   return `mx.${serviceDomain}`;
 }
 
+/** Returns the host that serves a domain's MTA-STS policy (RFC 8461 §3.3). */
+export function mtaStsHost(domain: string): string {
+  return `mta-sts.${domain}`;
+}
+
+/** Returns the name at which a certificate authority looks for proof that we control a name (RFC 8555 §8.4). */
+export function challengeName(name: string): string {
+  return `_acme-challenge.${name}`;
+}
+
 /** Returns the name that a domain's SPF record includes to let the service send. */
 export function spfInclude(serviceDomain: string): string {
   return `spf.${serviceDomain}`;

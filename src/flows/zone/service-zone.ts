@@ -15,6 +15,7 @@ import {
   publicInstallationKey,
   publishedKeys,
 } from "../../store/dkim-keys.ts";
+import { changingRecords } from "./changing-records.ts";
 import {
   bounceDomain,
   dkimParent,
@@ -74,6 +75,7 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
       ...policyRecords(settings),
       ...onboardingKey(installation, serviceDomain),
     ],
+    changing: changingRecords(deps, settings),
     dynamicParent: dkimParent(serviceDomain),
     findDynamic: keyFinder(deps, serviceDomain),
   };

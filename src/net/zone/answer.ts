@@ -11,6 +11,11 @@ export interface Zone {
   soa(): ZoneRecord & { type: "SOA"; data: SoaData };
   /** All fixed records except the SOA. If a name begins with `*.`, it is a wildcard (RFC 4592). */
   records: readonly ZoneRecord[];
+  /**
+   * Names whose records may change while the zone is served; the names themselves always exist. The function returns the
+   * records that there are now, and rejects if that is unknown.
+   */
+  changing: ReadonlyMap<string, () => Promise<readonly ZoneRecord[]>>;
   /** Parent of the names that `findDynamic` looks up. No wildcard record may be above it. */
   dynamicParent: string;
   /** Returns the records of such a label, or null if it does not exist. Rejects if that is unknown now. */
@@ -52,6 +57,7 @@ export function indexZone(zone: Zone): ZoneIndex {
   };
   for (const record of zone.records) grow(record.name).push(record);
   grow(zone.dynamicParent);
+  for (const name of zone.changing.keys()) grow(name);
   return { zone, nodes };
 }
 
@@ -89,7 +95,8 @@ function negative(soa: ReturnType<Zone["soa"]>, rcode: number): ClassifiedReply 
 /** Returns the records at a name: an empty list if it exists without records, null if it does not exist. */
 async function recordsAt({ zone, nodes }: ZoneIndex, name: string): Promise<readonly ZoneRecord[] | null> {
   const own = nodes.get(name);
-  if (own !== undefined) return own;
+  const find = zone.changing.get(name);
+  if (own !== undefined) return find === undefined ? own : [...own, ...(await find())];
   if (parentOf(name) === zone.dynamicParent)
     return zone.findDynamic(name.slice(0, -zone.dynamicParent.length - 1));
   let encloser = parentOf(name);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
 import startTokens from "../../../db/migrations/0002_start_tokens.sql" with { type: "text" };
+import certificates from "../../../db/migrations/0003_certificates.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; an applied step never changes. */
@@ -14,6 +15,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "initial", sql: initial },
   { version: 2, name: "start tokens", sql: startTokens },
+  { version: 3, name: "certificates", sql: certificates },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */
