@@ -30,6 +30,7 @@ sqlite3 sqlite3
 python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py
 libmail-dkim-perl /usr/share/perl5/Mail/DKIM.pm
 unbound unbound
+pebble pebble
 '
 # Mail servers that conflict with Debian's postfix: the root's name, its package, its programs.
 unpacked='

@@ -24,6 +24,7 @@ import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { installationKey } from "./store/sending.ts";
+import { openServerCertificate, type ServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/disk.ts";
 import { openDatabase, writerFor } from "./wiring/store/database.ts";
 import { mxName } from "./wiring/delivery.ts";
@@ -212,9 +213,13 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
   const ports: Ports = { http: 0, smtp: null, dns: null, metrics: null };
   const nameServer = await openNameServer(services);
   ports.dns = nameServer?.port ?? null;
-  if (services.certificate !== null) {
-    listener = openListener(services, await services.certificate);
-    ports.smtp = (await listener.start()).port;
+  const certificate =
+    services.certificate === null ? null : await openServerCertificate(services, services.certificate);
+  if (certificate !== null) {
+    const smtp = openListener(services, certificate.first);
+    certificate.onChange((one) => smtp.setCertificate(one));
+    ports.smtp = (await smtp.start()).port;
+    listener = smtp;
   }
   const served = httpDeps(parts);
   const metrics = config.metricsPort === null ? null : serveMetrics(served.metrics, config.metricsPort);
@@ -232,15 +237,15 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     queue,
     ports,
     ...begun,
-    async reload() {
-      if (listener === null || config.smtpTlsCert === null) return false;
-      listener.setCertificate(await listenerCertificate(services));
-      return true;
-    },
+    reload: async () => (await certificate?.reload()) ?? false,
     stop(graceMs = STOP_GRACE_MS) {
       unwatchLag();
       unwatchFiles();
-      stopping ??= stopRoles(services, { http, metrics, rates, listener, nameServer, workers }, graceMs);
+      stopping ??= stopRoles(
+        services,
+        { http, metrics, rates, listener, nameServer, workers, certificate },
+        graceMs,
+      );
       return stopping;
     },
   };
@@ -253,6 +258,7 @@ interface Roles {
   listener: Listener | null;
   nameServer: ZoneServer | null;
   workers: Workers | null;
+  certificate: ServerCertificate | null;
 }
 
 async function stopRoles(services: Services, roles: Roles, graceMs: number): Promise<void> {
@@ -270,6 +276,7 @@ async function stopRoles(services: Services, roles: Roles, graceMs: number): Pro
     [
       () => roles.nameServer?.stop(),
       () => roles.metrics?.stop(),
+      () => roles.certificate?.stop(),
       () => inspector.close(),
       () => renderer.close(),
       () => roles.rates?.close(),

@@ -27,6 +27,10 @@ const RULES: readonly ((given: Given) => string | null)[] = [
     (text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null)
       ? "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"
       : null,
+  ({ text }) =>
+    (text("ACME_EAB_KID") === null) !== (text("ACME_EAB_HMAC_KEY") === null)
+      ? "ACME_EAB_KID and ACME_EAB_HMAC_KEY must be set together"
+      : null,
   // If the relay was given but is wrong, that problem is enough.
   ({ text, delivery, known }) =>
     delivery === "relay" &&

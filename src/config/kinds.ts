@@ -172,6 +172,12 @@ export function secretText(minLength: number): Kind<string> {
   };
 }
 
+/** A key in base64url. Some authorities hand it out in standard base64 or with padding. */
+export const base64Url: Kind<string> = {
+  fault: (given) => (/^[A-Za-z0-9+/_-]{16,}={0,2}$/.test(given) ? null : "must be a key in base64url"),
+  read: (given) => given.replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_"),
+};
+
 /** Returns the items of a comma list, without the spaces around them. */
 export function listOf(given: string): string[] {
   return given

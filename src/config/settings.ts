@@ -206,6 +206,31 @@ const ROWS = [
   setting("SMTP_PORT", kind.port, "2525", "Port of the SMTP listener."),
   optional("SMTP_TLS_KEY", kind.text, "(self-signed)", "PEM file of the listener's private key."),
   optional("SMTP_TLS_CERT", kind.text, "(self-signed)", "PEM file of the listener's certificate chain."),
+  optional(
+    "ACME_EMAIL",
+    kind.email,
+    "(off)",
+    "Address for the certificate authority. If set, certificates for our own names are ordered and renewed, which accepts its terms of service. Needs DNS_PORT and the role `worker`. SMTP_TLS_KEY and SMTP_TLS_CERT win.",
+  ),
+  setting(
+    "ACME_DIRECTORY",
+    kind.url("https:"),
+    "https://acme-v02.api.letsencrypt.org/directory",
+    "Directory URL of the certificate authority (RFC 8555).",
+  ),
+  optional(
+    "ACME_EAB_KID",
+    kind.text,
+    "(none)",
+    "Key id of your account at the authority, if it wants external account binding.",
+  ),
+  secret("ACME_EAB_HMAC_KEY", kind.base64Url, "(none)", "The HMAC key to ACME_EAB_KID, in base64url."),
+  optional(
+    "ACME_CA_FILE",
+    kind.text,
+    "(built-in authorities)",
+    "PEM file of the authorities that the directory's own certificate is checked with, for a private one.",
+  ),
   list(
     "DNS_SERVERS",
     kind.nameServers,

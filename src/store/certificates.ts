@@ -70,7 +70,9 @@ function recordOf(row: Row): CertificateRecord {
 
 /** Returns at most `limit` certificates, by id. */
 export async function listCertificates(db: Db, limit: number): Promise<CertificateRecord[]> {
-  return (await db.all<Row>(`SELECT ${COLUMNS} FROM certificates ORDER BY id LIMIT ?`, [limit])).map(recordOf);
+  return (await db.all<Row>(`SELECT ${COLUMNS} FROM certificates ORDER BY id LIMIT ?`, [limit])).map(
+    recordOf,
+  );
 }
 
 /** Returns a certificate; null if it was never wanted. */
@@ -79,7 +81,7 @@ export async function findCertificate(db: Db, id: string): Promise<CertificateRe
   return row === null ? null : recordOf(row);
 }
 
-/** What a certificate is to be. */
+/** A certificate that should exist. */
 export interface CertificateWish {
   id: string;
   /** URL of the CA's directory. */
@@ -136,7 +138,12 @@ export function updateCertificate(record: CertificateRecord, leaseUntil: number)
           WHERE id = ? AND due_at = ?`,
     args: [
       ...[record.directory, JSON.stringify(record.names)],
-      ...[issued?.chain ?? null, issued?.sealedKey ?? null, issued?.issuedAt ?? null, issued?.notAfter ?? null],
+      ...[
+        issued?.chain ?? null,
+        issued?.sealedKey ?? null,
+        issued?.issuedAt ?? null,
+        issued?.notAfter ?? null,
+      ],
       ...[record.renewAt, order?.url ?? null, record.sealedOrderKey, order?.startedAt ?? null],
       ...[record.dueAt, record.failures, lastError?.text ?? null, lastError?.at ?? null],
       ...[record.id, leaseUntil],
@@ -176,7 +183,12 @@ export async function findAcmeAccount(db: Db, directory: string): Promise<AcmeAc
 }
 
 /** Returns the statement that stores a key before it is registered. It changes nothing if there is one. */
-export function insertAcmeAccount(directory: string, sealedKey: string, contact: string, now: number): Statement {
+export function insertAcmeAccount(
+  directory: string,
+  sealedKey: string,
+  contact: string,
+  now: number,
+): Statement {
   return {
     sql: `INSERT INTO acme_accounts (directory, private_key, contact, created_at) VALUES (?, ?, ?, ?)
           ON CONFLICT DO NOTHING`,

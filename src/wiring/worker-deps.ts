@@ -7,6 +7,7 @@ import { recheckDue } from "../flows/verify/recheck.ts";
 import { post } from "../net/post.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
+import { certificateChores } from "./certificates.ts";
 import { openOutbound } from "./delivery.ts";
 import type { Services } from "./services.ts";
 import { domainDeps, type HttpParts } from "./http.ts";
@@ -47,7 +48,12 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     transmit: transmitDeps(services, common, custody),
     findDeliveryRoute,
     push: pushDeps(services, common),
-    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, services.store)],
+    chores: [
+      recheckDomains,
+      forgetAnswers,
+      ...storageChores(config, { db, clock, objects }, services.store),
+      ...certificateChores(services),
+    ],
     turnFailures: services.metrics.turnFailures,
   };
 }

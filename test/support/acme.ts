@@ -1,13 +1,14 @@
 import { loadConfig } from "../../src/config.ts";
+import { seal } from "../../src/core/crypto/secretbox.ts";
 import { openRenewal, type RenewDeps } from "../../src/flows/certificates/renew.ts";
 import { serviceCertificate, wantedCertificates } from "../../src/flows/certificates/wanted.ts";
 import { openZone } from "../../src/flows/zone/service-zone.ts";
 import { createAcmeClient } from "../../src/net/acme/client.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { startZoneServer, type ZoneServer } from "../../src/net/zone/server.ts";
-import { type CertificateRecord, findCertificate } from "../../src/store/certificates.ts";
+import { type CertificateRecord, findCertificate, wantCertificate } from "../../src/store/certificates.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { BOX_KEY } from "./api.ts";
+import { BOX_KEY, TEST_KEY } from "./api.ts";
 import { testDatabase } from "./database.ts";
 import type { Pebble } from "./pebble.ts";
 import { type ShiftedClock, shiftedClock } from "./shifted-clock.ts";
@@ -17,6 +18,9 @@ export const SERVICE_DOMAIN = "mail.test";
 export const EMAIL = "operator@example.com";
 /** Turns that any order needs less than. */
 const MAX_TURNS = 400;
+/** Time that passes from turn to turn, and the longest pause between two looks at an order, milliseconds. */
+const STEP_MS = 2000;
+const MAX_POLL_MS = 61_000;
 /** Pause between two turns, so that the CA gets to its work, milliseconds. A running service pauses longer. */
 const TURN_PAUSE_MS = 5;
 
@@ -25,6 +29,8 @@ export interface Installation {
   db: Db;
   clock: ShiftedClock;
   zone: ZoneServer;
+  /** Stores a key for the first certificate, because making one takes as long as a test. */
+  keyed(pebble: Pebble): Promise<void>;
   /** Makes the chore as a process does at its start. */
   renewal(pebble: Pebble, changes?: Partial<RenewDeps>): () => Promise<void>;
   record(): Promise<CertificateRecord>;
@@ -33,16 +39,21 @@ export interface Installation {
   stop(): Promise<void>;
 }
 
-/** An installation with an empty database, whose name server listens on loopback. */
-export async function installation(): Promise<Installation> {
+/**
+ * An installation with an empty database, whose name server listens on loopback.
+ * @param port of the name server, which a CA may know
+ * @param readZone wraps the database for the name server
+ */
+export async function installation(port: number, readZone = (db: Db): Db => db): Promise<Installation> {
   const clock = shiftedClock();
   const { db, remove } = await testDatabase();
   const settings = loadConfig({ SERVICE_DOMAIN });
   const zone = await startZoneServer(
-    { clock, log: quietLog(), zone: await openZone({ db, clock }, settings) },
-    { hosts: ["127.0.0.1"], port: 0 },
+    { clock, log: quietLog(), zone: await openZone({ db: readZone(db), clock }, settings) },
+    { hosts: ["127.0.0.1"], port },
   );
-  const { id } = serviceCertificate(settings);
+  const wanted = serviceCertificate(settings);
+  const { id } = wanted;
   const record = async () => {
     const found = await findCertificate(db, id);
     if (found === null) throw new Error("no certificate is wanted");
@@ -53,6 +64,12 @@ export async function installation(): Promise<Installation> {
     clock,
     zone,
     record,
+    async keyed({ directory }) {
+      await db.write([
+        wantCertificate({ ...wanted, directory }, clock.now()),
+        { sql: "UPDATE certificates SET order_key = ?", args: [seal(BOX_KEY, TEST_KEY.privateKeyPem)] },
+      ]);
+    },
     renewal({ directory, ca }, changes = {}) {
       const resolver = createResolver({ clock }, { servers: [{ ip: "127.0.0.1", port: zone.port }] });
       return openRenewal({
@@ -67,10 +84,18 @@ export async function installation(): Promise<Installation> {
         await turn();
         const now = await record();
         if (is(now)) return now;
-        clock.shift(Math.max(0, Math.min(now.dueAt - clock.now(), 2000)));
+        clock.shift(STEP_MS);
+        // Otherwise an order would be looked at ever more rarely, and the CA works by another clock.
+        await db.write([
+          {
+            sql: "UPDATE certificates SET due_at = ? WHERE due_at BETWEEN ? AND ?",
+            args: [clock.now(), clock.now(), clock.now() + MAX_POLL_MS],
+          },
+        ]);
         await Bun.sleep(TURN_PAUSE_MS);
       }
-      throw new Error(`not in that state: ${JSON.stringify(await record())}`);
+      const { lastError, failures, order } = await record();
+      throw new Error(`not in that state: ${JSON.stringify({ lastError, failures, order })}`);
     },
     async stop() {
       zone.stop();
@@ -80,5 +105,29 @@ export async function installation(): Promise<Installation> {
 }
 
 /** States of a certificate that tests wait for. */
-export const isIssued = ({ issued, renewAt }: CertificateRecord): boolean => issued !== null && renewAt !== null;
+export const isIssued = ({ issued, renewAt }: CertificateRecord): boolean =>
+  issued !== null && renewAt !== null;
 export const hasFailed = ({ lastError }: CertificateRecord): boolean => lastError !== null;
+
+/** A database whose reads and writes first wait for `before`, which may throw. */
+export function watchedDb(db: Db, before: () => Promise<void> | void): Db {
+  return {
+    async all(...args) {
+      await before();
+      return db.all(...args);
+    },
+    async first(...args) {
+      await before();
+      return db.first(...args);
+    },
+    async write(...args) {
+      await before();
+      return db.write(...args);
+    },
+    readConfig: (...args) => db.readConfig(...args),
+    refreshReads: () => db.refreshReads(),
+    syncWithPrimary: () => db.syncWithPrimary(),
+    migrate: (...args) => db.migrate(...args),
+    close: () => db.close(),
+  };
+}

@@ -13,7 +13,7 @@ export interface CaRequest {
   body: string;
 }
 
-/** What becomes of a request: an answer of the test instead of the CA's, or null for the CA's own. */
+/** Returns an answer of the test instead of the CA's, or null for the CA's own. */
 export type Fault = (request: CaRequest) => Response | null | Promise<Response | null>;
 
 /** Debian's pebble, a certificate authority for tests, with a server in front of it that tests can make fail. */
@@ -29,9 +29,11 @@ export interface Pebble {
   fault(fault: Fault | null): void;
   /** Changes the CA's answers, such as their Date header, from now on. */
   rewrite(change: ((request: CaRequest, response: Response) => Response | Promise<Response>) | null): void;
+  /** The clock that the Date header of its answers shows; null for the system's. */
+  clock(now: (() => number) | null): void;
   /** PEM of the root of the certificates that it issues. It is another one after a restart. */
   root(): Promise<string>;
-  /** Kills it and starts it anew. It has forgotten every account and order. */
+  /** Kills it and starts it again. It has forgotten every account and order. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -39,7 +41,10 @@ export interface Pebble {
 export const PEBBLE_MISSING = toolMissing("pebble", "openssl");
 
 /** A key that the CA wants accounts to be bound to. */
-export const EXTERNAL = { kid: "kid-1", hmacKey: "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" };
+export const EXTERNAL = {
+  kid: "kid-1",
+  hmacKey: "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W",
+};
 
 export interface PebbleOptions {
   /** Port of the name server that it asks, on loopback. */
@@ -63,6 +68,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   const requests: CaRequest[] = [];
   let fault: Fault | null = null;
   let rewrite: Parameters<Pebble["rewrite"]>[0] = null;
+  let clock: Parameters<Pebble["clock"]>[0] = null;
   const front = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -74,6 +80,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
       const own = await fault?.(request);
       if (own) return own;
       const response = await forward(ports.acme, raw, request.body);
+      if (clock !== null) response.headers.set("date", new Date(clock()).toUTCString());
       return rewrite === null ? response : rewrite(request, response);
     },
   });
@@ -87,6 +94,9 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
     },
     rewrite: (next) => {
       rewrite = next;
+    },
+    clock: (now) => {
+      clock = now;
     },
     root: async () => (await insecure(`https://127.0.0.1:${ports.management}/roots/0`)).text(),
     async restart() {
@@ -173,7 +183,12 @@ function insecure(url: string, init: RequestInit = {}): Promise<Response> {
 }
 
 /** A problem document of the CA. */
-export function problem(status: number, type: string, detail: string, headers: Record<string, string> = {}): Response {
+export function problem(
+  status: number,
+  type: string,
+  detail: string,
+  headers: Record<string, string> = {},
+): Response {
   return new Response(JSON.stringify({ type: `urn:ietf:params:acme:error:${type}`, detail, status }), {
     status,
     headers: { "content-type": "application/problem+json", ...headers },

@@ -56,7 +56,8 @@ export function readDer(octets: Buffer, at = 0): DerValue {
   const tag = octets.readUInt8(at);
   const first = octets.readUInt8(at + 1);
   const more = first < LONG_LENGTH ? 0 : first - LONG_LENGTH;
-  if (more > MAX_LENGTH_OCTETS || first === LONG_LENGTH) throw new RangeError("a DER length has a wrong form");
+  if (more > MAX_LENGTH_OCTETS || first === LONG_LENGTH)
+    throw new RangeError("a DER length has a wrong form");
   const start = at + 2 + more;
   const end = start + (more === 0 ? first : octets.readUIntBE(at + 2, more));
   if (end > octets.length) throw new RangeError("a DER value is cut short");

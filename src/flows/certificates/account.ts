@@ -25,8 +25,8 @@ export interface AccountDeps {
 }
 
 /**
- * Returns our account at the CA, which is made at first. Its key is stored before the CA gets it, so a crash leaves no
- * account without a key: the CA knows the key again and returns the same account.
+ * Returns our account at the CA, which is made at first. Its key is stored before the CA gets it. After a crash, the CA
+ * knows the key again and returns the same account.
  * @throws AcmeError
  */
 export async function openAccount(deps: AccountDeps): Promise<AccountKey> {

@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, type X509Certificate } from "node:crypto";
 import { AcmeError } from "../../net/acme/problem.ts";
 import { readChain } from "../../smtp/certificate.ts";
 

@@ -26,7 +26,7 @@ export interface OrderDeps extends AccountDeps {
 
 /**
  * Takes the order of a certificate one step on, and begins it if there is none. Each step is saved before the next, and
- * can be done again: after a crash the next turn finds the order at the CA in whatever state it is.
+ * can be done again. After a crash the next turn reads the state of the order from the CA.
  * @returns the record, due again when there may be more to do
  * @throws AcmeError
  */
@@ -79,7 +79,7 @@ async function openOrder(
   return { current: await deps.keep({ ...record, order: { url: order.url, startedAt } }), order };
 }
 
-/** Returns true if a refusal is about the order that was asked for, not about the account or the number of requests. */
+/** Returns true if a refusal concerns the order itself, not the account or the number of requests. */
 function isOfOrder({ type }: AcmeError): boolean {
   return type === "malformed" || type === null;
 }
@@ -132,7 +132,11 @@ async function answerChallenges(
 }
 
 /** Returns the challenge that waits for us; null if the name is proven or the CA is checking it. */
-function openChallenge({ name, status, challenge }: Authorization): Pick<Authorization, "name" | "challenge"> {
+function openChallenge({
+  name,
+  status,
+  challenge,
+}: Authorization): Pick<Authorization, "name" | "challenge"> {
   if (status === "pending" && challenge === null)
     throw new AcmeError(`the CA offers no dns-01 challenge for ${name}`, { refused: true });
   const isOpen = status === "pending" && challenge?.status === "pending";

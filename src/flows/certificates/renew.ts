@@ -6,7 +6,6 @@ import { certificateId } from "../../net/acme/certificate-id.ts";
 import { newCertificateKey } from "../../net/acme/csr.ts";
 import type { RenewalWindow } from "../../net/acme/objects.ts";
 import { AcmeError } from "../../net/acme/problem.ts";
-import { MAX_NONCE_TRIES, REQUEST_TIMEOUT_MS } from "../../net/acme/transport.ts";
 import { readChain } from "../../smtp/certificate.ts";
 import {
   type CertificateRecord,
@@ -25,8 +24,11 @@ import type { WantedCertificate } from "./wanted.ts";
 const MAX_PER_TURN = 20;
 /** Pause between two comparisons of the certificates that there are with those that are wanted. */
 const WANTED_PAUSE_MS = MINUTE_MS;
-/** Time for which a certificate is claimed: more than a turn takes if every request is slow. */
-export const CLAIM_MS = 2 * MAX_NONCE_TRIES * REQUEST_TIMEOUT_MS + 30 * MINUTE_MS;
+/**
+ * Time for which a certificate is claimed. If a turn takes longer, another process may begin, and the first one saves
+ * nothing any more. Both see the same order, and answer its challenges in the same way.
+ */
+export const CLAIM_MS = 5 * MINUTE_MS;
 
 export interface RenewDeps extends AccountDeps {
   /** Returns the certificates that the installation should have. */
@@ -149,7 +151,8 @@ async function afterFailure(
   return {
     ...record,
     order: isOver ? null : record.order,
-    sealedOrderKey: error.type === "badPublicKey" ? seal(deps.boxKey, await newCertificateKey()) : record.sealedOrderKey,
+    sealedOrderKey:
+      error.type === "badPublicKey" ? seal(deps.boxKey, await newCertificateKey()) : record.sealedOrderKey,
     ...{ failures, dueAt, lastError: { text: error.message, at: now } },
   };
 }

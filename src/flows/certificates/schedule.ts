@@ -7,9 +7,12 @@ import { MAX_PAUSE_MS } from "../../net/acme/transport.ts";
 const RENEWAL_SHARE = 1 / 3;
 /** It is never left to the CA's window beyond this share. */
 const LATEST_SHARE = 1 / 10;
-/** Part of the lifetime, and least time, before which a new certificate is not renewed, so that a wrong clock orders few. */
-const FRESH_SHARE = 1 / 10;
+/**
+ * Least time before a new certificate is renewed, so that a wrong clock orders few. If the CA does not say when, also a
+ * share of the lifetime.
+ */
 const FRESH_MS = HOUR_MS;
+const FRESH_SHARE = 1 / 10;
 
 /** Pause between two questions for the renewal window, and what a CA may make of it (RFC 9773 §4.3.2). */
 const WINDOW_CHECK_MS = 6 * HOUR_MS;
@@ -55,7 +58,8 @@ export function renewalTime(
       : Math.min(window.start + place * (window.end - window.start), notAfter - lifetime * LATEST_SHARE);
   // If it was issued in the future, the clock was wrong then, and says nothing.
   if (issuedAt > now) return Math.round(wanted);
-  return Math.round(Math.max(wanted, issuedAt + Math.max(FRESH_MS, lifetime * FRESH_SHARE)));
+  const fresh = window === null ? Math.max(FRESH_MS, lifetime * FRESH_SHARE) : FRESH_MS;
+  return Math.round(Math.max(wanted, issuedAt + fresh));
 }
 
 /** Returns the pause until the next question for the window. */

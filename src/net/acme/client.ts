@@ -1,20 +1,29 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { HOUR_MS } from "../../core/time/units.ts";
 import { type AccountKey, bindExternal, type ExternalAccount } from "./jws.ts";
-import { type Authorization, type Directory, type Order, readAuthorization, readDirectory, readOrder, readWindow, type RenewalWindow } from "./objects.ts";
+import {
+  type Authorization,
+  type Directory,
+  type Order,
+  readAuthorization,
+  readDirectory,
+  readOrder,
+  readWindow,
+  type RenewalWindow,
+} from "./objects.ts";
 import { AcmeError } from "./problem.ts";
 import { createTransport, type TransportDeps } from "./transport.ts";
 
 /** Time for which a directory is kept. CAs change them rarely, and ask for them to be read again at times. */
 const DIRECTORY_FRESH_MS = HOUR_MS;
 
-/** What a new account tells the CA. */
+/** The facts about a new account that the CA gets. */
 export interface AccountWish {
   email: string;
   external: ExternalAccount | null;
 }
 
-/** What a new order tells the CA. */
+/** The facts about a new order that the CA gets. */
 export interface OrderWish {
   names: readonly string[];
   /** The certificate that this one replaces (RFC 9773 §5); null for a first one. */
@@ -30,6 +39,8 @@ export interface AcmeClient {
   register(key: AccountKey, wish: AccountWish): Promise<string>;
   /** Changes the address that the CA writes to. */
   updateContact(account: AccountKey, email: string): Promise<void>;
+  /** Closes an account for good (RFC 8555 §7.3.6). */
+  deactivate(account: AccountKey): Promise<void>;
   newOrder(account: AccountKey, wish: OrderWish): Promise<Order>;
   order(account: AccountKey, url: string): Promise<Order>;
   authorization(account: AccountKey, url: string): Promise<Authorization>;
@@ -50,15 +61,15 @@ export function createAcmeClient(deps: TransportDeps & { clock: Clock }, directo
   const { post } = transport;
 
   async function directory(): Promise<Directory> {
-    const now = deps.clock.now();
-    if (known !== null && Math.abs(now - known.at) < DIRECTORY_FRESH_MS) return known.directory;
+    const now = deps.clock.elapsed();
+    if (known !== null && now - known.at < DIRECTORY_FRESH_MS) return known.directory;
     known = { at: now, directory: readDirectory((await transport.get(directoryUrl)).json) };
     return known.directory;
   }
 
   return {
     directory,
-    clockAhead: () => transport.clockAhead,
+    clockAhead: transport.clockAhead,
     async register(key, { email, external }) {
       const { newAccount } = await directory();
       const { location } = await post({ ...key, url: null }, newAccount, {
@@ -70,6 +81,9 @@ export function createAcmeClient(deps: TransportDeps & { clock: Clock }, directo
     },
     async updateContact(account, email) {
       await post(account, account.url ?? "", { contact: [`mailto:${email}`] });
+    },
+    async deactivate(account) {
+      await post(account, account.url ?? "", { status: "deactivated" });
     },
     async newOrder(account, { names, replaces }) {
       const { newOrder, renewalInfo } = await directory();

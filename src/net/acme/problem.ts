@@ -2,7 +2,7 @@ import { firstChars } from "../../core/text.ts";
 
 /** Characters that are kept of a text of the CA. */
 const MAX_DETAIL_CHARS = 300;
-/** Names of an order whose problems are told. */
+/** Names of an order whose problems are in the text. */
 const MAX_SUBPROBLEMS = 3;
 const PREFIX = "urn:ietf:params:acme:error:";
 

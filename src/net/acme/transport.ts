@@ -40,8 +40,8 @@ export interface Transport {
   get(url: string): Promise<AcmeAnswer>;
   /** Sends a signed request; a payload of null is a signed GET. */
   post(account: AccountKey, url: string, payload: object | null): Promise<AcmeAnswer>;
-  /** Milliseconds by which our clock is ahead of the CA's at the last answer; null if it named no time. */
-  readonly clockAhead: number | null;
+  /** Returns the milliseconds by which our clock is ahead of the CA's; null if its last answer named no time. */
+  clockAhead(): number | null;
 }
 
 /**
@@ -50,13 +50,14 @@ export interface Transport {
  */
 export function createTransport(deps: TransportDeps, newNonceUrl: () => Promise<string>): Transport {
   let nonce: string | null = null;
-  let clockAhead: number | null = null;
+  /** The time that the last answer named, and the moment when it came. */
+  let heard: { date: number; at: number } | null = null;
 
   async function send(url: string, body: string | null): Promise<HttpResponse> {
     const response = await exchange(deps, url, body);
     nonce = response.headers.get("replay-nonce") ?? nonce;
     const date = httpDate(response.headers.get("date") ?? "");
-    clockAhead = Number.isNaN(date) ? null : deps.clock.now() - date;
+    heard = Number.isNaN(date) ? null : { date, at: deps.clock.elapsed() };
     return response;
   }
 
@@ -70,9 +71,8 @@ export function createTransport(deps: TransportDeps, newNonceUrl: () => Promise<
   }
 
   return {
-    get clockAhead() {
-      return clockAhead;
-    },
+    clockAhead: () =>
+      heard === null ? null : deps.clock.now() - heard.date - (deps.clock.elapsed() - heard.at),
     async get(url) {
       return readAnswer(deps, await send(url, null));
     },
@@ -83,7 +83,7 @@ export function createTransport(deps: TransportDeps, newNonceUrl: () => Promise<
           return readAnswer(deps, response);
         } catch (error) {
           if (!(error instanceof AcmeError) || error.type !== "badNonce") throw error;
-          // The CA forgot the nonce, which is no refusal of what was asked.
+          // The CA forgot the nonce, which is no refusal of the request.
           if (tries === MAX_NONCE_TRIES) throw new AcmeError("the CA takes none of its own nonces");
         }
       }
