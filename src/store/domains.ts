@@ -50,8 +50,8 @@ const DOMAINS = table<Domain>("domains", {
 });
 
 /**
- * Returns the statement that stores a new, unverified domain. If the account has the name, it breaks UNIQUE on
- * `domains.account_id`.
+ * Returns the statement that stores a new domain. If the account has the name, it breaks UNIQUE on
+ * `domains.account_id`. If it receives, and another domain receives for the name, it breaks UNIQUE on `domains.name`.
  */
 export function insertDomain(domain: Domain): Statement {
   return DOMAINS.insert(domain);

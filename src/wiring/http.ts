@@ -5,6 +5,7 @@ import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/st
 import { dependencies } from "../../package.json";
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
+import { captureDomains } from "../flows/verify/capture-domain.ts";
 import type { FindZoneServers } from "../flows/verify/diagnose.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
@@ -88,6 +89,7 @@ export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
     findZoneServers: zoneServers({ config, clock, resolver }),
     serviceDomain,
     recheckSeconds,
+    isCaptureDomain: captureDomains(config),
   };
 }
 
@@ -194,7 +196,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domainDeps(parts)),
-    ...inboxRoutes({ db }),
+    ...inboxRoutes(domainDeps(parts)),
     ...templateRoutes({ db, renderer }),
     ...contactRoutes({ db }),
     ...suppressionRoutes({ db, quotas: config.quotas }),

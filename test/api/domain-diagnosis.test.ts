@@ -53,7 +53,7 @@ describe("a missing record", () => {
     api.zone.delete(`CNAME ${dkim}`);
     expect(await diagnosis(id, "dkim")).toMatchObject({
       ...{ status: "missing", found: [], fix: value },
-      problem: `There is no DKIM record (CNAME) at ${dkim}.`,
+      problem: `There is no DKIM (CNAME) record at ${dkim}.`,
     });
   });
 

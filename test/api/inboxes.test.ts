@@ -7,7 +7,12 @@ let domainId: string;
 let siblingDomainId: string;
 beforeAll(async () => {
   api = await testApi();
-  domainId = (await api.call("POST", "/v1/domains", { body: { domain: "in.example.com" } })).json.id;
+  const { id, records } = (await api.call("POST", "/v1/domains", { body: { domain: "in.example.com" } }))
+    .json;
+  domainId = id;
+  for (const { type, name, value } of records) api.zone.set(`${type} ${name}`, [value]);
+  await api.call("POST", `/v1/domains/${id}/verify`);
+  await api.call("PATCH", `/v1/domains/${id}/receiving`, { body: { enabled: true } });
   const body = { domain: "b.example.com" };
   siblingDomainId = (await api.call("POST", "/v1/domains", { body, key: api.acme.b.key })).json.id;
 });

@@ -93,7 +93,7 @@ function remember({ ids }: Reader, output: string): void {
 
 /** Does the page's work outside the commands: adds the records of an answer to the DNS. */
 function publishRecords({ service }: Reader, output: string): void {
-  for (const [, list = "[]"] of output.matchAll(/"records":(\[.*?\])/g))
+  for (const [, list = "[]"] of output.matchAll(/"records":(\[\{.*?\}\])/g))
     publish(service.dns, JSON.parse(list) as ShownRecord[]);
 }
 

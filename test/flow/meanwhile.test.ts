@@ -171,7 +171,13 @@ test("a DKIM key made while a check queries the DNS is searched as soon as witho
     id,
   );
   const failure = async () => ({ status: "failure" as const });
-  const deps = { db, clock: systemClock, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null };
+  const deps = {
+    db,
+    clock: systemClock,
+    serviceDomain: SERVICE_DOMAIN,
+    recheckSeconds: null,
+    isCaptureDomain: () => false,
+  };
   for (const by of ["sweep", "client"] as const) {
     await change("DELETE FROM dkim_keys WHERE domain_id = ? AND status = 'pending'", id);
     const at: Step = { sql: /UPDATE domains SET status/, when: "before" };

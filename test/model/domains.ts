@@ -108,7 +108,12 @@ export const verifyDomain: Deed = async (world, chance) => {
   const verified = await ask(world, chance, base(project, "POST", `/${item.id}/verify`), { status: 200 });
   const flags = item.records.map((record) => isPublished(world, record));
   if (flags.every(Boolean)) item.status = "verified";
-  const records = item.records.map((record, at) => ({ ...record, verified: flags[at] }));
+  const mx = { type: "MX", name: item.name, value: `mx.${SERVICE_DOMAIN}` };
+  const records = [
+    ...item.records.map((record, at) => ({ ...record, verified: flags[at] })),
+    // A check of a domain that receives shows its MX record too.
+    ...(item.receiving ? [mx] : []),
+  ];
   agree(
     verified.body,
     { ...domainView(item), ...(item.rotatedAt === null ? { records } : {}) },

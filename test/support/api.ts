@@ -127,6 +127,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
     generateDkimKey: async () => TEST_KEY,
     lookups: zoneLookups(zone),
+    isCaptureDomain: () => false,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };
   const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };
@@ -134,7 +135,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...apiKeyRoutes({ db, quotas: config.quotas }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domains),
-    ...inboxRoutes({ db }),
+    ...inboxRoutes(domains),
     ...webhookRoutes({ db, boxKey: BOX_KEY, urlRules }),
     ...(options.routes?.({ db }) ?? []),
   ];

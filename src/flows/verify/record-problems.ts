@@ -46,11 +46,11 @@ export async function problemOf(
   found: readonly string[],
 ): Promise<string> {
   if (found.length > 0) return wrongValue(record, found);
-  const { name, type } = record;
+  const { name } = record;
   // Many DNS hosts append the domain to the name that a customer enters.
   const doubled = { ...record, name: `${name}.${domain}` };
   if ((await valuesFound(lookups, domain, doubled)).length === 0)
-    return `There is no ${purposeName(record)} record (${type}) at ${name}.`;
+    return `There is no ${kindOf(record)} record at ${name}.`;
   const short = name === domain ? "@" : name.slice(0, -domain.length - 1);
   return `The record is at ${doubled.name}, because your DNS host appends ${domain} itself. Enter ${short} as its name.`;
 }
@@ -73,8 +73,9 @@ function includedIn(spf: string): string {
   return /include:(\S+)/.exec(spf)?.[1] ?? spf;
 }
 
-function purposeName({ purpose }: DnsRecord): string {
-  return purpose === "inbound" ? "MX" : purpose.toUpperCase();
+/** Returns the kind of a record in words: `MX`, or `DKIM (CNAME)`. */
+function kindOf({ purpose, type }: DnsRecord): string {
+  return purpose === "inbound" ? type : `${purpose.toUpperCase()} (${type})`;
 }
 
 /** Returns the value to publish. If there is an SPF record, it stays and gets our `include`. */

@@ -3,6 +3,7 @@ import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/dkim-keys.ts";
 import { type Domain, insertDomain } from "../../store/domains.ts";
+import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
 import { sendingDomainName } from "./domain-name.ts";
 import { type KeyDeps, makeDkimKey, SELECTORS } from "./keys.ts";
 import { nextCheckAt } from "./schedule.ts";
@@ -11,6 +12,7 @@ export interface RegisterDeps extends KeyDeps {
   db: Db;
   serviceDomain: string;
   recheckSeconds: readonly number[] | null;
+  isCaptureDomain: IsCaptureDomain;
 }
 
 export interface NewDomain {
@@ -24,15 +26,16 @@ export interface NewDomain {
 }
 
 function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, name: string): Domain {
+  const captured = deps.isCaptureDomain(name);
   const domain: Domain = {
     id: newId("dom", now),
     accountId,
     senderId,
     name,
-    status: "pending",
-    verified: { dkim: false, spf: false, dmarc: false, mx: false },
-    receiving: false,
-    verifiedAt: null,
+    status: captured ? "verified" : "pending",
+    verified: { dkim: captured, spf: captured, dmarc: captured, mx: captured },
+    receiving: captured && isInboxDomain(name, deps.serviceDomain),
+    verifiedAt: captured ? now : null,
     failingSince: null,
     checkedAt: null,
     nextCheckAt: null,
@@ -47,7 +50,7 @@ function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, 
  */
 export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Promise<void> {
   const { now } = wanted;
-  const name = sendingDomainName(wanted.name, deps.serviceDomain);
+  const name = sendingDomainName(wanted.name, deps);
   const domain = newDomain(deps, wanted, name);
   const key = await makeDkimKey(deps, { domainId: domain.id, selector: SELECTORS[0], status: "active" }, now);
   try {

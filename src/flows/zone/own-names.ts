@@ -46,6 +46,11 @@ export function onboardingDomain(serviceDomain: string): string {
   return `onboarding.${serviceDomain}`;
 }
 
+/** Returns the domain on which inboxes need no domain of their own in capture mode. */
+export function captureInboxDomain(serviceDomain: string): string {
+  return `inbox.${serviceDomain}`;
+}
+
 /** Returns the domain of the simulated recipients. */
 export function simulatorDomain(serviceDomain: string): string {
   return `simulator.${serviceDomain}`;

@@ -33,10 +33,10 @@ const CreateDomain = Type.Object({
 });
 const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
-type Deps = Pick<DomainDeps, "db" | "serviceDomain">;
+type Deps = Pick<DomainDeps, "db" | "serviceDomain" | "isCaptureDomain">;
 
-async function showStored({ db, serviceDomain }: Deps, domain: Domain) {
-  return showDomain(domain, await listDkimKeys(db, domain.senderId, domain.id), serviceDomain);
+async function showStored(deps: Deps, domain: Domain) {
+  return showDomain(domain, await listDkimKeys(deps.db, domain.senderId, domain.id), deps);
 }
 
 async function requireDomain({ db }: Deps, senderId: string, id: string): Promise<Domain> {
@@ -74,7 +74,7 @@ export function domainRoutes(deps: DomainDeps): Route[] {
 }
 
 function collectionRoutes(deps: DomainDeps): Route[] {
-  const { db, serviceDomain } = deps;
+  const { db } = deps;
   return [
     projectRoute({
       method: "POST",
@@ -90,7 +90,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
         await registerDomain(deps, {
           ...{ accountId: project.accountId, senderId, name: body.domain, now },
           also(domain, keys) {
-            answer = created(showDomain(domain, keys, serviceDomain));
+            answer = created(showDomain(domain, keys, deps));
             return record(answer);
           },
         });
@@ -113,7 +113,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
         return ok(
           answer(
             domains,
-            (domain) => showDomain(domain, keys.get(domain.id) ?? [], serviceDomain),
+            (domain) => showDomain(domain, keys.get(domain.id) ?? [], deps),
             ({ id }) => id,
           ),
         );
@@ -123,7 +123,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
 }
 
 function itemRoutes(deps: DomainDeps): Route[] {
-  const { db, serviceDomain } = deps;
+  const { db } = deps;
   return [
     projectRoute({
       method: "GET",
@@ -165,7 +165,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
         const domain = await verifyDomain(remembering, senderId, params.id);
         if (domain === null) throw notFound("domain");
         const keys = await listDkimKeys(db, senderId, domain.id);
-        return ok(showCheckedDomain(domain, await diagnose(remembering, domain, keys)));
+        return ok(showCheckedDomain(domain, await diagnose(remembering, domain, keys), deps));
       },
     }),
     projectRoute({
@@ -182,7 +182,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
         await rotateDkim(deps, {
           ...{ senderId, id: params.id, now },
           also(domain, keys) {
-            answer = ok(showDomain(domain, keys, serviceDomain));
+            answer = ok(showDomain(domain, keys, deps));
             return record(answer);
           },
         });

@@ -3,7 +3,9 @@ import { inboxLocalPart, ADDRESS_EXPECTED, splitAddress } from "../../core/addre
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
-import { type Domain, findDomain, getDomain } from "../../store/domains.ts";
+import { domainForInbox } from "../../flows/verify/inbox-domain.ts";
+import type { RegisterDeps } from "../../flows/verify/register.ts";
+import { type Domain, getDomain } from "../../store/domains.ts";
 import { deleteInbox } from "../../store/inbox-removal.ts";
 import {
   getInbox,
@@ -13,9 +15,12 @@ import {
   listInboxes,
   updateInbox,
 } from "../../store/inboxes.ts";
-import { created, noContent, ok } from "../answer.ts";
+import type { Project } from "../../store/projects.ts";
+import { created, noContent, ok, type Warning } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { EMAIL, MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
+
+export type InboxDeps = RegisterDeps;
 
 const InboxSchema = Type.Object(
   {
@@ -32,7 +37,13 @@ const InboxSchema = Type.Object(
 
 const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Support"] });
 const CreateInbox = Type.Object({
-  address: Type.Optional(Type.String({ ...EMAIL, description: "Full address, at a domain of the project." })),
+  address: Type.Optional(
+    Type.String({
+      ...EMAIL,
+      description:
+        "Full address, at a domain of the project. In capture mode also at `inbox.` + service domain.",
+    }),
+  ),
   localPart: Type.Optional(
     Type.String({
       description: "Local part, together with `domainId`. Use it in place of `address`.",
@@ -59,30 +70,35 @@ interface InboxLocation {
 
 /** Returns the address and its domain. Throws 422 for a bad address, and 404 for a domain of another project. */
 async function locateInbox(
-  db: Db,
-  senderId: string,
+  deps: InboxDeps,
+  project: Project,
   body: Static<typeof CreateInbox>,
+  now: number,
 ): Promise<InboxLocation> {
-  if (body.address !== undefined) return locateByAddress(db, senderId, body.address, body.domainId);
+  if (body.address !== undefined) return locateByAddress(deps, project, body.address, body.domainId, now);
   if (body.localPart === undefined)
     throw invalid("address", "is required, unless localPart and domainId are given.", "missing_field");
   if (body.domainId === undefined)
     throw invalid("domainId", "is required together with localPart.", "missing_field");
-  const domain = await getDomain(db, senderId, body.domainId);
+  const domain = await getDomain(deps.db, project.id, body.domainId);
   if (domain === null) throw notFound("domain");
   return { domain, address: inboxAddress(`${body.localPart}@${domain.name}`, "localPart").address };
 }
 
 async function locateByAddress(
-  db: Db,
-  senderId: string,
+  deps: InboxDeps,
+  project: Project,
   text: string,
   domainId: string | undefined,
+  now: number,
 ): Promise<InboxLocation> {
   const { address, domainName } = inboxAddress(text, "address");
-  const domain = await findDomain(db, senderId, domainName);
+  const domain = await domainForInbox(deps, project, domainName, now);
   if (domain === null)
-    throw invalid("address", `must be at a domain of this project. ${domainName} is not one.`);
+    throw invalid(
+      "address",
+      `must be at a domain of this project. ${domainName} is not one: add it with POST /v1/domains.`,
+    );
   if (domainId !== undefined && domainId !== domain.id)
     throw invalid("domainId", "must be the id of the domain in the address.");
   return { domain, address };
@@ -110,11 +126,20 @@ function duplicate(address: string): AppError {
 }
 
 /** Returns the routes of `/v1/inboxes`. */
-export function inboxRoutes({ db }: { db: Db }): Route[] {
-  return [...collectionRoutes(db), ...itemRoutes(db)];
+export function inboxRoutes(deps: InboxDeps): Route[] {
+  return [...collectionRoutes(deps), ...itemRoutes(deps.db)];
 }
 
-function collectionRoutes(db: Db): Route[] {
+/** Returns the warning that mail for the inbox is refused; none if its domain receives. */
+function warningsOf({ id, name, status, receiving }: Domain): Warning[] {
+  if (receiving) return [];
+  const verify = status === "verified" ? "" : `POST /v1/domains/${id}/verify, then `;
+  const how = `${verify}PATCH /v1/domains/${id}/receiving {"enabled":true}`;
+  return [{ param: "address", message: `${name} does not receive mail yet. Switch it on with ${how}.` }];
+}
+
+function collectionRoutes(deps: InboxDeps): Route[] {
+  const { db } = deps;
   return [
     projectRoute({
       method: "GET",
@@ -137,14 +162,14 @@ function collectionRoutes(db: Db): Route[] {
       scope: "inboxes:write",
       body: CreateInbox,
       answers: { 201: InboxSchema },
-      async handle({ senderId, body, now, record }) {
-        const { address, domain } = await locateInbox(db, senderId, body);
+      async handle({ senderId, project, body, now, record }) {
+        const { address, domain } = await locateInbox(deps, project, body, now);
         const { type = "agent" } = body;
         // The database replaces half of a surrogate pair, so replace it before answering.
         const displayName = body.displayName?.toWellFormed() ?? "";
         const owner = { senderId, domainId: domain.id };
         const inbox: Inbox = { id: newId("inb", now), ...owner, address, displayName, type, createdAt: now };
-        const answer = created(show(inbox));
+        const answer = { ...created(show(inbox)), warnings: warningsOf(domain) };
         try {
           await db.write([insertInbox(inbox), ...record(answer)]);
         } catch (error) {

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { Domain } from "../../store/domains.ts";
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import { type DiagnosedRecord, RECORD_STATUSES } from "../../flows/verify/diagnose.ts";
+import type { IsCaptureDomain } from "../../flows/verify/capture-domain.ts";
 import { authHealth, sendingRecords } from "../../flows/verify/records.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 
@@ -40,6 +41,12 @@ const DOMAIN = {
   id: Type.String(),
   domain: Type.String(),
   status: OneOf(["pending", "verified"]),
+  verifiedBy: Nullable(
+    OneOf(
+      ["dns", "capture"],
+      "`capture`: the service is in capture mode, and the name is for tests. Null if the domain is pending.",
+    ),
+  ),
   authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
   receiving: Type.Boolean(),
   verifiedAt: Nullable(Timestamp),
@@ -54,13 +61,23 @@ export const CheckedDomainView = Type.Object(
   { title: "CheckedDomain" },
 );
 
+export interface ShowDomainDeps {
+  serviceDomain: string;
+  isCaptureDomain: IsCaptureDomain;
+}
+
 /** Returns a domain with the records of the keys, as the API shows it. */
-export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], serviceDomain: string) {
+export function showDomain(
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+  { serviceDomain, isCaptureDomain }: ShowDomainDeps,
+) {
   return {
     id: domain.id,
     domain: domain.name,
     status: domain.status,
     records: sendingRecords(domain, keys, serviceDomain),
+    verifiedBy: domain.status === "pending" ? null : isCaptureDomain(domain.name) ? "capture" : "dns",
     authHealth: authHealth(domain),
     receiving: domain.receiving,
     verifiedAt: showTime(domain.verifiedAt),
@@ -70,6 +87,6 @@ export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], servi
 }
 
 /** Returns a domain with what a check found, as the API shows it. */
-export function showCheckedDomain(domain: Domain, records: readonly DiagnosedRecord[]) {
-  return { ...showDomain(domain, [], ""), records };
+export function showCheckedDomain(domain: Domain, records: readonly DiagnosedRecord[], deps: ShowDomainDeps) {
+  return { ...showDomain(domain, [], deps), records };
 }
