@@ -1,11 +1,17 @@
 import { type Job as BullJob, Queue as BullQueue, Worker as BullWorker, WaitingError } from "bullmq";
 import type { Redis } from "ioredis";
 import { sleep, settlesWithin } from "../core/time/clock.ts";
-import { type OverflowLog, createOverflowLog } from "./overflow-log.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
 import { chooseDatabase } from "./redis-facts.ts";
 import { type ConnectionState, openProducer, untilNoRetry, workerConnection } from "./redis.ts";
-import { type QueueDeps, reason, type LimitedLog, createLimitedLog } from "./limited-log.ts";
+import {
+  type QueueDeps,
+  reason,
+  type LimitedLog,
+  createLimitedLog,
+  createOverflowLog,
+  type OverflowLog,
+} from "./limited-log.ts";
 
 /**
  * Prefix of all our keys in Redis. If two installations share a Redis, they need different prefixes or database

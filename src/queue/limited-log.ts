@@ -1,4 +1,5 @@
-import type { Clock } from "../core/time/clock.ts";
+import { atMostEvery, type Clock } from "../core/time/clock.ts";
+import type { QueueName } from "./port.ts";
 
 /** Dependencies of every queue adapter. */
 export interface QueueDeps {
@@ -41,6 +42,41 @@ export function createLimitedLog(deps: QueueDeps): LimitedLog {
     }
     window.lines += 1;
     deps.log.warn(message, suppressed > 0 ? { ...properties, suppressed } : properties);
+  };
+}
+
+/** Time between two lines about one queue that is full, milliseconds. */
+export const OVERFLOW_LOG_MS = 60_000;
+
+/** Logs how many jobs a full queue dropped for the sweep. */
+export interface OverflowLog {
+  add(queue: QueueName, jobs: number): void;
+  /** Logs the rest. */
+  close(): void;
+}
+
+/**
+ * Logs dropped jobs at once, and then at most once per minute and queue. Each line counts those since the one before.
+ * If the sweep adds a job again and it is dropped again, it counts again.
+ */
+export function createOverflowLog(
+  clock: Clock,
+  tell: (properties: { queue: QueueName; jobs: number }) => void,
+): OverflowLog {
+  const counts = new Map<QueueName, { jobs: number; mayTell: () => boolean }>();
+  return {
+    add(queue, jobs) {
+      const count = counts.get(queue) ?? { jobs: 0, mayTell: atMostEvery(clock, OVERFLOW_LOG_MS) };
+      counts.set(queue, count);
+      count.jobs += jobs;
+      if (!count.mayTell()) return;
+      tell({ queue, jobs: count.jobs });
+      count.jobs = 0;
+    },
+    close() {
+      for (const [queue, { jobs }] of counts) if (jobs > 0) tell({ queue, jobs });
+      counts.clear();
+    },
   };
 }
 

@@ -1,6 +1,12 @@
-import { type OverflowLog, createOverflowLog } from "./overflow-log.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
-import { type QueueDeps, reason, type LimitedLog, createLimitedLog } from "./limited-log.ts";
+import {
+  type QueueDeps,
+  reason,
+  type LimitedLog,
+  createLimitedLog,
+  createOverflowLog,
+  type OverflowLog,
+} from "./limited-log.ts";
 import { settlesWithin } from "../core/time/clock.ts";
 
 /** Jobs that wait in one queue. Jobs beyond that are dropped, and the sweep adds them again. */

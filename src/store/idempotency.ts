@@ -1,4 +1,5 @@
 import { DAY_MS } from "../core/time/units.ts";
+import { plain, table } from "./columns.ts";
 import type { Db, Statement } from "./engine/client.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 
@@ -24,22 +25,16 @@ export interface StoredAnswer {
   createdAt: number;
 }
 
-interface Row {
-  body_hash: string;
-  status: number;
-  body: string;
-  created_at: number;
-}
+const ANSWERS = table<StoredAnswer>("idempotency", {
+  bodyHash: plain("body_hash"),
+  status: plain("status"),
+  body: plain("body"),
+  createdAt: plain("created_at"),
+});
 
 /** Returns the answer stored for that key, however old; null if there is none. */
-export async function findAnswer(db: Db, at: IdempotencyKey): Promise<StoredAnswer | null> {
-  const row = await db.first<Row>(
-    `SELECT body_hash, status, body, created_at FROM idempotency WHERE scope = ? AND endpoint = ? AND key = ?`,
-    [at.scope, at.endpoint, at.key],
-  );
-  return row === null
-    ? null
-    : { bodyHash: row.body_hash, status: row.status, body: row.body, createdAt: row.created_at };
+export function findAnswer(db: Db, at: IdempotencyKey): Promise<StoredAnswer | null> {
+  return ANSWERS.first(db, "WHERE scope = ? AND endpoint = ? AND key = ?", [at.scope, at.endpoint, at.key]);
 }
 
 /** Replaces an answer that has expired. For one that has not, the hash becomes NULL, which the column refuses. */

@@ -1,3 +1,4 @@
+import { plain, table } from "./columns.ts";
 import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
 
 /** One running process. Its claims name it by its id. */
@@ -15,11 +16,18 @@ export interface Instance {
  */
 export const IS_REGISTERED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
 
+const INSTANCES = table<Instance>("instances", {
+  id: plain("id"),
+  host: plain("host"),
+  pid: plain("pid"),
+  heartbeatAt: plain("heartbeat_at"),
+});
+
 /** Returns the statement that registers a process. */
 export function insertInstance(instance: Instance): Statement {
   return {
-    sql: "INSERT INTO instances (id, host, pid, heartbeat_at, started_at) VALUES (?, ?, ?, ?, ?)",
-    args: [instance.id, instance.host, instance.pid, instance.heartbeatAt, instance.heartbeatAt],
+    sql: `INSERT INTO instances (${INSTANCES.columns}, started_at) VALUES (?1, ?2, ?3, ?4, ?4)`,
+    args: INSTANCES.values(instance),
   };
 }
 
@@ -45,9 +53,6 @@ export function deleteInstance(id: string, guard: Guard = ALWAYS): Statement {
 }
 
 /** Returns all registered processes. */
-export async function listInstances(db: Db): Promise<Instance[]> {
-  const rows = await db.all<{ id: string; host: string; pid: number; heartbeat_at: number }>(
-    "SELECT id, host, pid, heartbeat_at FROM instances",
-  );
-  return rows.map((row) => ({ id: row.id, host: row.host, pid: row.pid, heartbeatAt: row.heartbeat_at }));
+export function listInstances(db: Db): Promise<Instance[]> {
+  return INSTANCES.all(db, "", []);
 }

@@ -12,7 +12,7 @@ import { isBroken } from "../../store/guards.ts";
 import type { Inspect } from "../threads/reading-tasks.ts";
 import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportDeps, type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
-import { queryAfterSync } from "../../store/engine/retry-after-sync.ts";
+import { queryAfterSync } from "../../store/engine/client.ts";
 import { findDuplicate } from "./arrival-facts.ts";
 import { arrivalFactsOf, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";

@@ -1,5 +1,3 @@
-import { folded } from "./folded.ts";
-
 /** The codes and the stage that a server names in the text of its refusal. */
 export interface Diagnostic {
   code: number | null;
@@ -81,4 +79,12 @@ export function readDiagnostic(reported: string): Diagnostic {
     enhanced: own ?? adjacent ?? null,
     stage: STAGES.find(([pattern]) => pattern.test(text))?.[1] ?? null,
   };
+}
+
+/**
+ * Returns a text with each run of white space as one space. Servers break their lines anywhere, so a phrase is only
+ * found if its words are on one line.
+ */
+export function folded(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

@@ -1,7 +1,6 @@
 import { firstChars } from "../../core/text.ts";
 import { onlyRecipient, originalHeader } from "./arf.ts";
-import { peerReply, readDiagnostic } from "./diagnostic.ts";
-import { folded } from "./folded.ts";
+import { folded, peerReply, readDiagnostic } from "./diagnostic.ts";
 import { fromNotice } from "./notice-recipients.ts";
 import { isNotice } from "./notice-signs.ts";
 import { type NoticeRecipient, noticeRecipients, noticeText, plainlyNamed } from "./notice-text.ts";

@@ -1,7 +1,6 @@
 import { firstChars } from "../../core/text.ts";
 import { fieldOf } from "./arf.ts";
-import { peerReply, readDiagnostic } from "./diagnostic.ts";
-import { folded } from "./folded.ts";
+import { folded, peerReply, readDiagnostic } from "./diagnostic.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import {
   classOf,

@@ -1,5 +1,5 @@
 import { fieldOf } from "./arf.ts";
-import { folded } from "./folded.ts";
+import { folded } from "./diagnostic.ts";
 import {
   ANSWER,
   AUTOMATIC_SUBJECTS,

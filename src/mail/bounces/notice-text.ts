@@ -1,4 +1,4 @@
-import { folded } from "./folded.ts";
+import { folded } from "./diagnostic.ts";
 import { addressOf, MAX_REPORT_RECIPIENTS } from "./status-fields.ts";
 
 /** Characters of a notice's text that are read. The failed recipients are in its first lines. */

@@ -1,4 +1,4 @@
-import { folded } from "./folded.ts";
+import { folded } from "./diagnostic.ts";
 import { type PhraseGroup, type ReplyCategory, textRules } from "./reply-phrases.ts";
 
 /**

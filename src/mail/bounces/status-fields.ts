@@ -1,6 +1,6 @@
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { type RawField, fieldsOf, firstValue } from "../reading/raw-headers.ts";
-import { folded } from "./folded.ts";
+import { folded } from "./diagnostic.ts";
 import { storedLine } from "../stored-text.ts";
 
 /**

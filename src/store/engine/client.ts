@@ -41,6 +41,19 @@ export async function changesRow(db: Db, sql: string, args: Value[]): Promise<bo
   return (written?.changes ?? 0) > 0;
 }
 
+/**
+ * Runs `query`. If it finds nothing and this database is a replica, syncs with the primary and runs it once more. Another
+ * process may have written the row a moment ago.
+ */
+export async function queryAfterSync<Found>(
+  db: Db,
+  query: () => Promise<Found>,
+  isEmpty: (found: Found) => boolean,
+): Promise<Found> {
+  const found = await query();
+  return isEmpty(found) && (await db.syncWithPrimary()) ? query() : found;
+}
+
 /** Throws if the database does not answer. */
 export async function ping(db: Db): Promise<void> {
   await db.first("SELECT 1");
