@@ -1,3 +1,5 @@
+import type { PLANS, TRUST_TIERS } from "../core/plans.ts";
+
 /** Settings whose variables carry a name of the operator's choice: plans (`PLAN_GOLD`) and trust tiers (`TIER_TRIAL`). */
 
 /** A request rate: tokens that a bucket gets per second, and the most it holds. */
@@ -9,13 +11,13 @@ export interface Plan {
 /** Members by name; null is unlimited. */
 export type Family<Value> = Readonly<Record<string, Value | null>>;
 
-const DEFAULT_PLANS: Family<Plan> = {
+const DEFAULT_PLANS: Readonly<Record<(typeof PLANS)[number], Plan | null>> = {
   free: { perSecond: 10, burst: 20 },
   pro: { perSecond: 100, burst: 200 },
   unlimited: null,
 };
 
-const DEFAULT_TIERS: Family<number> = {
+const DEFAULT_TIERS: Readonly<Record<(typeof TRUST_TIERS)[number], number | null>> = {
   new: 200,
   basic: 2000,
   trusted: 20_000,

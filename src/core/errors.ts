@@ -1,43 +1,47 @@
 /** Kinds of error that a client can be told about. HTTP maps each to a status. */
-export type ErrorType =
-  | "invalid_request"
-  | "authentication_error"
-  | "permission_error"
-  | "not_found"
-  | "method_not_allowed"
-  | "request_timeout"
-  | "conflict"
-  | "payload_too_large"
-  | "validation_error"
-  | "rate_limited"
-  | "internal_error"
-  | "service_unavailable";
+export const ERROR_TYPES = [
+  "invalid_request",
+  "authentication_error",
+  "permission_error",
+  "not_found",
+  "method_not_allowed",
+  "request_timeout",
+  "conflict",
+  "payload_too_large",
+  "validation_error",
+  "rate_limited",
+  "internal_error",
+  "service_unavailable",
+] as const;
+export type ErrorType = (typeof ERROR_TYPES)[number];
 
 /** Values of `code`. They tell programs what went wrong. Errors of batch items use them too. */
-export type ErrorCode =
-  | "missing_field"
-  | "invalid_email"
-  | "invalid_from"
-  | "domain_not_verified"
-  | "test_mode_recipient"
-  | "template_not_found"
-  | "rendering_failure"
-  | "too_many_recipients"
-  | "message_too_large"
-  | "invalid_attachment"
-  | "invalid_item"
-  | "invalid_header"
-  | "schedule_out_of_range"
-  | "daily_quota_exceeded"
-  | "trust_tier_exceeded"
-  | "quota_exceeded"
-  | "sender_suspended"
-  | "missing_scope"
-  | "idempotency_mismatch"
-  | "idempotency_in_flight"
-  | "duplicate"
-  | "invalid_state"
-  | "internal_error";
+export const ERROR_CODES = [
+  "missing_field",
+  "invalid_email",
+  "invalid_from",
+  "domain_not_verified",
+  "test_mode_recipient",
+  "template_not_found",
+  "rendering_failure",
+  "too_many_recipients",
+  "message_too_large",
+  "invalid_attachment",
+  "invalid_item",
+  "invalid_header",
+  "schedule_out_of_range",
+  "daily_quota_exceeded",
+  "trust_tier_exceeded",
+  "quota_exceeded",
+  "sender_suspended",
+  "missing_scope",
+  "idempotency_mismatch",
+  "idempotency_in_flight",
+  "duplicate",
+  "invalid_state",
+  "internal_error",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** One fault of a request. */
 export interface Issue {

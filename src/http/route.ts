@@ -96,6 +96,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   bodyLimit?: number | "message";
   /** Set if a request may have no body. */
   bodyOptional?: boolean;
+  /** Examples for the API document, in place of those that the schemas make. */
+  examples?: { body?: unknown; answer?: unknown };
   /** Answers by status: the schema of the body, null for none, or a content type for bytes. */
   answers: Readonly<Record<number, TSchema | string | null>>;
   /** Error types in addition to those of every route of its kind. */

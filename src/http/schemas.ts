@@ -1,4 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { ERROR_CODES, ERROR_TYPES } from "../core/errors.ts";
+import { PLANS, TRUST_TIERS } from "../core/plans.ts";
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from "./paging.ts";
 import { DATE_TIME } from "./openapi/shown-format.ts";
 
@@ -58,6 +60,21 @@ export function OneOf<Text extends string>(texts: readonly Text[], description?:
   );
 }
 
+/** Returns a schema that shows one of the texts. */
+export function ShownOneOf(texts: readonly string[]) {
+  return Type.Unsafe<string>(OneOf(texts));
+}
+
+/** Returns the schema of the name of a plan or trust tier: a built-in one, or one that the operator has added. */
+function NameOf(texts: readonly string[], expected: string, description: string) {
+  const variants = [OneOf(texts), Type.String({ examples: [...texts] })];
+  return Type.Unsafe<string>(Type.Union(variants, { expected, description, examples: [...texts] }));
+}
+/** The plan of a project. */
+export const PlanName = NameOf(PLANS, "the name of a plan", "Sets the request rate.");
+/** The trust tier of a project. */
+export const TierName = NameOf(TRUST_TIERS, "the name of a trust tier", "Limits the recipients per UTC day.");
+
 /** Returns the schema of the optional query parameter that searches a list for a text. */
 export function Search(description: string) {
   return Type.Optional(
@@ -94,6 +111,7 @@ export function PageOf<Item extends TSchema>(item: Item) {
   return Type.Object({
     data: Type.Array(item),
     nextCursor: Type.Union([Type.String(), Type.Null()], {
+      examples: [null],
       description:
         "Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.",
     }),
@@ -117,9 +135,12 @@ export const Warnings = Type.Optional(
 /** Why one item of a batch was refused. */
 export const ItemError = Type.Object({
   message: Type.String(),
-  code: Type.String(),
+  code: OneOf(
+    [...new Set([...ERROR_CODES, ...ERROR_TYPES])],
+    "If the fault has no code of its own: the type of the error.",
+  ),
   param: Type.String({ description: "The field at fault. Empty if it is the whole item." }),
-  type: Type.String(),
+  type: OneOf(ERROR_TYPES),
   resetAt: Type.Optional(Timestamp),
 });
 

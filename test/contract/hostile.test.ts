@@ -56,7 +56,7 @@ function* bodyAttacks(operation: Operation): Generator<(path: string) => Omit<At
     for (const [name, text] of texts)
       yield at(`${where}: ${name}`, () => bodyWith(good(), place, jsonOf(text)));
     for (const [name, json] of VALUES) yield at(`${where}: ${name}`, () => bodyWith(good(), place, json));
-    if (place.schema.patternProperties !== undefined)
+    if (place.schema.additionalProperties !== undefined)
       for (const [name, text] of TEXTS)
         yield at(`a key in ${where}: ${name}`, () => bodyWithKey(good(), place.at, text));
   }

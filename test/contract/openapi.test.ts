@@ -5,7 +5,14 @@ import { withNamedSchemas } from "../../src/http/openapi/schemas.ts";
 import { bodyFor, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { spawnTool, toolPath, type Tool } from "../support/npm-tool.ts";
 import { freePort } from "../support/redis.ts";
-import { fill, headerFaults, type Operation, resolve, type Schema } from "../support/openapi-document.ts";
+import {
+  ANY_JSON,
+  fill,
+  headerFaults,
+  type Operation,
+  resolve,
+  type Schema,
+} from "../support/openapi-document.ts";
 import { generate, generateQuery, type Random, seeded } from "../support/openapi-values.ts";
 import { PROJECT_HEADER } from "../support/tenancy.ts";
 import { type RawAnswer, send, startWorld, type World } from "../support/tenants.ts";
@@ -45,6 +52,7 @@ async function writeDocument(
 function whole<Part>(part: Part): Part {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map(whole) as Part;
+  if ("$ref" in part && part.$ref === ANY_JSON) return part;
   if ("$ref" in part) return whole(resolve(world.document, part as Schema)) as Part;
   return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, whole(value)])) as Part;
 }

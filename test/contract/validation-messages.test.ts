@@ -9,7 +9,10 @@ import type { Route } from "../../src/http/route.ts";
 const ROUTES = join(import.meta.dir, "../../src/http/routes");
 
 /** Stands for all dependencies, because only the schemas of the routes are read. */
-const ANY_DEPS: unknown = new Proxy(() => undefined, { get: () => ANY_DEPS, apply: () => ANY_DEPS });
+const ANY_DEPS: unknown = new Proxy(() => undefined, {
+  get: (_, name) => (name === Symbol.toPrimitive ? () => "any" : ANY_DEPS),
+  apply: () => ANY_DEPS,
+});
 
 /** Returns every route that a file in `src/http/routes` makes. */
 async function allRoutes(): Promise<Route[]> {

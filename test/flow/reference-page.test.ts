@@ -84,7 +84,7 @@ withBrowser(
       dialog.getByRole("button", { name: /Send post request/i }).click(),
     ]);
     expect(answer.url()).toBe(`${origin}/v1/emails`);
-    expect((await answer.json()).error.code).toBe("domain_not_verified");
+    expect(answer.status()).toBe(202);
     await page.close();
   },
   START_MS,

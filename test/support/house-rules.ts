@@ -117,6 +117,8 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
     "AddressList",
     "Nullable",
     "OneOf",
+    "ShownOneOf",
+    "exampleId",
     "Search",
     "reply",
     "rowsText",

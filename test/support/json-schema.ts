@@ -1,7 +1,7 @@
-import { type Document, resolve, type Schema } from "./openapi-document.ts";
+import { choicesOf, type Document, resolve, type Schema } from "./openapi-document.ts";
 
 /** Keywords that do not restrict a value. */
-const SILENT: ReadonlySet<string> = new Set(["description", "default", "examples", "title"]);
+const SILENT: ReadonlySet<string> = new Set(["description", "default", "examples", "title", "discriminator"]);
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === "string",
   boolean: (value) => typeof value === "boolean",
@@ -39,18 +39,20 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
           Object.hasOwn(value, name) ? faultsOf(document, property, value[name], `${at}.${name}`) : [],
         )
       : [],
-  patternProperties: (document, { patternProperties = {} }, value, at) =>
-    Object.entries(patternProperties).flatMap(([pattern, property]) =>
-      Object.entries(isObject(value) ? value : {})
-        .filter(([name]) => new RegExp(pattern).test(name))
-        .flatMap(([name, inner]) => faultsOf(document, property, inner, `${at}.${name}`)),
-    ),
+  additionalProperties: (document, { additionalProperties = {}, properties = {} }, value, at) =>
+    Object.entries(isObject(value) ? value : {})
+      .filter(([name]) => !Object.hasOwn(properties, name))
+      .flatMap(([name, inner]) => faultsOf(document, additionalProperties, inner, `${at}.${name}`)),
   items: (document, { items = {} }, value, at) =>
     Array.isArray(value)
       ? value.flatMap((item, index) => faultsOf(document, items, item, `${at}[${index}]`))
       : [],
   anyOf: (document, { anyOf = [] }, value, at) =>
     anyOf.some((part) => faultsOf(document, part, value, at).length === 0) ? [] : [`${at} fits no choice`],
+  oneOf(document, { oneOf = [] }, value, at) {
+    const fitting = oneOf.filter((part) => faultsOf(document, part, value, at).length === 0).length;
+    return fitting === 1 ? [] : [`${at} fits ${fitting} choices`];
+  },
   allOf: (document, { allOf = [] }, value, at) =>
     allOf.flatMap((part) => faultsOf(document, part, value, at)),
   pattern: (_document, { pattern = "" }, value, at) =>
@@ -63,6 +65,7 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   maxLength: bound("maxLength", ({ length }) => length, -1, "string"),
   minItems: bound("minItems", ({ length }) => length, 1, "array"),
   maxItems: bound("maxItems", ({ length }) => length, -1, "array"),
+  maxProperties: bound("maxProperties", (value) => Object.keys(value).length, -1, "object"),
   $ref: (document, schema, value, at) => faultsOf(document, resolve(document, schema), value, at),
 };
 
@@ -70,8 +73,16 @@ interface Bounded {
   number: number;
   string: string;
   array: unknown[];
+  object: object;
 }
-type BoundName = "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems";
+type BoundName =
+  | "minimum"
+  | "maximum"
+  | "minLength"
+  | "maxLength"
+  | "minItems"
+  | "maxItems"
+  | "maxProperties";
 
 /** A keyword that limits values of one type; `sign` is 1 for a lower bound, -1 for an upper one. */
 function bound<Type extends keyof Bounded>(
@@ -106,9 +117,10 @@ export function faultsOf(document: Document, schema: Schema, value: unknown, at 
 
 /** Returns the fields of a value that its schema does not name. If a schema names no fields, all are allowed. */
 export function undocumentedIn(document: Document, schema: Schema, value: unknown, at = "$"): string[] {
-  const { anyOf, allOf, items, ...own } = resolve(document, schema);
-  if (anyOf !== undefined) {
-    const fitting = anyOf.filter((part) => faultsOf(document, part, value).length === 0);
+  const { allOf, items, ...own } = resolve(document, schema);
+  const choices = choicesOf(own);
+  if (choices.length > 0) {
+    const fitting = choices.filter((part) => faultsOf(document, part, value).length === 0);
     const found = fitting.map((part) => undocumentedIn(document, part, value, at));
     return found.reduce((least, other) => (other.length < least.length ? other : least), found[0] ?? []);
   }
@@ -116,7 +128,7 @@ export function undocumentedIn(document: Document, schema: Schema, value: unknow
     return value.flatMap((item, index) => undocumentedIn(document, items ?? {}, item, `${at}[${index}]`));
   const parts = (allOf ?? []).map((part) => resolve(document, part).properties);
   const properties: Record<string, Schema> = Object.assign({}, own.properties, ...parts);
-  if (!isObject(value) || own.patternProperties !== undefined || Object.keys(properties).length === 0)
+  if (!isObject(value) || own.additionalProperties !== undefined || Object.keys(properties).length === 0)
     return [];
   return Object.entries(value).flatMap(([name, field]) => {
     const property = properties[name];

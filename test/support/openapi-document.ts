@@ -6,17 +6,18 @@ export interface Schema {
   required?: string[];
   items?: Schema;
   anyOf?: Schema[];
+  oneOf?: Schema[];
   allOf?: Schema[];
   const?: unknown;
   enum?: unknown[];
-  patternProperties?: Record<string, Schema>;
-  additionalProperties?: boolean | Schema;
+  additionalProperties?: Schema;
   minimum?: number;
   maximum?: number;
   minLength?: number;
   maxLength?: number;
   minItems?: number;
   maxItems?: number;
+  maxProperties?: number;
   pattern?: string;
   format?: string;
 }
@@ -47,6 +48,7 @@ export interface Operation {
   pathParams: PathParam[];
   query: QueryValue[];
   body: Schema | null;
+  bodyExample: unknown;
   bodyRequired: boolean;
   /** The 2xx statuses it names. */
   successes: readonly number[];
@@ -70,12 +72,18 @@ interface RawHeader {
 interface RawAnswer {
   $ref?: string;
   headers?: Record<string, RawHeader>;
-  content?: Record<string, { schema: Schema }>;
+  content?: Record<string, RawContent>;
 }
-interface RawOperation {
+interface RawContent {
+  schema: Schema;
+  example?: unknown;
+}
+export interface RawOperation {
   operationId: string;
+  summary?: string;
+  description?: string;
   parameters?: RawParameter[];
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> };
+  requestBody?: { required?: boolean; content: Record<string, RawContent> };
   responses: Record<string, RawAnswer>;
   security?: Record<string, string[]>[];
 }
@@ -131,6 +139,7 @@ function operationOf(document: Document, method: string, path: string, raw: RawO
       .filter((parameter) => parameter.in === "query")
       .map(({ name, required, schema }) => ({ name, required: required === true, schema })),
     body: raw.requestBody?.content[JSON_TYPE]?.schema ?? null,
+    bodyExample: raw.requestBody?.content[JSON_TYPE]?.example,
     bodyRequired: raw.requestBody?.required === true,
     successes,
     answers: new Map(
@@ -187,21 +196,29 @@ export function fill(operation: Operation, values: readonly string[]): string {
   return operation.path.replace(/\{\w+\}/g, () => values[next++] ?? "");
 }
 
+/** The schema of any JSON value. It contains itself. */
+export const ANY_JSON = "#/components/schemas/JsonValue";
+
 /**
  * Returns the places of a schema's values as lists of steps. `[]` is an item of an array, `*` any key of a record.
  */
 export function placesOf(document: Document, schema: Schema, at: readonly string[] = []): Place[] {
-  const resolved = resolve(document, schema);
+  const resolved = schema.$ref === ANY_JSON ? {} : resolve(document, schema);
   const here: Place = { at, schema: resolved };
   const inner: Place[] = [];
   for (const [name, property] of Object.entries(resolved.properties ?? {}))
     inner.push(...placesOf(document, property, [...at, name]));
   if (resolved.items !== undefined) inner.push(...placesOf(document, resolved.items, [...at, "[]"]));
-  for (const property of Object.values(resolved.patternProperties ?? {}))
-    inner.push(...placesOf(document, property, [...at, "*"]));
-  for (const part of [...(resolved.anyOf ?? []), ...(resolved.allOf ?? [])])
+  if (resolved.additionalProperties !== undefined)
+    inner.push(...placesOf(document, resolved.additionalProperties, [...at, "*"]));
+  for (const part of [...choicesOf(resolved), ...(resolved.allOf ?? [])])
     inner.push(...placesOf(document, part, at).filter((place) => place.at.length > at.length));
   return at.length === 0 ? inner : [here, ...inner];
+}
+
+/** Returns the variants of a schema. None if it has no choice. */
+export function choicesOf({ anyOf, oneOf }: Schema): readonly Schema[] {
+  return anyOf ?? oneOf ?? [];
 }
 
 /** A value's place in a body. */

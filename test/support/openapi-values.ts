@@ -1,5 +1,5 @@
 import { faultsOf } from "./json-schema.ts";
-import { type Document, type Operation, resolve, type Schema } from "./openapi-document.ts";
+import { choicesOf, type Document, type Operation, resolve, type Schema } from "./openapi-document.ts";
 
 /** A source of numbers in [0, 1) that repeats for the same seed. */
 export type Random = () => number;
@@ -57,7 +57,8 @@ export function generate(document: Document, schema: Schema, random: Random, nam
   const whole = resolve(document, schema);
   if (whole.const !== undefined) return whole.const;
   if (whole.enum !== undefined) return pick(random, whole.enum);
-  if (whole.anyOf !== undefined) return generate(document, pick(random, whole.anyOf), random, name, depth);
+  const choices = choicesOf(whole);
+  if (choices.length > 0) return generate(document, pick(random, choices), random, name, depth);
   const make = GENERATORS[whole.type ?? "anything"];
   if (make === undefined) throw new Error(`no generator for ${whole.type}`);
   return make({ document, schema: whole, random, name, depth });
@@ -91,9 +92,11 @@ const GENERATORS: Readonly<Record<string, (generation: Generation) => unknown>> 
     const fields = Object.entries(schema.properties ?? {})
       .filter(([name]) => required.has(name) || (depth < MAX_DEPTH && random() < 0.5))
       .map(([name, property]) => [name, generate(document, property, random, name, depth + 1)]);
-    const extra = Object.values(schema.patternProperties ?? {}).flatMap((property) =>
-      random() < 0.5 ? [["X-Own", generate(document, property, random, "", depth + 1)]] : [],
-    );
+    const { additionalProperties: values } = schema;
+    const extra =
+      values !== undefined && depth < MAX_DEPTH && random() < 0.5
+        ? [["X-Own", generate(document, values, random, "", depth + 1)]]
+        : [];
     return Object.fromEntries([...fields, ...extra]);
   },
   anything: ({ random }) => pick(random, [null, true, 1, "text", [], {}, { a: [1, { b: null }] }]),

@@ -6,10 +6,26 @@ import { MESSAGE_KEYWORDS } from "../../core/expectations.ts";
  */
 const SHOWN_FORMAT = "shownFormat";
 
+/** The keyword for the type of a value in the API document only. The route itself refuses values of other types. */
+const SHOWN_TYPE = "shownType";
+
 /** Options of a schema for a date-time. */
 export const DATE_TIME = { [SHOWN_FORMAT]: "date-time" };
 /** Options of a schema for a URI. */
 export const URI = { [SHOWN_FORMAT]: "uri" };
+
+const ANY_JSON = { $ref: "#/components/schemas/JsonValue" };
+/** Any JSON value. Without a name for it, generated clients would have \`unknown\`. */
+export const JSON_VALUE = {
+  description: "Any JSON value.",
+  anyOf: [
+    ...[{ type: "string" }, { type: "number" }, { type: "boolean" }, { type: "null" }],
+    ...[
+      { type: "array", items: ANY_JSON },
+      { type: "object", additionalProperties: ANY_JSON },
+    ],
+  ],
+};
 
 /**
  * Returns a document of schemas as readers expect it: with `format`, and with a choice of texts as one `enum`. From
@@ -20,7 +36,10 @@ export function asShown<Part>(part: Part): Part {
   if (Array.isArray(part)) return part.map(asShown) as Part;
   const entries = Object.entries(part).flatMap(([key, value]): [string, unknown][] => {
     if (MESSAGE_KEYWORDS.includes(key)) return [];
+    if (key === SHOWN_TYPE) return [["type", value]];
     if (key === SHOWN_FORMAT && typeof value === "string") return [["format", value]];
+    if (key === "patternProperties") return [["additionalProperties", valuesOf(value)]];
+    if (key === "anyOf" && "discriminator" in part) return [["oneOf", asShown(value)]];
     const texts = key === "anyOf" ? textsOf(value) : null;
     if (texts !== null)
       return [
@@ -37,4 +56,10 @@ function textsOf(variants: unknown): string[] | null {
   if (!Array.isArray(variants)) return null;
   const texts = variants.map((variant: { const?: unknown }) => variant.const);
   return texts.every((text) => typeof text === "string") ? texts : null;
+}
+
+/** Returns the schema of a record's values. Records have texts as keys, so they have one pattern. */
+function valuesOf(patterns: unknown): unknown {
+  const [values = {}] = Object.values(patterns as object);
+  return Object.keys(values).length === 0 ? ANY_JSON : asShown(values);
 }

@@ -1,5 +1,28 @@
 import { SIGNATURE_HEADER } from "../../core/crypto/webhook-signature.ts";
+import { exampleId } from "./examples.ts";
 import { WebhookEvent } from "../views/webhook-event.ts";
+
+const EXAMPLE = {
+  id: exampleId("dlv"),
+  type: "bounce",
+  createdAt: "2026-01-31T09:30:00.000Z",
+  data: {
+    messageId: exampleId("msg"),
+    senderId: exampleId("snd"),
+    email: "ben@example.com",
+    occurredAt: "2026-01-31T09:29:58.120Z",
+    tags: [],
+    bounce: {
+      type: "hard",
+      reason: null,
+      category: "mailbox",
+      smtpCode: 550,
+      enhancedCode: "5.1.1",
+      diagnostic: "550 5.1.1 No such user",
+      mx: "mx.example.com",
+    },
+  },
+};
 
 /** Requests that the service sends: the `webhooks` of the OpenAPI document. */
 export const WEBHOOKS = {
@@ -20,7 +43,10 @@ export const WEBHOOKS = {
           schema: { type: "string" },
         },
       ],
-      requestBody: { required: true, content: { "application/json": { schema: WebhookEvent } } },
+      requestBody: {
+        required: true,
+        content: { "application/json": { schema: WebhookEvent, example: EXAMPLE } },
+      },
       responses: {
         "2XX": { description: "The event was received." },
         "400": { description: "The signature is not valid." },

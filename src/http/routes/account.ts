@@ -11,7 +11,8 @@ import { ok } from "../answer.ts";
 import { namedProject, ownProject, projectOfAccount } from "../access/project.ts";
 import { ACCOUNT_PLAN } from "../access/rate.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
-import { Nullable, showTime, Timestamp } from "../schemas.ts";
+import { Nullable, PlanName, ShownOneOf, showTime, TierName, Timestamp } from "../schemas.ts";
+import { SCOPES } from "../access/scopes.ts";
 
 const AccountSchema = Type.Object(
   {
@@ -27,7 +28,7 @@ const MeSchema = Type.Object(
     key: Type.Object({
       id: Nullable(Type.String({ description: "Null for the command line on the service's own machine." })),
       name: Nullable(Type.String()),
-      scopes: Type.Array(Type.String(), { description: "Empty: every scope." }),
+      scopes: Type.Array(ShownOneOf(SCOPES), { description: "Empty: every scope." }),
       senderId: Nullable(Type.String({ description: "Null for an account-wide key." })),
     }),
     project: Nullable(
@@ -35,8 +36,8 @@ const MeSchema = Type.Object(
         id: Type.String(),
         externalId: Type.String(),
         name: Type.String(),
-        plan: Type.String(),
-        trustTier: Type.String(),
+        plan: PlanName,
+        trustTier: TierName,
         suspendedAt: Nullable(Timestamp),
       }),
     ),

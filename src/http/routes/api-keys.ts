@@ -1,3 +1,4 @@
+import { exampleId } from "../openapi/examples.ts";
 import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
 import { limitsOf, type Quotas } from "../../core/quotas.ts";
@@ -12,7 +13,7 @@ import { getProject, type Project } from "../../store/projects.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { invalidKey } from "../access/auth.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
-import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, ShownOneOf, showTime, Timestamp } from "../schemas.ts";
 import { requireScope, SCOPES } from "../access/scopes.ts";
 
 const KEY_FIELDS = {
@@ -22,7 +23,7 @@ const KEY_FIELDS = {
   last4: Type.String(),
   senderId: Nullable(Type.String()),
   senderExternalId: Type.Optional(Type.String({ description: "Present on a project-scoped key." })),
-  scopes: Type.Array(Type.String(), { description: "Empty: every scope." }),
+  scopes: Type.Array(ShownOneOf(SCOPES), { description: "Empty: every scope.", examples: [["emails:send"]] }),
   lastUsedAt: Nullable(Timestamp),
   revokedAt: Nullable(Timestamp),
   createdAt: Timestamp,
@@ -123,7 +124,12 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
       operationId: "createApiKey",
       stores: { limitedBy: "handler" },
       summary: "Create an API key",
+      description:
+        "The answer has the `secret`, which is never shown again. A key with a `senderId` works for that project only; a key without one works for all of them.",
       scope: "api_keys:write",
+      examples: {
+        body: { name: "Production", senderId: exampleId("snd"), scopes: ["emails:send", "emails:read"] },
+      },
       body: CreateApiKey,
       answers: { 201: NewApiKeySchema },
       errors: ["not_found"],
@@ -153,6 +159,7 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
       path: "/v1/api-keys",
       operationId: "listApiKeys",
       summary: "List API keys, newest first",
+      description: "Revoked keys are listed too. Secrets are not.",
       scope: "api_keys:read",
       query: Type.Object(PAGE_QUERY),
       answers: { 200: PageOf(ApiKeySchema) },

@@ -158,7 +158,9 @@ function createRoute(db: Db): Route {
     operationId: "createContact",
     stores: { adds: ["contacts"] },
     summary: "Create a contact",
+    description: "An address can be in the list once. Case does not matter.",
     scope: "contacts:write",
+    examples: { body: { email: "ben@example.com", firstName: "Ben", metadata: { customerId: "42" } } },
     body: CreateContact,
     rules: checkedAddress,
     answers: { 201: ContactSchema },
@@ -186,6 +188,7 @@ function listRoute(db: Db): Route {
     path: "/v1/contacts",
     operationId: "listContacts",
     summary: "List contacts, newest first",
+    description: "Filters can be combined.",
     scope: "contacts:read",
     query: ListQuery,
     answers: { 200: PageOf(ContactSchema) },
@@ -205,6 +208,7 @@ function itemRoutes(db: Db): Route[] {
       path: "/v1/contacts/:id",
       operationId: "getContact",
       summary: "Get a contact",
+      description: "With its subscription and your own `metadata`.",
       scope: "contacts:read",
       answers: { 200: ContactSchema },
       async handle({ senderId, params }) {
@@ -217,7 +221,10 @@ function itemRoutes(db: Db): Route[] {
       operationId: "updateContact",
       stores: { limitedBy: "handler" },
       summary: "Update a contact",
+      description:
+        "Fields that are absent stay as they are. Null clears a name. `metadata` replaces all keys.",
       scope: "contacts:write",
+      examples: { body: { firstName: "Ben", subscribed: false } },
       body: UpdateContact,
       rules: ({ metadata }: Static<typeof UpdateContact>) => checkMetadata(metadata),
       answers: { 200: ContactSchema },
@@ -238,6 +245,7 @@ function itemRoutes(db: Db): Route[] {
       path: "/v1/contacts/:id",
       operationId: "deleteContact",
       summary: "Delete a contact",
+      description: "Messages to the address can still be sent.",
       scope: "contacts:write",
       answers: { 204: null },
       async handle({ senderId, params }) {
@@ -261,6 +269,9 @@ function subscriptionRoute(db: Db, verb: "unsubscribe" | "resubscribe", subscrib
     operationId: `${verb}Contact`,
     evenFull: true,
     summary: subscribed ? "Subscribe a contact again" : "Unsubscribe a contact; it is not suppressed",
+    description: subscribed
+      ? "Clears `unsubscribedAt`. Repeating the call changes nothing."
+      : "Repeating the call changes nothing. Only messages with `unsubscribeLink` respect the subscription.",
     scope: "contacts:write",
     answers: { 200: ContactSchema },
     async handle({ senderId, params, now }) {

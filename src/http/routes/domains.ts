@@ -82,6 +82,8 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       operationId: "createDomain",
       stores: { adds: ["domains"] },
       summary: "Add a sending domain",
+      description:
+        "The answer has the `records` to publish in the DNS. The domain sends once they are verified.",
       scope: "domains:write",
       body: CreateDomain,
       answers: { 201: DomainView },
@@ -102,6 +104,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains",
       operationId: "listDomains",
       summary: "List domains, newest first",
+      description: "With the results of the last check, which may be some hours old.",
       scope: "domains:read",
       query: Type.Object(PAGE_QUERY),
       answers: { 200: PageOf(DomainView) },
@@ -130,6 +133,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains/:id",
       operationId: "getDomain",
       summary: "Get a domain with the result of its last check",
+      description: "Checks nothing itself. To check now, use `POST /v1/domains/{id}/verify`.",
       scope: "domains:read",
       answers: { 200: DomainView },
       async handle({ senderId, params }) {
@@ -141,6 +145,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains/:id",
       operationId: "deleteDomain",
       summary: "Delete a domain without inboxes",
+      description: "A domain with inboxes cannot be deleted: 409.",
       scope: "domains:write",
       answers: { 204: null },
       errors: ["conflict"],
@@ -157,7 +162,8 @@ function itemRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains/:id/verify",
       operationId: "verifyDomain",
       summary: "Check a domain's DNS records now",
-      description: "Each record shows what the DNS has in its place, and the value that solves a problem.",
+      description:
+        "Looks the records up at once. Each record shows what the DNS has in its place, and the value that solves a problem. Without this call, pending domains are checked every five minutes, and later every hour.",
       scope: "domains:write",
       answers: { 200: CheckedDomainView },
       async handle({ senderId, params }) {
@@ -199,6 +205,7 @@ function receivingRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains/:id/receiving",
       operationId: "getDomainReceiving",
       summary: "Get whether a domain receives mail",
+      description: "With the MX record to publish, and whether it was found.",
       scope: "domains:read",
       answers: { 200: ReceivingSchema },
       async handle({ senderId, params }) {
@@ -210,6 +217,8 @@ function receivingRoutes(deps: DomainDeps): Route[] {
       path: "/v1/domains/:id/receiving",
       operationId: "setDomainReceiving",
       summary: "Turn receiving for a verified domain on or off",
+      description:
+        "The domain must be verified. If receiving is turned off, new mail is refused; inboxes and threads stay.",
       scope: "domains:write",
       body: SetReceiving,
       answers: { 200: ReceivingSchema },

@@ -24,6 +24,8 @@ function rawRoute(deps: RenderDeps, handOut: StreamBytes): Route {
     browserLoads: true,
     scope: "emails:read",
     summary: "Get a message as raw RFC 5322 bytes",
+    description:
+      "A sent message as it is composed and signed. A received one as it arrived, after the trace fields of this service.",
     answers: { 200: "message/rfc822" },
     errors: ["not_found"],
     async handle({ senderId, params }) {
@@ -43,6 +45,8 @@ function attachmentRoute(deps: EmailBytesDeps, handOut: StreamBytes): Route {
     browserLoads: true,
     scope: "emails:read",
     summary: "Download an attachment",
+    description:
+      "The file's bytes with its own content type. The answer is always a download, because an attachment may be hostile.",
     answers: { 200: "*/*" },
     errors: ["not_found"],
     async handle({ senderId, params }) {

@@ -52,6 +52,7 @@ export function emailListRoute({ db }: { db: Db }): Route {
     operationId: "listEmails",
     scope: "emails:read",
     summary: "List messages, newest first",
+    description: "Sent and received messages of the project. Filters can be combined.",
     query: ListQuery,
     answers: { 200: PageOf(MessageSummaryView) },
     async handle({ senderId, query, page: openedPage }) {

@@ -29,6 +29,7 @@ function rescheduleRoute(deps: EmailScheduleDeps): Route {
     operationId: "rescheduleEmail",
     scope: "emails:send",
     summary: "Reschedule a message",
+    description: "Works while the message is `accepted`, that is, before its time. Else 409.",
     body: Type.Object({
       scheduledAt: Type.String({ ...TIME, description: "ISO 8601 time with a zone. A past time sends now." }),
     }),
@@ -51,6 +52,8 @@ function cancelRoute(deps: EmailScheduleDeps): Route {
     evenFull: true,
     scope: "emails:send",
     summary: "Cancel a scheduled message",
+    description:
+      "Works while the message is `accepted`, that is, before its time. The message ends as `failed` with the reason `canceled`.",
     answers: { 200: Canceled },
     errors: ["not_found", "conflict"],
     async handle({ senderId, params, record }) {

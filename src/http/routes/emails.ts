@@ -20,6 +20,8 @@ import { logAccepted } from "../request-log.ts";
 import { type Answer, accepted, multiStatus, ok } from "../answer.ts";
 import { type CheckedRequest, projectRoute, type Route } from "../route.ts";
 import { ItemError, OneOf, Timestamp, Warnings } from "../schemas.ts";
+import { exampleId } from "../openapi/examples.ts";
+import { onboardingDomain, simulatorDomain } from "../../flows/zone/own-names.ts";
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
@@ -76,6 +78,18 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
   ];
 }
 
+/** Returns a send item that needs no domain of one's own: from the onboarding domain to a simulated recipient. */
+function exampleItem({ serviceDomain }: EmailRouteDeps): Static<typeof SendItem> {
+  return {
+    from: `Ana <hello@${onboardingDomain(serviceDomain)}>`,
+    to: [`delivered@${simulatorDomain(serviceDomain)}`],
+    subject: "Hello from Postrider",
+    text: "It works.",
+  };
+}
+
+const EXAMPLE_RESULT = { id: exampleId("msg"), status: "queued" };
+
 function sendRoute(deps: EmailRouteDeps): Route {
   return projectRoute({
     method: "POST",
@@ -84,6 +98,9 @@ function sendRoute(deps: EmailRouteDeps): Route {
     stores: { limitedBy: "handler" },
     scope: "emails:send",
     summary: "Send a message",
+    description:
+      "Stores the message and answers at once. The body has `html`, `text` or `templateId`. The result is in the record, in events and at webhooks. With an `Idempotency-Key` a repeated request sends once.",
+    examples: { body: exampleItem(deps), answer: EXAMPLE_RESULT },
     body: SendItem,
     bodyLimit: "message",
     bodyCheckedBy: "handler",
@@ -110,6 +127,12 @@ function batchRoute(deps: EmailRouteDeps): Route {
     stores: { limitedBy: "handler" },
     scope: "emails:send",
     summary: "Send up to 100 messages. Each succeeds or fails separately",
+    description:
+      "Counts as one request. Items that are wrong do not stop the others: each result has the `id` of its message or an `error`.",
+    examples: {
+      body: { emails: [exampleItem(deps), { ...exampleItem(deps), subject: "A second message" }] },
+      answer: { data: [EXAMPLE_RESULT, EXAMPLE_RESULT] },
+    },
     body: Batch,
     bodyLimit: "message",
     bodyCheckedBy: "handler",
@@ -206,6 +229,8 @@ function getRoute(deps: EmailRouteDeps): Route {
     operationId: "getEmail",
     scope: "emails:read",
     summary: "Get a message with its body and events",
+    description:
+      "`recipients` shows where each recipient stands, and `events` what happened. Received messages also have `envelope`, `auth` and `replyText`.",
     answers: { 200: MessageView },
     errors: ["not_found"],
     async handle({ senderId, params, expectAnswer }) {

@@ -1,3 +1,4 @@
+import { exampleId } from "../openapi/examples.ts";
 import { Type } from "@sinclair/typebox";
 import { validationError } from "../../core/errors.ts";
 import { Address, addressIssues, mailboxOf } from "../../core/messages/address-input.ts";
@@ -49,6 +50,9 @@ export function inboundRoutes(deps: InboundRouteDeps): Route[] {
     stores: { limitedBy: "handler" },
     scope: "inboxes:write",
     summary: "Simulate an inbound message",
+    description:
+      "Builds a message and receives it as if it came by SMTP, with webhooks. The message is flagged `testMode`.",
+    examples: { body: { inboxId: exampleId("inb"), from: "ben@example.com", subject: "Hello", text: "Hi" } },
     body: SimulateBody,
     bodyLimit: "message",
     answers: { 202: Simulated },

@@ -1,3 +1,4 @@
+import { exampleId } from "../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { inboxLocalPart, ADDRESS_EXPECTED, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
@@ -146,6 +147,7 @@ function collectionRoutes(deps: InboxDeps): Route[] {
       path: "/v1/inboxes",
       operationId: "listInboxes",
       summary: "List inboxes, newest first",
+      description: "All inboxes of the project, in one answer without pages.",
       scope: "inboxes:read",
       query: Type.Object({ domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })) }),
       answers: { 200: Type.Object({ data: Type.Array(InboxSchema) }) },
@@ -159,7 +161,10 @@ function collectionRoutes(deps: InboxDeps): Route[] {
       operationId: "createInbox",
       stores: { adds: ["inboxes"] },
       summary: "Create an inbox",
+      description:
+        "Give the whole `address`, or `localPart` and `domainId`. The domain must belong to the project.",
       scope: "inboxes:write",
+      examples: { body: { localPart: "support", domainId: exampleId("dom"), displayName: "Support" } },
       body: CreateInbox,
       answers: { 201: InboxSchema },
       async handle({ senderId, project, body, now, record }) {
@@ -190,6 +195,7 @@ function itemRoutes(db: Db): Route[] {
       path: "/v1/inboxes/:id",
       operationId: "getInbox",
       summary: "Get an inbox",
+      description: "Its address, display name and type.",
       scope: "inboxes:read",
       answers: { 200: InboxSchema },
       async handle({ senderId, params }) {
@@ -203,6 +209,7 @@ function itemRoutes(db: Db): Route[] {
       path: "/v1/inboxes/:id",
       operationId: "updateInbox",
       summary: "Update an inbox",
+      description: "Fields that are absent stay as they are. The address cannot change.",
       scope: "inboxes:write",
       body: UpdateInbox,
       answers: { 200: InboxSchema },

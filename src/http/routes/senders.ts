@@ -14,7 +14,17 @@ import {
 } from "../../store/projects.ts";
 import { created, ok } from "../answer.ts";
 import { accountRoute, type Route } from "../route.ts";
-import { Name, Nullable, PAGE_QUERY, PageOf, showTime, TIME, Timestamp } from "../schemas.ts";
+import {
+  Name,
+  Nullable,
+  PAGE_QUERY,
+  PageOf,
+  PlanName,
+  showTime,
+  TIME,
+  TierName,
+  Timestamp,
+} from "../schemas.ts";
 import { slugOf } from "../../core/text.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
@@ -27,8 +37,8 @@ const SenderSchema = Type.Object(
     id: Type.String(),
     externalId: Type.String(),
     name: Type.String(),
-    plan: Type.String({ description: "Sets the request rate." }),
-    trustTier: Type.String({ description: "Limits the recipients per UTC day." }),
+    plan: PlanName,
+    trustTier: TierName,
     dailyQuota: Nullable(
       Type.Integer({ description: "The project's own limit, if it is lower than the tier's." }),
     ),
@@ -49,8 +59,8 @@ const ExternalId = Type.String({
 
 /** Settings of a project. A new project has defaults for those that are absent. */
 const SWITCHES = {
-  plan: Type.Optional(Type.String({ examples: ["free"] })),
-  trustTier: Type.Optional(Type.String({ examples: ["new"] })),
+  plan: Type.Optional(PlanName),
+  trustTier: Type.Optional(TierName),
   dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
   tracking: Type.Optional(Type.Partial(Tracking)),
 };
@@ -176,8 +186,11 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       operationId: "createSender",
       stores: {},
       summary: "Create a project",
+      description:
+        "A project has its own domains, keys, messages and limits. The API calls it a sender. Requires an account-wide key.",
       scope: "senders:write",
       accountWide: true,
+      examples: { body: { name: "Customer 42", externalId: "customer-42" } },
       body: CreateSender,
       rules: (body: Partial<Static<typeof CreateSender>>) => changesOf(deps, body),
       answers: { 201: SenderSchema },
@@ -194,6 +207,7 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       path: "/v1/senders",
       operationId: "listSenders",
       summary: "List projects, newest first",
+      description: "All projects of the account. Requires an account-wide key.",
       scope: "senders:read",
       accountWide: true,
       query: Type.Object(PAGE_QUERY),
@@ -214,6 +228,7 @@ function itemRoutes(deps: SenderDeps): Route[] {
       path: "/v1/senders/:id",
       operationId: "getSender",
       summary: "Get a project",
+      description: "Its name, plan, limits and tracking. Requires an account-wide key.",
       scope: "senders:read",
       accountWide: true,
       answers: { 200: SenderSchema },
@@ -228,8 +243,10 @@ function itemRoutes(deps: SenderDeps): Route[] {
       path: "/v1/senders/:id",
       operationId: "updateSender",
       summary: "Update a project",
+      description: "Fields that are absent stay as they are. Requires an account-wide key.",
       scope: "senders:write",
       accountWide: true,
+      examples: { body: { name: "Customer 42", dailyQuota: 5000 } },
       body: UpdateSender,
       rules: (body: Static<typeof UpdateSender>) => changesOf(deps, body),
       answers: { 200: SenderSchema },

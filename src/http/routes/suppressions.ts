@@ -1,3 +1,4 @@
+import { exampleId } from "../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { type AppError, invalid, readAll } from "../../core/errors.ts";
@@ -188,6 +189,7 @@ function listRoute(db: Db): Route {
     path: "/v1/suppressions",
     operationId: "listSuppressions",
     summary: "List suppressed addresses, newest first",
+    description: "Sends to these addresses are `rejected`. Bounces and complaints add entries by themselves.",
     scope: "suppressions:read",
     query: ListQuery,
     answers: { 200: PageOf(SuppressionSchema) },
@@ -210,6 +212,7 @@ function addRoute(deps: SuppressionDeps): Route {
     summary: "Suppress an address",
     description: "If the address is already on the list, answers 200 with its entry, which does not change.",
     scope: "suppressions:write",
+    examples: { body: { email: "ben@example.com", note: "asked by phone" } },
     body: AddSuppression,
     rules: fieldsOf,
     answers: { 200: SuppressionSchema, 201: SuppressionSchema },
@@ -234,15 +237,17 @@ function batchRoute(deps: SuppressionDeps): Route {
     operationId: "addSuppressionBatch",
     stores: { limitedBy: "handler" },
     summary: "Suppress up to 100 addresses. Each succeeds or fails separately",
+    description:
+      "Addresses that are wrong do not stop the others: each result has the `id` of its entry or an `error`.",
     scope: "suppressions:write",
     body: Type.Object({
-      emails: Type.Array(Type.Unknown(), {
+      emails: Type.Array(Type.Unknown({ shownType: "string" }), {
         minItems: 1,
         maxItems: MAX_BATCH,
-        description: "Addresses.",
         examples: [["ana@example.com", "ben@example.com"]],
       }),
     }),
+    examples: { answer: { data: [{ id: exampleId("sup"), email: "ben@example.com" }] } },
     answers: { 207: BatchResult },
     async handle({ senderId, project, body, now, record }) {
       const keys = body.emails.map((email) => itemKey(email));
@@ -270,9 +275,7 @@ function itemKey(email: unknown): string | null {
 /** Returns why an item was not added. `param` is relative to the item, so it is empty. */
 function refused(email: unknown, full: AppError | null) {
   if (full !== null)
-    return {
-      error: { message: full.message, code: "quota_exceeded", param: "", type: full.type },
-    };
+    return { error: { message: full.message, code: "quota_exceeded", param: "", type: full.type } };
   const code = typeof email === "string" ? "invalid_email" : "invalid_item";
   return { error: { message: `The item ${ADDRESS_EXPECTED}`, code, param: "", type: "validation_error" } };
 }

@@ -62,7 +62,12 @@ function collectionRoutes(deps: TemplateDeps): Route[] {
       operationId: "createTemplate",
       stores: { adds: ["templates"] },
       summary: "Create a template",
+      description:
+        "Placeholders are written `{{ user.name }}` (Liquid). A template needs `html` or `text`. A syntax error is 422.",
       scope: "templates:write",
+      examples: {
+        body: { name: "Order confirmation", subject: "Hello {{ name }}", html: "<p>Hello {{ name }}</p>" },
+      },
       body: CreateTemplate,
       bodyLimit: MAX_TEMPLATE_BODY_BYTES,
       answers: { 201: TemplateSchema },
@@ -73,6 +78,7 @@ function collectionRoutes(deps: TemplateDeps): Route[] {
       path: "/v1/templates",
       operationId: "listTemplates",
       summary: "List templates, newest first",
+      description: "With their sources and the names of their placeholders.",
       scope: "templates:read",
       query: Type.Object(PAGE_QUERY),
       answers: { 200: PageOf(TemplateSchema) },
@@ -93,6 +99,7 @@ function itemRoutes(deps: TemplateDeps): Route[] {
       path: "/v1/templates/:id",
       operationId: "getTemplate",
       summary: "Get a template by id or slug",
+      description: "With its source and the names of its placeholders.",
       scope: "templates:read",
       answers: { 200: TemplateSchema },
       async handle({ senderId, params }) {
@@ -105,7 +112,10 @@ function itemRoutes(deps: TemplateDeps): Route[] {
       operationId: "updateTemplate",
       stores: { limitedBy: "handler" },
       summary: "Update a template",
+      description:
+        "Fields that are absent stay as they are. Messages that are already accepted keep what was rendered for them.",
       scope: "templates:write",
+      examples: { body: { subject: "Your order, {{ name }}" } },
       body: UpdateTemplate,
       bodyLimit: MAX_TEMPLATE_BODY_BYTES,
       answers: { 200: TemplateSchema },
@@ -120,6 +130,7 @@ function itemRoutes(deps: TemplateDeps): Route[] {
       path: "/v1/templates/:id",
       operationId: "deleteTemplate",
       summary: "Delete a template",
+      description: "Messages that were accepted with it and not rendered yet end as `rendering_failure`.",
       scope: "templates:write",
       answers: { 204: null },
       async handle({ senderId, params }) {
@@ -136,6 +147,7 @@ function renderRoute({ db, renderer }: TemplateDeps): Route {
     path: "/v1/templates/:id/render",
     operationId: "renderTemplate",
     summary: "Render a saved template without sending it",
+    description: "Sends and stores nothing. `missing` lists the placeholders for which `data` has no value.",
     scope: "templates:read",
     body: RenderTemplate,
     bodyLimit: MAX_TEMPLATE_BODY_BYTES,
@@ -155,7 +167,11 @@ function previewRoute({ renderer }: TemplateDeps): Route {
     path: "/v1/templates/preview",
     operationId: "previewTemplate",
     summary: "Render a draft without saving it",
+    description: "Sends and stores nothing. A syntax error is 422.",
     scope: "templates:read",
+    examples: {
+      body: { subject: "Hello {{ name }}", html: "<p>Hello {{ name }}</p>", data: { name: "Ana" } },
+    },
     body: PreviewTemplate,
     bodyLimit: MAX_TEMPLATE_BODY_BYTES,
     answers: { 200: RenderedSchema },

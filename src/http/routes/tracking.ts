@@ -19,6 +19,7 @@ export function trackingRoutes(deps: TrackDeps): Route[] {
     path: `${OPEN_PATH}:token`,
     operationId: "trackOpen",
     summary: "Record an open and return the tracking pixel",
+    description: "Part of html that is sent with open tracking.",
     answers: { 200: "image/gif" },
     errors: ["not_found"],
     async handle({ params, request, ip }) {
@@ -33,6 +34,7 @@ export function trackingRoutes(deps: TrackDeps): Route[] {
     path: `${CLICK_PATH}:link`,
     operationId: "trackClick",
     summary: "Record a click on a tracked link and redirect to its target",
+    description: "Links in html that is sent with click tracking lead here.",
     answers: { 302: null },
     errors: ["not_found"],
     async handle({ params, request, ip }) {

@@ -24,6 +24,8 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     method: "GET",
     operationId: "showUnsubscribe",
     summary: "Show the page of an unsubscribe link, without unsubscribing",
+    description:
+      "The page has a button that unsubscribes. Opening it changes nothing, because link checkers open every link.",
     async handle({ params }) {
       if ((await recipientOfToken(deps, params.token)) === null) throw notFound("link");
       // A GET must not unsubscribe, because link scanners open every link in a message.
@@ -35,6 +37,8 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     method: "POST",
     operationId: "unsubscribeByLink",
     summary: "Unsubscribe the recipient of the link (RFC 8058)",
+    description:
+      "Mail programs call it for one-click unsubscribing. Makes a contact if the recipient is none.",
     async handle({ params }) {
       const recipient = await recipientOfToken(deps, params.token);
       if (recipient === null) throw notFound("link");

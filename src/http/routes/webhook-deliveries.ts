@@ -67,6 +67,7 @@ function logRoute(deps: SampleDeps): Route {
     path: "/v1/webhooks/:id/deliveries",
     operationId: "listWebhookDeliveries",
     summary: "List a webhook's deliveries, newest first",
+    description: "What was pushed, with the answer of the endpoint.",
     scope: "webhooks:read",
     query: LogQuery,
     answers: { 200: PageOf(DeliverySchema) },
@@ -88,6 +89,8 @@ function replayRoute(deps: SampleDeps): Route {
     path: "/v1/webhooks/:id/deliveries/:deliveryId/replay",
     operationId: "replayWebhookDelivery",
     summary: "Replay a delivery",
+    description:
+      "Pushes the event again, with the same `id` and the whole retry schedule. 409 while the webhook is disabled or an attempt is under way.",
     scope: "webhooks:write",
     answers: { 202: Pending },
     errors: ["not_found", "conflict"],
@@ -108,7 +111,10 @@ function testRoute(deps: SampleDeps): Route {
     operationId: "testWebhook",
     stores: {},
     summary: "Send a sample event to a webhook",
+    description:
+      "Pushes a made-up event of the given type, or else of the first type that the webhook subscribes to. It is flagged `testMode`.",
     scope: "webhooks:write",
+    examples: { body: { type: "bounce" } },
     body: Type.Object({ type: Type.Optional(OneOf(EVENT_TYPES)) }),
     bodyOptional: true,
     answers: {

@@ -19,7 +19,7 @@ import {
 } from "../../store/webhooks.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { type Principal, projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, ShownOneOf, showTime, Timestamp } from "../schemas.ts";
 import { allows, requireScope } from "../access/scopes.ts";
 import { URI } from "../openapi/shown-format.ts";
 import { type WebhookUrlRules, webhookUrl } from "../webhook-url.ts";
@@ -44,13 +44,14 @@ const EventTypes = Type.Array(OneOf([...EVENT_TYPES, ALL_TYPES]), {
   minItems: 1,
   maxItems: 4 * EVENT_TYPES.length,
   description: 'Event types to push, or `["*"]` for all.',
+  examples: [["delivery", "bounce"]],
 });
 const WebhookSchema = Type.Object(
   {
     id: Type.String(),
     url: Type.String(URI),
     enabled: Type.Boolean(),
-    eventTypes: Type.Array(Type.String()),
+    eventTypes: Type.Array(ShownOneOf([...EVENT_TYPES, ALL_TYPES])),
     content: Type.Boolean({
       description:
         "Whether events carry content. Without it they lack subject, bodies, headers, links, replies of other servers, and every address except the recipient's.",
@@ -162,6 +163,7 @@ function collectionRoutes(deps: WebhookDeps): Route[] {
       operationId: "createWebhook",
       stores: { adds: ["webhooks"] },
       summary: "Create a webhook",
+      description: "Only this answer has the `signingSecret`. The URL must be https and public.",
       scope: "webhooks:write",
       body: CreateWebhook,
       rules: (body: Partial<Static<typeof CreateWebhook>>) => changesOf(deps, body),
@@ -195,6 +197,7 @@ function collectionRoutes(deps: WebhookDeps): Route[] {
       path: "/v1/webhooks",
       operationId: "listWebhooks",
       summary: "List webhooks, newest first",
+      description: "Without their signing secrets.",
       scope: "webhooks:read",
       query: Type.Object(PAGE_QUERY),
       answers: { 200: PageOf(WebhookSchema) },
@@ -221,6 +224,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       path: "/v1/webhooks/:id",
       operationId: "getWebhook",
       summary: "Get a webhook",
+      description: "Without its signing secret.",
       scope: "webhooks:read",
       answers: { 200: WebhookSchema },
       async handle({ senderId, params }) {
@@ -234,6 +238,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       path: "/v1/webhooks/:id",
       operationId: "updateWebhook",
       summary: "Update a webhook",
+      description: "Fields that are absent stay as they are. The signing secret does not change.",
       scope: "webhooks:write",
       body: UpdateWebhook,
       rules: (body: Static<typeof UpdateWebhook>) => changesOf(deps, body),
@@ -251,6 +256,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       path: "/v1/webhooks/:id",
       operationId: "deleteWebhook",
       summary: "Delete a webhook and its log",
+      description: "Deliveries that wait are not sent any more.",
       scope: "webhooks:write",
       answers: { 204: null },
       async handle({ senderId, params, now }) {
@@ -267,6 +273,7 @@ function rotateRoute({ db, boxKey }: WebhookDeps): Route {
     path: "/v1/webhooks/:id/rotate-secret",
     operationId: "rotateWebhookSecret",
     summary: "Rotate a webhook's signing secret",
+    description: "The answer has the new `signingSecret`.",
     scope: "webhooks:write",
     body: RotateSecret,
     bodyOptional: true,

@@ -6,17 +6,11 @@ import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
 import type { MessageSummary } from "../../store/search/message-list.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+import { Address, AttachmentView, AuthView, EnvelopeView } from "./received.ts";
+import { EventDetails } from "./webhook-event.ts";
 
 const Direction = OneOf(["inbound", "outbound"]);
 const Status = OneOf(MESSAGE_STATUSES);
-/** A mailbox of a header field. */
-export const Address = Type.Object(
-  { email: Type.String(), name: Type.Optional(Type.String()) },
-  { title: "MailAddress" },
-);
-/** An object with any fields. */
-export const Json = Type.Record(Type.String(), Type.Unknown());
-
 /** A message as lists show it. */
 export const MessageSummaryView = Type.Object(
   {
@@ -54,22 +48,9 @@ const EventView = Type.Object(
     type: OneOf(EVENT_TYPES),
     createdAt: Timestamp,
     email: Nullable(Type.String()),
-    data: Json,
+    data: EventDetails,
   },
   { title: "MessageEvent" },
-);
-
-/** An attachment as a message shows it. */
-export const AttachmentView = Type.Object(
-  {
-    id: Type.String(),
-    filename: Type.String(),
-    contentType: Type.String(),
-    size: Type.Integer({ description: "Bytes." }),
-    contentId: Nullable(Type.String()),
-    disposition: OneOf(["attachment", "inline"]),
-  },
-  { title: "Attachment" },
 );
 
 /** A full message. */
@@ -88,7 +69,7 @@ export const MessageView = Type.Object(
     tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
     attachments: Type.Array(AttachmentView),
     templateId: Nullable(Type.String()),
-    data: Nullable(Json),
+    data: Nullable(Type.Record(Type.String(), Type.Unknown())),
     scheduledAt: Nullable(Timestamp),
     sentAt: Nullable(Timestamp),
     threadId: Nullable(Type.String()),
@@ -97,8 +78,8 @@ export const MessageView = Type.Object(
     testMode: Type.Optional(Type.Boolean()),
     recipients: Type.Array(RecipientView),
     events: Type.Array(EventView, { description: "Oldest first." }),
-    envelope: Type.Optional(Nullable(Json)),
-    auth: Type.Optional(Nullable(Json)),
+    envelope: Type.Optional(Nullable(EnvelopeView)),
+    auth: Type.Optional(Nullable(AuthView)),
     replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without quoted text." }))),
     addresses: Type.Object(
       {

@@ -1,7 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
+import { BY_TYPE } from "../openapi/schemas.ts";
 import { Nullable, OneOf, Timestamp } from "../schemas.ts";
-import { Address, AttachmentView, Json } from "./message.ts";
+import { Address, AttachmentView, AuthView } from "./received.ts";
 
 const Text = Nullable(Type.String());
 const Code = Nullable(Type.Integer());
@@ -39,7 +40,7 @@ const ARRIVAL = {
   from: content(Address),
   to: content(Type.Array(Address)),
   subject: content(Type.String()),
-  auth: content(Nullable(Json)),
+  auth: content(Nullable(AuthView)),
 };
 
 /** Details of each event type. If a type is not listed, it has none. */
@@ -99,9 +100,20 @@ function eventOf(type: EventType): TSchema {
         ...(details === undefined ? {} : { [type]: details }),
       }),
     },
-    { title: type },
+    { title: `${inPascalCase(type)}Event` },
   );
 }
 
+/** `delivery_delayed` as `DeliveryDelayed`. */
+function inPascalCase(type: EventType): string {
+  return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** The body of a webhook request. */
-export const WebhookEvent = Type.Union(EVENT_TYPES.map(eventOf));
+export const WebhookEvent = Type.Union(EVENT_TYPES.map(eventOf), { title: "WebhookEvent", ...BY_TYPE });
+
+/** The details of an event in a message's record: one field, which has the event's type as its name. */
+export const EventDetails = Type.Partial(Type.Object(DETAILS as Record<string, TSchema>), {
+  title: "EventDetails",
+  description: "The details under the name of the event's type. Empty if the type has none.",
+});

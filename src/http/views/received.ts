@@ -1,0 +1,56 @@
+import { Type } from "@sinclair/typebox";
+import { Nullable, OneOf } from "../schemas.ts";
+
+/** A mailbox of a header field. */
+export const Address = Type.Object(
+  { email: Type.String(), name: Type.Optional(Type.String()) },
+  { title: "MailAddress" },
+);
+/** An attachment as a message shows it. */
+export const AttachmentView = Type.Object(
+  {
+    id: Type.String(),
+    filename: Type.String(),
+    contentType: Type.String(),
+    size: Type.Integer({ description: "Bytes." }),
+    contentId: Nullable(Type.String()),
+    disposition: OneOf(["attachment", "inline"]),
+  },
+  { title: "Attachment" },
+);
+
+/** Results of checks (RFC 8601 §2.7). */
+const Result = OneOf([
+  ...["pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror"],
+]);
+const Domain = Nullable(Type.String({ examples: ["example.com"] }));
+
+/** The findings of the checks of a received message. */
+export const AuthView = Type.Object(
+  {
+    spf: Type.Object({ result: Result, domain: Domain }),
+    dkim: Type.Array(
+      Type.Object({ result: Result, domain: Domain, selector: Nullable(Type.String({ examples: ["s1"] })) }),
+      { description: "One per signature." },
+    ),
+    dmarc: Type.Object({
+      result: Result,
+      policy: Nullable(OneOf(["none", "quarantine", "reject"], "The policy for mail that fails.")),
+      domain: Domain,
+    }),
+    arc: Type.Object({ result: Result }),
+  },
+  { title: "Authentication", description: "The findings of SPF, DKIM, DMARC and ARC." },
+);
+
+/** The SMTP transaction of a received message. */
+export const EnvelopeView = Type.Object(
+  {
+    mailFrom: Type.String({ description: "Reverse-path. Empty: the null one." }),
+    rcptTo: Type.Array(Type.String()),
+    ip: Type.String(),
+    helo: Type.String(),
+    tls: Nullable(Type.String({ description: "TLS version. Null: without TLS." })),
+  },
+  { title: "Envelope", description: "The SMTP transaction that brought the message." },
+);

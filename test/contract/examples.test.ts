@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { makePath, MAKERS, queryFor } from "../support/estate.ts";
+import { faultsOf, undocumentedIn } from "../support/json-schema.ts";
+import { fill, type Operation, type RawOperation, resolve } from "../support/openapi-document.ts";
+import { startWorld, type World } from "../support/tenants.ts";
+
+const START_MS = 180_000;
+const RUN_MS = 60_000;
+/** Answers without a body, or with a body that is no text. */
+const WITHOUT_EXAMPLE: ReadonlySet<string> = new Set(["204", "302"]);
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+}, START_MS);
+afterAll(() => world.stop());
+
+function raw({ path, method }: Operation): RawOperation {
+  const operation = world.document.paths[path]?.[method.toLowerCase()];
+  if (operation === undefined) throw new Error(`${method} ${path} is not in the document`);
+  return operation;
+}
+
+/** Collections whose resources examples name in bodies, by the prefix of their ids. */
+const COLLECTIONS: Readonly<Record<string, string>> = { inb: "/v1/inboxes", dom: "/v1/domains" };
+
+/** Returns the text with its ids replaced by those of resources that exist. */
+async function withRealIds(text: string): Promise<string> {
+  const prefixes = new Set([...text.matchAll(/"([a-z]{3})_[0-9a-z]{26}"/g)].map(([, prefix = ""]) => prefix));
+  let filled = text;
+  for (const prefix of prefixes) {
+    const make = MAKERS[COLLECTIONS[prefix] ?? ""];
+    const making = { world, tenant: world.home, above: [] };
+    const id = prefix === "snd" ? world.home.senderId : (await make?.(making))?.id;
+    if (id === undefined) throw new Error(`COLLECTIONS has no "${prefix}"`);
+    filled = filled.replace(new RegExp(`${prefix}_[0-9a-z]{26}`, "g"), id);
+  }
+  return filled;
+}
+
+test("every operation has a summary, a description, and an example of its body and of each answer", () => {
+  const lacking = world.operations.flatMap((operation) => {
+    const { summary = "", description = "", requestBody, responses } = raw(operation);
+    const told = Object.entries(responses).flatMap(([status, answer]) =>
+      Object.values(resolve(world.document, answer).content ?? {}).map(({ example }) => ({
+        status,
+        example,
+      })),
+    );
+    return [
+      ...(summary.length > 0 ? [] : [`${operation.key}: no summary`]),
+      ...(description.length > 20 ? [] : [`${operation.key}: no description`]),
+      ...(requestBody === undefined || operation.bodyExample !== undefined ? [] : [`${operation.key}: body`]),
+      ...told
+        .filter(({ example }) => example === undefined)
+        .map(({ status }) => `${operation.key}: ${status}`),
+      ...operation.successes
+        .filter((status) => !WITHOUT_EXAMPLE.has(String(status)) && responses[status]?.content === undefined)
+        .map((status) => `${operation.key}: ${status}`),
+    ];
+  });
+  expect(lacking).toEqual([]);
+});
+
+test("every example fits its schema, and shows no field that the schema lacks", () => {
+  const { document } = world;
+  const faults = world.operations.flatMap((operation) => {
+    const { requestBody, responses } = raw(operation);
+    const contents = [requestBody, ...Object.values(responses).map((answer) => resolve(document, answer))];
+    return contents.flatMap((part) =>
+      Object.values(part?.content ?? {}).flatMap(({ schema, example }) =>
+        [...faultsOf(document, schema, example), ...undocumentedIn(document, schema, example)].map(
+          (fault) => `${operation.key}: ${fault} in ${JSON.stringify(example)}`,
+        ),
+      ),
+    );
+  });
+  expect(faults).toEqual([]);
+});
+
+test("the example of a webhook request is an event", () => {
+  const { document } = world;
+  const content = document.webhooks.event?.post?.requestBody?.content["application/json"];
+  if (content === undefined) throw new Error("no webhook");
+  expect(faultsOf(document, content.schema, content.example)).toEqual([]);
+});
+
+test(
+  "every example of a request succeeds, and its answer has the fields of the example",
+  async () => {
+    const faults: string[] = [];
+    for (const operation of world.operations) {
+      const made = await makePath(operation, world, world.home);
+      const ids = made.map(({ id }) => encodeURIComponent(id));
+      const body =
+        operation.body === null ? undefined : await withRealIds(JSON.stringify(operation.bodyExample));
+      const key = operation.level === "account" ? world.home.wide : world.home.key;
+      const path = `${fill(operation, ids)}${queryFor(operation)}`;
+      const answer = await world.call(operation.method, path, { key }, body);
+      const told = raw(operation).responses[answer.status]?.content?.["application/json"]?.example;
+      const label = `${operation.key} ${body ?? ""}: ${answer.status} ${answer.text}`;
+      if (!operation.successes.includes(answer.status)) faults.push(label);
+      else if (told !== undefined)
+        faults.push(...lackingOf(told, answer.json).map((at) => `${label}: ${at}`));
+    }
+    expect(faults).toEqual([]);
+  },
+  RUN_MS,
+);
+
+/** Returns the places of the example that the answer lacks. A list may be empty, and a value null, in one of them alone. */
+function lackingOf(example: unknown, answer: unknown, at = "$"): string[] {
+  // The details of an event depend on its type.
+  if (example === null || answer === null || at.endsWith("events[0].data")) return [];
+  if (Array.isArray(example)) {
+    if (!Array.isArray(answer)) return [`${at} is a list in the example alone`];
+    return example.length === 0 || answer.length === 0 ? [] : lackingOf(example[0], answer[0], `${at}[0]`);
+  }
+  if (typeof example !== "object") return typeof answer === typeof example ? [] : [`${at} is another type`];
+  const shown = answer as Record<string, unknown>;
+  return Object.entries(example).flatMap(([name, inner]) =>
+    name in shown
+      ? lackingOf(inner, shown[name], `${at}.${name}`)
+      : [`${at}.${name} is in the example alone`],
+  );
+}
