@@ -3,8 +3,8 @@ import type { TSchema } from "@sinclair/typebox";
 /** Prefixes of ids, by the schema whose id it is or by the name of the field. */
 const PREFIXES: Readonly<Record<string, string>> = {
   ...{ Account: "acc", Sender: "snd", senderId: "snd", "Me.project": "snd", "Me.key": "key" },
-  ...{ ApiKey: "key", NewApiKey: "key", Template: "tpl", templateId: "tpl", Contact: "con" },
-  ...{ Message: "msg", MessageSummary: "msg", ThreadMessage: "msg", AcceptedMessage: "msg" },
+  ...{ ApiKey: "key", Template: "tpl", templateId: "tpl", Contact: "con" },
+  ...{ Message: "msg", MessageSummary: "msg", AcceptedMessage: "msg" },
   ...{ rescheduleEmail: "msg", cancelEmail: "msg", replyToThread: "msg", lastMessageId: "msg" },
   ...{ messageId: "msg", MessageEvent: "evt", eventId: "evt", Attachment: "att" },
   ...{ Domain: "dom", domainId: "dom", Inbox: "inb", inboxId: "inb", Thread: "thr", threadId: "thr" },
@@ -18,8 +18,6 @@ const FIELDS: Readonly<Record<string, unknown>> = {
   ...{ "Message.status": "delivered", "Message.direction": "outbound", "Recipient.status": "delivered" },
   ...{ "Message.threadId": null, "Message.inboxId": null },
   "Message.messageId": "<01k5x8q2m4@mail.example.com>",
-  ...{ "ThreadMessage.status": "delivered", "ThreadMessage.direction": "outbound" },
-  "ThreadMessage.messageId": "<01k5x8q2m4@mail.example.com>",
   "Webhook.eventTypes": ["delivery", "bounce"],
   "MessageEvent.type": "delivery",
   "MessageEvent.data": {
@@ -34,6 +32,9 @@ const FIELDS: Readonly<Record<string, unknown>> = {
   "DnsRecord.value": "k3v9d2.dkim.postrider.example",
   ...{ "Domain.receiving": false, "Domain.verifiedAt": null, "Domain.checkedAt": null },
   "Domain.authHealth": { dkim: "pending", spf: "pending", dmarc: "pending" },
+  "DnsRecord.status": "missing",
+  "DnsRecord.found": [],
+  ...{ "DnsRecord.problem": "missing", "DnsRecord.fix": "k3v9d2.dkim.postrider.example" },
   "Receiving.records": [
     {
       ...{ type: "MX", name: "mail.example.com", value: "mx.postrider.example", priority: 10 },
@@ -46,7 +47,7 @@ const FIELDS: Readonly<Record<string, unknown>> = {
   "Template.html": "<p>Hello {{ name }}</p>",
   ...{ "RenderedTemplate.subject": "Hello Ana", "RenderedTemplate.html": "<p>Hello Ana</p>" },
   ...{ "RenderedTemplate.text": null, "RenderedTemplate.missing": [] },
-  ...{ "ApiKey.name": "Production", "NewApiKey.name": "Production", "NewApiKey.lastUsedAt": null },
+  ...{ "ApiKey.name": "Production", "ApiKey.lastUsedAt": null },
   ...{ "Me.key.name": "Production", "Me.project.name": "Production", "Sender.name": "Production" },
   ...{ "WebhookDelivery.type": "delivery", "WebhookDelivery.status": "succeeded" },
   ...{ "Health.checks.name": "disk", "Health.checks.message": "12 GB are free." },
@@ -81,6 +82,9 @@ const MOSTLY_NULL: ReadonlySet<string> = new Set([
 /** Lists that are empty in most answers. */
 const MOSTLY_EMPTY: ReadonlySet<string> = new Set(["cc", "bcc", "replyTo", "attachments", "tags"]);
 
+/** Starts of the titles of schemas that add to another one: `NewApiKey` to `ApiKey`. */
+const VARIANT = /^(?:New|Checked|Thread(?=Message))/;
+
 /** Returns an id of a kind as examples show it. */
 export function exampleId(prefix: string): string {
   return `${prefix}_01k5x8q2m4e6r8t0v2w4y6z8a0`;
@@ -88,9 +92,8 @@ export function exampleId(prefix: string): string {
 
 /**
  * Returns an example that fits the schema: one by name, its own, or one made of its parts. An object has its required fields,
- * and of the others those with an example of their own.
+ * and of the others those with an example of their own. Undefined if the schema has no example.
  * @param name the schema or operation, and after a dot the field: `Domain.records.value`
- * @throws Error if a part has no example
  */
 export function exampleOf(schema: TSchema, name: string): unknown {
   const field = name.slice(name.lastIndexOf(".") + 1);
@@ -114,13 +117,13 @@ function exampleText(schema: TSchema, name: string, field: string): unknown {
   if (prefix !== undefined) return exampleId(prefix);
   if (field in NAMES) return NAMES[field];
   if (schema.type === "integer" || schema.type === "number") return schema.minimum ?? 0;
-  throw new Error(`${name} has no example: give its schema \`examples\``);
+  return undefined;
 }
 
 function exampleObject(schema: TSchema, name: string): Record<string, unknown> {
   const properties: Record<string, TSchema> = schema.properties ?? {};
   const required: readonly string[] = schema.required ?? [];
-  const owner = schema.title ?? name;
+  const owner = (schema.title ?? name).replace(VARIANT, "");
   const shown = Object.entries(properties).filter(
     ([field, property]) => required.includes(field) || Array.isArray(property.examples),
   );
