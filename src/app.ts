@@ -24,7 +24,7 @@ import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { installationKey } from "./store/sending.ts";
-import { openServerCertificate, type ServerCertificate } from "./wiring/certificates.ts";
+import { needsCertificate, openServerCertificate, type ServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/disk.ts";
 import { openDatabase, writerFor } from "./wiring/store/database.ts";
 import { mxName } from "./wiring/delivery.ts";
@@ -57,6 +57,8 @@ export interface Ports {
   /** Port of health and metrics, and of the API if this process has that role. */
   http: number;
   smtp: number | null;
+  /** Port of the API with TLS. */
+  tls: number | null;
   /** Port of our name server, UDP and TCP. */
   dns: number | null;
   /** Of `/metrics` on loopback. */
@@ -99,7 +101,7 @@ export class FirstStartError extends Error {
  */
 export async function startApp(config: Config, clock: Clock, disk = databaseDisk(config)): Promise<App> {
   await requireRedisDatabase(config, clock);
-  const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
+  const certificate = needsCertificate(config) ? listenerCertificate({ config, clock }) : null;
   // A configured certificate is checked before anything is made. A self-signed one is awaited when the listener opens, and
   // its failure is handled there.
   if (config.smtpTlsCert !== null) await certificate;
@@ -210,12 +212,12 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     connections: () => ({ in: listener?.sessions ?? 0, out: services.pool.connections }),
   };
   let listener: Listener | null = null;
-  const ports: Ports = { http: 0, smtp: null, dns: null, metrics: null };
+  const ports: Ports = { http: 0, smtp: null, tls: null, dns: null, metrics: null };
   const nameServer = await openNameServer(services);
   ports.dns = nameServer?.port ?? null;
   const certificate =
     services.certificate === null ? null : await openServerCertificate(services, services.certificate);
-  if (certificate !== null) {
+  if (certificate !== null && config.roles.has("smtp")) {
     const smtp = openListener(services, certificate.first);
     certificate.onChange((one) => smtp.setCertificate(one));
     ports.smtp = (await smtp.start()).port;
@@ -226,6 +228,10 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
   ports.metrics = metrics?.port ?? null;
   const http = createHttp(served);
   ports.http = (await http.start()).port;
+  if (certificate !== null && config.tlsPort !== null) {
+    ports.tls = (await http.startTls(config.tlsPort, certificate.first)).port;
+    certificate.onChange((one) => http.setCertificate(one));
+  }
   // Start the workers after everything that may fail. Otherwise a failed start could interrupt deliveries, and each restart
   // would send those messages again.
   const workers = config.roles.has("worker") ? startWorkers(workerDeps(services, parts)) : null;

@@ -94,10 +94,11 @@ const RULES: readonly ((given: Given) => string | null)[] = [
 /** Lists pairs of our own listeners that would take the same port of the same address. */
 function samePorts(text: TextOf): string[] {
   const smtp = listOf(text("ROLES") ?? "").includes("smtp");
-  const listeners = ["PORT", ...(smtp ? ["SMTP_PORT"] : []), "DNS_PORT"].map((name) => ({
+  const hostOf = (name: string) => (name === "TLS_PORT" ? "HOST" : name.replace("PORT", "HOST"));
+  const listeners = ["PORT", "TLS_PORT", ...(smtp ? ["SMTP_PORT"] : []), "DNS_PORT"].map((name) => ({
     name,
     port: Number(text(name) ?? 0),
-    hosts: listOf(text(name.replace("PORT", "HOST")) ?? "").map(withoutBrackets),
+    hosts: listOf(text(hostOf(name)) ?? "").map(withoutBrackets),
   }));
   return listeners.flatMap((one, index) =>
     listeners

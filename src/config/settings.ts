@@ -204,8 +204,13 @@ const ROWS = [
   setting("SMTP_OUT_PORT", kind.integer(1, 65_535), "25", "Port of the MX hosts that mail is delivered to."),
   setting("SMTP_HOST", kind.host, "0.0.0.0", "Address on which the SMTP listener listens."),
   setting("SMTP_PORT", kind.port, "2525", "Port of the SMTP listener."),
-  optional("SMTP_TLS_KEY", kind.text, "(self-signed)", "PEM file of the listener's private key."),
-  optional("SMTP_TLS_CERT", kind.text, "(self-signed)", "PEM file of the listener's certificate chain."),
+  optional("SMTP_TLS_KEY", kind.text, "(self-signed)", "PEM file of the private key for SMTP and TLS_PORT."),
+  optional(
+    "SMTP_TLS_CERT",
+    kind.text,
+    "(self-signed)",
+    "PEM file of the certificate chain for SMTP and TLS_PORT.",
+  ),
   optional(
     "ACME_EMAIL",
     kind.email,
@@ -231,6 +236,7 @@ const ROWS = [
     "(built-in authorities)",
     "PEM file of the authorities that the directory's own certificate is checked with, for a private one.",
   ),
+  optional("TLS_PORT", kind.port, "(off)", "Port of HOST that serves with TLS what PORT serves without."),
   list(
     "DNS_SERVERS",
     kind.nameServers,

@@ -11,6 +11,7 @@ export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart"
   const url = serviceUrl(config, app.ports.http);
   if (config.roles.has("api")) lines.push(`  API        ${url}`, `  reference  ${url}/docs`);
   else lines.push(`  health     ${hostPort(config.host, app.ports.http)}/readyz`);
+  if (app.ports.tls !== null) lines.push(`  API (TLS)  ${hostPort(config.host, app.ports.tls)}`);
   if (app.ports.smtp !== null) lines.push(`  SMTP       ${hostPort(config.smtpHost, app.ports.smtp)}`);
   lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
   if (config.roles.has("api")) lines.push("", openText(app, url));

@@ -15,7 +15,7 @@ import { type Chore, startLoop } from "./loop.ts";
 import type { Services } from "./services.ts";
 
 /** Pause between two looks for a new certificate. Each process must use it before the one before ends. */
-const LOOK_PAUSE_MS = 10 * SECOND_MS;
+const LOOK_PAUSE_MS = 5 * SECOND_MS;
 
 /** The certificate of this process's servers. */
 export interface ServerCertificate {
@@ -29,6 +29,11 @@ export interface ServerCertificate {
    */
   reload(): Promise<boolean>;
   stop(): Promise<void>;
+}
+
+/** Returns true if this process has a server with TLS. */
+export function needsCertificate({ roles, tlsPort }: Pick<Config, "roles" | "tlsPort">): boolean {
+  return roles.has("smtp") || tlsPort !== null;
 }
 
 /** Returns true if certificates are ordered: ACME_EMAIL is set, and no files win. */

@@ -25,7 +25,7 @@ export interface Services {
   keys: InstallationKeys;
   resolver: Resolver;
   pool: Pool;
-  /** Certificate for STARTTLS; null if the process does not listen. */
+  /** Certificate of the servers with TLS; null if the process has none. */
   certificate: Promise<Certificate> | null;
   instance: Instance;
   /** The object store; null if contents stay in the database. */
