@@ -328,6 +328,7 @@ CREATE TABLE webhooks (
   url TEXT NOT NULL,
   enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
   event_types TEXT NOT NULL,
+  dialect TEXT NOT NULL DEFAULT 'postrider' CHECK (dialect IN ('postrider', 'resend')),
   content INTEGER NOT NULL DEFAULT 1 CHECK (content IN (0, 1)),
   secret TEXT NOT NULL,
   previous_secret TEXT,

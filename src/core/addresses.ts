@@ -23,6 +23,11 @@ export interface Mailbox {
   name?: string | undefined;
 }
 
+/** Returns a mailbox with its display name, for people to read: `Ana <ana@example.com>`. */
+export function mailboxText({ email, name }: Mailbox): string {
+  return name === undefined || name === "" ? email : `${name} <${email}>`;
+}
+
 /**
  * An atext of RFC 5322 §3.2.3, or a character beyond ASCII that is not a control, space or format character (RFC 6531
  * §3.3).

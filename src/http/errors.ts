@@ -30,7 +30,7 @@ export class MethodNotAllowed extends AppError {
 }
 
 /** Returns the error that the client sees. The words of an unexpected error stay in the log. */
-function appErrorOf(error: unknown, requestId: string): AppError {
+export function appErrorOf(error: unknown, requestId: string): AppError {
   if (error instanceof AppError) return error;
   const details = {
     requestId,

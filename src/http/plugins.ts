@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { Clock } from "../core/time/clock.ts";
 import { type Answer, toResponse } from "./answer.ts";
 import type { Page } from "./dashboard/shell.ts";
-import { errorAnswer } from "./errors.ts";
+import { answerErrorAt } from "./error-style.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./request-log.ts";
 import { type RouteTable, routeNotFound } from "./route-table.ts";
 
@@ -49,7 +49,8 @@ export function errors(table: RouteTable, page: Page | null) {
   };
   return new Elysia({ name: "errors" })
     .onError(async ({ code, error, request, set }) => {
-      const failed = (thrown: unknown) => errorAnswer(thrown, requestIdIn(set.headers));
+      const failed = (thrown: unknown) =>
+        answerErrorAt(pathOf(request.url), thrown, requestIdIn(set.headers), request.headers);
       const { headers, ...answer } = await answerTo(code, error, request).catch(failed);
       // Elysia adds its own headers to those of a response, even if both have one.
       const fields = Object.fromEntries(

@@ -118,6 +118,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
    * dashboard's session it needs none, and takes its project from `?project=`.
    */
   browserLoads?: true;
+  /** The route is not in the API document, because it speaks another product's dialect. */
+  undocumented?: true;
   /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */
   accountWide?: boolean;
 }

@@ -14,6 +14,7 @@ import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
 import { createAnswers } from "./download.ts";
 import { errorAnswer } from "./errors.ts";
+import { answerErrorAt } from "./error-style.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { createStepRunner } from "./json/steps.ts";
 import { type Answering, listen, type ListeningServer, type TlsFiles } from "./listen.ts";
@@ -151,7 +152,7 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
       requestId: id,
       ip,
       headers: set.headers,
-    }).catch((error: unknown) => errorAnswer(error, id));
+    }).catch((error: unknown) => answerErrorAt(route.path, error, id, request.headers));
     const durationMs = deps.clock.elapsed() - startedAt;
     const { status } = answer;
     deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });

@@ -50,6 +50,11 @@ export function getContact(db: Db, senderId: string, id: string): Promise<Contac
   return CONTACTS.first(db, "WHERE sender_id = ? AND id = ?", [senderId, id]);
 }
 
+/** Returns the project's contact with that address key; null if there is none. */
+export function findContact(db: Db, senderId: string, emailKey: string): Promise<Contact | null> {
+  return CONTACTS.first(db, "WHERE sender_id = ? AND email_key = ?", [senderId, emailKey]);
+}
+
 /** A filter of contacts. `q` is a case-insensitive substring of address, first name or last name. */
 export interface ContactFilter {
   subscribed?: boolean | undefined;

@@ -1,18 +1,23 @@
 import { type MessageEvent, subscribes } from "../core/messages/events.ts";
+import { resendName } from "../core/messages/resend-events.ts";
 import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
 import type { NewDelivery, Subscription, EventRef } from "./webhook-deliveries.ts";
 
 /** The enabled webhooks of projects, by the project's id. */
 export type WebhooksOf = ReadonlyMap<string, readonly Subscription[]>;
 
-/** Returns a function that finds the webhooks for an event. They are looked up once per project and event type. */
+/** Returns a function that finds the webhooks for an event, and remembers them by project and name of event. */
 export function listenersIn(webhooks: WebhooksOf): (event: MessageEvent) => readonly Subscription[] {
   const known = new Map<string, readonly Subscription[]>();
-  return ({ senderId, type }) => {
-    const key = `${senderId} ${type}`;
+  return (event) => {
+    const { senderId, type } = event;
+    const name = resendName(event);
+    const key = `${senderId} ${type} ${name}`;
     let listeners = known.get(key);
     if (listeners === undefined) {
-      listeners = (webhooks.get(senderId) ?? []).filter(({ eventTypes }) => subscribes(eventTypes, type));
+      listeners = (webhooks.get(senderId) ?? []).filter(({ eventTypes }) =>
+        subscribes(eventTypes, { type, resendName: name }),
+      );
       known.set(key, listeners);
     }
     return listeners;
@@ -32,9 +37,9 @@ export function noteFanOuts(
   guard?: Guard,
 ): Statement[] {
   return [...Map.groupBy(events, ({ senderId }) => senderId)].flatMap(([senderId, own]) => {
-    const types = new Set(own.map(({ type }) => type));
+    const names = new Map(own.map((event) => [`${event.type} ${resendName(event)}`, namesOf(event)]));
     const listeners = (webhooks.get(senderId) ?? []).filter(({ eventTypes }) =>
-      [...types].some((type) => subscribes(eventTypes, type)),
+      [...names.values()].some((name) => subscribes(eventTypes, name)),
     );
     const perNote = Math.max(EVENTS_PER_NOTE, listeners.length);
     const list = JSON.stringify(listeners);
@@ -44,6 +49,10 @@ export function noteFanOuts(
   });
 }
 
+function namesOf(event: MessageEvent) {
+  return { type: event.type, resendName: resendName(event) };
+}
+
 function note(
   senderId: string,
   events: readonly MessageEvent[],
@@ -51,7 +60,9 @@ function note(
   guard: Guard = ALWAYS,
 ): Statement {
   const messageIds = events.map(({ messageId }) => messageId).sort();
-  const list = JSON.stringify(events.map(({ id, messageId, type }) => ({ id, messageId, type })));
+  const list = JSON.stringify(
+    events.map((event) => ({ id: event.id, messageId: event.messageId, ...namesOf(event) })),
+  );
   return {
     sql: `INSERT INTO fan_outs (sender_id, id, first_message, last_message, webhooks, events)
       SELECT ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`,
@@ -139,7 +150,7 @@ export function nextDeliveries(
     const event = events[Math.floor(to / webhooks.length)];
     const webhook = webhooks[to % webhooks.length];
     if (event === undefined || webhook === undefined) break;
-    if (subscribes(webhook.eventTypes, event.type))
+    if (subscribes(webhook.eventTypes, event))
       deliveries.push({ id: newDeliveryId(), webhookId: webhook.webhookId, event });
   }
   return { deliveries, to };

@@ -162,6 +162,27 @@ export function revokeKey(
   return changesRow(db, sql, [now, accountId, senderId, senderId, id]);
 }
 
+/**
+ * Gives a key another name.
+ * @param senderId only a key of that project; null: any of the account
+ * @returns false if there is no such key
+ */
+export async function renameKey(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+  name: string,
+): Promise<boolean> {
+  const [written] = await db.write([
+    {
+      sql: "UPDATE api_keys SET name = ? WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?",
+      args: [name, accountId, senderId, senderId, id],
+    },
+  ]);
+  return written?.changes === 1;
+}
+
 /** Holds while the key has not been revoked. */
 export function unrevokedGuard(id: string): Guard {
   return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)", args: [id] };

@@ -90,6 +90,16 @@ export async function listSuppressions(
   return { rows: rows.map(SUPPRESSIONS.read), stoppedAt };
 }
 
+/** Returns the project's entry of that id that has not expired at `now`; null if there is none. */
+export function getSuppression(
+  db: Db,
+  senderId: string,
+  id: string,
+  now: number,
+): Promise<Suppression | null> {
+  return SUPPRESSIONS.first(db, `WHERE sender_id = ? AND id = ? AND ${inForce("?")}`, [senderId, id, now]);
+}
+
 /** Returns the project's entries for the address keys that have not expired at `now`, by key. */
 export async function findSuppressions(
   db: Db,

@@ -1,4 +1,5 @@
-import type { EventType, MessageEvent } from "../core/messages/events.ts";
+import type { EventNames, EventType, MessageEvent } from "../core/messages/events.ts";
+import type { WebhookDialect } from "../core/messages/resend-events.ts";
 import { ALWAYS, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
 import { flag, mapping, nullableJson, plain, type Row, table } from "./columns.ts";
 import type { RowsText } from "./engine/engine.ts";
@@ -20,6 +21,8 @@ export interface WebhookDelivery {
   attempts: number;
   /** True if an attempt has ended before. A replay counts its attempts from 0 again. */
   tried: boolean;
+  /** The dialect of its webhook, which never changes. */
+  dialect: WebhookDialect;
   createdAt: number;
 }
 
@@ -48,8 +51,8 @@ export async function subscriptions(db: Db, senderId: string): Promise<readonly 
   return (await db.readConfig(SUBSCRIPTIONS, [senderId])) ?? [];
 }
 
-/** The fields of an event that its delivery stores. */
-export type EventRef = Pick<MessageEvent, "id" | "senderId" | "messageId" | "type">;
+/** The fields of an event that its delivery stores, and its names. */
+export type EventRef = Pick<MessageEvent, "id" | "senderId" | "messageId"> & EventNames;
 
 /** A delivery to store. It is due at once. */
 export interface NewDelivery {
@@ -128,11 +131,14 @@ const DELIVERIES = mapping<WebhookDelivery>({
   status: plain("status"),
   attempts: plain("attempts"),
   tried: flag("tried"),
+  dialect: plain("dialect"),
   createdAt: plain("created_at"),
 });
 
 const TRIED = "last_status IS NOT NULL OR last_error IS NOT NULL AS tried";
-const COLUMNS = DELIVERIES.names.map((name) => (name === "tried" ? TRIED : name)).join(", ");
+const DIALECT = "(SELECT dialect FROM webhooks WHERE id = webhook_id) AS dialect";
+const COMPUTED: Readonly<Record<string, string>> = { tried: TRIED, dialect: DIALECT };
+const COLUMNS = DELIVERIES.names.map((name) => COMPUTED[name] ?? name).join(", ");
 
 /**
  * Returns the statement that claims a due delivery for a registered instance. Its RETURNING row is the delivery; no

@@ -1,4 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
+import type { WebhookDialect } from "../core/messages/resend-events.ts";
 import { changesRow, type Db, type Statement, type Value } from "./engine/client.ts";
 import { flag, json, plain, table } from "./columns.ts";
 
@@ -10,6 +11,8 @@ export interface Webhook {
   enabled: boolean;
   /** Event types, or `*` alone. */
   eventTypes: string[];
+  /** How its events are named, built and signed. It never changes. */
+  dialect: WebhookDialect;
   /** True if its events carry content: subject, bodies, headers, further addresses. */
   content: boolean;
   /** Why the service disabled it; null if it did not. */
@@ -24,6 +27,7 @@ const WEBHOOKS = table<Webhook>("webhooks", {
   url: plain("url"),
   enabled: flag("enabled"),
   eventTypes: json("event_types"),
+  dialect: plain("dialect"),
   content: flag("content"),
   disabledReason: plain("disabled_reason"),
   createdAt: plain("created_at"),
@@ -36,7 +40,7 @@ export const WEBHOOK_EXISTS = "deleted_at IS NULL";
 /** Returns the statement that makes a webhook. */
 export function insertWebhook(webhook: Webhook, sealedSecret: string): Statement {
   return {
-    sql: `INSERT INTO webhooks (${WEBHOOKS.columns}, secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    sql: `INSERT INTO webhooks (${WEBHOOKS.columns}, secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     args: [...WEBHOOKS.values(webhook), sealedSecret],
   };
 }
@@ -46,15 +50,20 @@ export function getWebhook(db: Db, senderId: string, id: string): Promise<Webhoo
   return WEBHOOKS.first(db, `WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`, [senderId, id]);
 }
 
-/** Returns at most `take` of the project's webhooks, newest first, with ids below `after`. */
+/**
+ * Returns at most `take` of the project's webhooks, newest first, with ids below `after`.
+ * @param dialect only those of this dialect; null: all
+ */
 export function listWebhooks(
   db: Db,
   senderId: string,
   after: string | null,
   take: number,
+  dialect: WebhookDialect | null = null,
 ): Promise<Webhook[]> {
-  const page = `WHERE sender_id = ? AND id < ? AND ${WEBHOOK_EXISTS} ORDER BY id DESC LIMIT ?`;
-  return WEBHOOKS.all(db, page, [senderId, after ?? idCeiling("whk"), take]);
+  const page = `WHERE sender_id = ? AND id < ? AND dialect = COALESCE(?, dialect) AND ${WEBHOOK_EXISTS}
+    ORDER BY id DESC LIMIT ?`;
+  return WEBHOOKS.all(db, page, [senderId, after ?? idCeiling("whk"), dialect, take]);
 }
 
 /** A column's assignment and the values of its parameters. */

@@ -22,6 +22,8 @@ import { homeRoutes } from "../http/routes/home.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { quotaRoutes } from "../http/routes/quota.ts";
+import { resendRoutes } from "../http/resend/routes.ts";
+import { createDownloads } from "../http/download.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
 import { statsRoutes } from "../http/routes/stats.ts";
 import { suppressionRoutes } from "../http/routes/suppressions.ts";
@@ -185,9 +187,10 @@ function apiRoutes(parts: HttpParts): Route[] {
     quotas: config.quotas,
     ...links,
   };
-  const sending = { ...common, limits: config, volume: config, inspect };
+  const sending = { ...common, limits: config, volume: config, inspect, handOut: createDownloads(clock) };
   const urlRules = { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks };
-  return [
+  const webhooks = { db, boxKey: keys.box, urlRules };
+  const routes = [
     ...emailRoutes(sending),
     ...threadRoutes(sending),
     ...inboundRoutes({ ...sending, hostname: mxName(config) }),
@@ -202,11 +205,12 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...suppressionRoutes({ db, quotas: config.quotas }),
     ...statsRoutes({ db }),
     ...quotaRoutes({ db, volume: config, quotas: config.quotas }),
-    ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
+    ...webhookRoutes(webhooks),
     ...webhookDeliveryRoutes({ db, clock, queue }),
     ...unsubscribeRoutes({ db, clock, ...links }),
     ...trackingRoutes({ db, clock, queue, ...links }),
   ];
+  return [...routes, ...resendRoutes(routes, { ...sending, ...webhooks })];
 }
 
 function failUnless(holds: boolean, message: string): void {

@@ -28,7 +28,14 @@ afterAll(() => api.close());
 
 /** A webhook with that many lines in its log. */
 async function webhook(id: string, lines: number): Promise<void> {
-  const made = { id, senderId: mine, url: "https://hooks.example/in", enabled: true, eventTypes: ["*"] };
+  const made = {
+    id,
+    senderId: mine,
+    url: "https://hooks.example/in",
+    enabled: true,
+    dialect: "postrider" as const,
+    eventTypes: ["*"],
+  };
   await api.db.write([
     insertWebhook({ ...made, content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
     {

@@ -23,7 +23,14 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 async function webhook(id: string, senderId = mine): Promise<void> {
-  const made = { id, senderId, url: "https://hooks.example/in", enabled: true, eventTypes: ["*"] };
+  const made = {
+    id,
+    senderId,
+    url: "https://hooks.example/in",
+    enabled: true,
+    dialect: "postrider" as const,
+    eventTypes: ["*"],
+  };
   await api.db.write([
     insertWebhook({ ...made, content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
   ]);

@@ -51,6 +51,7 @@ async function webhooks(senderId: string, count: number, eventTypes = ["*"]): Pr
     senderId,
     url: "https://hook.test",
     enabled: true,
+    dialect: "postrider" as const,
     eventTypes,
     content: true,
     disabledReason: null,

@@ -79,7 +79,14 @@ beforeAll(async () => {
     }),
     insertWebhook(
       {
-        ...{ id: "whk_1", senderId: mine, url: "https://x.example/", enabled: true, eventTypes: ["*"] },
+        ...{
+          id: "whk_1",
+          senderId: mine,
+          url: "https://x.example/",
+          enabled: true,
+          dialect: "postrider" as const,
+          eventTypes: ["*"],
+        },
         ...{ content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW },
       },
       "sealed",

@@ -33,6 +33,7 @@ async function failing(senderId: string): Promise<string> {
     senderId,
     url: URL,
     enabled: true,
+    dialect: "postrider" as const,
     eventTypes: ["*"],
     content: true,
     disabledReason: null,

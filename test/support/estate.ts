@@ -145,6 +145,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
     scopes: ["api_keys:write"],
   }),
   "POST /v1/senders": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}` }),
+  "PATCH /v1/api-keys/{}": () => ({ name: "Renamed" }),
   "PATCH /v1/senders/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
   "POST /v1/domains": ({ world, tenant }) => ({ domain: `${tenant.name}-${world.next()}.example.net` }),
   "PATCH /v1/domains/{}/receiving": () => ({ enabled: true }),

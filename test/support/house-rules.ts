@@ -63,6 +63,8 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
   "@scalar/api-reference": ["wiring"],
+  "chrono-node": ["http"],
+  "swagger-ui-dist": ["wiring"],
   "@sinclair/typebox": ["http", "core"],
   bullmq: ["queue"],
   ioredis: ["queue"],

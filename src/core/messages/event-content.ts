@@ -17,7 +17,7 @@ const REFUSAL = ["reason", "category", "smtpCode", "enhancedCode", "mx"];
  * another address. So is the reason why a template failed, because it quotes the template.
  */
 const DETAILS: Readonly<Record<EventType, readonly string[]>> = {
-  accepted: [],
+  accepted: ["scheduledAt"],
   queued: [],
   sending: ["attempt"],
   sent: ["mx", "tls", "smtpCode"],

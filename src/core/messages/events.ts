@@ -49,7 +49,15 @@ export interface MessageEvent {
   createdAt: number;
 }
 
-/** Returns whether a webhook that is subscribed to `eventTypes` receives events of `type`. */
-export function subscribes(eventTypes: readonly string[], type: EventType): boolean {
-  return eventTypes.includes("*") || eventTypes.includes(type);
+/** The names by which a subscription finds an event. */
+export interface EventNames {
+  type: EventType;
+  /** Its name in Resend's dialect; null or absent if that dialect has none for it. */
+  resendName?: string | null;
+}
+
+/** Returns whether a webhook that is subscribed to `eventTypes` receives the event. */
+export function subscribes(eventTypes: readonly string[], { type, resendName = null }: EventNames): boolean {
+  if (eventTypes.includes("*") || eventTypes.includes(type)) return true;
+  return resendName !== null && eventTypes.includes(resendName);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
-import { SIGNATURE_HEADER, signWebhook } from "../../core/crypto/webhook-signature.ts";
+import { SIGNATURE_HEADER, signResendWebhook, signWebhook } from "../../core/crypto/webhook-signature.ts";
 import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
@@ -24,6 +24,7 @@ import {
 } from "./record-attempt.ts";
 import { retryWrite } from "../retry/retry-write.ts";
 import { type PayloadDeps, payloadData } from "./payload.ts";
+import { resendPayload } from "./resend-payload.ts";
 import type { SharedPayload } from "./shared-payloads.ts";
 
 export interface PushPolicy extends AttemptPolicy {
@@ -133,7 +134,7 @@ async function readPayload(
   delivery: WebhookDelivery,
 ): Promise<SharedPayload | typeof UNREADABLE | null> {
   try {
-    return await payloadData(deps, delivery);
+    return await (delivery.dialect === "resend" ? resendPayload : payloadData)(deps, delivery);
   } catch (error) {
     log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
     return UNREADABLE;
@@ -184,19 +185,43 @@ function requestOf(
   { url, secrets, now }: { url: string; secrets: readonly string[]; now: number },
 ): PostRequest {
   const unixSeconds = Math.floor(now / 1000);
-  const createdAt = new Date(unixSeconds * 1000).toISOString();
-  const opening = JSON.stringify({ id: delivery.id, type: delivery.type, createdAt }).slice(0, -1);
-  // The pushes of an event share the octets of its data.
-  const body = [Buffer.from(`${opening},"data":`), data, Buffer.from("}")];
+  const { body, signature } = (delivery.dialect === "resend" ? resendRequest : ownRequest)(
+    ...([delivery, data, secrets, unixSeconds] as const),
+  );
   return {
     url,
-    headers: {
-      "Content-Type": "application/json",
-      "User-Agent": USER_AGENT,
-      [SIGNATURE_HEADER]: signWebhook(secrets, unixSeconds, body),
-    },
+    headers: { "Content-Type": "application/json", "User-Agent": USER_AGENT, ...signature },
     body,
     timeoutMs: deps.policy.timeoutMs,
     allowPrivate: deps.policy.allowPrivate,
   };
+}
+
+interface SignedBody {
+  body: Uint8Array[];
+  /** Headers. */
+  signature: Record<string, string>;
+}
+
+function ownRequest(
+  { id, type }: WebhookDelivery,
+  data: Uint8Array,
+  secrets: readonly string[],
+  unixSeconds: number,
+): SignedBody {
+  const createdAt = new Date(unixSeconds * 1000).toISOString();
+  const opening = JSON.stringify({ id, type, createdAt }).slice(0, -1);
+  // The pushes of an event share the octets of its data.
+  const body = [Buffer.from(`${opening},"data":`), data, Buffer.from("}")];
+  return { body, signature: { [SIGNATURE_HEADER]: signWebhook(secrets, unixSeconds, body) } };
+}
+
+/** Resend's payload is the whole body. The id and the time of the attempt are in headers. */
+function resendRequest(
+  { id }: WebhookDelivery,
+  payload: Uint8Array,
+  secrets: readonly string[],
+  unixSeconds: number,
+): SignedBody {
+  return { body: [payload], signature: signResendWebhook(secrets, id, unixSeconds, [payload]) };
 }

@@ -77,7 +77,7 @@ export async function prepareSend(
   const message = newMessage(project, send, from, recipients, attachments, now);
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps.db, message, send.item, inbox, conversation);
-  const drafts = recipients.flatMap((recipient) => arrivals(message.id, recipient));
+  const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
   // Writing large content takes long, so webhooks are read after it. One that was created during the write gets the
   // events.
   const webhooks = mayWriteAhead(send.item) ? await subscriptions(deps.db, senderId) : facts.webhooks;
@@ -206,9 +206,10 @@ function refusalOf(key: string, { suppressed, unsubscribed }: SendFacts): string
 }
 
 /** Returns the first events of a recipient: `accepted`, and its current state. */
-function arrivals(messageId: string, recipient: NewRecipient): EventDraft[] {
+function arrivals({ id: messageId, scheduledAt }: Message, recipient: NewRecipient): EventDraft[] {
   const { email, status, reason } = recipient;
-  const first: EventDraft = { messageId, type: "accepted", email };
+  const data = scheduledAt === null ? {} : { accepted: { scheduledAt: new Date(scheduledAt).toISOString() } };
+  const first: EventDraft = { messageId, type: "accepted", email, data };
   if (status === "queued") return [first, { messageId, type: "queued", email }];
   if (status === "rejected")
     return [first, { messageId, type: "rejected", email, data: { rejected: { reason } } }];

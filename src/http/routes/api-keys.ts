@@ -7,7 +7,15 @@ import { withinLimits } from "../../store/holdings.ts";
 import { ACCOUNT_PLAN } from "../access/rate.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../flows/account/api-keys.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type ApiKey, getKey, insertKey, listKeys, revokeKey, unrevokedGuard } from "../../store/keys.ts";
+import {
+  type ApiKey,
+  getKey,
+  insertKey,
+  listKeys,
+  renameKey,
+  revokeKey,
+  unrevokedGuard,
+} from "../../store/keys.ts";
 import { isBroken, requireGuard } from "../../store/guards.ts";
 import { getProject, type Project } from "../../store/projects.ts";
 import { created, noContent, ok } from "../answer.ts";
@@ -97,7 +105,7 @@ async function projectFor(db: Db, principal: Principal, wanted: string | null): 
 
 /** Returns the routes of `/v1/api-keys`. */
 export function apiKeyRoutes(deps: ApiKeyDeps): Route[] {
-  return [...collectionRoutes(deps), revokeRoute(deps.db)];
+  return [...collectionRoutes(deps), renameRoute(deps.db), revokeRoute(deps.db)];
 }
 
 export interface ApiKeyDeps {
@@ -172,6 +180,36 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
   ];
 }
 
+/** Returns a key that the caller's key may change or revoke. Throws 404 or 403 if there is none. */
+async function ownKey(db: Db, principal: Principal, id: string, verb: string): Promise<ApiKey> {
+  const key = await getKey(db, principal.accountId, principal.senderId, id);
+  if (key === null) throw notFound("API key");
+  // Scopes never change, so the value that was read is still right.
+  requireNoMoreScopes(principal.scopes, key.scopes, verb);
+  return key;
+}
+
+function renameRoute(db: Db): Route {
+  return accountRoute({
+    method: "PATCH",
+    path: "/v1/api-keys/:id",
+    operationId: "renameApiKey",
+    summary: "Rename an API key",
+    description:
+      "Nothing else of a key can change. A key with scopes can only rename keys within its own scopes.",
+    scope: "api_keys:write",
+    body: Type.Object({ name: Name }),
+    answers: { 200: ApiKeySchema },
+    async handle({ principal, params, body }) {
+      const name = body.name.toWellFormed();
+      const key = await ownKey(db, principal, params.id, "rename");
+      const { accountId, senderId } = principal;
+      if (!(await renameKey(db, accountId, senderId, key.id, name))) throw notFound("API key");
+      return ok(show({ ...key, name }));
+    },
+  });
+}
+
 function revokeRoute(db: Db): Route {
   return accountRoute({
     method: "DELETE",
@@ -183,11 +221,8 @@ function revokeRoute(db: Db): Route {
     scope: "api_keys:write",
     answers: { 204: null },
     async handle({ principal, params, now }) {
-      const { accountId, senderId, scopes } = principal;
-      const key = await getKey(db, accountId, senderId, params.id);
-      if (key === null) throw notFound("API key");
-      // Scopes never change, so the value that was read is still right.
-      requireNoMoreScopes(scopes, key.scopes, "revoke");
+      await ownKey(db, principal, params.id, "revoke");
+      const { accountId, senderId } = principal;
       if (!(await revokeKey(db, accountId, senderId, params.id, now))) throw notFound("API key");
       return noContent();
     },

@@ -3,20 +3,21 @@ import { attachmentBytes, messageBytes } from "../../flows/read/bytes.ts";
 import type { Inspect } from "../../flows/threads/reading-tasks.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
 import { raw } from "../answer.ts";
-import { type StreamBytes, createDownloads } from "../download.ts";
+import type { StreamBytes } from "../download.ts";
 import { projectRoute, type Route } from "../route.ts";
 
 export interface EmailBytesDeps extends RenderDeps {
   inspect: Inspect;
+  /** Sends stored content. All routes of content share its budget. */
+  handOut: StreamBytes;
 }
 
 /** Returns the routes of a message's bytes and attachments. */
 export function emailBytesRoutes(deps: EmailBytesDeps): Route[] {
-  const handOut = createDownloads(deps.clock);
-  return [rawRoute(deps, handOut), attachmentRoute(deps, handOut)];
+  return [rawRoute(deps), attachmentRoute(deps)];
 }
 
-function rawRoute(deps: RenderDeps, handOut: StreamBytes): Route {
+function rawRoute(deps: EmailBytesDeps): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/raw",
@@ -32,12 +33,14 @@ function rawRoute(deps: RenderDeps, handOut: StreamBytes): Route {
       const bytes = await messageBytes(deps, senderId, params.id);
       // A refused incoming message has a record but no bytes.
       if (bytes === null) throw notFound("message, or none whose bytes are kept");
-      return raw(await handOut(senderId, bytes), "message/rfc822", { "content-disposition": "attachment" });
+      return raw(await deps.handOut(senderId, bytes), "message/rfc822", {
+        "content-disposition": "attachment",
+      });
     },
   });
 }
 
-function attachmentRoute(deps: EmailBytesDeps, handOut: StreamBytes): Route {
+function attachmentRoute(deps: EmailBytesDeps): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/attachments/:attachmentId",
@@ -54,7 +57,7 @@ function attachmentRoute(deps: EmailBytesDeps, handOut: StreamBytes): Route {
       if (found === null) throw notFound("attachment");
       const { filename, contentType } = found.attachment;
       // Always a download, because an attachment may be hostile html.
-      return raw(await handOut(senderId, found.bytes), mediaType(contentType), {
+      return raw(await deps.handOut(senderId, found.bytes), mediaType(contentType), {
         "content-disposition": disposition(filename),
       });
     },
@@ -62,7 +65,7 @@ function attachmentRoute(deps: EmailBytesDeps, handOut: StreamBytes): Route {
 }
 
 /** Returns the stored content type if a header can carry it. */
-function mediaType(contentType: string): string {
+export function mediaType(contentType: string): string {
   return /^[\x21-\x7e]+\/[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream";
 }
 
@@ -70,7 +73,7 @@ function mediaType(contentType: string): string {
  * Returns a Content-Disposition with that filename. An ASCII form comes first, for old clients (RFC 6266 §4.3). It
  * leaves out characters that would end the quoted text, or that some clients decode (`%41`).
  */
-function disposition(filename: string): string {
+export function disposition(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/gu, "_");
   return `attachment; filename="${plain}"; filename*=UTF-8''${encodeName(filename)}`;
 }

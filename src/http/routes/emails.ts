@@ -36,10 +36,18 @@ export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps {
 export const MAX_BATCH = 100;
 
 const BATCH_BOUNDS = { minItems: 1, maxItems: MAX_BATCH };
+const Strict = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description:
+      "If true, either all items are accepted or none: the first bad item is the error of the whole request.",
+  }),
+);
 /** A batch in the API document. The envelope is what is checked before the items. */
-const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS) });
+const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS), strict: Strict });
 const BatchEnvelope = Type.Object({
   emails: Type.Array(Type.Unknown(), { ...BATCH_BOUNDS, examples: [SendItem.examples] }),
+  strict: Strict,
 });
 
 const ACCEPTED_STATUS = OneOf(["accepted", "queued"]);
@@ -148,17 +156,24 @@ async function sendBatch(
   deps: EmailRouteDeps,
   { body, now, project, record, requestId }: BatchContext,
 ): Promise<Answer> {
+  const { emails, strict = false } = envelopeOf(body);
   const items: (PreparedSend | AppError)[] = [];
   const named: NamedThreads = new Map();
-  for (const item of itemsOf(body)) {
-    items.push(await prepareItem(deps, project, item, { now, named }));
+  for (const item of emails) {
+    const prepared = await prepareItem(deps, project, item, { now, named });
+    if (strict && prepared instanceof AppError) throw ofItem(prepared, items.length);
+    items.push(prepared);
     // A hundred messages to fifty recipients each take a second, so other requests are served in between.
     await yieldToEventLoop();
   }
   const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
     multiStatus({ data: items.map((item) => showItem(item, refused)) });
   const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
-  const refused = await commitSends(deps, project, good, (over) => record(answerFor(over)));
+  const refused = await commitSends(deps, project, good, (over) => {
+    const [first] = over;
+    if (strict && first !== undefined) throw ofItem(first[1], items.indexOf(first[0]));
+    return record(answerFor(over));
+  });
   const taken = good.filter((item) => !refused.has(item));
   logAccepted(
     requestId,
@@ -167,11 +182,20 @@ async function sendBatch(
   return answerFor(refused);
 }
 
-/** Returns the items of a batch unchecked. Each is checked separately, so that a bad one does not refuse the others. */
-function itemsOf(body: unknown): unknown[] {
+/** Returns a batch with unchecked items. Each is checked separately, so that a bad one does not refuse the others. */
+function envelopeOf(body: unknown): Static<typeof BatchEnvelope> {
   const issues = check(BatchEnvelope, body);
   if (issues.length > 0) throw validationError(issues);
-  return (body as Static<typeof BatchEnvelope>).emails;
+  return body as Static<typeof BatchEnvelope>;
+}
+
+/** Returns an item's error as the error of the whole batch: its `param` begins with the item. */
+function ofItem({ type, message, details }: AppError, index: number): AppError {
+  const { param = "" } = details;
+  return new AppError(type, `Item ${index} is refused, so none was accepted. ${message}`, {
+    ...details,
+    param: `emails[${index}]${param === "" ? "" : `.${param}`}`,
+  });
 }
 
 /** Returns an item that is ready to be committed, or the error that refuses it. */

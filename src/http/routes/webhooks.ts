@@ -1,44 +1,33 @@
-import { randomBytes } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { invalid, notFound, readAll } from "../../core/errors.ts";
+import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
-import { newId } from "../../core/ids.ts";
-import { seal } from "../../core/crypto/secretbox.ts";
+import { RESEND_EVENTS } from "../../core/messages/resend-events.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { standingWebhookGuard } from "../../store/delivery-log.ts";
-import { isBroken, requireGuard } from "../../store/guards.ts";
 import {
   deleteWebhook,
   getWebhook,
-  insertWebhook,
   listWebhooks,
-  rotateSecret,
   updateWebhook,
   type Webhook,
   type WebhookChanges,
 } from "../../store/webhooks.ts";
 import { created, noContent, ok } from "../answer.ts";
-import { type Principal, projectRoute, type Route } from "../route.ts";
+import { projectRoute, type Route } from "../route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, ShownOneOf, showTime, Timestamp } from "../schemas.ts";
-import { allows, requireScope } from "../access/scopes.ts";
 import { URI } from "../openapi/shown-format.ts";
-import { type WebhookUrlRules, webhookUrl } from "../webhook-url.ts";
+import {
+  createWebhook,
+  maySendContent,
+  READ,
+  rotateWebhookSecret,
+  type WebhookDeps,
+} from "../webhook-saving.ts";
+import { webhookUrl } from "../webhook-url.ts";
 
-/** Random bytes of a signing secret: 43 characters in base64url. */
-const SECRET_BYTES = 32;
 /** Longest time for which a replaced secret also signs, seconds. */
 const MAX_GRACE_SECONDS = 604_800;
-/** A key without this scope can only make webhooks without content. */
-const READ = "emails:read";
 /** Subscribes to all event types. No other type may be named with it. */
 const ALL_TYPES = "*";
-
-export interface WebhookDeps {
-  db: Db;
-  /** Encrypts signing secrets in the database. */
-  boxKey: Uint8Array;
-  urlRules: WebhookUrlRules;
-}
 
 const EventTypes = Type.Array(OneOf([...EVENT_TYPES, ALL_TYPES]), {
   minItems: 1,
@@ -51,7 +40,7 @@ const WebhookSchema = Type.Object(
     id: Type.String(),
     url: Type.String(URI),
     enabled: Type.Boolean(),
-    eventTypes: Type.Array(ShownOneOf([...EVENT_TYPES, ALL_TYPES])),
+    eventTypes: Type.Array(ShownOneOf([...EVENT_TYPES, ALL_TYPES, ...RESEND_EVENTS])),
     content: Type.Boolean({
       description:
         "Whether events carry content. Without it they lack subject, bodies, headers, links, replies of other servers, and every address except the recipient's.",
@@ -104,10 +93,6 @@ const RotateSecret = Type.Object({
   ),
 });
 
-function newSigningSecret(): string {
-  return `whsec_${randomBytes(SECRET_BYTES).toString("base64url")}`;
-}
-
 function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema> {
   return {
     id: webhook.id,
@@ -143,10 +128,18 @@ function changesOf({ urlRules }: WebhookDeps, body: Static<typeof UpdateWebhook>
   return { ...address, ...rest, ...types };
 }
 
-/** Returns whether the key may send content to a webhook. Throws 403 if it asks for content without that right. */
-function maySendContent({ scopes }: Principal, content: boolean | undefined): boolean {
-  if (content === true) requireScope(scopes, READ);
-  return allows(scopes, READ);
+/** Throws 409 if the event types of a webhook would be those of another dialect. */
+async function requireOwnDialect(db: Db, senderId: string, id: string): Promise<void> {
+  const webhook = await getWebhook(db, senderId, id);
+  if (webhook?.dialect === "resend")
+    throw new AppError(
+      "conflict",
+      "This webhook has Resend's events. Change them at /resend/webhooks/{id}.",
+      {
+        code: "invalid_state",
+        param: "eventTypes",
+      },
+    );
 }
 
 /** Returns the routes of `/v1/webhooks`, without the delivery log. */
@@ -155,7 +148,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
 }
 
 function collectionRoutes(deps: WebhookDeps): Route[] {
-  const { db, boxKey, urlRules } = deps;
+  const { db, urlRules } = deps;
   return [
     projectRoute({
       method: "POST",
@@ -169,27 +162,14 @@ function collectionRoutes(deps: WebhookDeps): Route[] {
       rules: (body: Partial<Static<typeof CreateWebhook>>) => changesOf(deps, body),
       answers: { 201: WebhookSchema },
       secretAnswer: true,
-      async handle({ senderId, principal, body, now, record }) {
-        const mayRead = maySendContent(principal, body.content);
+      async handle(context) {
+        const { body } = context;
         const [url, eventTypes] = readAll(
           () => webhookUrl(body.url, urlRules),
           () => eventTypesOf(body.eventTypes),
         );
-        const secret = newSigningSecret();
-        const webhook: Webhook = {
-          id: newId("whk", now),
-          senderId,
-          url,
-          enabled: true,
-          eventTypes,
-          content: body.content ?? mayRead,
-          disabledReason: null,
-          createdAt: now,
-          updatedAt: now,
-        };
-        const answer = created(show(webhook, secret));
-        await db.write([insertWebhook(webhook, seal(boxKey, secret)), ...record(answer)]);
-        return answer;
+        const wanted = { url, eventTypes, content: body.content ?? null, dialect: "postrider" } as const;
+        return createWebhook(deps, context, wanted, (webhook, secret) => created(show(webhook, secret)));
       },
     }),
     projectRoute({
@@ -246,6 +226,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       async handle({ senderId, principal, params, body, now }) {
         const mayRead = maySendContent(principal, body.content);
         const changes = changesOf(deps, body);
+        if (changes.eventTypes !== undefined) await requireOwnDialect(db, senderId, params.id);
         const webhook = await updateWebhook(db, senderId, params.id, changes, mayRead, now);
         if (webhook === null) throw notFound("webhook");
         return ok(show(webhook));
@@ -267,7 +248,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
   ];
 }
 
-function rotateRoute({ db, boxKey }: WebhookDeps): Route {
+function rotateRoute(deps: WebhookDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/webhooks/:id/rotate-secret",
@@ -279,22 +260,10 @@ function rotateRoute({ db, boxKey }: WebhookDeps): Route {
     bodyOptional: true,
     answers: { 200: WebhookSchema },
     secretAnswer: true,
-    async handle({ senderId, params, body, now, record }) {
-      const webhook = await getWebhook(db, senderId, params.id);
-      if (webhook === null) throw notFound("webhook");
-      const secret = newSigningSecret();
-      const until = now + (body.graceSeconds ?? 0) * 1000;
-      const answer = ok(show({ ...webhook, updatedAt: now }, secret));
-      const write = db.write([
-        requireGuard("webhook_deleted", standingWebhookGuard(senderId, webhook.id)),
-        rotateSecret(senderId, webhook.id, seal(boxKey, secret), until, now),
-        ...record(answer),
-      ]);
-      await write.catch((error: unknown) => {
-        // The webhook was deleted since it was read, so a secret for it must not be shown.
-        throw isBroken(error, "webhook_deleted") ? notFound("webhook") : error;
-      });
-      return answer;
+    handle(context) {
+      const until = context.now + (context.body.graceSeconds ?? 0) * 1000;
+      const rotation = { id: context.params.id, until };
+      return rotateWebhookSecret(deps, context, rotation, (webhook, secret) => ok(show(webhook, secret)));
     },
   });
 }

@@ -202,7 +202,7 @@ describe("retries", () => {
 });
 
 test("a webhook receives the event types it names, or all if it names a star", () => {
-  expect(subscribes(["bounce"], "bounce")).toBe(true);
-  expect(subscribes(["bounce"], "delivery")).toBe(false);
-  expect(subscribes(["*"], "inbound_received")).toBe(true);
+  expect(subscribes(["bounce"], { type: "bounce" })).toBe(true);
+  expect(subscribes(["bounce"], { type: "delivery" })).toBe(false);
+  expect(subscribes(["*"], { type: "inbound_received" })).toBe(true);
 });

@@ -1,0 +1,182 @@
+import { Type } from "@sinclair/typebox";
+import { addressKey } from "../../core/addresses.ts";
+import { AppError, notFound } from "../../core/errors.ts";
+import { findContact } from "../../store/contacts.ts";
+import type { Db } from "../../store/engine/client.ts";
+import type { CheckedRequest, Route } from "../route.ts";
+import { ALL } from "./shapes.ts";
+import {
+  callOperation,
+  fieldsOf,
+  ID_PAGE,
+  listBody,
+  type Operations,
+  refuseFields,
+  renamed,
+  resendRoute,
+  translated,
+  translatedList,
+} from "./translate.ts";
+
+interface Contact {
+  id: string;
+  email: string;
+  firstName: string | null;
+  lastName: string | null;
+  subscribed: boolean;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+}
+
+const NAMES = { first_name: "firstName", last_name: "lastName", properties: "metadata" } as const;
+const TOPICS = { topics: "Postrider has no topics." };
+
+/** Every contact is in the one segment. When it was made is not known, so its time is the beginning. */
+const SEGMENT = { id: ALL, name: "All contacts", created_at: "1970-01-01T00:00:00.000Z" };
+
+/** Returns the routes of contacts and of the one segment `all`, which Resend also calls an audience. */
+export function contactRoutes(operations: Operations, db: Db): Route[] {
+  return [
+    ...["/contacts", "/segments/:segment/contacts", "/audiences/:segment/contacts"].flatMap((base) => [
+      ...collectionRoutes(operations, base),
+      ...itemRoutes(operations, db, base),
+    ]),
+    ...segmentRoutes(operations, db),
+  ];
+}
+
+/** Throws 404 if the path names another segment than `all`. */
+function requireSegment({ params }: CheckedRequest): void {
+  if (params.segment !== undefined && params.segment !== ALL) throw noSegment();
+}
+
+function noSegment(): AppError {
+  return new AppError("not_found", `No such segment. Postrider has one, "${ALL}", with all contacts.`);
+}
+
+function collectionRoutes(operations: Operations, path: string): Route[] {
+  return [
+    translated<Contact>(operations, {
+      ...{ method: "POST", path, operation: "createContact", summary: "Create a contact" },
+      ask(context) {
+        requireSegment(context);
+        const fields = fieldsOf(context.body);
+        refuseFields(fields, TOPICS);
+        for (const segment of Array.isArray(fields.segments) ? fields.segments : [])
+          if (fieldsOf(segment).id !== ALL) throw noSegment();
+        return { body: { email: fields.email, ...contactFields(fields) } };
+      },
+      answer: ({ id }) => ({ object: "contact", id }),
+    }),
+    translatedList<Contact>(operations, {
+      ...{ path, operation: "listContacts", summary: "List contacts" },
+      ask(context) {
+        requireSegment(context);
+        return {};
+      },
+      show: showContact,
+    }),
+  ];
+}
+
+/** Returns the fields of a contact under the names of `/v1`. Null clears a name, so it is kept. */
+function contactFields(fields: Record<string, unknown>): Record<string, unknown> {
+  const { unsubscribed } = fields;
+  return {
+    ...renamed(fields, NAMES),
+    ...(typeof unsubscribed === "boolean" ? { subscribed: !unsubscribed } : {}),
+  };
+}
+
+/** Returns a contact's id. The path has its id or its address. */
+async function contactId(db: Db, context: CheckedRequest): Promise<string> {
+  requireSegment(context);
+  const { contact = "" } = context.params;
+  if (!contact.includes("@")) return contact;
+  const found = await findContact(db, context.senderId ?? "", addressKey(contact));
+  if (found === null) throw notFound("contact");
+  return found.id;
+}
+
+function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
+  const path = `${base}/:contact`;
+  const ask = async (context: CheckedRequest) => ({ params: { id: await contactId(db, context) } });
+  const removal = { method: "DELETE", path, operation: "deleteContact" } as const;
+  return [
+    translated<Contact>(operations, {
+      ...{ method: "GET", path, operation: "getContact", summary: "Get a contact", ask },
+      answer: (contact) => ({
+        ...{ object: "contact", ...showContact(contact) },
+        properties: showProperties(contact.metadata),
+      }),
+    }),
+    translated<Contact>(operations, {
+      ...{ method: "PATCH", path, operation: "updateContact", summary: "Update a contact" },
+      async ask(context) {
+        const fields = fieldsOf(context.body);
+        refuseFields(fields, TOPICS);
+        return { ...(await ask(context)), body: contactFields(fields) };
+      },
+      answer: ({ id }) => ({ object: "contact", id }),
+    }),
+    resendRoute(operations, { ...removal, summary: "Delete a contact" }, async (context) => {
+      const { params } = await ask(context);
+      await callOperation(operations, removal.operation, context, { params });
+      return { status: 200, body: { object: "contact", contact: params.id, deleted: true } };
+    }),
+  ];
+}
+
+function segmentRoutes(operations: Operations, db: Db): Route[] {
+  const reading = { method: "GET", operation: "listContacts" } as const;
+  const segment = { object: "segment", ...SEGMENT };
+  const ofContact = "/contacts/:contact/segments";
+  const list = { ...reading, query: Type.Object(ID_PAGE) };
+  const all = { status: 200, body: listBody([SEGMENT], false) };
+  return [
+    ...["/segments", "/audiences"].flatMap((path) => [
+      resendRoute(operations, { ...list, path, summary: "List segments" }, () => all),
+      resendRoute(
+        operations,
+        { ...reading, path: `${path}/:segment`, summary: "Get a segment" },
+        (context) => {
+          requireSegment(context);
+          return { status: 200, body: segment };
+        },
+      ),
+    ]),
+    resendRoute(
+      operations,
+      { ...list, path: ofContact, summary: "List a contact's segments" },
+      async (context) => {
+        await callOperation(operations, "getContact", context, {
+          params: { id: await contactId(db, context) },
+        });
+        return all;
+      },
+    ),
+    translated<Contact>(operations, {
+      ...{ method: "POST", path: `${ofContact}/:segment`, operation: "getContact" },
+      summary: "Add a contact to a segment. It is in the only one already",
+      ask: async (context) => ({ params: { id: await contactId(db, context) } }),
+      answer: () => ({ id: ALL }),
+    }),
+  ];
+}
+
+function showContact({ id, email, firstName, lastName, subscribed, createdAt }: Contact) {
+  return {
+    ...{ id, email, first_name: firstName, last_name: lastName },
+    ...{ unsubscribed: !subscribed, created_at: createdAt },
+  };
+}
+
+/** Returns the metadata that Resend's properties can hold: texts and numbers. */
+function showProperties(metadata: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(metadata).flatMap(([name, value]) => {
+      const type = typeof value;
+      return type === "string" || type === "number" ? [[name, { type, value }]] : [];
+    }),
+  );
+}

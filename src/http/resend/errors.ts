@@ -1,0 +1,73 @@
+import type { ErrorCode, ErrorType } from "../../core/errors.ts";
+import type { Answer } from "../answer.ts";
+import { appErrorOf, errorAnswer } from "../errors.ts";
+
+/** Resend's name for each type of error. */
+const NAME_OF_TYPE: Readonly<Record<ErrorType, string>> = {
+  invalid_request: "validation_error",
+  authentication_error: "validation_error",
+  permission_error: "validation_error",
+  not_found: "not_found",
+  method_not_allowed: "method_not_allowed",
+  request_timeout: "application_error",
+  conflict: "validation_error",
+  payload_too_large: "validation_error",
+  validation_error: "validation_error",
+  rate_limited: "rate_limit_exceeded",
+  internal_error: "internal_server_error",
+  service_unavailable: "application_error",
+};
+
+/** Resend's name for codes that have one. */
+const NAME_OF_CODE: Partial<Readonly<Record<ErrorCode, string>>> = {
+  missing_field: "missing_required_field",
+  invalid_attachment: "invalid_attachment",
+  invalid_from: "invalid_from_address",
+  daily_quota_exceeded: "daily_quota_exceeded",
+  trust_tier_exceeded: "daily_quota_exceeded",
+  idempotency_mismatch: "invalid_idempotent_request",
+  idempotency_in_flight: "concurrent_idempotent_requests",
+  missing_scope: "restricted_api_key",
+};
+
+/** Statuses that differ from those of `/v1`. Resend answers 429 to a used-up quota and 401 to a restricted key. */
+const STATUS_OF_NAME: Readonly<Record<string, number>> = {
+  daily_quota_exceeded: 429,
+  restricted_api_key: 401,
+};
+
+/** Fields whose names differ by more than case. */
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  templateId: "template.id",
+  data: "template.variables",
+  firstName: "first_name",
+  lastName: "last_name",
+  metadata: "properties",
+  url: "endpoint",
+  eventTypes: "events",
+  domain: "name",
+};
+
+/** Returns a message that names a field as Resend does: `"replyTo[0]" must…` becomes `"reply_to[0]" must…`. */
+function inTheirWords(message: string): string {
+  return message.replace(/^"([A-Za-z]+)/, (_all, name: string) => {
+    const theirs = FIELD_NAMES[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return `"${theirs}`;
+  });
+}
+
+/** Returns Resend's error envelope for anything thrown: `{statusCode, name, message}`. */
+export function resendErrorAnswer(thrown: unknown, requestId: string, headers: Headers): Answer {
+  const error = appErrorOf(thrown, requestId);
+  const answer = errorAnswer(error, requestId);
+  const name = nameOf(error, headers);
+  const statusCode = STATUS_OF_NAME[name] ?? answer.status;
+  const body = { statusCode, name, message: inTheirWords(error.message) };
+  return { ...answer, status: statusCode, body };
+}
+
+function nameOf({ type, details: { code, param } }: ReturnType<typeof appErrorOf>, headers: Headers): string {
+  if (type === "authentication_error" && !headers.has("authorization")) return "missing_api_key";
+  if (param === "Idempotency-Key") return "invalid_idempotency_key";
+  return (code === undefined ? undefined : NAME_OF_CODE[code]) ?? NAME_OF_TYPE[type];
+}

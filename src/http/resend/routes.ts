@@ -1,0 +1,33 @@
+import type { Route } from "../route.ts";
+import type { WebhookDeps } from "../webhook-saving.ts";
+import { apiKeyRoutes } from "./api-keys.ts";
+import { attachmentRoutes, type FileDeps, fileRoute } from "./attachments.ts";
+import { contactRoutes } from "./contacts.ts";
+import { domainRoutes } from "./domains.ts";
+import { emailRoutes } from "./emails.ts";
+import { receivingRoutes } from "./receiving.ts";
+import { suppressionRoutes } from "./suppressions.ts";
+import { templateRoutes } from "./templates.ts";
+import { webhookRoutes } from "./webhooks.ts";
+
+/**
+ * Returns the routes of `/resend`: the paths and bodies that the npm package `resend` 6 sends and reads, each translated to
+ * an operation of `/v1`.
+ * @param routes the routes of `/v1`
+ */
+export function resendRoutes(routes: readonly Route[], deps: FileDeps & WebhookDeps): Route[] {
+  const operations = new Map(routes.map((route) => [route.operationId, route]));
+  return [
+    ...emailRoutes(operations, deps),
+    ...attachmentRoutes(operations, deps, "/emails"),
+    ...receivingRoutes(operations, deps),
+    ...attachmentRoutes(operations, deps, "/emails/receiving"),
+    fileRoute(deps),
+    ...domainRoutes(operations),
+    ...contactRoutes(operations, deps.db),
+    ...templateRoutes(operations),
+    ...suppressionRoutes(operations, deps.db),
+    ...webhookRoutes(operations, deps),
+    ...apiKeyRoutes(operations, deps.db),
+  ];
+}

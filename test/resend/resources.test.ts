@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Resend } from "resend";
+import { publish } from "../support/dns.ts";
+import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+const TO = "delivered@simulator.mail.test";
+
+let service: TestService;
+let resend: Resend;
+beforeAll(async () => {
+  service = await startService();
+  resend = new Resend(service.projectKey, { baseUrl: `${service.url}/resend` });
+});
+afterAll(() => service.stop());
+
+describe("domains of the package resend", () => {
+  test("a domain is added, verified, set to receive and removed", async () => {
+    const made = (await resend.domains.create({ name: "brand.test" })).data;
+    const id = made?.id ?? "";
+    expect(made).toMatchObject({
+      ...{ name: "brand.test", status: "pending" },
+      capabilities: { sending: "enabled", receiving: "disabled" },
+    });
+    expect(made?.records.map(({ record, type, status }) => [record, type, status])).toEqual([
+      ["DKIM", "CNAME", "pending"],
+      ["SPF", "TXT", "pending"],
+      ["DMARC", "TXT", "pending"],
+    ] as never);
+    publish(service.dns, (await service.call("GET", `/v1/domains/${id}`)).body.records);
+    expect((await resend.domains.verify(id)).data).toEqual({ object: "domain", id });
+    const receiving = { sending: "enabled", receiving: "enabled" } as const;
+    expect((await resend.domains.update({ id, capabilities: receiving })).data).toEqual({
+      object: "domain",
+      id,
+    });
+    expect((await resend.domains.get(id)).data).toMatchObject({
+      ...{ object: "domain", status: "verified", capabilities: receiving },
+    });
+    const listed = (await resend.domains.list()).data;
+    expect(listed).toMatchObject({ object: "list", has_more: false, data: [{ id, name: "brand.test" }] });
+    expect((await resend.domains.remove(id)).data).toEqual({ object: "domain", id, deleted: true });
+    expect((await resend.domains.get(id)).error).toMatchObject({ statusCode: 404, name: "not_found" });
+  });
+
+  test("a setting that a domain of Postrider has not is refused", async () => {
+    const { error } = await resend.domains.create({ name: "b.test", customReturnPath: "bounce" });
+    expect(error).toMatchObject({ statusCode: 422 });
+    expect(error?.message).toStartWith('"custom_return_path" is not supported.');
+  });
+});
+
+describe("contacts of the package resend", () => {
+  test("a contact is read, changed and removed by id and by address", async () => {
+    const made = await resend.contacts.create({
+      ...{ email: "ana@example.com", firstName: "Ana", unsubscribed: false },
+      properties: { plan: "pro", seats: 3 },
+    });
+    const id = made.data?.id ?? "";
+    expect(made.data).toEqual({ object: "contact", id });
+    expect((await resend.contacts.get({ email: "ana@example.com" })).data).toMatchObject({
+      ...{ object: "contact", id, first_name: "Ana", last_name: null, unsubscribed: false },
+      properties: { plan: { type: "string", value: "pro" }, seats: { type: "number", value: 3 } },
+    });
+    const update = { email: "ana@example.com", unsubscribed: true, firstName: null };
+    expect((await resend.contacts.update(update)).data).toEqual({ object: "contact", id });
+    expect((await resend.contacts.get(id)).data).toMatchObject({ unsubscribed: true, first_name: null });
+    expect((await resend.contacts.list({ audienceId: "all" })).data?.data).toMatchObject([{ id }]);
+    expect((await resend.contacts.remove({ id })).data).toEqual({
+      object: "contact",
+      contact: id,
+      deleted: true,
+    });
+    expect((await resend.contacts.get(id)).error).toMatchObject({ statusCode: 404 });
+  });
+
+  test("there is one segment with all contacts, which is also the audience", async () => {
+    expect((await resend.segments.list()).data?.data).toMatchObject([{ id: "all" }]);
+    expect((await resend.audiences.get("all")).data).toMatchObject({ object: "segment", id: "all" });
+    expect((await resend.segments.get("other")).error).toMatchObject({ statusCode: 404 });
+    const made = await resend.contacts.create({ email: "ben@example.com", audienceId: "all" });
+    const contactId = made.data?.id ?? "";
+    expect((await resend.contacts.segments.list({ contactId })).data?.data).toMatchObject([{ id: "all" }]);
+    expect((await resend.contacts.segments.add({ contactId, segmentId: "all" })).data).toEqual({ id: "all" });
+    expect(
+      (await resend.contacts.create({ email: "c@example.com", audienceId: "x" })).error?.statusCode,
+    ).toBe(404);
+  });
+});
+
+describe("templates of the package resend", () => {
+  test("a template with fallbacks is sent, and shown as it was given", async () => {
+    const made = await resend.templates
+      .create({
+        ...{
+          name: "Welcome",
+          alias: "welcome",
+          subject: "Hi {{{NAME}}}",
+          html: "<p>{{{NAME}}}: {{{COUNT}}}</p>",
+        },
+        variables: [
+          { key: "NAME", type: "string", fallbackValue: 'you "there"' },
+          { key: "COUNT", type: "number", fallbackValue: 3 },
+        ],
+      })
+      .publish();
+    const id = made.data?.id ?? "";
+    expect((await resend.templates.get("welcome")).data).toMatchObject({
+      ...{ object: "template", id, name: "Welcome", alias: "welcome", status: "published" },
+      ...{ subject: "Hi {{{NAME}}}", html: "<p>{{{NAME}}}: {{{COUNT}}}</p>" },
+      variables: [
+        { key: "NAME", type: "string", fallback_value: 'you "there"' },
+        { key: "COUNT", type: "number", fallback_value: 3 },
+      ],
+    });
+    await verifiedDomain(service, "tpl.test");
+    const mail = { from: "a@tpl.test", to: TO, template: { id, variables: { NAME: "<b>Ana</b>" } } };
+    const sent = (await resend.emails.send(mail)).data?.id ?? "";
+    const record = await service.message(sent, "delivered");
+    expect(record).toMatchObject({ subject: "Hi <b>Ana</b>", html: "<p><b>Ana</b>: 3</p>" });
+    const bare = { from: "a@tpl.test", to: TO, template: { id } };
+    const other = await service.message((await resend.emails.send(bare)).data?.id ?? "", "delivered");
+    expect(other.subject).toBe('Hi you "there"');
+    const copy = (await resend.templates.duplicate(id)).data?.id ?? "";
+    expect((await resend.templates.update(copy, { name: "Other" })).data).toEqual({
+      object: "template",
+      id: copy,
+    });
+    const names = (await resend.templates.list()).data?.data.map(({ name }) => name);
+    expect(names).toEqual(["Other", "Welcome"]);
+    expect((await resend.templates.remove(copy)).data).toEqual({
+      object: "template",
+      id: copy,
+      deleted: true,
+    });
+  });
+});
+
+describe("suppressions of the package resend", () => {
+  test("addresses are added, read by id and address, listed by origin and removed", async () => {
+    const made = (await resend.suppressions.add({ email: "Eve@Example.com" })).data;
+    expect(made).toEqual({ object: "suppression", id: made?.id ?? "" });
+    const shown = { object: "suppression", email: "eve@example.com", origin: "manual", source_id: null };
+    expect((await resend.suppressions.get("eve@example.com")).data).toMatchObject(shown);
+    expect((await resend.suppressions.get(made?.id ?? "")).data).toMatchObject(shown);
+    expect((await resend.suppressions.list({ origin: "manual" })).data?.data).toHaveLength(1);
+    expect((await resend.suppressions.list({ origin: "bounce" })).data?.data).toHaveLength(0);
+    const batch = await resend.suppressions.batch.add({ emails: ["f@example.com", "g@example.com"] });
+    expect(batch.data?.data).toHaveLength(2);
+    const removed = await resend.suppressions.batch.remove({ emails: ["f@example.com", "g@example.com"] });
+    expect(removed.data?.data).toMatchObject([{ deleted: true }, { deleted: true }]);
+    expect((await resend.suppressions.remove("eve@example.com")).data).toMatchObject({ deleted: true });
+    expect((await resend.suppressions.get("eve@example.com")).error?.statusCode).toBe(404);
+  });
+});
+
+describe("API keys of the package resend", () => {
+  test("a key that may only send is made, listed and revoked", async () => {
+    const made = (await resend.apiKeys.create({ name: "Sender", permission: "sending_access" })).data;
+    const sender = new Resend(made?.token ?? "", { baseUrl: `${service.url}/resend` });
+    expect((await sender.domains.list()).error).toMatchObject({ name: "restricted_api_key" });
+    const id = made?.id ?? "";
+    expect((await resend.apiKeys.list()).data?.data.find((key) => key.id === id)).toMatchObject({
+      name: "Sender",
+    });
+    expect((await resend.apiKeys.update(id, { name: "Mailer" })).data).toEqual({ object: "api_key", id });
+    expect((await service.call("GET", "/v1/api-keys")).body.data).toContainEqual(
+      expect.objectContaining({ id, name: "Mailer" }),
+    );
+    expect((await resend.apiKeys.remove(id)).data).toEqual({ object: "api_key", id, deleted: true } as never);
+    expect((await resend.apiKeys.list()).data?.data.some((key) => key.id === id)).toBe(false);
+    expect((await sender.domains.list()).error).toMatchObject({ statusCode: 401, name: "validation_error" });
+  });
+});
+
+describe("received messages of the package resend", () => {
+  test("are listed, read with their raw bytes and attachments, and forwarded", async () => {
+    const [inbox] = await receivingInboxes(service, "in.test", ["support@in.test"]);
+    const made = await service.call("POST", "/v1/inbound/simulate", {
+      ...{ to: "support@in.test", from: { email: "ana@example.com", name: "Ana" }, subject: "Help" },
+      ...{ text: "See file", attachments: [{ filename: "log.txt", content: btoa("oops") }] },
+    });
+    expect(made.status).toBe(202);
+    const id = made.body.messageId;
+    const listed = (await resend.emails.receiving.list()).data?.data ?? [];
+    expect(listed).toMatchObject([
+      { id, from: "Ana <ana@example.com>", to: ["support@in.test"], received_for: ["support@in.test"] },
+    ]);
+    const one = (await resend.emails.receiving.get(id)).data;
+    expect(one).toMatchObject({ object: "email", subject: "Help", attachments: [{ filename: "log.txt" }] });
+    expect(one?.text).toContain("See file");
+    const raw = await fetch((one?.raw?.download_url ?? "").replace(/^https?:\/\/[^/]+/, service.url));
+    expect(await raw.text()).toContain("Subject: Help");
+    const files = (await resend.emails.receiving.attachments.list({ emailId: id })).data?.data;
+    const file = await fetch((files?.[0]?.download_url ?? "").replace(/^https?:\/\/[^/]+/, service.url));
+    expect(await file.text()).toBe("oops");
+    expect((await resend.emails.get(id)).error?.statusCode).toBe(404);
+    expect(inbox).toBeDefined();
+  });
+
+  test("of another project are not seen", async () => {
+    const key = { key: service.accountKey };
+    const other = await service.call("POST", "/v1/senders", { name: "Other" }, key);
+    const made = await service.call("POST", "/v1/api-keys", { name: "k", senderId: other.body.id }, key);
+    const stranger = new Resend(made.body.secret, { baseUrl: `${service.url}/resend` });
+    const id = (await resend.emails.receiving.list()).data?.data[0]?.id ?? "";
+    expect((await stranger.emails.receiving.get(id)).error?.statusCode).toBe(404);
+    expect((await stranger.emails.receiving.attachments.list({ emailId: id })).error?.statusCode).toBe(404);
+    expect((await stranger.emails.receiving.list()).data?.data).toEqual([]);
+  });
+});
