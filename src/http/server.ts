@@ -13,7 +13,6 @@ import { dashboardPage } from "./dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
 import { createAnswers } from "./download.ts";
-import { errorAnswer } from "./errors.ts";
 import { answerErrorAt } from "./error-style.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { createStepRunner } from "./json/steps.ts";
