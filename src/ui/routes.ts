@@ -21,7 +21,7 @@ import type { PageProps } from "./state/router.ts";
 export interface Section {
   name: string;
   icon: IconName;
-  /** Where its entry in the sidebar leads. */
+  /** The path that its entry in the sidebar leads to. */
   href: string;
   /** All paths that it shows. */
   paths: readonly string[];

@@ -27,7 +27,7 @@ export function withQuery(path: string, query: Query = {}): string {
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** Returns a path for what the browser loads by itself (frames, links, the stream), where no header can name the project. */
+/** Returns a path for frames, links and the stream. The browser loads them by itself, so the query names the project. */
 export function browserPath(path: string, query: Query = {}): string {
   return withQuery(path, { ...query, project: access.project });
 }

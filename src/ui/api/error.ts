@@ -35,7 +35,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns the error that an answer with a status of 400 or more stands for. */
+/** Returns the error in an answer with a status of 400 or more. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const body = (await response.json().catch(() => null)) as {

@@ -23,7 +23,7 @@ export const EVENT_TYPES = [
   "inbound_rejected",
 ] as const;
 
-/** Without a stream, pages are told to look again so often. */
+/** Without a stream, pages look again so often. */
 const POLL_MS = 4_000;
 /** Waits before a stream that was refused is tried again. */
 const RETRY_MS = 15_000;

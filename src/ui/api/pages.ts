@@ -109,7 +109,7 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
 /** Returns the list of a path and query, and reads its first page when the component appears or the query changes. */
 export function usePages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pages<Row> {
   const key = `pages ${withQuery(path, query)}`;
-  // The key stands for path and query.
+  // The key names path and query.
   const pages = useMemo(() => remember(key, () => createPages(path, query, orderOf)), [key]);
   useEffect(() => {
     pages.hold(false);

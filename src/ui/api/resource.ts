@@ -7,7 +7,7 @@ export interface Resource<Value> {
   value: Signal<Value | null>;
   error: Signal<ApiError | null>;
   loading: Signal<boolean>;
-  /** Reads it again. What was read before stays until the answer is there. */
+  /** Reads it again. The old value stays until the answer is there. */
   reload(): void;
   /** Puts in a value that an answer to a change has given. */
   set(value: Value): void;
@@ -73,7 +73,7 @@ function createResource<Value>(load: () => Promise<Value>): Resource<Value> {
 
 /** Returns the resource of that key, and reads it when the component appears or the key changes. */
 export function useResource<Value>(key: string, load: () => Promise<Value>): Resource<Value> {
-  // The key stands for what `load` reads.
+  // The key names the thing that `load` reads.
   const resource = useMemo(() => remember(key, () => createResource(load)), [key]);
   useEffect(() => resource.reload(), [resource]);
   return resource;

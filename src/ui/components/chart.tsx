@@ -98,7 +98,7 @@ function optionsOf(
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: { y: { range: (_, __, top) => [0, Math.max(4, top * 1.1)] } },
     axes: [
-      { ...axis, space: TICK_SPACE.x, grid: { show: false }, values: timeTicks },
+      { ...axis, size: 24, space: TICK_SPACE.x, grid: { show: false }, values: timeTicks },
       {
         ...axis,
         size: 44,
@@ -158,7 +158,7 @@ function showTip(plot: uPlot, series: readonly Series[], tip: HTMLDivElement | n
   tip.style.left = `${Math.min(Math.max(0, left - tip.clientWidth / 2), Math.max(0, room - tip.clientWidth))}px`;
 }
 
-/** The same figures for screen readers. */
+/** The figures as a table for screen readers. */
 function ChartTable({ title, times, series, timeText }: ChartProps) {
   return (
     <div class="hidden">

@@ -9,7 +9,7 @@ const CONFIRM_MS = 1_500;
 interface CopyProps {
   /** The text that is copied. */
   text: string;
-  /** What it is, for the label: `Copy message id`. */
+  /** Its name in the label: `Copy message id`. */
   what: string;
   /** Words on the button. Without them it shows an icon only. */
   children?: ComponentChildren;

@@ -51,7 +51,7 @@ export function Dialog({ title, onClose, size = "narrow", children }: DialogProp
 
 interface ConfirmProps {
   title: string;
-  /** What is destroyed, in a sentence. */
+  /** A sentence that names everything that is destroyed. */
   children: ComponentChildren;
   /** A verb with its object: `Delete domain`. */
   verb: string;

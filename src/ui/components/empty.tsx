@@ -6,11 +6,11 @@ interface EmptyProps {
   children: ComponentChildren;
   /** One button or link. */
   action?: ComponentChildren;
-  /** The same as a command. */
+  /** A command that does it too. */
   command?: string | undefined;
 }
 
-/** What stands in place of an empty list: one sentence, one button, and the same as a command. */
+/** The contents of an empty list: one sentence, one button, and a command that does the same. */
 export function EmptyState({ children, action, command }: EmptyProps) {
   return (
     <div class="empty">

@@ -37,7 +37,7 @@ interface FormProps {
   task: Task;
   onSubmit: () => Promise<void>;
   children: ComponentChildren;
-  /** Names of the fields that show their own errors. The others' errors stand at the end. */
+  /** Names of the fields that show their own errors. All other errors are at the end. */
   fields?: readonly string[];
   class?: string;
 }
@@ -66,6 +66,8 @@ export function FormProblem({ error, fields }: { error: ApiError | null; fields:
 
 interface FieldProps {
   label: string;
+  /** Hides the label from the eye, because something next to it says the same. */
+  labelHidden?: boolean;
   /** The field's name in the API, to which its errors belong. */
   name: string;
   task?: Task | undefined;
@@ -79,7 +81,7 @@ interface FieldProps {
 }
 
 /** A labelled control with its hint and the API's errors. */
-export function Field({ label, name, task, hint, children }: FieldProps) {
+export function Field({ label, labelHidden = false, name, task, hint, children }: FieldProps) {
   const id = useId();
   const issues = issuesOf(task?.error.value ?? null, name);
   const invalid = issues.length > 0;
@@ -88,7 +90,9 @@ export function Field({ label, name, task, hint, children }: FieldProps) {
     .join(" ");
   return (
     <div class={invalid ? "field invalid" : "field"}>
-      <label for={id}>{label}</label>
+      <label for={id} class={labelHidden ? "hidden" : undefined}>
+        {label}
+      </label>
       {children({
         id,
         "aria-invalid": invalid,
@@ -157,6 +161,7 @@ export function TextField({
 
 interface TextAreaProps {
   label: string;
+  labelHidden?: boolean;
   name: string;
   value: Signal<string>;
   task?: Task | undefined;
@@ -177,9 +182,10 @@ export function TextArea({
   rows = 8,
   code = false,
   placeholder,
+  labelHidden = false,
 }: TextAreaProps) {
   return (
-    <Field label={label} name={name} task={task} hint={hint}>
+    <Field label={label} labelHidden={labelHidden} name={name} task={task} hint={hint}>
       {(attributes) => (
         <textarea
           {...attributes}

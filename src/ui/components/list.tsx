@@ -7,8 +7,8 @@ import { navigate } from "../state/router.ts";
 import { counted } from "../words/amounts.ts";
 import { Problem } from "./problem.tsx";
 
-/** Pixels of a row. The style sheet has the same height. */
-const ROW_PX = 36;
+/** Pixels of a row until the style sheet has been asked. */
+const FIRST_ROW_PX = 36;
 /** Rows that are drawn above and below the visible ones. */
 const SPARE_ROWS = 12;
 /** The next page is read when fewer rows than this are left below. */
@@ -17,7 +17,7 @@ const READ_AHEAD_ROWS = 30;
 const TOP_PX = 8;
 
 interface ListProps<Row> {
-  /** What the rows are, for screen readers. */
+  /** The name of the list for screen readers. */
   label: string;
   pages: Pages<Row>;
   keyOf: (row: Row) => string;
@@ -39,6 +39,7 @@ export function List<Row>(props: ListProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const first = useSignal(0);
   const height = useSignal(800);
+  const rowPx = useSignal(FIRST_ROW_PX);
   const current = useRef<string | null>(selected);
   const rows = pages.rows.value;
   const fresh = useFresh(pages, keyOf);
@@ -48,17 +49,18 @@ export function List<Row>(props: ListProps<Row>) {
     if (box === null) return;
     const observer = new ResizeObserver(() => {
       height.value = box.clientHeight;
+      rowPx.value = rowHeight(box);
     });
     observer.observe(box);
     return () => observer.disconnect();
-  }, [height]);
+  }, [height, rowPx]);
 
   const onScroll = () => {
     const top = scroller.current?.scrollTop ?? 0;
-    first.value = Math.floor(top / ROW_PX);
+    first.value = Math.floor(top / rowPx.value);
     pages.hold(top > TOP_PX);
   };
-  const visible = Math.ceil(height.value / ROW_PX);
+  const visible = Math.ceil(height.value / rowPx.value);
   const from = Math.max(0, Math.min(first.value, rows.length) - SPARE_ROWS);
   const to = Math.min(rows.length, first.value + visible + SPARE_ROWS);
   const nearEnd = first.value + visible + READ_AHEAD_ROWS >= rows.length;
@@ -111,13 +113,14 @@ export function List<Row>(props: ListProps<Row>) {
       <div class="list-scroll" ref={scroller} onScroll={onScroll}>
         <Problem error={pages.error.value} onRetry={pages.refresh} />
         {rows.length > 0 ? (
-          <ul aria-label={label} style={{ height: `${rows.length * ROW_PX}px` }}>
+          <ul aria-label={label} style={{ height: `${rows.length * rowPx.value}px` }}>
             {rows.slice(from, to).map((row, index) => (
               <ListRow
                 key={keyOf(row)}
                 id={keyOf(row)}
                 href={hrefOf(row)}
                 at={from + index}
+                top={(from + index) * rowPx.value}
                 fresh={from + index < fresh}
                 selected={keyOf(row) === selected}
                 size={pages.done.value ? rows.length : -1}
@@ -141,17 +144,19 @@ interface RowProps {
   id: string;
   href: string;
   at: number;
+  /** Pixels. */
+  top: number;
   fresh: boolean;
   selected: boolean;
   size: number;
   children: ComponentChildren;
 }
 
-function ListRow({ id, href, at, fresh, selected, size, children }: RowProps) {
+function ListRow({ id, href, at, top, fresh, selected, size, children }: RowProps) {
   return (
     <li
       class={fresh ? "fresh" : undefined}
-      style={{ transform: `translateY(${at * ROW_PX}px)` }}
+      style={{ transform: `translateY(${top}px)` }}
       aria-setsize={size}
       aria-posinset={at + 1}
     >
@@ -177,10 +182,16 @@ function rowLink(box: HTMLElement | null, id: string): HTMLElement | null {
   return box?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`) ?? null;
 }
 
+/** Returns the height of a row, which differs on phones. */
+function rowHeight(box: HTMLElement): number {
+  return Number.parseFloat(getComputedStyle(box).getPropertyValue("--row")) || FIRST_ROW_PX;
+}
+
 /** Scrolls just as far as needed for a row to be visible. */
 function showRow(box: HTMLElement | null, at: number): void {
   if (box === null || at < 0) return;
-  const top = at * ROW_PX;
+  const rowPx = rowHeight(box);
+  const top = at * rowPx;
   if (top < box.scrollTop) box.scrollTop = top;
-  else if (top + ROW_PX > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW_PX - box.clientHeight;
+  else if (top + rowPx > box.scrollTop + box.clientHeight) box.scrollTop = top + rowPx - box.clientHeight;
 }

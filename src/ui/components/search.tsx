@@ -16,7 +16,7 @@ interface SearchProps {
 export function SearchField({ label, placeholder, value, onSearch }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   const cancel = useRef(() => {});
-  // A text from the URL replaces what stands there, unless the person is typing.
+  // A text from the URL replaces the field's, unless the person is typing.
   useEffect(() => {
     const field = input.current;
     if (field !== null && document.activeElement !== field) field.value = value;

@@ -12,7 +12,7 @@ import { Icon } from "./icon.tsx";
 import { ProjectSwitch } from "./project-switch.tsx";
 import { ThemeChoice } from "./theme-choice.tsx";
 
-/** Sections in the bottom bar of a phone. The others are behind "More". */
+/** Sections in the bottom bar of a phone. The rest is in the menu "More". */
 const BAR_SECTIONS = 4;
 /** Unread threads that are counted; more are shown as `99+`. */
 const MAX_UNREAD = 100;

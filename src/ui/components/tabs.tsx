@@ -7,7 +7,7 @@ export interface Tab {
 }
 
 interface TabsProps {
-  /** What the tabs choose, for screen readers. */
+  /** The name of the tabs for screen readers. */
   label: string;
   tabs: readonly Tab[];
   selected: string;

@@ -4,7 +4,7 @@ import { get, send } from "../api/client.ts";
 import type { Mailbox, Message } from "../api/types.ts";
 import type { ChosenFile } from "../components/files.tsx";
 
-/** What the compose window begins with. */
+/** The first contents of the compose window. */
 export interface Draft {
   from: string;
   to: string;

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { changedUrl } from "./paths.ts";
 
-/** Where the app is: the path and query of the address bar. */
+/** The place of the app: path and query of the address bar. */
 export interface Place {
   path: string;
   search: string;

@@ -16,7 +16,7 @@ export interface CodeContext {
 /** Characters of an attachment that are shown in code; the rest is replaced by dots. */
 const SHOWN_CONTENT = 24;
 
-/** Returns the item as code shows it: long attachments are cut, because nobody reads base64. */
+/** Returns the item as code shows it. Long attachments are cut, because no person reads base64. */
 function shown(item: SendItem): SendItem {
   if (item.attachments === undefined) return item;
   const cut = (content: string) =>

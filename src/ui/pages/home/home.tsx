@@ -32,7 +32,7 @@ const SPANS: readonly [Span, ...Span[]] = [
   { id: "30d", text: "30 days", days: 30, interval: "day" },
 ];
 
-/** What happens in the project: first steps, figures, trouble and health. */
+/** The state of the project: first steps, figures, trouble and health. */
 export function HomePage() {
   const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? SPANS[0];
   const stats = useResource(`stats ${span.id}`, () => readStats(span));

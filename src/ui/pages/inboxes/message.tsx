@@ -29,8 +29,10 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
         <p class="letter-foot">
           <AuthLine message={message} />
           <span class="grow" />
-          <a href={`/messages/${id}?tab=source`}>Source</a>
-          <a href={`/messages/${id}`}>Details</a>
+          <span class="letter-links">
+            <a href={`/messages/${id}?tab=source`}>Source</a>
+            <a href={`/messages/${id}`}>Details</a>
+          </span>
         </p>
       </details>
     </li>

@@ -14,7 +14,7 @@ interface ActionsProps {
   onChanged: () => void;
 }
 
-/** What can be done with a message: send it again, or cancel or reschedule it while it waits for its time. */
+/** The actions on a message: send it again, or cancel or reschedule it while it waits for its time. */
 export function Actions({ message, onChanged }: ActionsProps) {
   const open = useSignal<"cancel" | "reschedule" | null>(null);
   const again = useTask();

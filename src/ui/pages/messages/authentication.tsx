@@ -2,7 +2,7 @@ import type { Message } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 import type { Tone } from "../../words/status.ts";
 
-/** What each result means for a person who decides whether to trust the sender. */
+/** The meaning of each result, for a person who decides whether to trust the sender. */
 const MEANINGS: Readonly<Record<string, string>> = {
   "spf pass": "The sending server may send for this domain.",
   "spf fail": "The domain says that this server may not send for it.",

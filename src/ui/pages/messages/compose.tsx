@@ -193,9 +193,9 @@ function Editor({ values, more, task }: EditorProps) {
         </button>
       </fieldset>
       {html.value ? (
-        <TextArea label="HTML" name="html" value={values.html} task={task} rows={10} code />
+        <TextArea labelHidden label="HTML" name="html" value={values.html} task={task} rows={10} code />
       ) : (
-        <TextArea label="Text" name="text" value={values.text} task={task} rows={10} />
+        <TextArea labelHidden label="Text" name="text" value={values.text} task={task} rows={10} />
       )}
       <Files files={values.files} limit={me.value?.limits.maxAttachments ?? 0} />
     </>

@@ -56,7 +56,7 @@ function viewsOf(message: Message): View[] {
   return views.filter((view) => view !== null);
 }
 
-/** What the message contains, and how it was handed over. */
+/** The contents of the message, and the conversations that handed it over. */
 export function ContentTabs({ message }: { message: Message }) {
   const views = viewsOf(message);
   const selected = views.find(({ id }) => id === query.value.get("tab")) ?? views[0];

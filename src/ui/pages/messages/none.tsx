@@ -4,7 +4,7 @@ import { urlWith } from "../../state/router.ts";
 import { accountWide, project } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 
-/** What stands in place of an empty list of messages. */
+/** The contents of an empty list of messages. */
 export function NoMessages({ filtered }: { filtered: boolean }) {
   const installation = useInstallation();
   if (filtered)

@@ -10,7 +10,7 @@ import { eventWords } from "../../words/status.ts";
 /** Recipients that are shown at first. */
 const SHOWN = 10;
 
-/** What happened to each recipient. */
+/** The events of each recipient. */
 export function Recipients({ message }: { message: Message }) {
   const all = useSignal(false);
   const { recipients, events } = message;
