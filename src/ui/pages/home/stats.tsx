@@ -106,7 +106,8 @@ const SHOWN_DESTINATIONS = 8;
 
 function Destinations({ stats }: { stats: Stats }) {
   return (
-    <div class="scroll-x">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
+    <section class="scroll-x" tabIndex={0} aria-label="Destinations">
       <table class="table">
         <caption class="hidden">Destinations</caption>
         <thead>
@@ -138,6 +139,6 @@ function Destinations({ stats }: { stats: Stats }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }

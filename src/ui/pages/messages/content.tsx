@@ -87,8 +87,10 @@ function Headers({ message }: { message: Message }) {
       {entries.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
-          <CopyButton text={value} what={name} />
+          <dd>
+            <span>{value}</span>
+            <CopyButton text={value} what={name} />
+          </dd>
         </div>
       ))}
     </dl>
@@ -148,15 +150,17 @@ function Links({ message: { links = [], codes = [] } }: { message: Message }) {
           <dt>Code</dt>
           <dd>
             <code>{code}</code>
+            <CopyButton text={code} what="code" />
           </dd>
-          <CopyButton text={code} what="code" />
         </div>
       ))}
       {links.map(({ url, text }) => (
         <div key={url}>
           <dt>{text === "" ? "Link" : text}</dt>
-          <dd>{url}</dd>
-          <CopyButton text={url} what="link" />
+          <dd>
+            <span>{url}</span>
+            <CopyButton text={url} what="link" />
+          </dd>
         </div>
       ))}
     </dl>

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { brokenRules } from "../support/axe.ts";
+import {
+  BROWSER_MS,
+  CHROMIUM,
+  NO_FAULTS,
+  startBrowser,
+  type TestBrowser,
+  type Visit,
+} from "../support/browser.ts";
+import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+
+setDefaultTimeout(BROWSER_MS);
+const browserTest = test.skipIf(CHROMIUM === null);
+
+const FROM = { email: `hello@onboarding.${SERVICE_DOMAIN}`, name: "Acme" };
+const SIMULATOR = `simulator.${SERVICE_DOMAIN}`;
+
+let service: TestService;
+let browser: TestBrowser;
+let visit: Visit;
+let page: Page;
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  [service, browser] = await Promise.all([startService(), startBrowser()]);
+  visit = await browser.visit(service.url, "/", {
+    key: service.accountKey,
+    viewport: { width: 1440, height: 900 },
+  });
+  ({ page } = visit);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const go = (path: string) => page.goto(service.url + path);
+const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
+const press = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
+const follow = (name: string | RegExp) => page.getByRole("link", { name }).first().click();
+const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
+
+/** Sends a message over the API. Returns its id. */
+async function send(to: string, subject: string, more: object = {}): Promise<string> {
+  const item = { from: FROM, to: [{ email: to }], subject, text: "Hello", ...more };
+  const { status, body } = await service.call("POST", "/v1/emails", item);
+  expect(status).toBe(202);
+  return body.id;
+}
+
+describe("the dashboard", () => {
+  browserTest("ticks a first step on Home as soon as it is done", async () => {
+    await go("/");
+    await see("0 of 5");
+    await send(`delivered@${SIMULATOR}`, "First");
+    await see("1 of 5");
+    await see("Every message so far has arrived.");
+  });
+
+  browserTest("sends a message from the compose window, and shows the send as code", async () => {
+    await go("/messages");
+    await see("First");
+    await page.keyboard.press("c");
+    await fill("To", `Ana <delivered@${SIMULATOR}>`);
+    await fill("Subject", "From the window");
+    await fill("Text", "It's written here.");
+    await page.getByRole("tab", { name: "curl" }).click();
+    await see(/curl -X POST .*\/v1\/emails/);
+    await page.getByRole("tab", { name: "TypeScript" }).click();
+    await see(/await fetch\(/);
+    await press("Send message");
+    await page.waitForURL(/\/messages\/msg_\w+$/);
+    await see("Delivered by the simulator");
+    expect((await service.call("GET", "/v1/emails?q=window")).body.data).toHaveLength(1);
+  });
+
+  browserTest("shows the API's words at the field that it refuses", async () => {
+    await go("/messages?compose=1");
+    await fill("From", "ana@elsewhere.example");
+    await fill("To", `delivered@${SIMULATOR}`);
+    await fill("Subject", "Refused");
+    await fill("Text", "x");
+    await press("Send message");
+    const error = page.locator(".field.invalid").filter({ has: page.getByLabel("From", { exact: true }) });
+    expect(await error.locator(".field-error").textContent()).toContain("elsewhere.example");
+  });
+
+  browserTest(
+    "puts a new message on top of the list, and holds it back while the list is scrolled",
+    async () => {
+      for (let n = 0; n < 60; n++) await send(`delivered+${n}@${SIMULATOR}`, `Filler ${n}`);
+      await go("/messages");
+      await see("Filler 59");
+      await send(`delivered@${SIMULATOR}`, "Newest of all");
+      await see("Newest of all");
+      await page.locator(".list-scroll").evaluate((list: { scrollTop: number }) => {
+        list.scrollTop = 600;
+      });
+      await send(`delivered@${SIMULATOR}`, "Even newer");
+      await press("1 new");
+      await see("Even newer");
+    },
+  );
+
+  browserTest("answers why a message bounced, and what to do", async () => {
+    const id = await send(`bounced@${SIMULATOR}`, "To nobody");
+    await service.message(id, "bounced");
+    await go("/messages?status=bounced");
+    await see("To nobody");
+    await page.keyboard.press("j");
+    await page.locator(".row:focus").press("Enter");
+    await page.waitForURL(new RegExp(id));
+    await page.getByRole("region", { name: "Why" }).waitFor();
+    await see(/550 5\.1\.1/);
+    await page.getByRole("tab", { name: "SMTP" }).click();
+    await see(/Try 1 to/);
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/\/messages\?status=bounced$/);
+  });
+
+  browserTest("reschedules and cancels a send, and sends it again", async () => {
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    const id = await send(`delivered@${SIMULATOR}`, "Later", { scheduledAt: tomorrow });
+    await go(`/messages/${id}`);
+    await press("Reschedule");
+    await page.getByRole("dialog").getByRole("button", { name: "Reschedule" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await press("Cancel the send");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the send" }).click();
+    await see("It was canceled before its time.");
+    await press("Send again");
+    await press("Send message");
+    await page.waitForURL((url) => /^\/messages\/msg_\w+$/.test(url.pathname) && !url.pathname.endsWith(id));
+    await see("Delivered by the simulator");
+  });
+
+  browserTest("finds a message, and keeps the search in the URL", async () => {
+    await send(`delivered@${SIMULATOR}`, "A needle");
+    await go("/messages");
+    await see("A needle");
+    await page.keyboard.press("/");
+    await page.keyboard.type("needle");
+    await page.waitForURL(/q=needle/);
+    await page.getByText("Newest of all").waitFor({ state: "detached" });
+    await page.reload();
+    await see("A needle");
+    expect(await page.locator(".list .row").count()).toBe(1);
+  });
+
+  browserTest("creates an inbox, simulates a message and answers it with a quotation", async () => {
+    await receivingInboxes(service, "in.test", []);
+    await go("/inboxes");
+    await follow("Create an inbox");
+    await fill("Address", "help@in.test");
+    await press("Create inbox");
+    await follow("Simulate");
+    await fill("Subject", "Where is it?");
+    await fill("Text", "I have waited for a week.");
+    await press("Simulate message");
+    await page.waitForURL(/\/threads\/thr_/);
+    await see("I have waited for a week.");
+    await page.keyboard.press("r");
+    await page.keyboard.type("It is on its way.");
+    await press("Send reply");
+    await see("It is on its way.");
+    const { data } = (await service.call("GET", "/v1/emails?direction=outbound&q=Where")).body;
+    const reply = await service.message(data[0].id, "delivered");
+    expect(reply.text).toMatch(/^It is on its way\.\n\nOn .+, Ana wrote:\n> I have waited for a week\./);
+    await press("Archive");
+    await page.waitForURL(/\/inboxes$/);
+    await page.getByText("Where is it?").waitFor({ state: "detached" });
+  });
+
+  browserTest("offers to register the domain of a new inbox", async () => {
+    await go("/inboxes?create=1");
+    await fill("Address", "help@new.example");
+    await press("Create inbox");
+    await press("Add the domain new.example and create the inbox");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.getByRole("option", { name: "help@new.example" }).waitFor({ state: "attached" });
+  });
+
+  browserTest("shows nothing of another project after a switch", async () => {
+    const wide = { key: service.accountKey };
+    await service.call("POST", "/v1/senders", { name: "Other shop" }, wide);
+    await go("/messages");
+    await see("A needle");
+    await page.getByLabel("Project").first().selectOption({ label: "Other shop" });
+    await follow("Messages");
+    await see("Messages that you send and receive appear here");
+    expect(await page.getByText("A needle").count()).toBe(0);
+    await page.getByLabel("Project").first().selectOption({ label: "Default" });
+  });
+
+  browserTest("signs in with a key, returns to the page that was asked for, and signs out", async () => {
+    const guest = await browser.visit(service.url, "/messages?status=bounced");
+    await guest.page.waitForURL(/\/sign-in\?next=/);
+    await guest.page.getByLabel("API key").fill("pr_wrong");
+    await guest.page.getByRole("button", { name: "Sign in" }).click();
+    await guest.page.getByRole("button", { name: "Copy request id" }).waitFor();
+    await guest.page.getByLabel("API key").fill(service.projectKey);
+    await guest.page.getByRole("button", { name: "Sign in" }).click();
+    await guest.page.waitForURL(/\/messages\?status=bounced$/);
+    await guest.page.getByRole("button", { name: "Sign out" }).click();
+    await guest.page.waitForURL(/\/sign-in$/);
+    expect(guest.faults).toEqual(NO_FAULTS);
+    await guest.context.close();
+  });
+
+  browserTest("has asked no other origin, and broken no rule of its Content-Security-Policy", () => {
+    expect(visit.faults).toEqual(NO_FAULTS);
+  });
+});
+
+describe("WCAG AA holds", () => {
+  const pages = async (): Promise<[path: string, ready: string][]> => {
+    const [message] = (await service.call("GET", "/v1/emails?status=bounced")).body.data;
+    const [thread] = (await service.call("GET", "/v1/threads?archived=true")).body.data;
+    return [
+      ["/", "Figures"],
+      ["/messages", "A needle"],
+      ["/messages?compose=1", "Send a message"],
+      [`/messages/${message.id}`, "Why?"],
+      [`/messages/${message.id}?tab=smtp`, "Try 1 to"],
+      [`/messages/${message.id}?tab=headers`, "Message-ID"],
+      ["/live", "Live"],
+      ["/inboxes", "Open"],
+      ["/inboxes?simulate=1", "Simulate a message"],
+      [`/threads/${thread.id}`, "I have waited for a week."],
+      ["/nowhere", "There is no page at this address."],
+    ];
+  };
+
+  browserTest("on every page, light and dark, wide and narrow", async () => {
+    const wide = { width: 1440, height: 900 };
+    const { page, context } = await browser.visit(service.url, "/sign-in", { key: service.accountKey });
+    expect(await brokenRules(page)).toEqual([]);
+    for (const [path, ready] of await pages()) {
+      await page.setViewportSize(wide);
+      await page.emulateMedia({ colorScheme: "light" });
+      await page.goto(service.url + path);
+      await page.getByText(ready).first().waitFor({ state: "attached" });
+      expect([path, "light", await brokenRules(page)]).toEqual([path, "light", []]);
+      await page.emulateMedia({ colorScheme: "dark" });
+      await page.setViewportSize({ width: 390, height: 844 });
+      expect([path, "dark", await brokenRules(page)]).toEqual([path, "dark", []]);
+    }
+    await context.close();
+  });
+});
