@@ -32,6 +32,7 @@ describe("GET /v1/me", () => {
         trustTier: "unlimited",
         suspendedAt: null,
       },
+      service: { domain: "postrider.localhost", delivery: "capture" },
       limits: {
         maxRecipients: 50,
         maxMessageBytes: 26_214_400,

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** What axe reports of one broken rule. */
+/** A broken rule with the elements that break it. */
 interface Finding {
   id: string;
   nodes: { html: string; failureSummary?: string }[];

@@ -91,7 +91,8 @@ describe("a page of another origin on the same host, to which the browser sends 
       port: 0,
       fetch: () => new Response(html, { headers: { "content-type": "text/html" } }),
     });
-    const { page } = await browser.visit(service.url, "/", { key: service.projectKey });
+    // A page that asks for nothing else, so that every request below is the attacker's.
+    const { page } = await browser.visit(service.url, "/livez", { key: service.projectKey });
     const answers: [string, number, boolean][] = [];
     page.on("response", async (answer) => {
       const sent = await answer.request().allHeaders();

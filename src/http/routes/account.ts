@@ -11,7 +11,7 @@ import { ok } from "../answer.ts";
 import { namedProject, ownProject, projectOfAccount } from "../access/project.ts";
 import { ACCOUNT_PLAN } from "../access/rate.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
-import { Nullable, PlanName, ShownOneOf, showTime, TierName, Timestamp } from "../schemas.ts";
+import { Nullable, OneOf, PlanName, ShownOneOf, showTime, TierName, Timestamp } from "../schemas.ts";
 import { SCOPES } from "../access/scopes.ts";
 
 const AccountSchema = Type.Object(
@@ -41,6 +41,13 @@ const MeSchema = Type.Object(
         suspendedAt: Nullable(Timestamp),
       }),
     ),
+    service: Type.Object({
+      domain: Type.String({
+        description:
+          "Domain of the service's own names. `onboarding.<domain>` sends without DNS, and `simulator.<domain>` takes test mail.",
+      }),
+      delivery: OneOf(["capture", "relay", "mx"], "How outgoing mail leaves. `capture`: it does not."),
+    }),
     limits: Type.Object({
       maxRecipients: Type.Integer({ description: "Recipients of a message." }),
       maxMessageBytes: Type.Integer({ description: "Octets of an encoded message." }),
@@ -83,6 +90,8 @@ export interface AccountDeps {
     | "maxMessageBytes"
     | "maxAttachments"
     | "maxScheduleDays"
+    | "serviceDomain"
+    | "delivery"
   >;
 }
 
@@ -115,6 +124,7 @@ export function meRoute(deps: AccountDeps): Route {
         account: showAccount(account),
         key: { id, name: key?.name ?? null, scopes: [...scopes], senderId },
         project: project === null ? null : showProject(project),
+        service: { domain: deps.config.serviceDomain, delivery: deps.config.delivery },
         limits: await limitsOf(deps, project, now),
       } satisfies Me);
     },

@@ -32,6 +32,7 @@ export interface Me {
     trustTier: string;
     suspendedAt: string | null;
   } | null;
+  service: { domain: string; delivery: "capture" | "relay" | "mx" };
   limits: {
     maxRecipients: number;
     maxMessageBytes: number;

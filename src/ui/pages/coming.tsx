@@ -1,18 +1,14 @@
 import { EmptyState } from "../components/empty.tsx";
 import { Page } from "../components/page.tsx";
-import { project } from "../state/session.ts";
+import { codeContext } from "../state/installation.ts";
+import { curlText } from "../words/code.ts";
 
 /** Returns a page that shows only how to do its work with a command. */
 function coming(title: string, sentence: string, path: string) {
   return function ComingPage() {
-    const header = project.value === null ? "" : ` -H "X-Service-Product: ${project.value.externalId}"`;
     return (
       <Page title={title}>
-        <EmptyState
-          command={`curl ${window.location.origin}${path} -H "Authorization: Bearer $KEY"${header}`}
-        >
-          {sentence}
-        </EmptyState>
+        <EmptyState command={curlText("GET", path, undefined, codeContext())}>{sentence}</EmptyState>
       </Page>
     );
   };

@@ -1,36 +1,30 @@
 import { get } from "../api/client.ts";
-import { ApiError } from "../api/error.ts";
 import { type Resource, useResource } from "../api/resource.ts";
-import type { Domain, Page, Setting } from "../api/types.ts";
-import { accountWide, can } from "./session.ts";
+import type { Domain, Page } from "../api/types.ts";
+import type { CodeContext } from "../words/code.ts";
+import { accountWide, can, me, project } from "./session.ts";
 
-/** Facts about the installation that only an account-wide key may read. Null: unknown. */
-export interface Installation {
-  serviceDomain: string | null;
-  /** `capture`, `relay` or `mx`. */
-  delivery: string | null;
+/** Returns the sender that works without any DNS. */
+export function onboardingSender(): string {
+  return `hello@onboarding.${me.value?.service.domain ?? ""}`;
 }
 
-const UNKNOWN: Installation = { serviceDomain: null, delivery: null };
-/** The default of SERVICE_DOMAIN. */
-const DEFAULT_DOMAIN = "postrider.localhost";
-
-async function readInstallation(): Promise<Installation> {
-  if (!accountWide.peek()) return UNKNOWN;
-  try {
-    const { data } = await get<{ data: Setting[] }>("/v1/settings", {}, { account: true });
-    const value = (name: string) => data.find((setting) => setting.name === name)?.value ?? null;
-    return { serviceDomain: value("SERVICE_DOMAIN") ?? DEFAULT_DOMAIN, delivery: value("DELIVERY") };
-  } catch (thrown) {
-    // Knowing these facts only makes some suggestions better.
-    if (thrown instanceof ApiError) return UNKNOWN;
-    throw thrown;
-  }
+/** Returns a first send, to a recipient that always answers. */
+export function firstSend() {
+  return {
+    from: { email: onboardingSender() },
+    to: [{ email: `delivered@simulator.${me.value?.service.domain ?? ""}` }],
+    subject: "Hello",
+    text: "It works.",
+  };
 }
 
-/** Returns facts about the installation. */
-export function useInstallation(): Resource<Installation> {
-  return useResource("installation", readInstallation);
+/** Returns the facts that commands and code for this project need. */
+export function codeContext(): CodeContext {
+  return {
+    origin: window.location.origin,
+    project: accountWide.value ? (project.value?.externalId ?? null) : null,
+  };
 }
 
 /** Most domains that a form offers. */

@@ -6,8 +6,8 @@ import type { Domain, MessageSummary, Page } from "../../api/types.ts";
 import { Code } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { type Installation, useInstallation } from "../../state/installation.ts";
-import { accountWide, can, project, projectId } from "../../state/session.ts";
+import { codeContext, firstSend } from "../../state/installation.ts";
+import { can, me, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
 
@@ -66,18 +66,9 @@ interface Step {
   command: string;
 }
 
-function stepsOf({ serviceDomain, delivery }: Installation): Step[] {
-  const domain = serviceDomain ?? "postrider.localhost";
-  const context = {
-    origin: window.location.origin,
-    project: accountWide.value ? (project.value?.externalId ?? null) : null,
-  };
-  const hello = {
-    from: { email: `hello@onboarding.${domain}` },
-    to: [{ email: `delivered@simulator.${domain}` }],
-    subject: "Hello",
-    text: "It works.",
-  };
+function stepsOf(): Step[] {
+  const context = codeContext();
+  const captures = me.value?.service.delivery === "capture";
   return [
     {
       id: "send",
@@ -85,7 +76,7 @@ function stepsOf({ serviceDomain, delivery }: Installation): Step[] {
       why: "The onboarding domain needs no DNS, and the simulator always answers.",
       button: "Compose",
       href: "/messages?compose=1",
-      command: curlText("POST", "/v1/emails", hello, context),
+      command: curlText("POST", "/v1/emails", firstSend(), context),
     },
     {
       id: "receive",
@@ -124,12 +115,11 @@ function stepsOf({ serviceDomain, delivery }: Installation): Step[] {
     {
       id: "real",
       title: "Deliver to a real mailbox",
-      why:
-        delivery === "capture"
-          ? "This installation keeps all mail. Let it out with SERVICE_DOMAIN or SMTP_RELAY_URL."
-          : "Send from your domain to an address of your own.",
-      button: delivery === "capture" ? "See the settings" : "Compose",
-      href: delivery === "capture" ? "/settings" : "/messages?compose=1",
+      why: captures
+        ? "This installation keeps all mail. Let it out with SERVICE_DOMAIN or SMTP_RELAY_URL."
+        : "Send from your domain to an address of your own.",
+      button: captures ? "See the settings" : "Compose",
+      href: captures ? "/settings" : "/messages?compose=1",
       command: "postrider doctor",
     },
   ];
@@ -139,7 +129,6 @@ function stepsOf({ serviceDomain, delivery }: Installation): Step[] {
 export function Checklist({ turn }: { turn: number }) {
   const choice = `checklist.${projectId.value}`;
   const hidden = useSignal(readChoice(choice) === "hidden");
-  const installation = useInstallation();
   const progress = useResource("first steps", readProgress);
   useEffect(() => {
     if (turn > 0) progress.reload();
@@ -147,7 +136,7 @@ export function Checklist({ turn }: { turn: number }) {
   const done = progress.value.value;
   if (hidden.value) return null;
   if (done === null) return <Problem error={progress.error.value} onRetry={progress.reload} />;
-  const steps = stepsOf(installation.value.value ?? { serviceDomain: null, delivery: null });
+  const steps = stepsOf();
   const count = steps.filter(({ id }) => done[id]).length;
   if (count === steps.length) return null;
   const next = steps.find(({ id }) => !done[id])?.id;

@@ -4,8 +4,8 @@ import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, TextField, useTask } from "../../components/form.tsx";
-import { useDomains, useInstallation } from "../../state/installation.ts";
-import { can } from "../../state/session.ts";
+import { useDomains } from "../../state/installation.ts";
+import { can, me } from "../../state/session.ts";
 
 interface NewInboxProps {
   onClose: () => void;
@@ -18,16 +18,15 @@ export function NewInbox({ onClose, onCreated }: NewInboxProps) {
   const displayName = useSignal("");
   const task = useTask();
   const domains = useDomains();
-  const installation = useInstallation().value.value;
   const known = domains.value.value;
   useEffect(() => {
-    if (address.peek() !== "" || known === null || installation === null) return;
-    const receiving = known.find((domain) => domain.receiving) ?? known[0];
-    const host =
-      receiving?.domain ??
-      (installation.serviceDomain === null ? null : `inbox.${installation.serviceDomain}`);
-    if (host !== null) address.value = `support@${host}`;
-  }, [known, installation, address]);
+    if (address.peek() !== "" || known === null) return;
+    const host = (known.find(({ receiving }) => receiving) ?? known[0])?.domain;
+    const { delivery, domain: own } = me.peek()?.service ?? {};
+    if (host !== undefined) address.value = `support@${host}`;
+    // In capture mode inboxes may be at a domain of the service's own.
+    else if (delivery === "capture") address.value = `support@inbox.${own}`;
+  }, [known, address]);
   const domain = address.value.split("@")[1]?.trim().toLowerCase() ?? "";
   const refused = task.error.value?.issues.some(({ param }) => param === "address") === true;
   const offers = refused && domain.includes(".") && can("domains:write");

@@ -8,9 +8,9 @@ import { attachmentsOf, type ChosenFile, Files } from "../../components/files.ts
 import { Form, TextArea, TextField, useTask } from "../../components/form.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { type Draft, draft, EMPTY_DRAFT } from "../../state/draft.ts";
-import { useDomains, useInstallation } from "../../state/installation.ts";
+import { codeContext, onboardingSender, useDomains } from "../../state/installation.ts";
 import { navigate } from "../../state/router.ts";
-import { accountWide, me, project } from "../../state/session.ts";
+import { me } from "../../state/session.ts";
 import { parseMailboxes } from "../../words/addresses.ts";
 import { sendAsCurl, sendAsTypeScript } from "../../words/code.ts";
 
@@ -127,21 +127,15 @@ function hash(item: SendItem): string {
 
 /** Fills in a sender and a recipient that work without any setup, if there are none yet. */
 function useSuggestions({ from, to }: Values): void {
-  const installation = useInstallation().value.value;
   const domains = useDomains().value.value;
   useEffect(() => {
-    if (domains === null || installation === null) return;
+    if (domains === null) return;
     const verified = domains.find(({ status }) => status === "verified");
-    const { serviceDomain } = installation;
     if (from.peek() === "")
-      from.value =
-        verified !== undefined
-          ? `hello@${verified.domain}`
-          : serviceDomain === null
-            ? ""
-            : `hello@onboarding.${serviceDomain}`;
+      from.value = verified === undefined ? onboardingSender() : `hello@${verified.domain}`;
+    // The onboarding domain sends to the owner only.
     if (to.peek() === "" && verified === undefined) to.value = me.peek()?.account.ownerEmail ?? "";
-  }, [installation, domains, from, to]);
+  }, [domains, from, to]);
 }
 
 interface EditorProps {
@@ -203,10 +197,7 @@ function Editor({ values, more, task }: EditorProps) {
 }
 
 function SameAsCode({ item, language }: { item: SendItem; language: string }) {
-  const context = {
-    origin: window.location.origin,
-    project: accountWide.value ? (project.value?.externalId ?? null) : null,
-  };
+  const context = codeContext();
   const text = language === "curl" ? sendAsCurl(item, context) : sendAsTypeScript(item, context);
   return <Code text={text} what={language} label={`The same send as ${language}`} />;
 }
