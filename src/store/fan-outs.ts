@@ -97,11 +97,11 @@ interface Row {
 }
 
 /** Returns the oldest fan-out of the first project after an id, for workers; null if there is none. */
-export async function nextFanOut(db: Db, behind: string): Promise<FanOut | null> {
+export async function nextFanOut(db: Db, afterProject: string): Promise<FanOut | null> {
   const row = await db.first<Row>(
     `SELECT sender_id, id, webhooks, events, done FROM fan_outs
       WHERE sender_id > ? ORDER BY sender_id, id LIMIT 1`,
-    [behind],
+    [afterProject],
   );
   if (row === null) return null;
   const { sender_id: senderId, id, done } = row;

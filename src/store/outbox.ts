@@ -1,5 +1,5 @@
 import { ROLL_UP_ORDER, type RecipientStatus } from "../core/messages/states.ts";
-import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { ALWAYS, type Db, type Guard, type Statement, type Value } from "./engine/client.ts";
 import { IS_REGISTERED } from "./instances.ts";
 import type { TriedRecipient } from "./recipients.ts";
 
@@ -81,26 +81,23 @@ export interface Settlement {
   diagnostic: string | null;
 }
 
+/** The assignments of an outcome, without those that differ between a try and a report. */
+const OUTCOME = `status = ?, reason = ?, mx = ?, tls = ?, smtp_code = ?, enhanced_code = ?, diagnostic = ?,
+        last_event_at = ?`;
+
+function outcomeValues(settlement: Settlement, now: number): Value[] {
+  const { status, reason, mx, tls, smtpCode, enhancedCode, diagnostic } = settlement;
+  return [status, reason, mx, tls, smtpCode, enhancedCode, diagnostic, now];
+}
+
 /** Returns the statement that ends a claim with its outcome. It changes nothing if the claim no longer holds. */
 export function settleRecipient(claim: Claim, settlement: Settlement, now: number): Statement {
   return {
-    sql: `UPDATE recipients SET status = ?, reason = ?, due_at = ?, claimed_by = NULL, mx = ?, tls = ?, smtp_code = ?,
-        enhanced_code = ?, diagnostic = ?, last_event_at = ?
+    sql: `UPDATE recipients SET ${OUTCOME}, due_at = ?, claimed_by = NULL
       WHERE ${CLAIMED}`,
     args: [
-      settlement.status,
-      settlement.reason,
-      settlement.dueAt,
-      settlement.mx,
-      settlement.tls,
-      settlement.smtpCode,
-      settlement.enhancedCode,
-      settlement.diagnostic,
-      now,
-      claim.messageId,
-      claim.ord,
-      claim.instanceId,
-      claim.attempt,
+      ...[...outcomeValues(settlement, now), settlement.dueAt],
+      ...[claim.messageId, claim.ord, claim.instanceId, claim.attempt],
     ],
   };
 }
@@ -128,22 +125,9 @@ export function reportRecipient(
   now: number,
 ): Statement {
   return {
-    sql: `UPDATE recipients SET status = ?, reason = ?, due_at = NULL, mx = ?, tls = ?, smtp_code = ?,
-        enhanced_code = ?, diagnostic = ?, last_event_at = ?
+    sql: `UPDATE recipients SET ${OUTCOME}, due_at = NULL
       WHERE ${IS_AS_READ}`,
-    args: [
-      settlement.status,
-      settlement.reason,
-      settlement.mx,
-      settlement.tls,
-      settlement.smtpCode,
-      settlement.enhancedCode,
-      settlement.diagnostic,
-      now,
-      messageId,
-      ord,
-      status,
-    ],
+    args: [...outcomeValues(settlement, now), messageId, ord, status],
   };
 }
 

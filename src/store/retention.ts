@@ -39,14 +39,14 @@ const MAY_GO = `${OVER}
  * Returns the messages of a range, oldest first. `mayGo` is true for those that are older than `before` (milliseconds)
  * and may be deleted.
  */
-export async function oldMessages(db: Db, stretch: IdRange, before: number): Promise<OldMessage[]> {
+export async function oldMessages(db: Db, range: IdRange, before: number): Promise<OldMessage[]> {
   const rows = await db.all<{ id: string; thread_id: string | null; may_go: number; rows: number }>(
     `SELECT id, thread_id, may_go, CASE may_go WHEN 1 THEN
         (SELECT count(*) FROM events e WHERE e.message_id = o.id)
         + (SELECT count(*) FROM attempts a WHERE a.message_id = o.id) ELSE 0 END AS rows
       FROM (SELECT m.id, m.thread_id, ${MAY_GO} AS may_go FROM messages m
         WHERE m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?) o ORDER BY id`,
-    [before, stretch.after, stretch.below, stretch.limit],
+    [before, range.after, range.below, range.limit],
   );
   return rows.map((row) => ({
     id: row.id,
@@ -189,11 +189,11 @@ const DELIVERY_OVER = "status <> 'pending' AND COALESCE(last_attempt_at, created
 /**
  * Returns entries of delivery logs, oldest first. `mayGo` is true for those that ended before a time (milliseconds).
  */
-export async function oldDeliveries(db: Db, stretch: IdRange, before: number): Promise<OldDelivery[]> {
+export async function oldDeliveries(db: Db, range: IdRange, before: number): Promise<OldDelivery[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
     `SELECT id, ${DELIVERY_OVER} AS may_go
       FROM webhook_deliveries WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
-    [before, stretch.after, stretch.below, stretch.limit],
+    [before, range.after, range.below, range.limit],
   );
   return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
 }

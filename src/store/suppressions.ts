@@ -169,11 +169,11 @@ export interface OldSuppression {
 }
 
 /** Returns the entries of a range, oldest first, with whether they had expired by `before` (milliseconds). */
-export async function oldSuppressions(db: Db, stretch: IdRange, before: number): Promise<OldSuppression[]> {
+export async function oldSuppressions(db: Db, range: IdRange, before: number): Promise<OldSuppression[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
     `SELECT id, COALESCE(expires_at <= ?, 0) AS may_go FROM suppressions
       WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
-    [before, stretch.after, stretch.below, stretch.limit],
+    [before, range.after, range.below, range.limit],
   );
   return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
 }

@@ -119,14 +119,14 @@ export async function restartWaits(
   const waits: Waits = WAITS[table];
   const columns = waits.order.join(", ");
   const from = after ?? waits.from(now);
-  const behind = `${waits.indexed} AND (${columns}) > (${from.map((_, at) => `?${at + 2}`).join(", ")})`;
+  const later = `${waits.indexed} AND (${columns}) > (${from.map((_, at) => `?${at + 2}`).join(", ")})`;
   const end = await db.first<Record<string, Value>>(
-    `SELECT ${columns} FROM ${table} WHERE ${behind} ORDER BY ${columns} LIMIT 1 OFFSET ${rows - 1}`,
+    `SELECT ${columns} FROM ${table} WHERE ${later} ORDER BY ${columns} LIMIT 1 OFFSET ${rows - 1}`,
     [now, ...from],
   );
   const last = end === null ? null : waits.order.map((column) => end[column] ?? null);
   const until = last?.map((_, at) => `?${at + 2 + from.length}`).join(", ");
-  const stale = `${behind}${until === undefined ? "" : ` AND (${columns}) <= (${until})`} AND ${waits.stale}`;
+  const stale = `${later}${until === undefined ? "" : ` AND (${columns}) <= (${until})`} AND ${waits.stale}`;
   const args = [now, ...from, ...(last ?? [])];
   // Usually there is none, and a read does not block other writers.
   if ((await db.first(`SELECT 1 FROM ${table} WHERE ${stale} LIMIT 1`, args)) !== null)

@@ -33,9 +33,9 @@ export function parseTime(text: string): number | null {
  * has none.
  */
 function parseLeapSecond(text: string): number | null {
-  const [, before, behind] = LEAP_SECOND.exec(text) ?? [];
+  const [, before, rest] = LEAP_SECOND.exec(text) ?? [];
   if (before === undefined) return null;
-  const at = Date.parse(`${before}:59${behind}`) + SECOND_MS;
+  const at = Date.parse(`${before}:59${rest}`) + SECOND_MS;
   if (Number.isNaN(at)) return null;
   const minute = new Date(Math.floor(at / MINUTE_MS) * MINUTE_MS);
   return minute.toISOString().endsWith("01T00:00:00.000Z") ? at : null;

@@ -13,8 +13,7 @@ import type { Inspect } from "../threads/reading-tasks.ts";
 import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportDeps, type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { queryAfterSync } from "../../store/engine/client.ts";
-import { findDuplicate } from "./arrival-facts.ts";
-import { arrivalFactsOf, relatedMessageIds } from "./arrival-facts.ts";
+import { arrivalFactsOf, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { DISK_LOW, MAILBOX_FULL, storageRefusal } from "./storage-limits.ts";
@@ -88,7 +87,7 @@ const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
 
 /** Creates the handler of incoming mail, which answers RCPT and stores the message at the end of DATA. */
 export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
-  const door: HandlerState = {
+  const state: HandlerState = {
     deps,
     // Related messages are stored one after another. A sender may repeat a message while we still work on it, or
     // deliver a message and its replies at once, and they must find each other's thread.
@@ -103,16 +102,16 @@ export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
     async recipient(address, envelope): Promise<Reply | null> {
       await synced();
       const target = await routeAfterSync(deps, address);
-      remember(door.targetsAtRcpt, address, target);
+      remember(state.targetsAtRcpt, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;
-      if (target.kind === "role" && !door.volume.hasRoom(target.mailbox.address)) return ROLE_FULL;
+      if (target.kind === "role" && !state.volume.hasRoom(target.mailbox.address)) return ROLE_FULL;
       return target.kind === "no_mailbox"
         ? NO_MAILBOX
         : storageRefusal(deps, target, envelope.announcedOctets ?? 0);
     },
     async message(envelope, raw) {
       try {
-        const answer = await receive(door, envelope, raw);
+        const answer = await receive(state, envelope, raw);
         deps.received?.(OUTCOMES.get(answer) ?? "taken");
         return answer;
       } catch (error) {
@@ -120,7 +119,7 @@ export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
         throw error;
       }
     },
-    stopping: () => door.earlyReports.end(),
+    stopping: () => state.earlyReports.end(),
   };
 }
 
@@ -142,20 +141,20 @@ interface HandlerState {
   earlyReports: EarlyReports;
 }
 
-function remember(led: HandlerState["targetsAtRcpt"], address: string, target: InboundTarget): void {
-  if (target.kind === "inbox") setBounded(led, address, target, MAX_CACHED_TARGETS);
-  else led.delete(address);
+function remember(cache: HandlerState["targetsAtRcpt"], address: string, target: InboundTarget): void {
+  if (target.kind === "inbox") setBounded(cache, address, target, MAX_CACHED_TARGETS);
+  else cache.delete(address);
 }
 
-async function receive(door: HandlerState, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
+async function receive(state: HandlerState, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
   if (countFields(raw, "received") > MAX_RECEIVED) return LOOP;
-  const { deps } = door;
+  const { deps } = state;
   const inboxes = new Map<string, InboundTargetInbox & { addresses: string[] }>();
   // One report per recipient, because reading one takes about ten milliseconds and an address has many spellings.
   const reports = new Set<string>();
   let gone = 0;
   for (const address of envelope.rcptTo) {
-    const target = door.targetsAtRcpt.get(address) ?? (await routeAddress(deps, address));
+    const target = state.targetsAtRcpt.get(address) ?? (await routeAddress(deps, address));
     if (target.kind === "inbox" || target.kind === "role") {
       const inbox = target.kind === "inbox" ? target.inbox : target.mailbox;
       const key = inbox.id ?? inbox.address;
@@ -168,7 +167,7 @@ async function receive(door: HandlerState, envelope: Envelope, raw: Uint8Array):
     const about = target.kind === "bounce" ? `${target.messageId}.${target.ord}` : target.kind;
     if (reports.has(about)) continue;
     // The sender is not checked, because reports come unsigned from any server that handled the message.
-    const refusal = REPORT_REPLIES[await reportTo(door, target, envelope, raw)];
+    const refusal = REPORT_REPLIES[await reportTo(state, target, envelope, raw)];
     if (refusal !== null) return refusal;
     reports.add(about);
   }
@@ -176,8 +175,10 @@ async function receive(door: HandlerState, envelope: Envelope, raw: Uint8Array):
   if (targets.length === 0) return reports.size > 0 ? REPORT_ACCEPTED : NO_MAILBOX;
   if (gone > 0) return RECIPIENT_GONE;
   if (deps.space?.low() === true) return DISK_LOW;
-  const roomy = targets.every(({ inbox }) => inbox.id !== null || door.volume.add(inbox.address, raw.length));
-  return roomy ? inspectAndStore(door, targets, envelope, raw) : ROLE_FULL;
+  const roomy = targets.every(
+    ({ inbox }) => inbox.id !== null || state.volume.add(inbox.address, raw.length),
+  );
+  return roomy ? inspectAndStore(state, targets, envelope, raw) : ROLE_FULL;
 }
 
 function reportTo(

@@ -46,7 +46,7 @@ export function verdictOf(
   const facts = factsOf(report);
   switch (report.kind) {
     case "accepted":
-      return { ...facts, status: custody, reason: null, bounce: null, category: null, retryInMs: null };
+      return final(facts, custody, null, null);
     case "undeliverable":
       return undeliverable(facts, report);
     case "trouble":
@@ -73,22 +73,27 @@ function undeliverable(
   facts: Facts,
   { verdict, reason }: DeliveryReport & { kind: "undeliverable" },
 ): Verdict {
-  if (verdict === "hard") {
-    const category = "recipient";
-    return {
-      ...facts,
-      status: "bounced",
-      reason,
-      bounce: { type: "hard", category },
-      category,
-      retryInMs: null,
-    };
-  }
+  if (verdict === "hard") return bounced(facts, "hard", reason, "recipient");
   // By its code, as if a peer had refused it. A message that is too large has one reason, whether we or the peer
   // measure it.
   const { smtpCode: code, enhancedCode: enhanced } = facts;
   const { category } = classifyReply({ code, enhanced, text: "" });
-  return { ...facts, status: "failed", reason, bounce: null, category, retryInMs: null };
+  return final(facts, "failed", reason, category);
+}
+
+/** Returns a final verdict. */
+function final(
+  facts: Facts,
+  status: Verdict["status"],
+  reason: string | null,
+  category: string | null,
+  bounce: Verdict["bounce"] = null,
+): Verdict {
+  return { ...facts, status, reason, bounce, category, retryInMs: null };
+}
+
+function bounced(facts: Facts, type: "hard" | "soft", reason: string, category: string): Verdict {
+  return final(facts, "bounced", reason, category, { type, category });
 }
 
 function refused(facts: Facts, found: ReplyClass, policy: RetryPolicy, soFar: AttemptSoFar): Verdict {
@@ -98,16 +103,9 @@ function refused(facts: Facts, found: ReplyClass, policy: RetryPolicy, soFar: At
       return deferred(facts, category, category, policy, soFar);
     case "hard":
     case "soft":
-      return {
-        ...facts,
-        status: "bounced",
-        reason: category,
-        bounce: { type: outcome, category },
-        category,
-        retryInMs: null,
-      };
+      return bounced(facts, outcome, category, category);
     case "failed":
-      return { ...facts, status: "failed", reason: category, bounce: null, category, retryInMs: null };
+      return final(facts, "failed", category, category);
   }
 }
 
@@ -119,15 +117,7 @@ function deferred(
   policy: RetryPolicy,
   soFar: AttemptSoFar,
 ): Verdict {
-  if (soFar.ageMs >= policy.giveUpMs)
-    return {
-      ...facts,
-      status: "bounced",
-      reason: "retries_exhausted",
-      bounce: { type: "soft", category },
-      category,
-      retryInMs: null,
-    };
+  if (soFar.ageMs >= policy.giveUpMs) return bounced(facts, "soft", "retries_exhausted", category);
   const retryInMs = retryDelayMs(policy.schedule, soFar.attempt, soFar.random);
   return { ...facts, status: "delivery_delayed", reason, bounce: null, category, retryInMs };
 }

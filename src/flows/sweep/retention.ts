@@ -80,8 +80,8 @@ export function forgetMessages(deps: RetentionDeps, days: number): () => Promise
   const walk = new Walk("msg", MESSAGES);
   return async () => {
     const before = deps.clock.now() - days * DAY_MS;
-    await walk.turn(before, async (stretch) => {
-      const messages = await oldMessages(deps.db, stretch, before);
+    await walk.turn(before, async (range) => {
+      const messages = await oldMessages(deps.db, range, before);
       for (const going of batchesOf(messages.filter(({ mayGo }) => mayGo)))
         await deleteAll(deps, going, before);
       return messages;
@@ -178,8 +178,8 @@ export function forgetContents({ db, clock }: RetentionDeps, days: number): () =
   const walk = new Walk("msg", CONTENTS);
   return async () => {
     const before = clock.now() - days * DAY_MS;
-    await walk.turn(before, async (stretch) => {
-      const kept = await messagesWithContent(db, stretch, before);
+    await walk.turn(before, async (range) => {
+      const kept = await messagesWithContent(db, range, before);
       const ids = kept.filter(({ isRemovable }) => isRemovable).map(({ id }) => id);
       const guard = withContentGuard(ids, before);
       if (ids.length > 0)
@@ -196,8 +196,8 @@ export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): ()
   const walk = new Walk("dlv", DELIVERIES);
   return async () => {
     const before = clock.now() - days * DAY_MS;
-    await walk.turn(before, async (stretch) => {
-      const deliveries = await oldDeliveries(db, stretch, before);
+    await walk.turn(before, async (range) => {
+      const deliveries = await oldDeliveries(db, range, before);
       const ids = deliveries.filter(({ mayGo }) => mayGo).map(({ id }) => id);
       if (ids.length > 0) await db.write([deleteDeliveries(ids, before)]);
       return deliveries;
@@ -213,8 +213,8 @@ export function forgetSuppressions({ db, clock }: RetentionDeps): () => Promise<
   const walk = new Walk("sup", SUPPRESSIONS);
   return pauseWhenDone(clock, SUPPRESSIONS_PAUSE_MS, (now) => {
     const before = now - EXPIRED_KEPT_MS;
-    return walk.turn(before, async (stretch) => {
-      const suppressions = await oldSuppressions(db, stretch, before);
+    return walk.turn(before, async (range) => {
+      const suppressions = await oldSuppressions(db, range, before);
       const ids = suppressions.filter(({ mayGo }) => mayGo).map(({ id }) => id);
       if (ids.length > 0) await db.write([deleteExpiredSuppressions(ids, before)]);
       return suppressions;
@@ -242,8 +242,8 @@ export function forgetFigures({ db, clock }: RetentionDeps): () => Promise<void>
   return pauseWhenDone(clock, COUNTS_PAUSE_MS, (now) => {
     const [figuresFrom, destinationsFrom] = [now - FIGURES_DAYS * DAY_MS, now - DESTINATIONS_DAYS * DAY_MS];
     const day = Math.floor(destinationsFrom / DAY_MS);
-    return walk.turn(destinationsFrom, async (stretch) => {
-      const projects = await projectsOf(db, stretch);
+    return walk.turn(destinationsFrom, async (range) => {
+      const projects = await projectsOf(db, range);
       const ids = projects.map(({ id }) => id);
       if (ids.length > 0)
         await db.write([

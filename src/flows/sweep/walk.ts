@@ -30,7 +30,7 @@ export class Walk {
    */
   async turn(
     before: number,
-    treat: (stretch: IdRange) => Promise<readonly { id: string }[]>,
+    treat: (range: IdRange) => Promise<readonly { id: string }[]>,
   ): Promise<boolean> {
     const { rows: limit, pages } = this.#limits;
     for (let page = 0; page < pages; page++) {

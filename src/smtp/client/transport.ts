@@ -115,7 +115,7 @@ function createTransport(state: TransportState): Transport {
 
 async function upgrade(state: TransportState, request: TlsRequest): Promise<TlsState | string> {
   // An attacker sent the bytes after the reply to STARTTLS in plain text (response injection).
-  if (state.parser.pending()) closeTransport(state, "bytes in the clear behind STARTTLS");
+  if (state.parser.pending()) closeTransport(state, "bytes in the clear after STARTTLS");
   if (state.closeReason !== null || state.socket === null) return state.closeReason ?? "not connected";
   const { promise, resolve } = Promise.withResolvers<TlsState | string>();
   const cancel = state.deps.clock.after(request.timeoutMs, () => resolve("TLS handshake timed out"));

@@ -36,17 +36,17 @@ export interface MessageWithContent {
   isRemovable: boolean;
 }
 
-/** Lists messages of a stretch with their contents, oldest first. Those older than `before` (milliseconds) may be removable. */
+/** Lists messages of a range with their contents, oldest first. Those older than `before` (milliseconds) may be removable. */
 export async function messagesWithContent(
   db: Db,
-  stretch: IdRange,
+  range: IdRange,
   before: number,
 ): Promise<MessageWithContent[]> {
   const rows = await db.all<{ id: string; is_removable: number }>(
     `SELECT m.id, ${MAY_REMOVE} AS is_removable
       FROM message_content c INDEXED BY message_content_present CROSS JOIN messages m ON m.id = c.message_id
       WHERE c.content_removed_at IS NULL AND c.message_id > ? AND c.message_id < ? ORDER BY c.message_id LIMIT ?`,
-    [before, stretch.after, stretch.below, stretch.limit],
+    [before, range.after, range.below, range.limit],
   );
   return rows.map((row) => ({ id: row.id, isRemovable: row.is_removable === 1 }));
 }

@@ -131,18 +131,18 @@ export function ownedRows<Row>(
       args: all.flatMap(({ args }) => args),
     };
   };
-  const behind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
+  const rowsAfter = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
     const { sql, args } = rowsBehind(from, end, more);
     return { sql: `${sql} ORDER BY id DESC LIMIT ?`, args };
   };
   return {
     async positionAfter(from, rows) {
-      const { sql, args } = behind(from, floor, []);
+      const { sql, args } = rowsAfter(from, floor, []);
       const row = await db.first<{ id: string }>(`SELECT id ${sql} OFFSET ?`, [...args, 1, rows - 1]);
       return row?.id ?? null;
     },
     wanted(from, end, limit) {
-      const { sql, args } = behind(from, end ?? floor, text === undefined ? where : [...where, text]);
+      const { sql, args } = rowsAfter(from, end ?? floor, text === undefined ? where : [...where, text]);
       return db.all<Row>(`SELECT ${columns} ${sql}`, [...args, limit]);
     },
     text: text && {

@@ -153,13 +153,13 @@ export class PoolThread<Asked, Found> {
     const late = [...this.#tasks.values()].find(({ since }) => now - since > MAX_TASK_MS);
     if (beats === 0 && silence > START_MS)
       this.#lose({ kind: "broken", error: new Error("a thread does not start") });
-    else if (beats > 0 && silence > this.#patience())
+    else if (beats > 0 && silence > this.#stallLimitMs())
       this.#lose({ kind: "held", suspect: Atomics.load(pulse, TURNED_TO) });
     else if (late !== undefined) this.#lose({ kind: "held", suspect: late.id });
     else this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#look());
   }
 
-  #patience(): number {
+  #stallLimitMs(): number {
     const sizes = [...this.#tasks.values()].map(({ octets }) => octets);
     return this.#options.stallMs + (Math.max(0, ...sizes) / MIB) * STALL_MS_PER_MIB;
   }
