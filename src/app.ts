@@ -33,7 +33,9 @@ import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-hand
 import { saveKeysToFile } from "./wiring/first-keys-file.ts";
 import type { Services } from "./wiring/services.ts";
 import { openInspector, timedInspect } from "./wiring/threads/inspector.ts";
+import { commitBell } from "./wiring/commit-bell.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
+import { type Live, openLive } from "./wiring/live.ts";
 import { watchLag } from "./wiring/observe/timing.ts";
 import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
 import { runShutdownSteps } from "./wiring/shutdown.ts";
@@ -110,9 +112,10 @@ export async function startApp(config: Config, clock: Clock, disk = databaseDisk
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const metrics = openMetrics();
   const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
-  const { db, keys, begun } = await openData(config, clock, metrics.commits);
+  const bell = commitBell(metrics.commits);
+  const { db, keys, begun } = await openData(config, clock, bell.meter);
   try {
-    const services = await openServices({ config, clock, db, keys, metrics, certificate, space });
+    const services = await openServices({ config, clock, db, keys, metrics, bell, certificate, space });
     return await startRoles(services, begun);
   } catch (error) {
     throw begun.firstStart === null ? error : new FirstStartError(begun.firstStart, error);
@@ -129,7 +132,7 @@ async function requireRedisDatabase({ redisUrl }: Config, clock: Clock): Promise
 
 /** Opens the services that the roles share. */
 async function openServices(
-  base: Pick<Services, "config" | "clock" | "db" | "keys" | "metrics" | "certificate" | "space">,
+  base: Pick<Services, "config" | "clock" | "db" | "keys" | "metrics" | "bell" | "certificate" | "space">,
 ): Promise<Services> {
   const { config, clock, db, keys, metrics } = base;
   const threads = threadsFor(availableParallelism());
@@ -203,11 +206,14 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
   const rates = config.roles.has("api")
     ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
     : null;
+  const objects = services.store?.reader ?? null;
+  const live = openLive(services, objects);
   const parts: HttpParts = {
     ...services,
     limiter: rates?.take ?? null,
     signIns: rates?.takeSignIn ?? null,
-    objects: services.store?.reader ?? null,
+    objects,
+    streams: live.streams,
     listening: () => listener !== null || !config.roles.has("smtp"),
     connections: () => ({ in: listener?.sessions ?? 0, out: services.pool.connections }),
   };
@@ -249,7 +255,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
       unwatchFiles();
       stopping ??= stopRoles(
         services,
-        { http, metrics, rates, listener, nameServer, workers, certificate },
+        { http, live, metrics, rates, listener, nameServer, workers, certificate },
         graceMs,
       );
       return stopping;
@@ -259,6 +265,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
 
 interface Roles {
   http: Http;
+  live: Live;
   metrics: MetricsServer | null;
   rates: RateBuckets | null;
   listener: Listener | null;
@@ -271,6 +278,7 @@ async function stopRoles(services: Services, roles: Roles, graceMs: number): Pro
   const { clock, db, queue, pool, instance, inspector, renderer } = services;
   const left = remainingTime(clock, Math.max(0, graceMs - CLOSING_MS));
   services.store?.stop();
+  roles.live.end();
   await runShutdownSteps([
     // At once, so that nothing new starts while one of them waits for a slow client.
     [
@@ -286,6 +294,7 @@ async function stopRoles(services: Services, roles: Roles, graceMs: number): Pro
       () => inspector.close(),
       () => renderer.close(),
       () => roles.rates?.close(),
+      () => roles.live.close(),
     ],
     [() => pool.close(left())],
     // Free the remaining claims, so that they are due again at once.

@@ -27,6 +27,8 @@ export interface Readings {
   ready: Readonly<Record<string, boolean>>;
   /** Open SMTP connections. */
   connections: { in: number; out: number };
+  /** Clients of this process that follow events. */
+  live: { stream: number };
   process: ProcessSample;
 }
 
@@ -240,6 +242,7 @@ function gaugesIn(registry: Registry) {
     ),
     ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
+    live: make("postrider_live_clients", "Clients that follow events: open streams.", ["kind"]),
     cpu: total("process_cpu_seconds_total", "Time of processors taken, all threads."),
     cpuUser: total("process_cpu_user_seconds_total", "Of that, in the program itself."),
     cpuSystem: total("process_cpu_system_seconds_total", "Of that, in the system for the program."),
@@ -262,12 +265,13 @@ function showEach<Label extends string>(
     gauge.set({ [label]: name } as Record<Label, string>, value);
 }
 
-function show(gauges: Gauges, { queues, ready, connections, process }: Readings): void {
+function show(gauges: Gauges, { queues, ready, connections, live, process }: Readings): void {
   showEach(gauges.depth, "queue", queues?.depth ?? {});
   showEach(gauges.oldest, "queue", queues?.oldestSeconds ?? {});
   const checks = Object.entries(ready).map(([name, holds]) => [name, holds ? 1 : 0]);
   showEach(gauges.ready, "check", Object.fromEntries(checks));
   showEach(gauges.connections, "direction", { ...connections });
+  showEach(gauges.live, "kind", { ...live });
   countTo(gauges.cpuUser, process.cpuUserSeconds);
   countTo(gauges.cpuSystem, process.cpuSystemSeconds);
   countTo(gauges.cpu, process.cpuUserSeconds + process.cpuSystemSeconds);

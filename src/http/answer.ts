@@ -1,5 +1,7 @@
 /** Content type of JSON. */
 export const JSON_TYPE = "application/json";
+/** Content type of server-sent events. Such an answer may be silent for as long as it likes. */
+export const EVENT_STREAM_TYPE = "text/event-stream";
 
 /** A note to the client in the answer to a write that succeeded. */
 export interface Warning {

@@ -4,7 +4,7 @@ import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
 import { resumeTogether, yieldToEventLoop } from "../core/concurrency/event-loop.ts";
 import type { Db } from "../store/engine/client.ts";
-import { toResponse } from "./answer.ts";
+import { EVENT_STREAM_TYPE, toResponse } from "./answer.ts";
 import { errorAnswer } from "./errors.ts";
 import { SECURITY_HEADERS } from "./plugins.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./request-log.ts";
@@ -83,6 +83,7 @@ export function listen(
       const forwarded = raw.headers.get("x-forwarded-for");
       const ip = peer === undefined ? null : clientAddress(peer, forwarded, config.httpProxies);
       const response = await answer(absolute(raw), ip);
+      if (response.headers.get("content-type") === EVENT_STREAM_TYPE) self.timeout(raw, 0);
       // RFC 9112 §9.6: if a client sees this header, it sends no further request on a connection that is about to
       // close.
       if (parting) response.headers.set("connection", "close");

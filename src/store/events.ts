@@ -5,7 +5,8 @@ import type { RowsText } from "./engine/engine.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
-const EVENTS = table<MessageEvent>("events", {
+/** The columns of an event. */
+export const EVENTS = table<MessageEvent>("events", {
   id: plain("id"),
   senderId: plain("sender_id"),
   messageId: plain("message_id"),

@@ -197,3 +197,12 @@ export async function touchKey(db: Db, id: string, usedAt: number): Promise<void
     },
   ]);
 }
+
+/** Returns those of the keys that are not revoked. */
+export async function unrevokedKeys(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db.all<{ id: string }>(
+    "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL",
+    [JSON.stringify(ids)],
+  );
+  return new Set(rows.map(({ id }) => id));
+}

@@ -4,6 +4,7 @@ import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/st
 };
 import { dependencies } from "../../package.json";
 import { cachedHealth } from "../flows/health/check.ts";
+import type { Streams } from "../flows/live/streams.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import { captureDomains } from "../flows/verify/capture-domain.ts";
 import type { FindZoneServers } from "../flows/verify/diagnose.ts";
@@ -17,6 +18,7 @@ import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
+import { eventStreamRoute } from "../http/routes/event-stream.ts";
 import { healthRoutes } from "../http/routes/health.ts";
 import { homeRoutes } from "../http/routes/home.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
@@ -71,6 +73,7 @@ export interface HttpParts
   limiter: RateLimiter | null;
   /** Counts the sign-in attempts from an address. Null: they are not limited. */
   signIns: SignInLimiter | null;
+  streams: Streams;
   /** Reads contents in the object store; null if there is none. */
   objects: ObjectReader | null;
   /** Returns true if the SMTP listener of this process listens, or the process has none. */
@@ -192,6 +195,7 @@ function apiRoutes(parts: HttpParts): Route[] {
   const webhooks = { db, boxKey: keys.box, urlRules };
   const routes = [
     ...emailRoutes(sending),
+    eventStreamRoute({ db, clock, streams: parts.streams }),
     ...threadRoutes(sending),
     ...inboundRoutes({ ...sending, hostname: mxName(config) }),
     ...apiKeyRoutes({ db, quotas: config.quotas }),

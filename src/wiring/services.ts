@@ -11,6 +11,7 @@ import type { Certificate } from "../smtp/certificate.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import type { Db } from "../store/engine/client.ts";
 import type { Instance } from "../store/instances.ts";
+import type { CommitBell } from "./commit-bell.ts";
 import type { Inspector } from "./threads/inspector.ts";
 import type { InstallationKeys } from "./store/master-key.ts";
 import type { Objects } from "./store/objects.ts";
@@ -38,6 +39,8 @@ export interface Services {
   renderer: OwnedRenderer;
   memory: RenderMemory;
   metrics: Metrics;
+  /** Rings after each commit of this process. */
+  bell: CommitBell;
   /** Knows if the disk of the database has room. */
   space: FreeSpace;
 }

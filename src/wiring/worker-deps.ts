@@ -1,5 +1,6 @@
 import type { PushDeps } from "../flows/notify/push.ts";
 import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
+import { trimEventLog } from "../flows/live/watch.ts";
 import { limitsOf } from "../flows/send/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/send/admission.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
@@ -37,6 +38,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     name: "idempotent-answers",
     turn: async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN)),
   };
+  const forgetNews = { name: "event-log", turn: trimEventLog({ db, clock }) };
   const { findDeliveryRoute, custody } = openOutbound(config, services);
   const common = commonDeps(services, objects);
   return {
@@ -51,6 +53,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     chores: [
       recheckDomains,
       forgetAnswers,
+      forgetNews,
       ...storageChores(config, { db, clock, objects }, services.store),
       ...certificateChores(services),
     ],

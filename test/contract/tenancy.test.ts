@@ -196,8 +196,8 @@ const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   contactId: "/v1/contacts",
   threadId: "/v1/threads",
 };
-/** Ids that the client chooses. */
-const OWN_WORDS: ReadonlySet<string> = new Set(["externalId", "contentId"]);
+/** Ids that the client chooses, and the place in a stream, which test/flow/live-stream.test.ts tries. */
+const OWN_WORDS: ReadonlySet<string> = new Set(["externalId", "contentId", "lastEventId"]);
 
 interface Reference {
   operation: Operation;

@@ -14,6 +14,8 @@ import { indexMessages } from "../../src/flows/sweep/index-messages.ts";
 import { registerInstance } from "../../src/flows/sweep/instance.ts";
 import { Sweep } from "../../src/flows/sweep/sweep.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
+import { Streams } from "../../src/flows/live/streams.ts";
+import { Tail } from "../../src/flows/live/tail.ts";
 import { domainRoutes } from "../../src/http/routes/domains.ts";
 import { createHttp, type Http } from "../../src/http/server.ts";
 import { openMetrics } from "../../src/metrics.ts";
@@ -193,6 +195,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
       limiter: null,
       signIns: null,
       objects: null,
+      streams: new Streams({ ...ground, objects: null, tail: new Tail(ground, true) }),
       listening: () => true,
       connections: () => ({ in: 0, out: 0 }),
     },

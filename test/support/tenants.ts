@@ -104,7 +104,7 @@ export async function send(
     },
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
-  const text = await response.text();
+  const text = await textOf(response);
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   return {
     status: response.status,
@@ -112,6 +112,15 @@ export async function send(
     text,
     json: isJson && text !== "" ? JSON.parse(text) : null,
   };
+}
+
+/** Returns the body; of a stream, which has no end, only its start. */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get("content-type") !== "text/event-stream") return response.text();
+  const reader = response.body?.getReader();
+  const start = await reader?.read();
+  await reader?.cancel();
+  return new TextDecoder().decode(start?.value);
 }
 
 async function putAccount({ app: { db } }: TestService, name: string): Promise<{ id: string; wide: string }> {

@@ -22,9 +22,12 @@ const MOST_TEXT_OCTETS = 4;
 /** Octets that a payload takes without its bodies: addresses, subject, attachments, results of checks. */
 const PAYLOAD_FACTS_OCTETS = 64 * 1024;
 
-export interface PayloadDeps extends ContentDeps {
-  clock: Clock;
+export interface ArrivalDeps extends ContentDeps {
   memory: { largeReads: Admission };
+}
+
+export interface PayloadDeps extends ArrivalDeps {
+  clock: Clock;
   payloads: SharedPayloads;
 }
 
@@ -64,7 +67,7 @@ function madePayload(type: EventType, data: Record<string, unknown> | null): Mad
 }
 
 /** Returns the most octets that the payload of an incoming message may take while it is made. */
-function mostOctets({ size }: Message): number {
+export function mostOctets({ size }: Pick<Message, "size">): number {
   const texts = Math.min(size * MOST_TEXT_OCTETS, 2 * MAX_PUSHED_BODY_BYTES);
   return PAYLOAD_FACTS_OCTETS + texts * MOST_JSON_OCTETS;
 }
@@ -87,10 +90,14 @@ async function eventData(
   };
 }
 
-function commonData(message: Message, event: MessageEvent): Record<string, unknown> {
+/** Returns the fields that the `data` of every event has. */
+export function commonData(
+  message: Pick<Message, "tags" | "testMode">,
+  event: MessageEvent,
+): Record<string, unknown> {
   return {
-    messageId: message.id,
-    senderId: message.senderId,
+    messageId: event.messageId,
+    senderId: event.senderId,
     ...(event.email === null ? {} : { email: event.email }),
     occurredAt: new Date(event.createdAt).toISOString(),
     tags: message.tags,
@@ -98,7 +105,8 @@ function commonData(message: Message, event: MessageEvent): Record<string, unkno
   };
 }
 
-async function arrivalData(deps: PayloadDeps, message: Message): Promise<Record<string, unknown>> {
+/** Returns what the event of an arrived message shows of it. */
+export async function arrivalData(deps: ArrivalDeps, message: Message): Promise<Record<string, unknown>> {
   const { senderId, id } = message;
   const budget = largeReadBudget(deps.memory.largeReads, senderId);
   const content = await getContentStart(deps, senderId, id, MAX_PUSHED_BODY_BYTES, budget);

@@ -1,4 +1,5 @@
 import type { ErrorType } from "../../core/errors.ts";
+import { EVENT_STREAM_TYPE } from "../answer.ts";
 import { ERROR_STATUS } from "../errors.ts";
 import type { Route } from "../route.ts";
 
@@ -40,6 +41,10 @@ export const HEADERS = {
     description: "The methods that the path takes.",
     schema: { type: "string" },
   },
+  unbuffered: {
+    description: "Tells nginx to pass events on at once.",
+    schema: { type: "string", enum: ["no"] },
+  },
   location: {
     description: "The target of the link.",
     schema: { type: "string" },
@@ -70,12 +75,13 @@ const OF_ERRORS: Partial<Record<ErrorType, Headers>> = {
 };
 
 /** Returns the headers of a route's answer with that status, except errors. */
-export function headersOfAnswer({ level, method }: Route, status: number): Headers {
+export function headersOfAnswer({ level, method, answers }: Route, status: number): Headers {
   const isOpen = level === "open";
   return {
     ...OF_ALL,
     ...(isOpen ? {} : OF_KEYS),
     ...(!isOpen && method === "POST" ? { "Idempotent-Replayed": refer("replayed") } : {}),
+    ...(answers[status] === EVENT_STREAM_TYPE ? { "X-Accel-Buffering": refer("unbuffered") } : {}),
     ...(status === 302 ? { Location: refer("location") } : {}),
   };
 }

@@ -1,4 +1,5 @@
 import { type Clock, cacheFor, within } from "../../core/time/clock.ts";
+import type { Streams } from "../../flows/live/streams.ts";
 import { type ReadyCheck, runChecks } from "../../http/health.ts";
 import type { Metrics, QueueSample } from "../../metrics.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -18,11 +19,12 @@ export interface ScrapeParts {
   checks: readonly ReadyCheck[];
   /** Open SMTP connections. */
   connections: () => { in: number; out: number };
+  streams: Pick<Streams, "size">;
 }
 
 /** Returns a function that reads all metrics as text. If a source fails, its metrics are left out. */
 export function openScrape(parts: ScrapeParts): () => Promise<string> {
-  const { clock, db, metrics, checks, connections } = parts;
+  const { clock, db, metrics, checks, connections, streams } = parts;
   const queues = cacheFor(clock, QUEUES_FRESH_MS, (now) => {
     const asked = readQueues(db, now).catch(() => null);
     return within(clock, QUEUES_LIMIT_MS, asked, null);
@@ -34,6 +36,7 @@ export function openScrape(parts: ScrapeParts): () => Promise<string> {
       queues: depths,
       ready: Object.fromEntries(ready),
       connections: connections(),
+      live: { stream: streams.size },
       process: processSample(),
     });
   };

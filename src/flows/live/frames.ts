@@ -1,0 +1,59 @@
+import type { EventType } from "../../core/messages/events.ts";
+import { type ArrivalDeps, arrivalData, commonData, mostOctets } from "../notify/payload.ts";
+import type { LoggedEvent, LogEntry } from "../../store/event-log.ts";
+import { getMessage } from "../../store/messages.ts";
+
+/** What a stream shows. */
+export interface StreamFilter {
+  /** Null: all. */
+  types: ReadonlySet<EventType> | null;
+  messageId: string | null;
+}
+
+/** Octets of the events that are made into one piece of a stream, unless one event alone has more. */
+export const MAX_PIECE_OCTETS = 256 * 1024;
+/** Octets that an event without a body takes, roughly. */
+const EVENT_OCTETS = 1024;
+
+/** Returns the most octets that an event takes in a stream, roughly. */
+export function octetsOf(event: LoggedEvent): number {
+  return event.type === "inbound_received" ? mostOctets(event) : EVENT_OCTETS;
+}
+
+/** Returns whether the stream shows the event. */
+export function shows({ types, messageId }: StreamFilter, event: LoggedEvent): boolean {
+  return (types === null || types.has(event.type)) && (messageId === null || messageId === event.messageId);
+}
+
+/**
+ * Returns the first entries whose events may have about MAX_PIECE_OCTETS together, at least one. A run of received messages with
+ * large bodies must not be in memory at once.
+ */
+export function firstPiece(entries: readonly LogEntry[]): readonly LogEntry[] {
+  let octets = 0;
+  const end = entries.findIndex(({ event }, at) => {
+    octets += event === null ? 0 : octetsOf(event);
+    return at > 0 && octets > MAX_PIECE_OCTETS;
+  });
+  return end < 0 ? entries : entries.slice(0, end);
+}
+
+/** Returns events as server-sent events (HTML Living Standard, section 9.2), empty if there are none. */
+export async function framesOf(deps: ArrivalDeps, events: readonly LoggedEvent[]): Promise<Uint8Array> {
+  const texts: string[] = [];
+  for (const event of events) texts.push(await frameOf(deps, event));
+  return Buffer.from(texts.join(""));
+}
+
+async function frameOf(deps: ArrivalDeps, event: LoggedEvent): Promise<string> {
+  const { id, type } = event;
+  const arrival = type === "inbound_received" ? await arrivalOf(deps, event) : {};
+  // JSON has no line breaks outside of its texts, and escapes those within.
+  const data = JSON.stringify({ type, ...commonData(event, event), ...event.data, ...arrival });
+  return `event: ${type}\nid: ${id}\ndata: ${data}\n\n`;
+}
+
+async function arrivalOf(deps: ArrivalDeps, event: LoggedEvent): Promise<Record<string, unknown>> {
+  const message = await getMessage(deps.db, event.senderId, event.messageId);
+  return message === null ? {} : { inbound_received: await arrivalData(deps, message) };
+}

@@ -1,0 +1,200 @@
+import type { Admission, Release } from "../../core/concurrency/admission.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { type LoggedEvent, listLogged, type LogEntry } from "../../store/event-log.ts";
+import type { ArrivalDeps } from "../notify/payload.ts";
+import { firstPiece, framesOf, octetsOf, shows, type StreamFilter } from "./frames.ts";
+import { ENTRIES_AT_A_TIME, type Follower, type Tail } from "./tail.ts";
+import { RESUME_MS } from "./watch.ts";
+
+/** Octets of a piece that are not counted, because the socket soon has all of them. */
+const SMALL_OCTETS = 16 * 1024;
+/** Time by which a stream may be later than RESUME_MS, milliseconds. */
+const RESUME_MARGIN_MS = 60_000;
+const NOTHING = new Uint8Array();
+
+export interface StreamDeps extends ArrivalDeps {
+  clock: Clock;
+  tail: Tail;
+  /** Bounds the octets that clients have not taken yet. */
+  pending: Admission;
+  /** Makes the events of a piece into octets, once for all streams that show the same ones. */
+  share: SharePiece;
+}
+
+/** Returns what `make` makes of a piece, or what it made for the same `key` before. */
+export type SharePiece = (
+  piece: readonly LogEntry[],
+  key: string,
+  make: () => Promise<Uint8Array>,
+) => Promise<Uint8Array>;
+
+/** What a client asked for. */
+export interface StreamWanted {
+  senderId: string;
+  /** The key whose revocation ends the stream. Null: none. */
+  keyId: string | null;
+  filter: StreamFilter;
+  /** Place in the log after which it starts. */
+  position: number;
+}
+
+/**
+ * The events of a project for one client, as octets. It holds no more than the piece that its client is taking. While the client
+ * takes it, further events stay in the database, and the stream reads them from there when it is asked for more.
+ */
+export class Stream {
+  readonly #deps: StreamDeps;
+  readonly #wanted: StreamWanted;
+  readonly #filterKey: string;
+  /** Place in the log up to which the client has the events; behind the follower's while there is one. */
+  #position: number;
+  /** While the stream waits for the tail: how to leave it. */
+  #follower: (Follower & { leave: () => void }) | null = null;
+  /** Resolves the client's request for more; null while it takes a piece. Null of it: look into the database. */
+  #resolve: ((piece: Uint8Array | null) => void) | null = null;
+  #release: Release | null = null;
+  #ended = false;
+  /** Time at which the client was given its last piece; null if it has taken it. */
+  #givenAt: number | null = null;
+
+  constructor(deps: StreamDeps, wanted: StreamWanted) {
+    this.#deps = deps;
+    this.#wanted = wanted;
+    this.#position = wanted.position;
+    const { types, messageId } = wanted.filter;
+    this.#filterKey = JSON.stringify([types === null ? null : [...types].sort(), messageId]);
+  }
+
+  get wanted(): StreamWanted {
+    return this.#wanted;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Time in milliseconds since which the client has been taking a piece; null if it waits for one. */
+  get givenAt(): number | null {
+    return this.#givenAt;
+  }
+
+  /** Returns the next octets once there are some; null if the stream has ended. The client must have taken those before. */
+  async next(): Promise<Uint8Array | null> {
+    this.#release?.();
+    this.#release = null;
+    this.#givenAt = null;
+    while (!this.#ended) {
+      const piece = this.#follower === null ? await this.#catchUp() : await this.#wait();
+      if (piece === null || piece.length === 0) continue;
+      this.#givenAt = this.#deps.clock.now();
+      return piece;
+    }
+    return null;
+  }
+
+  /** Gives the client a sign of life if it waits for one. */
+  beat(sign: Uint8Array): void {
+    this.#give(sign);
+  }
+
+  /** Ends the stream. */
+  end(): void {
+    this.#ended = true;
+    this.#leave();
+    this.#give(null);
+    this.#release?.();
+    this.#release = null;
+  }
+
+  #wait(): Promise<Uint8Array | null> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  #give(piece: Uint8Array | null): void {
+    const resolve = this.#resolve;
+    this.#resolve = null;
+    resolve?.(piece);
+  }
+
+  /** Reads the next events from the database. If there are none, follows the tail. */
+  async #catchUp(): Promise<Uint8Array> {
+    const { db, clock } = this.#deps;
+    const { senderId } = this.#wanted;
+    const piece = firstPiece(await listLogged(db, senderId, this.#position, ENTRIES_AT_A_TIME));
+    const last = piece.at(-1);
+    if (this.#ended) return NOTHING;
+    if (last === undefined) {
+      this.#follow();
+      return NOTHING;
+    }
+    const [first] = piece;
+    // So far behind, the log may have lost events already.
+    if (first?.event && clock.now() - first.event.createdAt > RESUME_MS + RESUME_MARGIN_MS) {
+      this.end();
+      return NOTHING;
+    }
+    const events = this.#shown(piece);
+    if (!(await this.#reserve(events))) return NOTHING;
+    const octets = await framesOf(this.#deps, events);
+    this.#position = last.seq;
+    return octets;
+  }
+
+  /** Waits for room for the events. If too many streams wait, ends this one and returns false. */
+  async #reserve(events: readonly LoggedEvent[]): Promise<boolean> {
+    const weight = events.reduce((sum, event) => sum + octetsOf(event), 0);
+    if (weight <= SMALL_OCTETS) return true;
+    const release = await this.#deps.pending.enter({ owner: this.#wanted.senderId, weight });
+    if (release === null) this.end();
+    else if (this.#ended) release();
+    else this.#release = release;
+    return !this.#ended;
+  }
+
+  #follow(): void {
+    const follower = {
+      position: this.#position,
+      take: (piece: readonly LogEntry[]) => this.#take(piece),
+      leave: (): void => undefined,
+    };
+    this.#follower = follower;
+    follower.leave = this.#deps.tail.join(this.#wanted.senderId, follower);
+  }
+
+  /** Leaves the tail, which may have more for the stream than it can take. */
+  #leave(): void {
+    if (this.#follower === null) return;
+    this.#position = this.#follower.position;
+    this.#follower.leave();
+    this.#follower = null;
+  }
+
+  async #take(piece: readonly LogEntry[]): Promise<void> {
+    const follower = this.#follower;
+    if (follower === null) return;
+    const events = this.#shown(piece.filter(({ seq }) => seq > follower.position));
+    if (events.length === 0) return;
+    if (this.#resolve !== null) {
+      const key = `${this.#filterKey} ${events.length}`;
+      const octets = await this.#deps.share(piece, key, () => framesOf(this.#deps, events)).catch(() => null);
+      if (this.#follower !== follower) return;
+      if (octets !== null && this.#resolve !== null && this.#holds(octets)) return this.#give(octets);
+    }
+    // The client is taking other octets, there is no room, or a content could not be read. The events stay in the database.
+    this.#leave();
+    this.#give(null);
+  }
+
+  /** Reserves room for octets that the tail has. Returns false if there is none. */
+  #holds({ length: weight }: Uint8Array): boolean {
+    if (weight <= SMALL_OCTETS) return true;
+    this.#release = this.#deps.pending.tryEnter({ owner: this.#wanted.senderId, weight });
+    return this.#release !== null;
+  }
+
+  #shown(piece: readonly LogEntry[]): LoggedEvent[] {
+    return piece.flatMap(({ event }) => (event !== null && shows(this.#wanted.filter, event) ? [event] : []));
+  }
+}

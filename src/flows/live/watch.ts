@@ -1,0 +1,62 @@
+import { AppError } from "../../core/errors.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { findLogged, logHead, trimLog, watchedUntil, watchProject } from "../../store/event-log.ts";
+import { pauseWhenDone } from "../sweep/backoff.ts";
+
+export interface WatchDeps {
+  db: Db;
+  clock: Clock;
+}
+
+/** Time after an event in which a stream may resume there, milliseconds. */
+export const RESUME_MS = HOUR_MS;
+/** Time between two renewals of a watch, milliseconds, which saves a write per stream. */
+export const RENEWAL_MS = 10 * MINUTE_MS;
+/** Entries of the log that are removed in one write, which takes some milliseconds. */
+export const TRIMMED_PER_WRITE = 2000;
+/** Writes of one turn of the chore. With a turn per second it keeps up with any load that the service can take. */
+export const TRIMS_PER_TURN = 10;
+/** Pause after the log is short enough, milliseconds. */
+const TRIM_PAUSE_MS = MINUTE_MS;
+
+/**
+ * Makes sure that the project's events are logged from now on, and for as long as a client may resume after it leaves.
+ * @returns the newest place in the log: events after it are news
+ */
+export async function watch({ db, clock }: WatchDeps, senderId: string): Promise<number> {
+  const now = clock.now();
+  const least = now + RESUME_MS + RENEWAL_MS;
+  const until = await watchedUntil(db, senderId);
+  // A time far ahead was set while the clock was.
+  if (until < least || until > least + 2 * RENEWAL_MS) await watchProject(db, senderId, least + RENEWAL_MS);
+  return logHead(db);
+}
+
+/**
+ * Returns the place in the log of the last event that a client has seen.
+ * @throws AppError 409 if the event is older than RESUME_MS, or not in the log
+ */
+export async function resumeAfter(
+  { db, clock }: WatchDeps,
+  senderId: string,
+  eventId: string,
+): Promise<number> {
+  const found = await findLogged(db, senderId, eventId);
+  if (found !== null && clock.now() - found.createdAt <= RESUME_MS) return found.seq;
+  throw new AppError(
+    "conflict",
+    "A stream resumes after one of its events of the last hour, and this is none. Open a new stream, and read what was missed with GET /v1/emails.",
+    { code: "invalid_state", param: "lastEventId" },
+  );
+}
+
+/** Makes the chore that ends old watches and removes what no stream can resume from. */
+export function trimEventLog({ db, clock }: WatchDeps): () => Promise<void> {
+  return pauseWhenDone(clock, TRIM_PAUSE_MS, async (now) => {
+    for (let write = 0; write < TRIMS_PER_TURN; write++)
+      if ((await trimLog(db, now, now - RESUME_MS, TRIMMED_PER_WRITE)) < TRIMMED_PER_WRITE) return true;
+    return false;
+  });
+}

@@ -1,0 +1,111 @@
+import { Type } from "@sinclair/typebox";
+import { invalid, notFound } from "../../core/errors.ts";
+import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
+import type { OpenStream, Streams } from "../../flows/live/streams.ts";
+import { resumeAfter, watch, type WatchDeps } from "../../flows/live/watch.ts";
+import { getMessage } from "../../store/messages.ts";
+import { EVENT_STREAM_TYPE, raw } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+
+const MAX_TYPES_CHARS = 512;
+const MAX_ID_CHARS = 64;
+
+const StreamQuery = Type.Object({
+  types: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_TYPES_CHARS,
+      description: "Only events of these types, separated by commas.",
+      examples: ["delivery,bounce"],
+    }),
+  ),
+  messageId: Type.Optional(
+    Type.String({ minLength: 1, maxLength: MAX_ID_CHARS, description: "Only events of this message." }),
+  ),
+  lastEventId: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_ID_CHARS,
+      description:
+        "Start after this event, which must be of the last hour and from a stream of this project. The header `Last-Event-ID` does the same.",
+    }),
+  ),
+});
+
+/** Sent first, so that the client knows that the stream is open. `retry`: milliseconds until a browser connects again. */
+const GREETING = Buffer.from("retry: 1000\n: open\n\n");
+
+export interface EventStreamDeps extends WatchDeps {
+  streams: Streams;
+}
+
+/** Returns the route of the live stream. */
+export function eventStreamRoute(deps: EventStreamDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/events/stream",
+    operationId: "streamEvents",
+    scope: "emails:read",
+    summary: "Follow events live",
+    description:
+      "Server-sent events: `event` is the type, `id` the id of the event, and `data` the JSON that a webhook has in `data`, with `type`. Events come in the order of their commits, as they commit. A comment comes every 20 seconds. The stream ends if its key is revoked or its client reads too slowly. A client that lost it opens it again with the last `id` in `Last-Event-ID`, and misses nothing of the last hour.",
+    query: StreamQuery,
+    answers: { 200: EVENT_STREAM_TYPE },
+    errors: ["conflict", "not_found"],
+    async handle({ senderId, principal, query, request }) {
+      const types = query.types === undefined ? null : typesOf(query.types);
+      const messageId = query.messageId ?? null;
+      if (messageId !== null && (await getMessage(deps.db, senderId, messageId)) === null)
+        throw notFound("message");
+      deps.streams.requireRoom(senderId);
+      const lastEventId = request.headers.get("last-event-id") || query.lastEventId;
+      const newest = await watch(deps, senderId);
+      const position = lastEventId ? await resumeAfter(deps, senderId, lastEventId) : newest;
+      const filter = { types, messageId };
+      const body = bodyOf(() => deps.streams.open({ senderId, keyId: principal.keyId, filter, position }));
+      // Without these, nginx would collect the events, and other proxies might compress them.
+      return raw(body, EVENT_STREAM_TYPE, {
+        "cache-control": "no-store, no-transform",
+        "x-accel-buffering": "no",
+      });
+    },
+  });
+}
+
+function typesOf(text: string): Set<EventType> {
+  const known: ReadonlySet<string> = new Set(EVENT_TYPES);
+  const types = text.split(",").map((type) => type.trim());
+  const unknown = types.find((type) => !known.has(type));
+  if (unknown !== undefined)
+    throw invalid(
+      "types",
+      `${JSON.stringify(unknown)} is no event type. There are ${EVENT_TYPES.join(", ")}.`,
+    );
+  return new Set(types as EventType[]);
+}
+
+/** Returns a body that opens the stream when it is first read. The answer to HEAD is never read. */
+function bodyOf(open: () => OpenStream): ReadableStream<Uint8Array> {
+  let stream: OpenStream | null = null;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (stream === null) {
+          stream = open();
+          // Given no error, Bun prints none.
+          stream.onCut = () => controller.error(undefined);
+          controller.enqueue(GREETING);
+          return;
+        }
+        const piece = await stream.next().catch(() => null);
+        if (piece !== null) return controller.enqueue(piece);
+        stream.end();
+        controller.close();
+      },
+      cancel() {
+        stream?.end();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,57 @@
+import { cacheFor } from "../core/time/clock.ts";
+import { Streams } from "../flows/live/streams.ts";
+import { Tail } from "../flows/live/tail.ts";
+import { log } from "../log.ts";
+import { type CommitHints, openCommitHints } from "../queue/commit-hints.ts";
+import { isAnyWatched } from "../store/event-log.ts";
+import type { ObjectReader } from "../store/contents/content-read.ts";
+import type { Services } from "./services.ts";
+
+/** Time for which a process without followers of its own takes it that no project is watched, milliseconds. */
+const UNWATCHED_FRESH_MS = 1000;
+
+/** What follows events in this process. */
+export interface Live {
+  streams: Streams;
+  /** Ends all streams, so that a stop does not wait for them. */
+  end(): void;
+  /** Tells other processes of no more commits. */
+  close(): void;
+}
+
+/** Starts following commits: those of this process by the bell, those of others by Redis or by looking. */
+export function openLive(services: Services, objects: ObjectReader | null): Live {
+  const { config, clock, db, memory, bell } = services;
+  const hints = openCommitHints({ clock, log: log("queue") }, { redisUrl: config.redisUrl });
+  const tail = new Tail({ db, clock }, hints !== null);
+  const streams = new Streams({ db, clock, objects, memory, tail });
+  const tellOthers = hints === null ? () => undefined : teller(services, hints);
+  bell.onCommit = () => {
+    tail.wake();
+    tellOthers();
+  };
+  if (config.roles.has("api")) hints?.listen(() => tail.wake());
+  return {
+    streams,
+    end() {
+      streams.close();
+      tail.close();
+    },
+    close: () => hints?.close(),
+  };
+}
+
+/** Returns the function that tells other processes of a commit, if any project is watched. */
+function teller({ clock, db }: Services, hints: CommitHints): () => void {
+  const watched = cacheFor(clock, UNWATCHED_FRESH_MS, () => isAnyWatched(db).catch(() => false));
+  let isAsked = false;
+  return () => {
+    if (isAsked) return;
+    isAsked = true;
+    // After the members of the commit, which are more urgent.
+    setImmediate(async () => {
+      isAsked = false;
+      if (await watched()) hints.tell();
+    });
+  };
+}

@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { MAX_STREAMS_PER_PROJECT } from "../../src/flows/live/streams.ts";
+import { RESUME_MS } from "../../src/flows/live/watch.ts";
+import { type EventReader, openEvents, type SentEvent } from "../support/event-stream.ts";
+import { hurried } from "../support/hurried-clock.ts";
+import { until } from "../support/poll.ts";
+import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+
+const FROM = "shop@live.example";
+let service: TestService;
+let clock: ShiftedClock;
+let inboxId: string;
+
+beforeAll(async () => {
+  clock = shiftedClock();
+  service = await startService({ PLAN_PRO: "unlimited", DEFAULT_PLAN: "pro" }, clock);
+  await verifiedDomain(service, "live.example");
+  [inboxId = ""] = await receivingInboxes(service, "in.live.example", ["help@in.live.example"]);
+});
+afterAll(() => service.stop());
+
+const open = (query = "", headers: Record<string, string> = {}, key = service.projectKey) =>
+  openEvents({ url: service.url, key, query, headers });
+
+const send = async (to: string): Promise<string> => {
+  const item = {
+    from: { email: FROM },
+    to: [{ email: to }],
+    subject: "Hello",
+    text: "Hi",
+    tags: [{ name: "campaign", value: "spring" }],
+  };
+  return (await service.call("POST", "/v1/emails", item)).body.id;
+};
+
+test("a stream shows the events of a message as webhooks show them, in the order of their commits", async () => {
+  const stream = await open();
+  expect(stream.status).toBe(200);
+  expect(stream.headers.get("content-type")).toBe("text/event-stream");
+  expect(stream.headers.get("cache-control")).toBe("no-store, no-transform");
+  const id = await send("ana@example.com");
+  const events = await stream.until(({ event }) => event === "delivery");
+  expect(events.map(({ event }) => event)).toEqual(["accepted", "queued", "sending", "delivery"]);
+  const { body } = await service.call("GET", `/v1/emails/${id}`);
+  expect(events.map((event) => event.id)).toEqual(body.events.map((event: { id: string }) => event.id));
+  for (const { event, data } of events)
+    expect(data).toMatchObject({
+      type: event,
+      messageId: id,
+      senderId: body.senderId,
+      email: "ana@example.com",
+      tags: [{ name: "campaign", value: "spring" }],
+    });
+  expect(events.at(-1)?.data.delivery).toMatchObject({ smtpCode: 250 });
+  stream.close();
+});
+
+test("a stream shows only the types and the message that it names", async () => {
+  const typed = await open("?types=delivery,%20inbound_received");
+  const [mine, other] = [await send("ana@example.com"), await send("bob@example.com")];
+  await service.message(mine, "delivered");
+  await service.message(other, "delivered");
+  const received = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "Hello" });
+  const events = await typed.until(({ event }) => event === "inbound_received");
+  expect(events.map(({ event }) => event)).toEqual(["delivery", "delivery", "inbound_received"]);
+  expect(events.at(-1)?.data).toMatchObject({
+    messageId: received.body.messageId,
+    testMode: true,
+    inbound_received: { inboxId, text: "Hello\n" },
+  });
+  const [accepted] = (await service.call("GET", `/v1/emails/${mine}`)).body.events;
+  const named = await open(`?messageId=${mine}&lastEventId=${accepted.id}`);
+  const own = await named.until(({ event }) => event === "delivery");
+  expect(own.map(({ data }) => data.messageId)).toEqual([mine, mine, mine]);
+  named.close();
+  typed.close();
+});
+
+test("an unknown type is refused with the names of all", async () => {
+  const { status, refusal } = await open("?types=delivery,opened");
+  expect(status).toBe(422);
+  expect(JSON.parse(refusal).error.param).toBe("types");
+  expect(refusal).toContain("inbound_received");
+});
+
+describe("a stream that is opened again", () => {
+  const idsOf = (events: SentEvent[]) => events.map(({ id }) => id);
+
+  test("goes on after the last event that it names in the header or the query, and repeats none", async () => {
+    const first = await open();
+    await send("ana@example.com");
+    const seen = await first.until(({ event }) => event === "sending");
+    first.close();
+    await service.message(await send("bob@example.com"), "delivered");
+    const last = seen.at(-1)?.id ?? "";
+    const again = [await open("", { "last-event-id": last }), await open(`?lastEventId=${last}`)];
+    const third = await send("eva@example.com");
+    const isEnd = ({ event, data }: SentEvent) => event === "delivery" && data.messageId === third;
+    const [one = [], two = []] = await Promise.all(again.map((stream) => stream.until(isEnd)));
+    expect(idsOf(one)).toEqual(idsOf(two));
+    // The last event of the first message, and four each of the others.
+    expect(new Set(idsOf(one)).size).toBe(9);
+    expect(idsOf(one).filter((id) => idsOf(seen).includes(id))).toEqual([]);
+    for (const stream of again) stream.close();
+  });
+
+  test("is refused if the event is unknown, of another project, or older than an hour", async () => {
+    const stream = await open();
+    await send("ana@example.com");
+    const [event] = await stream.until(() => true);
+    stream.close();
+    const refused = async (asked: EventReader) => {
+      expect(asked.status).toBe(409);
+      expect(JSON.parse(asked.refusal).error).toMatchObject({ code: "invalid_state", param: "lastEventId" });
+    };
+    await refused(await open("?lastEventId=evt_00000000000000000000000000"));
+    const sender = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
+    const other = { "x-service-product": sender.body.id };
+    await refused(await open(`?lastEventId=${event?.id}`, other, service.accountKey));
+    clock.shift(RESUME_MS + 1);
+    await refused(await open(`?lastEventId=${event?.id}`));
+  });
+});
+
+test("streams of a project end at its limit with 429", async () => {
+  const { port } = new URL(service.url);
+  const request = `GET /v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.projectKey}\r\n\r\n`;
+  const openRaw = () =>
+    new Promise<Socket>((resolve, reject) => {
+      const socket = connect(Number(port), "127.0.0.1", () => socket.write(request));
+      socket.on("data", (bytes) => bytes.includes(": open") && resolve(socket));
+      socket.on("error", reject);
+    });
+  const streams: Socket[] = [];
+  while (streams.length < MAX_STREAMS_PER_PROJECT) streams.push(await openRaw());
+  const { status, refusal } = await open();
+  expect(status).toBe(429);
+  expect(JSON.parse(refusal).error.type).toBe("rate_limited");
+  streams[0]?.destroy();
+  await until(async () => {
+    const stream = await open();
+    stream.close();
+    return stream.status === 200;
+  });
+  for (const socket of streams) socket.destroy();
+});
+
+describe("on a clock that runs fast", () => {
+  const SPEED = 20;
+  let fast: TestService;
+
+  beforeAll(async () => {
+    fast = await startService({}, hurried(SPEED));
+    [inboxId = ""] = await receivingInboxes(fast, "in.live.example", ["help@in.live.example"]);
+  });
+  afterAll(() => fast.stop());
+
+  const openFast = (key = fast.projectKey) => openEvents({ url: fast.url, key });
+  const streamsOpen = async () =>
+    /postrider_live_clients\{kind="stream"\} (\d+)/.exec(await fast.metrics())?.[1];
+
+  test("a comment comes while there are no events", async () => {
+    const stream = await openFast();
+    const ended = stream.next();
+    await until(() => stream.comments.length >= 2);
+    stream.close();
+    expect(await ended).toBeNull();
+    expect(stream.comments).toEqual(["open", ""]);
+  });
+
+  test("a revoked key ends its streams, and no other ones", async () => {
+    const { senderId } = (await fast.call("GET", "/v1/inboxes")).body.data[0];
+    const account = { key: fast.accountKey };
+    const made = await fast.call("POST", "/v1/api-keys", { name: "live", senderId }, account);
+    const [revoked, kept] = [await openFast(made.body.secret), await openFast()];
+    await fast.call("DELETE", `/v1/api-keys/${made.body.id}`, undefined, account);
+    await revoked.ended();
+    const { body } = await fast.call("POST", "/v1/inbound/simulate", { inboxId, text: "Hello" });
+    expect((await kept.next())?.data.messageId).toBe(body.messageId);
+    kept.close();
+  });
+
+  test("a client that reads nothing is disconnected, and misses nothing for it when it comes back", async () => {
+    const first = await openFast();
+    await fast.call("POST", "/v1/inbound/simulate", { inboxId, text: "first" });
+    const before = await first.next();
+    first.close();
+    await until(async () => (await streamsOpen()) === "0");
+    const socket = connect(Number(new URL(fast.url).port), "127.0.0.1", () =>
+      socket.write(
+        `GET /v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${fast.projectKey}\r\n\r\n`,
+      ),
+    );
+    socket.on("error", () => undefined);
+    socket.pause();
+    await until(async () => (await streamsOpen()) === "1");
+    // More than the buffers of the system hold.
+    const text = "x".repeat(200_000);
+    let count = 0;
+    while ((await streamsOpen()) === "1") {
+      expect((await fast.call("POST", "/v1/inbound/simulate", { inboxId, text })).status).toBe(202);
+      count++;
+    }
+    socket.destroy();
+    const again = await openEvents({
+      url: fast.url,
+      key: fast.projectKey,
+      headers: { "last-event-id": before?.id ?? "" },
+    });
+    for (let seen = 0; seen < count; seen++)
+      expect((await again.next())?.data.inbound_received.text.trim()).toBe(text);
+    again.close();
+  });
+
+  test("a stop ends streams at once instead of waiting for them", async () => {
+    const stream = await openFast();
+    const never = 2 ** 30;
+    await Promise.all([fast.app.stop(never), stream.ended()]);
+    await fast.restart();
+  });
+});
