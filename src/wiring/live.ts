@@ -10,7 +10,7 @@ import type { Services } from "./services.ts";
 /** Time for which a process without followers of its own takes it that no project is watched, milliseconds. */
 const UNWATCHED_FRESH_MS = 1000;
 
-/** What follows events in this process. */
+/** The followers of events in this process. */
 export interface Live {
   streams: Streams;
   /** Ends all streams, so that a stop does not wait for them. */

@@ -16,7 +16,17 @@ const PROGRAMS = ["bash", "curl", "swaks", "sqlite3"];
 const lacking = PROGRAMS.filter((program) => Bun.which(program) === null);
 
 /** Pages that a reader follows step by step: each has commands to run. */
-const TASKS = ["send", "receive", "webhooks", "domains", "self-host", "settings", "migrate", "troubleshoot"];
+const TASKS = [
+  "send",
+  "receive",
+  "webhooks",
+  "live",
+  "domains",
+  "self-host",
+  "settings",
+  "migrate",
+  "troubleshoot",
+];
 /**
  * Programs that need Docker, systemd, a registry or root. Commands of any other program belong in an `sh` block.
  */

@@ -3,7 +3,7 @@ import { type ArrivalDeps, arrivalData, commonData, mostOctets } from "../notify
 import type { LoggedEvent, LogEntry } from "../../store/event-log.ts";
 import { getMessage } from "../../store/messages.ts";
 
-/** What a stream shows. */
+/** The events that a stream shows. */
 export interface StreamFilter {
   /** Null: all. */
   types: ReadonlySet<EventType> | null;

@@ -28,7 +28,7 @@ export type SharePiece = (
   make: () => Promise<Uint8Array>,
 ) => Promise<Uint8Array>;
 
-/** What a client asked for. */
+/** The stream that a client asked for. */
 export interface StreamWanted {
   senderId: string;
   /** The key whose revocation ends the stream. Null: none. */
@@ -40,7 +40,7 @@ export interface StreamWanted {
 
 /**
  * The events of a project for one client, as octets. It holds no more than the piece that its client is taking. While the client
- * takes it, further events stay in the database, and the stream reads them from there when it is asked for more.
+ * takes it, further events stay in the database, and the stream reads them from there for the client's next request.
  */
 export class Stream {
   readonly #deps: StreamDeps;
@@ -48,9 +48,9 @@ export class Stream {
   readonly #filterKey: string;
   /** Place in the log up to which the client has the events; behind the follower's while there is one. */
   #position: number;
-  /** While the stream waits for the tail: how to leave it. */
+  /** Its place at the tail; null while it reads from the database itself. */
   #follower: (Follower & { leave: () => void }) | null = null;
-  /** Resolves the client's request for more; null while it takes a piece. Null of it: look into the database. */
+  /** Resolves the client's request for more, with null if the database has it. Null while the client takes a piece. */
   #resolve: ((piece: Uint8Array | null) => void) | null = null;
   #release: Release | null = null;
   #ended = false;

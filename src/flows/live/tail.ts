@@ -15,7 +15,7 @@ export const NEWS_AT_A_TIME = 2000;
 export const LOOK_PAUSE_MS = 20;
 /** Pause if Redis tells of commits, milliseconds. The look then only finds what a lost message would have told. */
 export const HINTED_LOOK_PAUSE_MS = 250;
-/** A slow database is asked for a tenth of the time at most. */
+/** Factor of a look's own time, so that looking takes a tenth of the time of a slow database at most. */
 const PAUSE_PER_LOOK = 10;
 
 /** Follows the events of one project. */
@@ -128,7 +128,7 @@ export class Tail {
       const channel = this.#channels.get(senderId);
       if (channel !== undefined) void this.#run(senderId, channel);
     }
-    // A commit may have asked for another look meanwhile.
+    // A commit may have asked for another look in the meantime.
     return this.#again || news.length === NEWS_AT_A_TIME;
   }
 
@@ -160,7 +160,7 @@ export class Tail {
     await Promise.all(followers.map((follower) => follower.take(piece)));
     for (const follower of followers) follower.position = Math.max(follower.position, last.seq);
     channel.position = last.seq;
-    // A follower that joined meanwhile may need earlier entries.
+    // A follower that joined in the meantime may need earlier entries.
     for (const { position } of channel.followers) channel.position = Math.min(channel.position, position);
     const isMore = piece.length < entries.length || entries.length === ENTRIES_AT_A_TIME;
     if (isMore || channel.position < last.seq) channel.again = true;

@@ -49,6 +49,7 @@ export function eventStreamRoute(deps: EventStreamDeps): Route {
     summary: "Follow events live",
     description:
       "Server-sent events: `event` is the type, `id` the id of the event, and `data` the JSON that a webhook has in `data`, with `type`. Events come in the order of their commits, as they commit. A comment comes every 20 seconds. The stream ends if its key is revoked or its client reads too slowly. A client that lost it opens it again with the last `id` in `Last-Event-ID`, and misses nothing of the last hour.",
+    browserLoads: true,
     query: StreamQuery,
     answers: { 200: EVENT_STREAM_TYPE },
     errors: ["conflict", "not_found"],
