@@ -124,6 +124,25 @@ describe("a stream that is opened again", () => {
   });
 });
 
+test("a stream of a browser has the dashboard's session and its project in the URL, and ends with the key", async () => {
+  const origin = { origin: service.url };
+  const account = { key: service.accountKey };
+  const made = await service.call("POST", "/v1/api-keys", { name: "browser" }, account);
+  const signedIn = await service.call("POST", "/ui/session", { key: made.body.secret }, { headers: origin });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const stream = await openEvents({
+    url: service.url,
+    key: null,
+    query: "?project=default&types=accepted",
+    headers: { cookie, "sec-fetch-site": "same-origin" },
+  });
+  expect(stream.status).toBe(200);
+  const id = await send("ana@example.com");
+  expect((await stream.next())?.data.messageId).toBe(id);
+  await service.call("DELETE", `/v1/api-keys/${made.body.id}`, undefined, account);
+  await stream.ended();
+});
+
 test("streams of a project end at its limit with 429", async () => {
   const { port } = new URL(service.url);
   const request = `GET /v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.projectKey}\r\n\r\n`;

@@ -25,7 +25,8 @@ export interface EventReader {
 
 export interface StreamAsked {
   url: string;
-  key: string;
+  /** Null: the headers have a session's cookie. */
+  key: string | null;
   query?: string;
   headers?: Record<string, string>;
 }
@@ -34,7 +35,7 @@ export interface StreamAsked {
 export async function openEvents({ url, key, query = "", headers = {} }: StreamAsked): Promise<EventReader> {
   const stop = new AbortController();
   const response = await fetch(`${url}/v1/events/stream${query}`, {
-    headers: { authorization: `Bearer ${key}`, ...headers },
+    headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...headers },
     signal: stop.signal,
   });
   const comments: string[] = [];
