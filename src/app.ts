@@ -1,30 +1,29 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
-import { type Clock, remainingTime, within } from "./core/time/clock.ts";
+import { type Clock, within } from "./core/time/clock.ts";
 import { type Begun, bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
 import { ALWAYS_ROOM, watchSpace } from "./flows/free-space.ts";
 import { renderMemory } from "./flows/send/render.ts";
-import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
-import { type MetricsServer, serveMetrics } from "./http/metrics.ts";
-import { createHttp, type Http } from "./http/server.ts";
+import { registerInstance } from "./flows/sweep/instance.ts";
+import { serveMetrics } from "./http/metrics.ts";
+import { createHttp } from "./http/server.ts";
 import { log } from "./log.ts";
 import { generateDkimKey } from "./mail/auth/dkim.ts";
 import { openMetrics } from "./metrics.ts";
 import { dnsServers } from "./net/dns/servers.ts";
 import { createResolver } from "./net/dns/resolver.ts";
-import type { ZoneServer } from "./net/zone/server.ts";
 import { openQueue } from "./queue/open.ts";
 import { databaseRefusal } from "./queue/redis-facts.ts";
 import type { Queue } from "./queue/port.ts";
-import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
+import { openRateLimiter } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
 import type { Listener } from "./smtp/listener.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { installationKey } from "./store/sending.ts";
-import { needsCertificate, openServerCertificate, type ServerCertificate } from "./wiring/certificates.ts";
+import { needsCertificate, openServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/disk.ts";
 import { openDatabase, writerFor } from "./wiring/store/database.ts";
 import { mxName } from "./wiring/delivery.ts";
@@ -35,21 +34,19 @@ import type { Services } from "./wiring/services.ts";
 import { openInspector, timedInspect } from "./wiring/threads/inspector.ts";
 import { commitBell } from "./wiring/commit-bell.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
-import { type Live, openLive } from "./wiring/live.ts";
+import { openLive } from "./wiring/live.ts";
 import { watchLag } from "./wiring/observe/timing.ts";
 import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
-import { runShutdownSteps } from "./wiring/shutdown.ts";
+import { stopRoles } from "./wiring/stop.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
 import { openObjects } from "./wiring/store/objects.ts";
 import { openRenderer } from "./wiring/threads/renderer.ts";
 import { threadsFor } from "./wiring/threads/pool.ts";
 import { workerDeps } from "./wiring/worker-deps.ts";
-import { startWorkers, type Workers } from "./wiring/workers.ts";
+import { startWorkers } from "./wiring/workers.ts";
 
 /** Time that a stop gives to the work in progress, milliseconds. */
 export const STOP_GRACE_MS = 20_000;
-/** Part of that time for freeing claims and closing the database, milliseconds. */
-const CLOSING_MS = 1000;
 
 /** Timeout of asking Redis for its database at a start, milliseconds. */
 const REDIS_WAIT_MS = 2_000;
@@ -206,13 +203,12 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
   const rates = config.roles.has("api")
     ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
     : null;
-  const objects = services.store?.reader ?? null;
-  const live = openLive(services, objects);
+  const live = openLive(services);
   const parts: HttpParts = {
     ...services,
     limiter: rates?.take ?? null,
     signIns: rates?.takeSignIn ?? null,
-    objects,
+    objects: services.store?.reader ?? null,
     streams: live.streams,
     listening: () => listener !== null || !config.roles.has("smtp"),
     connections: () => ({ in: listener?.sessions ?? 0, out: services.pool.connections }),
@@ -261,44 +257,4 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
       return stopping;
     },
   };
-}
-
-interface Roles {
-  http: Http;
-  live: Live;
-  metrics: MetricsServer | null;
-  rates: RateBuckets | null;
-  listener: Listener | null;
-  nameServer: ZoneServer | null;
-  workers: Workers | null;
-  certificate: ServerCertificate | null;
-}
-
-async function stopRoles(services: Services, roles: Roles, graceMs: number): Promise<void> {
-  const { clock, db, queue, pool, instance, inspector, renderer } = services;
-  const left = remainingTime(clock, Math.max(0, graceMs - CLOSING_MS));
-  services.store?.stop();
-  roles.live.end();
-  await runShutdownSteps([
-    // At once, so that nothing new starts while one of them waits for a slow client.
-    [
-      () => roles.http.stop(left()),
-      () => roles.listener?.stop(left()),
-      () => queue.close(left()),
-      () => within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
-    ],
-    [
-      () => roles.nameServer?.stop(),
-      () => roles.metrics?.stop(),
-      () => roles.certificate?.stop(),
-      () => inspector.close(),
-      () => renderer.close(),
-      () => roles.rates?.close(),
-      () => roles.live.close(),
-    ],
-    [() => pool.close(left())],
-    // Free the remaining claims, so that they are due again at once.
-    [() => deregisterInstance({ db, clock }, instance)],
-    [() => db.close()],
-  ]);
 }

@@ -4,7 +4,6 @@ import { Tail } from "../flows/live/tail.ts";
 import { log } from "../log.ts";
 import { type CommitHints, openCommitHints } from "../queue/commit-hints.ts";
 import { isAnyWatched } from "../store/event-log.ts";
-import type { ObjectReader } from "../store/contents/content-read.ts";
 import type { Services } from "./services.ts";
 
 /** Time for which a process without followers of its own takes it that no project is watched, milliseconds. */
@@ -14,17 +13,15 @@ const UNWATCHED_FRESH_MS = 1000;
 export interface Live {
   streams: Streams;
   /** Ends all streams, so that a stop does not wait for them. */
-  end(): void;
-  /** Tells other processes of no more commits. */
   close(): void;
 }
 
 /** Starts following commits: those of this process by the bell, those of others by Redis or by looking. */
-export function openLive(services: Services, objects: ObjectReader | null): Live {
-  const { config, clock, db, memory, bell } = services;
+export function openLive(services: Services): Live {
+  const { config, clock, db, memory, bell, store } = services;
   const hints = openCommitHints({ clock, log: log("queue") }, { redisUrl: config.redisUrl });
   const tail = new Tail({ db, clock }, hints !== null);
-  const streams = new Streams({ db, clock, objects, memory, tail });
+  const streams = new Streams({ db, clock, objects: store?.reader ?? null, memory, tail });
   const tellOthers = hints === null ? () => undefined : teller(services, hints);
   bell.onCommit = () => {
     tail.wake();
@@ -33,11 +30,11 @@ export function openLive(services: Services, objects: ObjectReader | null): Live
   if (config.roles.has("api")) hints?.listen(() => tail.wake());
   return {
     streams,
-    end() {
+    close() {
       streams.close();
       tail.close();
+      hints?.close();
     },
-    close: () => hints?.close(),
   };
 }
 

@@ -125,10 +125,10 @@ describe("a stream that is opened again", () => {
 });
 
 test("a stream of a browser has the dashboard's session and its project in the URL, and ends with the key", async () => {
-  const origin = { origin: service.url };
+  const own = { origin: service.url, "x-postrider-ui": "1" };
   const account = { key: service.accountKey };
   const made = await service.call("POST", "/v1/api-keys", { name: "browser" }, account);
-  const signedIn = await service.call("POST", "/ui/session", { key: made.body.secret }, { headers: origin });
+  const signedIn = await service.call("POST", "/ui/session", { key: made.body.secret }, { headers: own });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   const stream = await openEvents({
     url: service.url,

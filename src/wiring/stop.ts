@@ -1,0 +1,56 @@
+import { remainingTime, within } from "../core/time/clock.ts";
+import { deregisterInstance } from "../flows/sweep/instance.ts";
+import type { MetricsServer } from "../http/metrics.ts";
+import type { Http } from "../http/server.ts";
+import type { ZoneServer } from "../net/zone/server.ts";
+import type { RateBuckets } from "../queue/rate-limiter.ts";
+import type { Listener } from "../smtp/listener.ts";
+import type { ServerCertificate } from "./certificates.ts";
+import type { Live } from "./live.ts";
+import type { Services } from "./services.ts";
+import { runShutdownSteps } from "./shutdown.ts";
+import type { Workers } from "./workers.ts";
+
+/** Part of the grace for freeing claims and closing the database, milliseconds. */
+const CLOSING_MS = 1000;
+
+/** The running parts of the roles. Null: this process does not have it. */
+export interface Roles {
+  http: Http;
+  live: Live;
+  metrics: MetricsServer | null;
+  rates: RateBuckets | null;
+  listener: Listener | null;
+  nameServer: ZoneServer | null;
+  workers: Workers | null;
+  certificate: ServerCertificate | null;
+}
+
+/** Stops the roles, then the services that they share. */
+export async function stopRoles(services: Services, roles: Roles, graceMs: number): Promise<void> {
+  const { clock, db, queue, pool, instance, inspector, renderer } = services;
+  const left = remainingTime(clock, Math.max(0, graceMs - CLOSING_MS));
+  services.store?.stop();
+  roles.live.close();
+  await runShutdownSteps([
+    // At once, so that nothing new starts while one of them waits for a slow client.
+    [
+      () => roles.http.stop(left()),
+      () => roles.listener?.stop(left()),
+      () => queue.close(left()),
+      () => within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
+    ],
+    [
+      () => roles.nameServer?.stop(),
+      () => roles.metrics?.stop(),
+      () => roles.certificate?.stop(),
+      () => inspector.close(),
+      () => renderer.close(),
+      () => roles.rates?.close(),
+    ],
+    [() => pool.close(left())],
+    // Free the remaining claims, so that they are due again at once.
+    [() => deregisterInstance({ db, clock }, instance)],
+    [() => db.close()],
+  ]);
+}
