@@ -18,7 +18,6 @@ import { databaseRefusal } from "./queue/redis-facts.ts";
 import type { Queue } from "./queue/port.ts";
 import { openRateLimiter } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
-import type { Listener } from "./smtp/listener.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
@@ -33,8 +32,15 @@ import { saveKeysToFile } from "./wiring/first-keys-file.ts";
 import type { Services } from "./wiring/services.ts";
 import { openInspector, timedInspect } from "./wiring/threads/inspector.ts";
 import { commitBell } from "./wiring/commit-bell.ts";
-import { listenerCertificate, openListener } from "./wiring/listener.ts";
+import { listenerCertificate } from "./wiring/listener.ts";
 import { openLive } from "./wiring/live.ts";
+import {
+  type Listeners,
+  NO_SMTP,
+  type SmtpPorts,
+  startListeners,
+  takesSubmissions,
+} from "./wiring/listeners.ts";
 import { watchLag } from "./wiring/observe/timing.ts";
 import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
 import { stopRoles } from "./wiring/stop.ts";
@@ -52,10 +58,9 @@ export const STOP_GRACE_MS = 20_000;
 const REDIS_WAIT_MS = 2_000;
 
 /** The ports in use; null if this process does not have the role. */
-export interface Ports {
+export interface Ports extends SmtpPorts {
   /** Port of health and metrics, and of the API if this process has that role. */
   http: number;
-  smtp: number | null;
   /** Port of the API with TLS. */
   tls: number | null;
   /** Port of our name server, UDP and TCP. */
@@ -200,9 +205,10 @@ async function openData(
 
 async function startRoles(services: Services, begun: Begun): Promise<App> {
   const { config, clock, db, queue } = services;
-  const rates = config.roles.has("api")
-    ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
-    : null;
+  const rates =
+    config.roles.has("api") || takesSubmissions(config)
+      ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
+      : null;
   const live = openLive(services);
   const parts: HttpParts = {
     ...services,
@@ -210,20 +216,18 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     signIns: rates?.takeSignIn ?? null,
     objects: services.store?.reader ?? null,
     streams: live.streams,
-    listening: () => listener !== null || !config.roles.has("smtp"),
-    connections: () => ({ in: listener?.sessions ?? 0, out: services.pool.connections }),
+    listening: () => listeners !== null || !config.roles.has("smtp"),
+    connections: () => ({ in: listeners?.sessions ?? 0, out: services.pool.connections }),
   };
-  let listener: Listener | null = null;
-  const ports: Ports = { http: 0, smtp: null, tls: null, dns: null, metrics: null };
+  let listeners: Listeners | null = null;
+  const ports: Ports = { ...NO_SMTP, http: 0, tls: null, dns: null, metrics: null };
   const nameServer = await openNameServer(services);
   ports.dns = nameServer?.port ?? null;
   const certificate =
     services.certificate === null ? null : await openServerCertificate(services, services.certificate);
   if (certificate !== null && config.roles.has("smtp")) {
-    const smtp = openListener(services, certificate.first);
-    certificate.onChange((one) => smtp.setCertificate(one));
-    ports.smtp = (await smtp.start()).port;
-    listener = smtp;
+    listeners = await startListeners(services, rates, certificate);
+    Object.assign(ports, listeners.ports);
   }
   const served = httpDeps(parts);
   const metrics = config.metricsPort === null ? null : serveMetrics(served.metrics, config.metricsPort);
@@ -251,7 +255,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
       unwatchFiles();
       stopping ??= stopRoles(
         services,
-        { http, live, metrics, rates, listener, nameServer, workers, certificate },
+        { http, live, metrics, rates, listeners, nameServer, workers, certificate },
         graceMs,
       );
       return stopping;

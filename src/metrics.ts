@@ -59,6 +59,8 @@ export interface Metrics {
     sessionEnded(seconds: number, end: string): void;
     messageRefused(reason: string): void;
   };
+  /** A message was submitted by SMTP, with its outcome. */
+  submitted(outcome: string): void;
   /** A message arrived, with its outcome. */
   received(outcome: string): void;
   /** A thread of the inspector has read a message or a part of one. */
@@ -173,6 +175,12 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
     labelNames: ["outcome"],
     registers: [registry],
   });
+  const submissions = new Counter({
+    name: "postrider_submitted_messages_total",
+    help: "Messages that programs sent by SMTP: accepted, refused, or deferred.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
   const failures = new Counter({
     name: "postrider_commit_failures_total",
     help: "Commits that the database did not make; broken constraints are none.",
@@ -203,6 +211,7 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
       sessionEnded: (seconds, end) => times.sessions.observe({ end }, seconds),
       messageRefused: (outcome) => received.inc({ outcome }),
     },
+    submitted: (outcome) => submissions.inc({ outcome }),
     received: (outcome) => received.inc({ outcome }),
     rendered: (seconds, kind, outcome) => times.renderings.observe({ kind, outcome }, seconds),
     inspected: (seconds, kind, outcome) => times.inspections.observe({ kind, outcome }, seconds),

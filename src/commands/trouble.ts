@@ -27,9 +27,10 @@ const OTHERS = ". Run this as the user of the service or as root.";
  * the code of an earlier error, such as EADDRINUSE. Returns null if all names can be looked up or are addresses, and
  * after any other failure.
  */
-export async function unknownHost(error: unknown, { host, smtpHost, roles }: Config): Promise<string | null> {
+export async function unknownHost(error: unknown, config: Config): Promise<string | null> {
   if (!isListening(error)) return null;
-  for (const name of roles.has("smtp") ? [host, smtpHost] : [host])
+  const { host, smtpHost, submissionHost, roles } = config;
+  for (const name of roles.has("smtp") ? [host, smtpHost, submissionHost] : [host])
     try {
       await lookup(name);
     } catch {

@@ -94,8 +94,8 @@ const RULES: readonly ((given: Given) => string | null)[] = [
 /** Lists pairs of our own listeners that would take the same port of the same address. */
 function samePorts(text: TextOf): string[] {
   const smtp = listOf(text("ROLES") ?? "").includes("smtp");
-  const hostOf = (name: string) => (name === "TLS_PORT" ? "HOST" : name.replace("PORT", "HOST"));
-  const listeners = ["PORT", "TLS_PORT", ...(smtp ? ["SMTP_PORT"] : []), "DNS_PORT"].map((name) => ({
+  const smtpPorts = ["SMTP_PORT", "SUBMISSION_PORT", "SUBMISSIONS_PORT"];
+  const listeners = ["PORT", "TLS_PORT", ...(smtp ? smtpPorts : []), "DNS_PORT"].map((name) => ({
     name,
     port: Number(text(name) ?? 0),
     hosts: listOf(text(hostOf(name)) ?? "").map(withoutBrackets),
@@ -106,6 +106,11 @@ function samePorts(text: TextOf): string[] {
       .filter(({ port, hosts }) => port !== 0 && port === one.port && overlap(hosts, one.hosts))
       .map(({ name, port }) => `${one.name} and ${name} (${port}) are the same port`),
   );
+}
+
+/** Returns the setting of a port's address. Both ports of the API have one, and both ports of submissions. */
+function hostOf(port: string): string {
+  return port.replace(/^TLS_/, "").replace("SUBMISSIONS_", "SUBMISSION_").replace("PORT", "HOST");
 }
 
 /** Returns true if two listeners share an address. `::` holds all addresses, `0.0.0.0` all of IPv4. */

@@ -204,6 +204,25 @@ const ROWS = [
   setting("SMTP_OUT_PORT", kind.integer(1, 65_535), "25", "Port of the MX hosts that mail is delivered to."),
   setting("SMTP_HOST", kind.host, "0.0.0.0", "Address on which the SMTP listener listens."),
   setting("SMTP_PORT", kind.port, "2525", "Port of the SMTP listener."),
+  optional(
+    "SUBMISSION_PORT",
+    kind.port,
+    "(off)",
+    "Port for programs that send by SMTP, with STARTTLS. Usually 587.",
+  ),
+  optional(
+    "SUBMISSIONS_PORT",
+    kind.port,
+    "(off)",
+    "Port for programs that send by SMTP under TLS from the start. Usually 465.",
+  ),
+  setting("SUBMISSION_HOST", kind.host, "0.0.0.0", "Address of the ports for programs that send by SMTP."),
+  setting(
+    "SUBMISSION_INSECURE_LOOPBACK",
+    kind.flag,
+    "0",
+    "If 1, programs of this machine may log in at SUBMISSION_PORT without TLS.",
+  ),
   optional("SMTP_TLS_KEY", kind.text, "(self-signed)", "PEM file of the private key for SMTP and TLS_PORT."),
   optional(
     "SMTP_TLS_CERT",
@@ -350,7 +369,7 @@ const ROWS = [
     "SMTP_PROXIES",
     kind.networks,
     "(none)",
-    "Addresses and networks of proxies in front of the SMTP listener. Their connections begin with a PROXY protocol v2 header.",
+    "Addresses and networks of proxies in front of the SMTP listener. Their connections begin with a PROXY protocol v2 header. It holds for SUBMISSION_PORT, and not for SUBMISSIONS_PORT.",
   ),
   list(
     "HTTP_PROXIES",

@@ -21,12 +21,11 @@ export interface FailedLogins {
 export function createFailedLogins(clock: Clock): FailedLogins {
   const times = new Map<string, number[]>();
   const recent = (ip: string): number[] => {
-    const now = clock.now();
-    // If the clock was set back, a failure of the future does not count.
-    return (times.get(networkOf(ip)) ?? []).filter((at) => at <= now && at > now - FAILURE_WINDOW_MS);
+    const since = clock.elapsed() - FAILURE_WINDOW_MS;
+    return (times.get(networkOf(ip)) ?? []).filter((at) => at > since);
   };
   return {
     blocks: (ip) => recent(ip).length >= MAX_FAILED_LOGINS,
-    count: (ip) => setBounded(times, networkOf(ip), [...recent(ip), clock.now()], MAX_NETWORKS),
+    count: (ip) => setBounded(times, networkOf(ip), [...recent(ip), clock.elapsed()], MAX_NETWORKS),
   };
 }

@@ -53,6 +53,12 @@ export const MESSAGES = table<Message>("messages", COLUMNS);
 /** SQL for the domain that a message `m` is from. Addresses of ours have one `@` (RFC 5322 §3.2.3 dot-atom). */
 export const FROM_DOMAIN = "substr(m.from_email, instr(m.from_email, '@') + 1)";
 
+/**
+ * SQL for whether an outbound message was submitted whole. Then `raw` of its content `c` is what was submitted, and
+ * `envelope` tells how it came. Other outbound messages have no envelope.
+ */
+export const IS_WHOLE = "(c.envelope IS NOT NULL)";
+
 /** Fields that only a send sets, as a received message has them. */
 export const NOT_SENT = {
   templateId: null,
@@ -89,7 +95,7 @@ export interface NewMessageContent {
   envelope?: Record<string, unknown> | null;
   auth?: Record<string, unknown> | null;
   trace?: string | null;
-  /** A received message as it came, without `trace`. */
+  /** A received message as it came, without `trace`, or a submitted one. */
   raw?: NewContent | null;
 }
 

@@ -1,8 +1,8 @@
-import { FROM_DOMAIN, MESSAGES, type Message } from "./messages.ts";
+import { FROM_DOMAIN, IS_WHOLE, MESSAGES, type Message } from "./messages.ts";
 import type { ContentEncoding } from "./engine/content-values.ts";
 import { type ContentDeps, contentBytes, type StoredContent } from "./contents/content-read.ts";
 import type { MemoryBudget } from "./contents/memory-budget.ts";
-import { bodyIn, type MessageBody, NO_BODY } from "./contents/message-body.ts";
+import { bodyIn, NO_BODY } from "./contents/message-body.ts";
 
 /** Fields of `messages` that composing and signing need. */
 const FIELDS = [
@@ -16,6 +16,7 @@ const FIELDS = [
   "trackOpens",
   "trackClicks",
   "unsubscribeLink",
+  "testMode",
 ] as const satisfies readonly (keyof Message)[];
 
 /** A message with all that composing and signing need, without the bytes of attachments and keys. */
@@ -24,6 +25,8 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   rendered: boolean;
   html: string | null;
   text: string | null;
+  /** The message that was submitted whole, in place of html, text and attachments; null if there is none. */
+  whole: { bytes: Uint8Array; smtpUtf8: boolean } | null;
   hasAttachments: boolean;
   /** The active DKIM key of the From domain; null if the project has no such domain, or the domain no such key. */
   key: { token: string; selector: string; createdAt: number } | null;
@@ -44,10 +47,13 @@ interface FactsRow extends Facts, Record<string, unknown> {
   keyToken: string | null;
   keyCreatedAt: number | null;
   keySelector: string | null;
+  /** 1 if the message was submitted whole. */
+  isWhole: number;
+  smtpUtf8: number | null;
   body: BodyFacts;
 }
 
-/** The location of a message's body. */
+/** The location of a message's body, or of the whole message if it was submitted so. */
 interface BodyFacts {
   /** 1 if the message names a content as its body. */
   named: number;
@@ -60,6 +66,9 @@ interface BodyFacts {
   object: string | null;
 }
 
+/** The content that is sent. */
+const CONTENT = `CASE WHEN ${IS_WHOLE} THEN c.raw ELSE c.body END`;
+
 /**
  * One query, because it runs for each attempt. All but the body is one JSON column, because the client's cost of a row
  * grows with its columns. Addresses of ours have their domain in A-labels.
@@ -67,14 +76,15 @@ interface BodyFacts {
 const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     'date', MAX(m.created_at, COALESCE(m.scheduled_at, 0)), 'data', json(c.data),
     'rendered', c.rendered, 'headers', json(c.headers),
+    'isWhole', ${IS_WHOLE}, 'smtpUtf8', json_extract(c.envelope, '$.smtpUtf8'),
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
     'keyToken', k.token, 'keyCreatedAt', k.created_at, 'keySelector', k.selector,
-    'body', json_object('named', c.body IS NOT NULL, 'storedIn', b.stored_in, 'encoding', b.encoding, 'size', b.size,
+    'body', json_object('named', ${CONTENT} IS NOT NULL, 'storedIn', b.stored_in, 'encoding', b.encoding, 'size', b.size,
       'key', CASE WHEN b.stored_in <> 'row' THEN hex(b.key) END, 'object', b.object)) AS facts, b.bytes
   FROM messages m
     JOIN message_content c ON c.message_id = m.id
     JOIN senders s ON s.id = m.sender_id
-    LEFT JOIN contents b ON b.key = c.body
+    LEFT JOIN contents b ON b.key = ${CONTENT}
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
       AND d.name = ${FROM_DOMAIN}
     LEFT JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
@@ -92,10 +102,13 @@ export async function findOutgoing(
   const facts: FactsRow = JSON.parse(row.facts);
   const { date, data, headers, keyToken, keyCreatedAt, keySelector } = facts;
   const bytes = row.bytes === null ? null : new Uint8Array(row.bytes);
-  const { html, text } = await bodyOf(deps, facts.body, bytes, budget);
+  const content = await contentOf(deps, facts.body, bytes, budget);
+  const isWhole = facts.isWhole === 1 && content !== null;
+  const { html, text } = content === null || isWhole ? NO_BODY : bodyIn(content);
   return {
     ...MESSAGES.fromJson(facts, FIELDS),
     ...{ date, data, headers, html, text },
+    whole: isWhole ? { bytes: content, smtpUtf8: facts.smtpUtf8 === 1 } : null,
     rendered: facts.rendered === 1,
     hasAttachments: facts.hasAttachments === 1,
     key:
@@ -105,16 +118,16 @@ export async function findOutgoing(
   };
 }
 
-async function bodyOf(
+async function contentOf(
   deps: ContentDeps,
   { named, storedIn, encoding, size, key, object }: BodyFacts,
   bytes: Uint8Array | null,
   budget: MemoryBudget,
-): Promise<MessageBody> {
+): Promise<Uint8Array | null> {
   // A message that goes out late is better than an empty one.
   if (storedIn === null && named === 1) throw new Error("the content of a body is gone");
-  if (storedIn === null) return NO_BODY;
+  if (storedIn === null) return null;
   const contentKey = Uint8Array.fromHex(key ?? "");
   const stored: StoredContent = { key: contentKey, size, encoding, storedIn, object, bytes };
-  return bodyIn(await contentBytes(deps, stored, budget));
+  return contentBytes(deps, stored, budget);
 }

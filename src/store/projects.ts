@@ -101,6 +101,17 @@ export async function updateProject(
   return PROJECTS.returned(written.at(-1));
 }
 
+const OLDEST: ConfigurationQuery<Row, Project> = {
+  sql: `SELECT ${PROJECTS.columns} FROM senders
+    WHERE account_id = (SELECT id FROM accounts ORDER BY id LIMIT 1) ORDER BY id LIMIT 1`,
+  read: (row) => PROJECTS.read(row),
+};
+
+/** Returns the project that the first start made; null before that. */
+export function defaultProject(db: Db): Promise<Project | null> {
+  return db.readConfig(OLDEST, []);
+}
+
 /** Returns the operator's project, the oldest of the oldest account; null before the first start is over. */
 export async function operatorProject(db: Db): Promise<string | null> {
   const row = await db.first<{ id: string }>(

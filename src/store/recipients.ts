@@ -119,6 +119,8 @@ export interface WaitingRecipient {
   suspended: boolean;
   /** The From domain is the project's, and no longer verified. */
   unverified: boolean;
+  /** The message is in test mode, and must not leave this machine. */
+  testMode: boolean;
   /**
    * The From domain if it receives mail and its MX record leads to us; null otherwise, because reports would be lost.
    */
@@ -143,6 +145,7 @@ interface WaitingRow {
   unsubscribed: number;
   suspended: number;
   unverified: number;
+  test_mode: number;
   receiving_domain: string | null;
   due_at: number;
   to_render: number;
@@ -158,7 +161,7 @@ const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
     CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receiving_domain,
     m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
-      WHERE c.message_id = m.id AND c.rendered = 1) AS to_render, m.size
+      WHERE c.message_id = m.id AND c.rendered = 1) AS to_render, m.size, m.test_mode
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
@@ -192,6 +195,7 @@ export async function waitingRecipient(
     unsubscribed: row.unsubscribed === 1,
     suspended: row.suspended === 1,
     unverified: row.unverified === 1,
+    testMode: row.test_mode === 1,
     receivingDomain: row.receiving_domain,
     dueAt: row.due_at,
     toRender: row.to_render === 1,

@@ -1,3 +1,4 @@
+import type { Config } from "../config.ts";
 import { SettingsError } from "../core/errors.ts";
 import { createInboundHandler } from "../flows/receive/inbound-handler.ts";
 import { limitsOf } from "../flows/send/reputation.ts";
@@ -42,6 +43,13 @@ export async function listenerCertificate({
  */
 const SHARE_OF_FILES = 0.75;
 
+/** Returns the most sessions of one of our SMTP listeners. */
+export function maxSessions(config: Config): number {
+  const { submissionPort, submissionsPort, smtpMaxConnections } = config;
+  const listeners = [submissionPort, submissionsPort].filter((port) => port !== null).length + 1;
+  return Math.min(smtpMaxConnections, (SHARE_OF_FILES / listeners) * (maxFds() ?? Infinity));
+}
+
 /** Makes the SMTP listener with a certificate for STARTTLS. It does not listen yet. */
 export function openListener(services: Services, tls: Certificate): Listener {
   const { config, clock, db, queue, keys, metrics } = services;
@@ -67,7 +75,7 @@ export function openListener(services: Services, tls: Certificate): Listener {
       hostname,
       maxMessageBytes: config.maxMessageBytes,
       maxRecipients: MAX_INBOUND_RECIPIENTS,
-      maxConnections: Math.min(config.smtpMaxConnections, SHARE_OF_FILES * (maxFds() ?? Infinity)),
+      maxConnections: maxSessions(config),
       maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
       proxies: config.smtpProxies,
       tls,

@@ -1,5 +1,6 @@
 import { networkInterfaces } from "node:os";
 import type { Config } from "../config.ts";
+import { takesSubmissions } from "./listeners.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { distinctAddresses } from "../core/networks.ts";
 import { MINUTE_MS } from "../core/time/units.ts";
@@ -11,12 +12,28 @@ const REMEMBERED_MS = MINUTE_MS;
 /** Listeners on these addresses listen on every address of the machine. */
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
-type Listening = Pick<Config, "publicIps" | "host" | "smtpHost" | "dnsHost" | "dnsPort" | "roles">;
+type Listening = Pick<
+  Config,
+  | "publicIps"
+  | "host"
+  | "smtpHost"
+  | "submissionHost"
+  | "submissionPort"
+  | "submissionsPort"
+  | "dnsHost"
+  | "dnsPort"
+  | "roles"
+>;
 
 /** Returns PUBLIC_IPS and every address on which a listener of this process listens, each once. */
 export function ownAddresses(config: Listening, machine: readonly string[]): string[] {
-  const { publicIps, host, smtpHost, dnsHost, dnsPort, roles } = config;
-  const listening = [host, ...(roles.has("smtp") ? [smtpHost] : []), ...(dnsPort === null ? [] : dnsHost)];
+  const { publicIps, host, smtpHost, submissionHost, dnsHost, dnsPort, roles } = config;
+  const listening = [
+    host,
+    ...(roles.has("smtp") ? [smtpHost] : []),
+    ...(takesSubmissions(config) ? [submissionHost] : []),
+    ...(dnsPort === null ? [] : dnsHost),
+  ];
   const addresses = listening.flatMap((one) => (ALL_ADDRESSES.has(one) ? machine : [one]));
   return distinctAddresses([...publicIps, ...addresses]);
 }

@@ -4,8 +4,8 @@ import type { MetricsServer } from "../http/metrics.ts";
 import type { Http } from "../http/server.ts";
 import type { ZoneServer } from "../net/zone/server.ts";
 import type { RateBuckets } from "../queue/rate-limiter.ts";
-import type { Listener } from "../smtp/listener.ts";
 import type { ServerCertificate } from "./certificates.ts";
+import type { Listeners } from "./listeners.ts";
 import type { Live } from "./live.ts";
 import type { Services } from "./services.ts";
 import { runShutdownSteps } from "./shutdown.ts";
@@ -20,7 +20,7 @@ export interface Roles {
   live: Live;
   metrics: MetricsServer | null;
   rates: RateBuckets | null;
-  listener: Listener | null;
+  listeners: Listeners | null;
   nameServer: ZoneServer | null;
   workers: Workers | null;
   certificate: ServerCertificate | null;
@@ -36,7 +36,7 @@ export async function stopRoles(services: Services, roles: Roles, graceMs: numbe
     // At once, so that nothing new starts while one of them waits for a slow client.
     [
       () => roles.http.stop(left()),
-      () => roles.listener?.stop(left()),
+      () => roles.listeners?.stop(left()),
       () => queue.close(left()),
       () => within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
     ],

@@ -58,7 +58,7 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
       cc: [],
       replyTo: [],
     },
-    ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello" },
+    ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello", whole: null },
     ...{ headers: { "X-A": "b" }, attachments: [], rfcMessageId: "<1@from.test>", date: 1_700_000_000_000 },
     ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true },
     signing: { domain: "from.test", selector: "s", privateKey: createPrivateKey(TEST_KEY.privateKeyPem) },

@@ -164,6 +164,8 @@ describe("settings", () => {
     [{ PORT: "25", SMTP_PORT: "25", SMTP_HOST: "192.0.2.1" }, ["PORT and SMTP_PORT (25)"]],
     [{ DNS_PORT: "2525", DNS_HOST: "::1,192.0.2.1", PORT: "x" }, ["PORT=", "SMTP_PORT and DNS_PORT"]],
     [{ PORT: "53", HOST: "::", DNS_PORT: "53" }, ["PORT and DNS_PORT (53)"]],
+    [{ SUBMISSION_PORT: "587", SUBMISSIONS_PORT: "587" }, ["SUBMISSION_PORT and SUBMISSIONS_PORT (587)"]],
+    [{ SUBMISSION_PORT: "2525", SUBMISSION_HOST: "192.0.2.1" }, ["SMTP_PORT and SUBMISSION_PORT (2525)"]],
     [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
   ])("contradictory settings are reported together with the other problems: %p", (env, starts) => {
     const told = problems(env);
@@ -186,6 +188,7 @@ describe("settings", () => {
     [{ PORT: "25", HOST: "192.0.2.1", SMTP_PORT: "25", SMTP_HOST: "192.0.2.2" }],
     [{ PORT: "25", HOST: "[::1]", SMTP_PORT: "25" }],
     [{ PORT: "0", SMTP_PORT: "0", DNS_PORT: "0" }],
+    [{ SUBMISSIONS_PORT: "2525", SUBMISSION_HOST: "192.0.2.1", SMTP_HOST: "192.0.2.2" }],
   ])("one port may be used twice if addresses or roles differ: %p", (env) => {
     expect(problems(env)).toEqual([]);
   });

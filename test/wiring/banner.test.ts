@@ -4,7 +4,15 @@ import type { FirstStart } from "../../src/flows/account/bootstrap.ts";
 import { bannerText } from "../../src/wiring/banner.ts";
 
 const FIRST_START: FirstStart = { accountKey: "pr_account", projectKey: "pr_project", keptIn: null };
-const PORTS = { http: 41234, tls: null, smtp: 2525, dns: null, metrics: null };
+const PORTS = {
+  http: 41234,
+  tls: null,
+  smtp: 2525,
+  submission: 587,
+  submissions: null,
+  dns: null,
+  metrics: null,
+};
 
 function banner(
   env: Record<string, string>,

@@ -20,9 +20,9 @@ export interface SendLimits {
 }
 
 export const MAX_BODY_PART_BYTES = 2 * 1024 * 1024;
-const MAX_CUSTOM_HEADERS = 50;
+export const MAX_CUSTOM_HEADERS = 50;
 export const MAX_HEADER_VALUE_BYTES = 4096;
-const MAX_HEADER_NAME_CHARS = 76;
+export const MAX_HEADER_NAME_CHARS = 76;
 const MAX_TAGS = 20;
 /** Bytes of `data` as JSON. A value that fits into a body part fits here. */
 export const MAX_DATA_BYTES = MAX_BODY_PART_BYTES;
@@ -208,16 +208,19 @@ function checkHeaders(item: Readable, most: number, report: Report): void {
 }
 
 function checkTags(item: Readable, report: Report): void {
-  const tags = item.tags ?? [];
-  if (tags.length > MAX_TAGS) report("tags", `must have at most ${MAX_TAGS} tags.`);
+  for (const { param, message, code } of tagIssues(item.tags ?? [])) report(param, message, code);
+}
+
+/** Returns the issues of tags, beyond their shape. */
+export function tagIssues(tags: readonly Partial<NonNullable<SendItem["tags"]>[number]>[]): Issue[] {
+  const issues: Issue[] = [];
+  if (tags.length > MAX_TAGS) issues.push({ param: "tags", message: `must have at most ${MAX_TAGS} tags.` });
+  const message = 'must be 1 to 256 letters, digits and _ . - such as "spring-sale".';
   tags.slice(0, MAX_TAGS).forEach((tag, index) => {
     for (const field of ["name", "value"] as const)
-      if (!TAG.test(tag[field] ?? "-"))
-        report(
-          `tags[${index}].${field}`,
-          'must be 1 to 256 letters, digits and _ . - such as "spring-sale".',
-        );
+      if (!TAG.test(tag[field] ?? "-")) issues.push({ param: `tags[${index}].${field}`, message });
   });
+  return issues;
 }
 
 function checkAttachments(item: Readable, limits: SendLimits, report: Report): void {

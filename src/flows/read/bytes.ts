@@ -33,7 +33,7 @@ export interface Bytes {
  */
 export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
-  if (kept !== null) return keptBytes(deps, kept);
+  if (kept !== null && !kept.submitted) return keptBytes(deps, kept);
   await refuseLetGo(deps, senderId, id);
   const message = await getMessage(deps.db, senderId, id);
   if (message === null || message.direction === "inbound") return null;

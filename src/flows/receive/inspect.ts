@@ -109,7 +109,8 @@ function headerBody(raw: Uint8Array): HashedBody {
   return hashedBody({ html: null, text: null, replyText: null, headers: fieldsByName(fields) });
 }
 
-function hashedBody({ html, text, ...more }: LargeBody): HashedBody {
+/** Encodes and hashes a body. A large one is encoded in chunks. */
+export function hashedBody({ html, text, ...more }: LargeBody): HashedBody {
   if (text?.whole !== false && html?.whole !== false) {
     const bytes = bodyBytes({ html: html?.beginning ?? null, text: text?.beginning ?? null, ...more });
     if (bytes.length <= CHUNK_OCTETS) return { body: newContent(bytes), largeBody: null };

@@ -1,17 +1,12 @@
-import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { AppError } from "../../core/errors.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import { overQuota } from "../../core/quotas.ts";
-import { newId } from "../../core/ids.ts";
 import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
-import { type RecipientStatus, rollUp } from "../../core/messages/states.ts";
-import { wellFormed } from "../../core/text.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { overQuotaIn } from "../../store/holdings.ts";
 import { isBroken } from "../../store/guards.ts";
-import type { NewAttachment } from "../../store/attachments.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Project } from "../../store/projects.ts";
@@ -21,9 +16,9 @@ import type { PrepareDeps } from "../contents/prepare-content.ts";
 import { hint, transmitJob } from "../dispatch/hint.ts";
 import { announceEvents, eventsOf, type EventDraft } from "../notify/announce.ts";
 import { retryOnConflict } from "../retry/retry-on-conflict.ts";
-import { inboxAddressOf } from "./threading.ts";
-import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } from "./content.ts";
-import { type Conversation, joinThread, referencesOf } from "./join-thread.ts";
+import { contentGone, contentOfItem, type KeptContent, type SendContent } from "./content.ts";
+import { type Conversation, joinThread } from "./join-thread.ts";
+import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } from "./new-message.ts";
 import { applyPolicy } from "./policy.ts";
 import {
   commitWithinVolume,
@@ -55,12 +50,20 @@ export interface PreparedSend extends Counted {
   webhooks: readonly Subscription[];
 }
 
+/** How a send differs from one that is posted. */
+export interface SendOptions extends Conversation {
+  /** If left out, the content of the item. */
+  content?: SendContent;
+  /** True if it never leaves this machine: then it may be from any address and counts in no quota. */
+  captured?: boolean;
+}
+
 /** Prepares a send for its commit. Large content is written ahead. Throws the AppError that refuses it. */
 export async function prepareSend(
   deps: AcceptDeps,
   project: Project,
   send: CheckedSend,
-  conversation: Conversation = {},
+  { content = contentOfItem(send.item), captured = false, ...conversation }: SendOptions = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -68,26 +71,25 @@ export async function prepareSend(
   const addressees = addresseesOf(send.item);
   const facts = await sendFacts(deps.db, project, questionOf(send.item, from, addressees), now);
   const { verified } = facts;
-  await applyPolicy(deps, project, { send, fromDomain: from.domain, verified, addressees });
+  await applyPolicy(deps, project, { send, fromDomain: from.domain, verified, captured, addressees });
   const recipients = addressees.map((addressee, ord) =>
     toRecipient(addressee, ord, facts, send.scheduledAt, now),
   );
-  if (mayWriteAhead(send.item)) await refuseOverVolume(deps, project, recipients.length);
-  const { body, attachments } = await keepContents(deps, project, send.item, now);
-  const message = newMessage(project, send, from, recipients, attachments, now);
+  const counted = captured ? 0 : recipients.length;
+  if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
+  const kept = await keepContents(deps, project, content, now);
+  const message = newMessage(project, send, from, { recipients, kept, captured, now });
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps.db, message, send.item, inbox, conversation);
   const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
   // Writing large content takes long, so webhooks are read after it. One that was created during the write gets the
   // events.
-  const webhooks = mayWriteAhead(send.item) ? await subscriptions(deps.db, senderId) : facts.webhooks;
-  const { headers = {}, data } = send.item;
-  const content = { body, headers: wellFormed(headers), data: data === undefined ? null : wellFormed(data) };
+  const webhooks = content.mayWriteAhead() ? await subscriptions(deps.db, senderId) : facts.webhooks;
   return {
     accepted: answer(message),
-    recipients: recipients.length,
+    recipients: counted,
     statements: [
-      ...insertMessage(message, content, attachments, thread.guard),
+      ...insertMessage(message, newContentOf(send.item, kept), kept.attachments, thread.guard),
       insertRecipients(senderId, message.id, recipients, now),
       ...thread.statements,
     ],
@@ -100,12 +102,16 @@ export async function prepareSend(
 }
 
 /** Keeps bodies and attachments. Throws 403 `quota_exceeded` if what is written ahead goes over the stored octets. */
-async function keepContents(deps: AcceptDeps, project: Project, item: ReadItem, now: number) {
+async function keepContents(
+  deps: AcceptDeps,
+  project: Project,
+  content: SendContent,
+  now: number,
+): Promise<KeptContent> {
   const storedLimit = storedLimitOf(deps.volume, project);
   const keeping = { db: deps.db, clock: deps.clock, storedLimit };
   try {
-    const body = await keepBodyOf(keeping, project.id, item);
-    return { body, attachments: await keepAttachments(keeping, project.id, item, now) };
+    return await content.keep(keeping, project.id, now);
   } catch (error) {
     throw overQuotaIn(error) === null ? error : overQuota("storedOctets", storedLimit);
   }
@@ -214,65 +220,6 @@ function arrivals({ id: messageId, scheduledAt }: Message, recipient: NewRecipie
   if (status === "rejected")
     return [first, { messageId, type: "rejected", email, data: { rejected: { reason } } }];
   return [first];
-}
-
-function toMailbox(address: Mailbox): Mailbox {
-  const email = normalizeAddress(address.email) ?? address.email;
-  return address.name ? { email, name: address.name.toWellFormed() } : { email };
-}
-
-/** The header From, parsed once. */
-interface From {
-  mailbox: Mailbox;
-  domain: string;
-  /** The address of the inbox, if it is one. */
-  inboxAddress: string;
-}
-
-function fromOf({ from }: ReadItem): From {
-  const mailbox = toMailbox(from);
-  const { email } = mailbox;
-  return { mailbox, domain: email.slice(email.lastIndexOf("@") + 1), inboxAddress: inboxAddressOf(email) };
-}
-
-type OutboundMessage = Message & { status: RecipientStatus };
-
-function newMessage(
-  project: Project,
-  send: CheckedSend,
-  from: From,
-  recipients: readonly NewRecipient[],
-  attachments: readonly NewAttachment[],
-  now: number,
-): OutboundMessage {
-  const { item, scheduledAt } = send;
-  const id = newId("msg", now);
-  return {
-    id,
-    senderId: project.id,
-    direction: "outbound",
-    status: rollUp(recipients.map((recipient) => recipient.status)),
-    from: from.mailbox,
-    to: item.to.map(toMailbox),
-    cc: (item.cc ?? []).map(toMailbox),
-    bcc: (item.bcc ?? []).map(toMailbox),
-    replyTo: (item.replyTo ?? []).map(toMailbox),
-    subject: item.subject ?? "",
-    tags: item.tags ?? [],
-    rfcMessageId: `<${id}@${from.domain}>`,
-    inReplyTo: referencesOf(item).at(-1) ?? null,
-    threadId: null,
-    inboxId: null,
-    templateId: item.templateId ?? null,
-    scheduledAt,
-    sentAt: null,
-    size: contentSize(item, attachments),
-    testMode: false,
-    trackOpens: item.tracking?.opens ?? project.trackOpens,
-    trackClicks: item.tracking?.clicks ?? project.trackClicks,
-    unsubscribeLink: item.unsubscribeLink ?? false,
-    createdAt: now,
-  };
 }
 
 /** Returns the answer to a send. It does not say that all recipients are suppressed. The record shows that. */

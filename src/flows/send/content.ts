@@ -6,11 +6,50 @@ import { isBroken } from "../../store/guards.ts";
 import { type PrepareDeps, prepareBody, prepareContent } from "../contents/prepare-content.ts";
 import { base64Pieces, shownAttachment } from "./attachment.ts";
 
+/** The content of a send: that of its item, or a message that was submitted whole. */
+export interface SendContent {
+  /** Returns whether it may have to be written before the commit. False is certain. */
+  mayWriteAhead(): boolean;
+  /** Stores it for the commit. `now` in milliseconds. */
+  keep(deps: PrepareDeps, senderId: string, now: number): Promise<KeptContent>;
+}
+
+/** A content that is ready for the commit of its message. */
+export interface KeptContent {
+  body: NewContent | null;
+  attachments: NewAttachment[];
+  /** Octets that the record shows. */
+  size: number;
+  /** Set if the message was submitted whole. */
+  whole?: SubmittedWhole;
+}
+
+/** A message that was submitted whole. */
+export interface SubmittedWhole {
+  raw: NewContent;
+  /** How it came. */
+  envelope: Record<string, unknown>;
+  /** Its own Message-ID with angle brackets. If left out, it has none, and gets ours. */
+  rfcMessageId?: string | null;
+}
+
 /** Octets of UTF-8 per unit of UTF-16 at most, and octets that a body adds to its texts. */
 const MAX_OCTETS_PER_UNIT = 3;
 const MAX_BODY_END_OCTETS = 64;
 
-/** Returns whether content of a send may have to be written before its commit. False is certain. */
+/** Returns the content of a send item. */
+export function contentOfItem(item: ReadItem): SendContent {
+  return {
+    mayWriteAhead: () => mayWriteAhead(item),
+    async keep(deps, senderId, now) {
+      const body = await keepBodyOf(deps, senderId, item);
+      const attachments = await keepAttachments(deps, senderId, item, now);
+      return { body, attachments, size: contentSize(item, attachments) };
+    },
+  };
+}
+
+/** Returns whether content of a send item may have to be written before its commit. False is certain. */
 export function mayWriteAhead({ html, text, attachments = [] }: ReadItem): boolean {
   const units = (html?.length ?? 0) + (text?.length ?? 0);
   return (
@@ -20,7 +59,7 @@ export function mayWriteAhead({ html, text, attachments = [] }: ReadItem): boole
 }
 
 /** Stores the bodies of a send for its commit. Returns null if it has none. */
-export async function keepBodyOf(
+async function keepBodyOf(
   deps: PrepareDeps,
   senderId: string,
   { html, text }: ReadItem,
@@ -30,7 +69,7 @@ export async function keepBodyOf(
 }
 
 /** Stores the attachments of a send for its commit, one after another, so that few of their bytes are in memory. */
-export async function keepAttachments(
+async function keepAttachments(
   deps: PrepareDeps,
   senderId: string,
   item: ReadItem,
@@ -46,7 +85,7 @@ export async function keepAttachments(
 }
 
 /** Returns the octets of bodies and attachments. */
-export function contentSize(item: ReadItem, attachments: readonly NewAttachment[]): number {
+function contentSize(item: ReadItem, attachments: readonly NewAttachment[]): number {
   let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
   for (const attachment of attachments) size += attachment.size;
   return size;

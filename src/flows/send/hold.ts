@@ -8,10 +8,17 @@ export interface ReadDueDeps {
   db: Db;
   clock: Clock;
   retry: RetryPolicy;
+  /** True if no message leaves this machine. */
+  capture: boolean;
 }
 
 /** Refusal of a recipient whose From domain was deleted. A send after that is refused with the same reason. */
 export const NOT_VERIFIED = HELD_FOR.unverified;
+
+/**
+ * Refusal of a captured message after the delivery mode was changed. It was taken without a key, from any address.
+ */
+export const CAPTURE_ONLY = "capture_only";
 
 /** A recipient that is due. */
 export interface Due extends WaitingRecipient {
@@ -27,7 +34,7 @@ export async function readDue(deps: ReadDueDeps, messageId: string, ord: number)
   const waiting = await waitingRecipient(deps.db, messageId, ord, now);
   if (waiting === null) return null;
   const { recipient } = waiting;
-  const refusal = refusalOf(waiting);
+  const refusal = waiting.testMode && !deps.capture ? CAPTURE_ONLY : refusalOf(waiting);
   if (refusal !== null && isHeldFor(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
     await deps.db.write([holdRecipient(recipient, refusal, now + HOLD_MS, now)]);
     return null;
@@ -36,11 +43,12 @@ export async function readDue(deps: ReadDueDeps, messageId: string, ord: number)
 }
 
 /** Returns the reason that now refuses a recipient. It may have changed while the message waited. */
-function refusalOf({ suppressed, unsubscribed, suspended, unverified }: WaitingRecipient): string | null {
+function refusalOf(waiting: WaitingRecipient): string | null {
+  const { suppressed, unsubscribed, suspended, unverified, testMode } = waiting;
   if (suppressed) return "suppressed";
   if (unsubscribed) return "unsubscribed";
   if (suspended) return HELD_FOR.suspended;
-  return unverified ? NOT_VERIFIED : null;
+  return unverified && !testMode ? NOT_VERIFIED : null;
 }
 
 /** Milliseconds for which a recipient has been held. Holding makes no event, so the last event was before it. */

@@ -1,6 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
+import type { ChangeText } from "../../mail/submitted/change-texts.ts";
+import { outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
 import { signDkim } from "../../mail/auth/dkim.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from "./unsubscribe.ts";
@@ -36,6 +38,8 @@ export interface MailToMake {
   subject: string;
   html: string | null;
   text: string | null;
+  /** If set, this message is sent in place of html, text and attachments. */
+  whole: WholeMail | null;
   headers: Record<string, string>;
   attachments: OutgoingAttachment[];
   /** Header Message-ID, with angle brackets. */
@@ -54,10 +58,33 @@ export interface MailToMake {
  * @throws RenderingError
  */
 export async function makeMail(links: MailLinks, mail: MailToMake): Promise<ComposedMail> {
-  const composed = composeMail(links, mail);
+  const composed = mail.whole === null ? composeMail(links, mail) : wholeMail(links, mail, mail.whole);
   if (mail.signing === null) return composed;
   const raw = await signDkim({ ...mail.signing, raw: composed.raw, signedAt: mail.date });
   return { ...composed, raw };
+}
+
+/** Makes a recipient's copy of a message that was submitted whole. */
+function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): ComposedMail {
+  const { id, ord } = mail;
+  const isTracked = ord !== null && (mail.trackOpens || mail.trackClicks);
+  const change: ChangeText = (text, kind, exact) => {
+    const own = mail.unsubscribeLink ? withUnsubscribeUrl(links, id, ord, text) : text;
+    return ord === null || kind === "plain" ? own : trackedHtml(links, mail, ord, own, exact);
+  };
+  return outgoingMail(
+    whole,
+    {
+      messageId: messageIdOf(links, mail),
+      date: mail.date,
+      own: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
+    },
+    isTracked || mail.unsubscribeLink ? change : null,
+  );
+}
+
+function messageIdOf({ serviceDomain }: MailLinks, { rfcMessageId, id }: MailToMake): string {
+  return rfcMessageId ?? `<${id}@${serviceDomain}>`;
 }
 
 function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
@@ -75,7 +102,7 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
       text: own(mail.text),
       html: marked(own(mail.html)),
       extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
-      messageId: mail.rfcMessageId ?? `<${id}@${links.serviceDomain}>`,
+      messageId: messageIdOf(links, mail),
     });
   } catch (error) {
     throw new RenderingError(error instanceof Error ? error.message : String(error));

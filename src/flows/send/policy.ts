@@ -20,6 +20,8 @@ export interface PolicySubject {
   fromDomain: string;
   /** True if the From domain is the project's own and verified. */
   verified: boolean;
+  /** True if the message never leaves this machine. Then it may be from any address. */
+  captured: boolean;
   addressees: readonly Addressee[];
 }
 
@@ -29,9 +31,7 @@ export interface PolicySubject {
  */
 export async function applyPolicy(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
   refuseSuspended(project);
-  if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
-    await refuseStrangersInTestMode(deps, project, subject.addressees);
-  else refuseUnverifiedDomain(subject);
+  if (!subject.captured) await refuseFrom(deps, project, subject);
   await refuseUnknownTemplate(deps, project, subject.send);
 }
 
@@ -40,6 +40,12 @@ function refuseSuspended(project: Project): void {
   throw new AppError("permission_error", "Sending is suspended for this project.", {
     code: "sender_suspended",
   });
+}
+
+async function refuseFrom(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
+  if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
+    await refuseStrangersInTestMode(deps, project, subject.addressees);
+  else refuseUnverifiedDomain(subject);
 }
 
 function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {

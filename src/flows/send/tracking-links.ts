@@ -1,4 +1,5 @@
 import { openUrl, sealUrl } from "../../core/crypto/tracking-token.ts";
+import { isAsciiText } from "../../core/text.ts";
 import { isTrackableUrl, locationOf } from "../../mail/href.ts";
 import { trackHtml } from "../../mail/tracking.ts";
 import { type NamedRecipient, recipientOf, recipientToken } from "./recipient-token.ts";
@@ -20,12 +21,16 @@ export const CLICK_PATH = "/c/";
 /** Our own links, which are not tracked. An unsubscribe link names its recipient already. */
 const OWN_PATHS = [UNSUBSCRIBE_PATH, OPEN_PATH, CLICK_PATH] as const;
 
-/** Adds the tracking that the message asks for to the html of one recipient's copy. */
+/**
+ * Adds the tracking that the message asks for to the html of one recipient's copy.
+ * @param exact false if characters beyond ASCII stand for octets of another charset; then URLs with any are not tracked
+ */
 export function trackedHtml(
   { publicUrl, trackingKey }: TrackingLinks,
   message: { id: string; trackOpens: boolean; trackClicks: boolean },
   ord: number,
   html: string,
+  exact = true,
 ): string {
   if (!message.trackOpens && !message.trackClicks) return html;
   const token = recipientToken(trackingKey, { messageId: message.id, ord });
@@ -33,7 +38,10 @@ export function trackedHtml(
   return trackHtml(html, {
     pixelUrl: message.trackOpens ? `${publicUrl}${OPEN_PATH}${token}` : null,
     linkFor: message.trackClicks
-      ? (url) => (isOwn(url) ? null : `${publicUrl}${CLICK_PATH}${token}.${sealUrl(trackingKey, token, url)}`)
+      ? (url) =>
+          isOwn(url) || !(exact || isAsciiText(url))
+            ? null
+            : `${publicUrl}${CLICK_PATH}${token}.${sealUrl(trackingKey, token, url)}`
       : null,
   });
 }

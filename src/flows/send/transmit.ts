@@ -233,7 +233,7 @@ async function attempt(
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     rendered?.();
-    const extra = deps.capture ? await keepCaptured(deps, recipient, mail.raw) : [];
+    const extra = deps.capture && !mail.isStored ? await keepCaptured(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
       mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), returnDomain),

@@ -2,6 +2,12 @@ import type { Clock } from "../../core/time/clock.ts";
 import { partBytes } from "../../mail/reading/parse.ts";
 import { type Inspection, inspectHeader, inspectMail, type MailToInspect } from "../receive/inspect.ts";
 import { NOTHING_REPORTED, type ReadReport, type ReportToRead, readReport } from "../send/read-report.ts";
+import {
+  readSubmitted,
+  type SubmittedParts,
+  type SubmittedToRead,
+  unreadSubmitted,
+} from "../submit/read-submitted.ts";
 import type { AuthDeps } from "../../mail/auth/authenticate.ts";
 
 /** An attachment of a message, by its position. */
@@ -13,12 +19,13 @@ export interface PartToRead {
 /** The bytes are null if the message has no attachment at that position. */
 export type ReadPart = { bytes: Uint8Array | null };
 
-/** The tasks of threads that read received messages, by kind: the input and the result. */
+/** The tasks of threads that read received and submitted messages, by kind: the input and the result. */
 export interface Readings {
   mail: { asked: MailToInspect; found: Inspection };
   header: { asked: MailToInspect; found: Inspection };
   report: { asked: ReportToRead; found: ReadReport };
   attachment: { asked: PartToRead; found: ReadPart };
+  submitted: { asked: SubmittedToRead; found: SubmittedParts };
 }
 
 export type ReadingKind = keyof Readings;
@@ -52,6 +59,8 @@ const READINGS: { readonly [Kind in ReadingKind]: Reading<Kind> } = {
     },
     unread: () => unreadable("a message cannot be read for its attachment"),
   },
+  // It is sent as it is, whether we can show it or not.
+  submitted: { read: (_, asked) => readSubmitted(asked), unread: unreadSubmitted },
 };
 
 function unreadable(message: string): never {

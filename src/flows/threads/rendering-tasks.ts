@@ -132,11 +132,11 @@ export function octetsOf(asked: AnyAsked): number {
   return asked.kind === "mail" ? mailOctets(asked.mail) : sourceOctets(asked.source);
 }
 
-type Content = Pick<MailToMake, "html" | "text" | "attachments">;
+type Content = Pick<MailToMake, "html" | "text" | "attachments" | "whole">;
 
 /** Returns the octets of a message's content. */
-export function mailOctets({ html, text, attachments }: Content): number {
-  const bodies = (html?.length ?? 0) + (text?.length ?? 0);
+export function mailOctets({ html, text, attachments, whole }: Content): number {
+  const bodies = (html?.length ?? 0) + (text?.length ?? 0) + (whole?.bytes.length ?? 0);
   return attachments.reduce((sum, { bytes }) => sum + bytes.length, bodies);
 }
 

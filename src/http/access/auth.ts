@@ -1,9 +1,9 @@
-import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../core/time/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
+import { presentKey } from "../../flows/account/present-key.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { findKeyByHash, findKeyById, type PresentedKey } from "../../store/keys.ts";
+import { findKeyById, type PresentedKey } from "../../store/keys.ts";
 import type { Route } from "../route.ts";
 import { requireOwnPage } from "./own-page.ts";
 import { readSession, renewedCookie } from "./session.ts";
@@ -71,11 +71,7 @@ function endedSession(): AppError {
  * @throws AppError 401 if the key is unknown or revoked
  */
 export async function keyOfSecret(db: Db, secret: string): Promise<PresentedKey> {
-  const hash = hashSecret(secret);
-  const presented = await findKeyByHash(db, hash);
-  // Compares in constant time, because the time of an index lookup could tell how much of a hash was right.
-  if (presented === null || !timingSafeEqual(Buffer.from(presented.secretHash), Buffer.from(hash)))
-    throw invalidKey();
-  if (presented.key.revokedAt !== null) throw invalidKey();
+  const presented = await presentKey(db, hashSecret(secret));
+  if (presented === null) throw invalidKey();
   return presented;
 }

@@ -1,4 +1,5 @@
 import { AppError } from "../../core/errors.ts";
+import { allows } from "../../core/scopes.ts";
 
 /** Scopes of keys. A key without scopes has all of them. */
 export const SCOPES = [
@@ -26,11 +27,6 @@ export const SCOPES = [
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];
-
-/** Returns whether a key with `held` scopes has the right `scope`. */
-export function allows(held: readonly string[], scope: string): boolean {
-  return held.length === 0 || held.includes(scope);
-}
 
 /** Throws 403 `missing_scope` if a key with `held` scopes does not have the right `scope`. */
 export function requireScope(held: readonly string[], scope: string): void {

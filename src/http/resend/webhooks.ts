@@ -9,7 +9,7 @@ import {
   type Webhook,
   type WebhookChanges,
 } from "../../store/webhooks.ts";
-import { allows } from "../access/scopes.ts";
+import { allows } from "../../core/scopes.ts";
 import type { Answer } from "../answer.ts";
 import type { CheckedRequest, Route } from "../route.ts";
 import { showTime } from "../schemas.ts";

@@ -150,6 +150,8 @@ export function showMessage(parts: MessageRecord): Record<string, unknown> {
     events: parts.events.map(showEvent),
     ...(message.direction === "inbound"
       ? { envelope: content.envelope, auth: content.auth, replyText: content.replyText }
-      : {}),
+      : content.envelope === null
+        ? {}
+        : { envelope: content.envelope }),
   };
 }

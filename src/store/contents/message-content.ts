@@ -13,7 +13,7 @@ import { rememberPlace } from "../search/message-index.ts";
 import { type BodyStart, type Clipped, readBodyStart, startOf } from "./body-start.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import { bodyIn, type MessageBody, NO_BODY } from "./message-body.ts";
-import type { Direction, MessageContent } from "../messages.ts";
+import { type Direction, IS_WHOLE, type MessageContent } from "../messages.ts";
 
 interface Row extends ContentRow {
   headers: string;
@@ -105,18 +105,21 @@ export interface StoredRaw {
   /** The trace fields to put before the bytes; null if there are none. */
   trace: string | null;
   content: StoredContent;
+  /** True if it was submitted so, and is sent with our fields and changes. */
+  submitted: boolean;
 }
 
 /** Reads the stored bytes of a message of the project; null if there are none. */
 export async function getRaw(db: Db, senderId: string, id: string): Promise<StoredRaw | null> {
-  const row = await db.first<ContentRow & { trace: string | null }>(
-    `SELECT c.trace, ${CONTENT_COLUMNS} FROM message_content c JOIN messages m ON m.id = c.message_id
+  const row = await db.first<ContentRow & { trace: string | null; submitted: number }>(
+    `SELECT c.trace, m.direction = 'outbound' AND ${IS_WHOLE} AS submitted, ${CONTENT_COLUMNS} FROM message_content c JOIN messages m ON m.id = c.message_id
         JOIN contents b ON b.key = c.raw
       WHERE c.message_id = ? AND m.sender_id = ?`,
     [id, senderId],
   );
   const content = row === null ? null : contentIn(row);
-  return row === null || content === null ? null : { trace: row.trace, content };
+  if (row === null || content === null) return null;
+  return { trace: row.trace, content, submitted: row.submitted === 1 };
 }
 
 /** Returns those of the project's messages whose raw bytes have the key. */

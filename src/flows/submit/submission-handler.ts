@@ -1,0 +1,166 @@
+import { splitAddress } from "../../core/addresses.ts";
+import type { Mailbox } from "../../core/addresses.ts";
+import { AppError } from "../../core/errors.ts";
+import type { SendLimits } from "../../core/messages/send-rules.ts";
+import { log } from "../../log.ts";
+import { countFields } from "../../mail/reading/raw-headers.ts";
+import { splitHeader, type SubmittedHeader } from "../../mail/submitted/header.ts";
+import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
+import { isLoopback } from "../../smtp/peer.ts";
+import { type Reply, REPLIES, reply } from "../../smtp/reply.ts";
+import { defaultProject, type Project } from "../../store/projects.ts";
+import type { FreeSpace } from "../free-space.ts";
+import { type AcceptDeps, commitSend, prepareSend, sending } from "../send/accept.ts";
+import type { Inspect } from "../threads/reading-tasks.ts";
+import { type CallerDeps, identify, projectOf } from "./caller.ts";
+import { type Controls, readControls } from "./controls.ts";
+import { refusalReply } from "./replies.ts";
+import { submitOnce } from "./submit-once.ts";
+import { addressesIn, submittedItem } from "./submitted-mail.ts";
+import { templateItem } from "./template-item.ts";
+import { partsOf, wholeContent } from "./whole-content.ts";
+import { headerBlockOf } from "../../mail/reading/header-block.ts";
+
+export interface SubmissionDeps extends AcceptDeps, CallerDeps {
+  inspect: Inspect;
+  limits: SendLimits;
+  /** Takes one request from the rate of a project. Returns null if its plan has no limit. */
+  takeRate: (id: string, plan: string) => Promise<{ allowed: boolean } | null>;
+  space: FreeSpace;
+  /** True if no message leaves this machine. Then programs of this machine need no key. */
+  capture: boolean;
+  /** Called with the outcome of each message, for counters. */
+  submitted?: (outcome: SubmissionOutcome) => void;
+}
+
+/** The outcome of a submitted message, as counters name it. */
+export type SubmissionOutcome = "accepted" | "refused" | "deferred";
+
+/** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
+const MAX_RECEIVED = 100;
+
+const UNSENDABLE = reply(550, "5.1.3", "No mail can be sent to this address");
+const LOOP = reply(554, "5.4.6", "Too many hops, the message is looping");
+const DISK_LOW = reply(452, "4.3.1", "The disk is low, nothing new can be stored now");
+const TOO_FAST = reply(452, "4.3.1", "Too many messages, try again later");
+const ONE_FROM = reply(550, "5.7.1", "The message needs one From with one address");
+/** The session ends, so that the client logs in again, which tells it the reason. It keeps the message. */
+const KEY_REVOKED = reply(421, "4.7.0", "The API key of this session is not valid any more");
+
+/** Creates the handler of submissions (RFC 6409). Each message takes the same way as a send over the API. */
+export function createSubmissionHandler(deps: SubmissionDeps): MailHandler {
+  return {
+    async login({ password }) {
+      const identity = await identify(deps, password, deps.clock.now());
+      return identity === null ? REPLIES.wrongLogin : { identity };
+    },
+    recipient: async (address) => (splitAddress(address) === null ? UNSENDABLE : null),
+    async message(envelope, raw) {
+      const answer = await submit(deps, envelope, raw).catch((error: unknown) => {
+        if (error instanceof AppError) return refusalReply(error);
+        deps.submitted?.("deferred");
+        throw error;
+      });
+      deps.submitted?.(outcomeOf(answer));
+      return answer;
+    },
+  };
+}
+
+function outcomeOf({ code }: Reply): SubmissionOutcome {
+  if (code < 300) return "accepted";
+  return code < 500 ? "deferred" : "refused";
+}
+
+/** The project of a message, and whether it came without a key. */
+interface Sender {
+  project: Project;
+  captured: boolean;
+}
+
+async function submit(deps: SubmissionDeps, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
+  if (countFields(raw, "received") > MAX_RECEIVED) return LOOP;
+  const header = splitHeader(raw);
+  if (typeof header === "string") return reply(550, "5.6.0", header);
+  const now = deps.clock.now();
+  const controls = readControls(header.control, deps.limits, now);
+  const sender = await senderOf(deps, envelope, controls);
+  if ("code" in sender) return sender;
+  if (deps.space.low()) return DISK_LOW;
+  const id = await sendAs(deps, sender, { envelope, raw, header, controls });
+  return typeof id === "string" ? reply(250, "2.0.0", `queued as ${id}`) : id;
+}
+
+/**
+ * Returns the sender of a message, or the reply that refuses it. Without a login only captured messages are taken, and
+ * only from this machine: this must never be an open relay.
+ */
+async function senderOf(
+  deps: SubmissionDeps,
+  { login, ip }: Envelope,
+  controls: Controls,
+): Promise<Sender | Reply> {
+  if (login === undefined) {
+    const project = deps.capture && isLoopback(ip) ? await defaultProject(deps.db) : null;
+    return project === null ? REPLIES.loginNeeded : { project, captured: true };
+  }
+  const project = await projectOf(deps, login, controls.project);
+  if (project === null) return KEY_REVOKED;
+  const rate = await deps.takeRate(project.id, project.plan);
+  return rate?.allowed === false ? TOO_FAST : { project, captured: false };
+}
+
+/** A message with everything that is known of it. */
+interface Submission {
+  envelope: Envelope;
+  raw: Uint8Array;
+  header: SubmittedHeader;
+  controls: Controls;
+}
+
+/** Sends a message. Returns its id, or the reply that refuses it. */
+async function sendAs(
+  deps: SubmissionDeps,
+  { project, captured }: Sender,
+  { envelope, raw, header, controls }: Submission,
+): Promise<string | Reply> {
+  const block = headerBlockOf(header.kept);
+  const { from: authors, ...addresses } = addressesIn(block);
+  const from = captured ? (authors[0] ?? mailboxOf(envelope.mailFrom)) : soleAuthor(header, authors);
+  if (from === null) return ONE_FROM;
+  const item = submittedItem(block, from, addresses, envelope.rcptTo, controls);
+  const { template: templateId, data, scheduledAt, idempotencyKey: key } = controls;
+  const submitIt = async (record: Parameters<Parameters<typeof submitOnce>[2]>[0]): Promise<string> => {
+    const parts = await partsOf(deps, raw, block);
+    const whole = { raw, header, block, parts, envelope };
+    return sending(async () => {
+      const send =
+        templateId === null
+          ? { item: { ...item, text: parts.text ?? "", html: parts.html ?? "" }, scheduledAt }
+          : {
+              item: await templateItem(deps, { item, block, raw, parts }, { templateId, data }),
+              scheduledAt,
+            };
+      const content = templateId === null ? { content: wholeContent(whole) } : {};
+      const prepared = await prepareSend(deps, project, send, { ...content, captured });
+      const { id } = prepared.accepted;
+      await commitSend(deps, project, prepared, record(id));
+      log("smtp").info("a message was submitted", { message: id, bytes: raw.length });
+      return id;
+    });
+  };
+  return key === null
+    ? submitIt(() => [])
+    : submitOnce(deps.db, { senderId: project.id, key, now: deps.clock.now() }, submitIt);
+}
+
+/** Returns the author, or null unless there is exactly one whose address can be checked. */
+function soleAuthor({ kept }: SubmittedHeader, authors: readonly Mailbox[]): Mailbox | null {
+  const [author, ...others] = authors;
+  const isOne = kept.filter(({ name }) => name === "from").length === 1 && others.length === 0;
+  return isOne && author !== undefined && splitAddress(author.email) !== null ? author : null;
+}
+
+function mailboxOf(address: string): Mailbox | null {
+  return address === "" ? null : { email: address };
+}

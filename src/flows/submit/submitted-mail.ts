@@ -1,0 +1,69 @@
+import { addressKey, type Mailbox, normalizeAddress } from "../../core/addresses.ts";
+import type { ReadItem } from "../../core/messages/send-item.ts";
+import type { HeaderBlock } from "../../mail/reading/header-block.ts";
+import { mailboxes } from "../../mail/reading/parse.ts";
+import type { Controls } from "./controls.ts";
+
+/** The addresses in a header. */
+export interface Addresses {
+  /** All of From. */
+  from: Mailbox[];
+  to: Mailbox[];
+  cc: Mailbox[];
+  replyTo: Mailbox[];
+}
+
+/** Returns the addresses in the header. */
+export function addressesIn({ fields }: HeaderBlock): Addresses {
+  const list = (name: string): Mailbox[] => {
+    const values = fields.filter((field) => field.name.toLowerCase() === name).map(({ value }) => value);
+    return values.length === 0 ? [] : mailboxes(values.join(", "));
+  };
+  return { from: list("from"), to: list("to"), cc: list("cc"), replyTo: list("reply-to") };
+}
+
+/**
+ * Makes the send item of a message, without its content. Its recipients are those of the envelope. One
+ * that neither To nor Cc names is a blind copy.
+ */
+export function submittedItem(
+  block: HeaderBlock,
+  from: Mailbox,
+  { to, cc, replyTo }: Omit<Addresses, "from">,
+  recipients: readonly string[],
+  { tags, track, unsubscribeLink }: Controls,
+): ReadItem {
+  const named = new Map<string, { kind: "to" | "cc"; name: string | undefined }>();
+  for (const [kind, list] of [
+    ["to", to],
+    ["cc", cc],
+  ] as const)
+    for (const { email, name } of list) {
+      const key = addressKey(email);
+      if (!named.has(key)) named.set(key, { kind, name });
+    }
+  const lists: Record<"to" | "cc" | "bcc", Mailbox[]> = { to: [], cc: [], bcc: [] };
+  for (const address of recipients) {
+    const email = normalizeAddress(address) ?? address;
+    const known = named.get(addressKey(email));
+    lists[known?.kind ?? "bcc"].push(known?.name === undefined ? { email } : { email, name: known.name });
+  }
+  return {
+    from,
+    ...lists,
+    replyTo,
+    subject: block.subject,
+    headers: parentsOf(block),
+    tags,
+    unsubscribeLink,
+    ...(track === null ? {} : { tracking: { opens: track, clicks: track } }),
+  };
+}
+
+/** Returns the fields that lead to the thread of the message. */
+function parentsOf({ inReplyTo, references }: HeaderBlock): Record<string, string> {
+  return {
+    ...(inReplyTo === null ? {} : { "In-Reply-To": inReplyTo }),
+    ...(references.length === 0 ? {} : { References: references.join(" ") }),
+  };
+}

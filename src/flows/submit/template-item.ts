@@ -1,0 +1,63 @@
+import { invalid } from "../../core/errors.ts";
+import type { ReadItem, SendAttachment } from "../../core/messages/send-item.ts";
+import {
+  isReservedHeader,
+  MAX_CUSTOM_HEADERS,
+  MAX_HEADER_NAME_CHARS,
+} from "../../core/messages/send-rules.ts";
+import type { HeaderBlock } from "../../mail/reading/header-block.ts";
+import { partBytes } from "../../mail/reading/parse.ts";
+import { tooManyReads } from "../read/large-reads.ts";
+import type { Inspect } from "../threads/reading-tasks.ts";
+import { MAX_PARSED_HERE } from "./whole-content.ts";
+import type { SubmittedParts } from "./read-submitted.ts";
+
+export interface TemplateDeps {
+  inspect: Inspect;
+  limits: { maxAttachments: number };
+}
+
+/** A message whose texts a template replaces. */
+export interface TemplateMail {
+  item: ReadItem;
+  block: HeaderBlock;
+  raw: Uint8Array;
+  parts: SubmittedParts;
+}
+
+/**
+ * Returns the send item of a message whose texts a template replaces. Its files and its own header fields are kept, and
+ * its subject if there is one, as for a posted item.
+ * @throws AppError 422 if it has too many files
+ */
+export async function templateItem(
+  deps: TemplateDeps,
+  { item, block, raw, parts }: TemplateMail,
+  template: { templateId: string; data: Record<string, unknown> | null },
+): Promise<ReadItem> {
+  const { maxAttachments } = deps.limits;
+  if (parts.attachments.length > maxAttachments)
+    throw invalid("attachments", `must have at most ${maxAttachments} attachments.`, "invalid_attachment");
+  const attachments: SendAttachment[] = [];
+  for (const [ord, { filename, contentType, contentId, disposition }] of parts.attachments.entries()) {
+    const content = Buffer.from(await bytesOf(deps, raw, ord)).toString("base64");
+    attachments.push({ filename, contentType, disposition, content, ...(contentId ? { contentId } : {}) });
+  }
+  const own = block.fields
+    .filter(({ name }) => !isReservedHeader(name) && name.length <= MAX_HEADER_NAME_CHARS)
+    .slice(0, MAX_CUSTOM_HEADERS);
+  return {
+    ...item,
+    headers: Object.fromEntries(own.map(({ name, value }) => [name, value])),
+    attachments,
+    templateId: template.templateId,
+    ...(template.data === null ? {} : { data: template.data }),
+  };
+}
+
+async function bytesOf({ inspect }: TemplateDeps, raw: Uint8Array, ord: number): Promise<Uint8Array> {
+  if (raw.length <= MAX_PARSED_HERE) return (await partBytes(raw, ord)) ?? new Uint8Array();
+  const part = await inspect({ kind: "attachment", raw, ord });
+  if (part === null) throw tooManyReads();
+  return part.bytes ?? new Uint8Array();
+}

@@ -1,0 +1,63 @@
+import { isAscii } from "node:buffer";
+import type { ComposedMail } from "../composing/compose.ts";
+import { headerField } from "../composing/header-fields.ts";
+import { fieldsOf, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
+import { type ChangeText, changeTexts } from "./change-texts.ts";
+import { headerOctets } from "./header.ts";
+
+/** A message that was submitted whole, without our control fields. */
+export interface WholeMail {
+  bytes: Uint8Array;
+  /** True if the client gave the SMTPUTF8 parameter. */
+  smtpUtf8: boolean;
+}
+
+/** The fields that we add. */
+export interface AddedFields {
+  /** Added if the message has none: with angle brackets, and milliseconds since the epoch. */
+  messageId: string;
+  date: number;
+  /** They replace fields of the message of the same name. */
+  own: readonly (readonly [name: string, value: string])[];
+}
+
+/**
+ * Returns the bytes to send: those of the message, with our fields and with changed texts. A message is sent under
+ * SMTPUTF8 (RFC 6531) if its client said so and its header needs it.
+ */
+export function outgoingMail(
+  { bytes, smtpUtf8 }: WholeMail,
+  added: AddedFields,
+  change: ChangeText | null,
+): ComposedMail {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const { header, body } = findHeaderEnd(whole);
+  const fields = fieldsOf(whole.toString("latin1", 0, header));
+  const head = headerOctets(withAdded(fields, added));
+  const raw = Buffer.concat([head, whole.subarray(body)]);
+  return {
+    raw: change === null ? raw : changeTexts(raw, change),
+    smtpUtf8: smtpUtf8 && !isAscii(head),
+  };
+}
+
+function withAdded(fields: readonly RawField[], { messageId, date, own }: AddedFields): RawField[] {
+  const replaced = new Set(own.map(([name]) => name.toLowerCase()));
+  const kept = fields.filter(({ name }) => !replaced.has(name));
+  const has = (name: string): boolean => kept.some((field) => field.name === name);
+  const further: [string, string][] = [
+    ...(has("date") ? [] : [["Date", dateText(date)] as [string, string]]),
+    ...(has("message-id") ? [] : [["Message-ID", messageId] as [string, string]]),
+    ...own.map(([name, value]): [string, string] => [name, value]),
+  ];
+  return [...kept, ...further.map(([name, value]) => fieldOf(name, value))];
+}
+
+function fieldOf(name: string, value: string): RawField {
+  return { name: name.toLowerCase(), line: headerField(name, value).replace(/\r\n$/, "") };
+}
+
+/** RFC 5322 §3.3. `toUTCString` ends with the obsolete zone "GMT". */
+function dateText(date: number): string {
+  return new Date(date).toUTCString().replace(/GMT$/, "+0000");
+}

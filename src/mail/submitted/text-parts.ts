@@ -1,0 +1,108 @@
+import { fieldsOf, fieldValue, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
+import { type Encoding, encodingOf } from "../reading/transfer-decoders.ts";
+
+/** Levels of nested multiparts that are searched. */
+export const MAX_DEPTH = 20;
+/** Parts of one message that are searched. */
+export const MAX_TEXT_PARTS = 200;
+
+/** A text part of a message, which is not a file. */
+export interface TextPart {
+  kind: "html" | "plain";
+  /** Lower case; "" if the part names none. */
+  charset: string;
+  encoding: Encoding;
+  fields: RawField[];
+  /** The start of the part's header. */
+  header: number;
+  /** Start and end of its body. The line end before a delimiter does not belong to it (RFC 2046 §5.1.1). */
+  from: number;
+  to: number;
+}
+
+interface Search {
+  bytes: Buffer;
+  found: TextPart[];
+  left: number;
+}
+
+/**
+ * Finds the texts that a reader shows. Parts that are signed or encrypted as a whole (RFC 1847) are left out, because a
+ * change would break them, and so are messages within the message. Line ends must be CRLF.
+ */
+export function textParts(bytes: Buffer): TextPart[] {
+  const search: Search = { bytes, found: [], left: MAX_TEXT_PARTS };
+  searchPart(search, 0, bytes.length, 0);
+  return search.found;
+}
+
+function searchPart(search: Search, start: number, end: number, depth: number): void {
+  if (search.left-- <= 0) return;
+  const part = search.bytes.subarray(start, end);
+  const { header, body } = findHeaderEnd(part);
+  const fields = fieldsOf(part.toString("latin1", 0, header));
+  const type = textOf(fields, "content-type");
+  const media = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)/.exec(type)?.[1]?.toLowerCase() ?? "text/plain";
+  if (/^multipart\//.test(media)) {
+    const boundary = parameterOf(type, "boundary");
+    if (depth < MAX_DEPTH && boundary !== "" && !/^multipart\/(?:signed|encrypted)$/.test(media))
+      for (const [from, to] of partsBetween(part, body, boundary))
+        searchPart(search, start + from, start + to, depth + 1);
+    return;
+  }
+  const isFile = /^\s*attachment\b/i.test(textOf(fields, "content-disposition"));
+  const encoding = textOf(fields, "content-transfer-encoding").trim().toLowerCase();
+  const isKnown = /^(?:|7bit|8bit|binary|base64|quoted-printable)$/.test(encoding);
+  if (!/^text\/(?:html|plain)$/.test(media) || isFile || !isKnown) return;
+  search.found.push({
+    kind: media === "text/html" ? "html" : "plain",
+    charset: parameterOf(type, "charset").toLowerCase(),
+    encoding: encodingOf(encoding),
+    fields,
+    header: start,
+    from: start + body,
+    to: end,
+  });
+}
+
+function textOf(fields: readonly RawField[], name: string): string {
+  const field = fields.find((candidate) => candidate.name === name);
+  return field === undefined ? "" : fieldValue(field);
+}
+
+function parameterOf(value: string, name: string): string {
+  const match = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;]+))`, "is").exec(value);
+  return match?.[1]?.replace(/\\(.)/gs, "$1") ?? match?.[2] ?? "";
+}
+
+/** Yields start and end of each part between delimiters, without the line end before the next delimiter. */
+function* partsBetween(bytes: Buffer, from: number, boundary: string): Generator<[from: number, to: number]> {
+  let begun: number | null = null;
+  for (const { at, next, last } of delimiters(bytes, from, boundary)) {
+    if (begun !== null) yield [begun, Math.max(begun, at - "\r\n".length)];
+    if (last) return;
+    begun = next;
+  }
+  // A message that was cut off: its last part goes to the end.
+  if (begun !== null) yield [begun, bytes.length];
+}
+
+interface Delimiter {
+  /** The start of its line, and of the line after it. */
+  at: number;
+  next: number;
+  last: boolean;
+}
+
+function* delimiters(bytes: Buffer, from: number, boundary: string): Generator<Delimiter> {
+  const dashed = Buffer.from(`--${boundary}`, "latin1");
+  for (let at = bytes.indexOf(dashed, from); at >= 0; at = bytes.indexOf(dashed, at + dashed.length)) {
+    if (at !== from && bytes[at - 1] !== 0x0a) continue;
+    const lineEnd = bytes.indexOf("\r\n", at);
+    const end = lineEnd < 0 ? bytes.length : lineEnd;
+    // A delimiter's line is short. A longer one is no delimiter, and must not be copied for each of its places.
+    const rest = bytes.toString("latin1", at + dashed.length, Math.min(end, at + dashed.length + 100));
+    if (/^(?:--)?[ \t]*$/.test(rest))
+      yield { at, next: Math.min(end + "\r\n".length, bytes.length), last: rest.startsWith("--") };
+  }
+}

@@ -1,0 +1,99 @@
+import { createSubmissionHandler, type SubmissionDeps } from "../flows/submit/submission-handler.ts";
+import { log } from "../log.ts";
+import type { RateBuckets } from "../queue/rate-limiter.ts";
+import type { Certificate } from "../smtp/certificate.ts";
+import { createFailedLogins } from "../smtp/failed-logins.ts";
+import { createListener, type Listener, type ListenerOptions } from "../smtp/listener.ts";
+import type { LoginRules } from "../smtp/login.ts";
+import { isLoopback } from "../smtp/peer.ts";
+import { trackKeyUse } from "../http/access/key-use.ts";
+import { touchKey } from "../store/keys.ts";
+import { mxName } from "./delivery.ts";
+import { maxSessions } from "./listener.ts";
+import type { Services } from "./services.ts";
+
+/** The listeners for programs that send by SMTP. */
+export interface Submission {
+  /** With STARTTLS; null if it is off. */
+  plain: Listener | null;
+  /** Under TLS from the start; null if it is off. */
+  secure: Listener | null;
+  /** Resolves when the use of all keys is recorded. */
+  settled(): Promise<void>;
+}
+
+/** Makes the listeners for submissions. They do not listen yet. */
+export function openSubmission(
+  services: Services,
+  rates: Pick<RateBuckets, "take">,
+  tls: Certificate,
+): Submission {
+  const { config, clock, db, metrics } = services;
+  const keyUse = trackKeyUse((keyId, usedAt) => touchKey(db, keyId, usedAt));
+  const handler = createSubmissionHandler(submissionDeps(services, rates, keyUse.note));
+  const failedLogins = createFailedLogins(clock);
+  const meter = {
+    sessionEnded: metrics.smtp.sessionEnded,
+    messageRefused: () => metrics.submitted("refused"),
+  };
+  const open = (port: number | null, options: Pick<ListenerOptions, "implicitTls" | "logins">) =>
+    port === null
+      ? null
+      : createListener(
+          { clock, handler, log: log("smtp"), meter, failedLogins },
+          {
+            host: config.submissionHost,
+            port,
+            hostname: mxName(config),
+            maxMessageBytes: config.maxMessageBytes,
+            maxRecipients: config.maxRecipients,
+            maxConnections: maxSessions(config),
+            maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
+            proxies: config.smtpProxies,
+            tls,
+            ...options,
+          },
+        );
+  const logins = (ip: string) => loginRules(config, ip);
+  return {
+    plain: open(config.submissionPort, { logins }),
+    secure: open(config.submissionsPort, { logins, implicitTls: true }),
+    settled: () => keyUse.settled(),
+  };
+}
+
+/** Returns how a client logs in. If no message leaves this machine, its own programs need no key. */
+export function loginRules(
+  {
+    delivery,
+    submissionInsecureLoopback,
+  }: Pick<Services["config"], "delivery" | "submissionInsecureLoopback">,
+  ip: string,
+): LoginRules {
+  const local = isLoopback(ip);
+  return {
+    required: !(local && delivery === "capture"),
+    inPlainText: local && submissionInsecureLoopback,
+  };
+}
+
+function submissionDeps(
+  { config, clock, db, queue, inspect, metrics, space }: Services,
+  { take }: Pick<RateBuckets, "take">,
+  noteKey: SubmissionDeps["noteKey"],
+): SubmissionDeps {
+  return {
+    db,
+    clock,
+    queue,
+    inspect,
+    space,
+    noteKey,
+    takeRate: take,
+    serviceDomain: config.serviceDomain,
+    volume: config,
+    limits: config,
+    capture: config.delivery === "capture",
+    submitted: metrics.submitted,
+  };
+}
