@@ -4,12 +4,6 @@ import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** Dependencies that no file imports yet, with the reason why each stays. */
-const KEPT: Readonly<Record<string, string>> = {
-  "@preact/signals": "the pages of the dashboard keep their state in it",
-  uplot: "the pages of the dashboard draw their charts with it",
-};
-
 /** Returns the packages that none of the sources imports, by name or below it. */
 function unimported(packages: readonly string[], sources: readonly string[]): string[] {
   const text = sources.join("\n");
@@ -27,9 +21,9 @@ function sourcesIn(folder: string): string[] {
     .map((path) => readFileSync(join(ROOT, folder, path), "utf8"));
 }
 
-test("every dependency is imported in src, or it is listed with a reason", () => {
+test("every dependency is imported in src", () => {
   const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  expect(unimported(Object.keys(dependencies), sourcesIn("src"))).toEqual(Object.keys(KEPT));
+  expect(unimported(Object.keys(dependencies), sourcesIn("src"))).toEqual([]);
 });
 
 test("an import is found by the package's name, and not by a longer one", () => {

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { after, every } from "../clock.ts";
+import { after, every, throttle } from "../clock.ts";
 import { browserPath } from "./client.ts";
 import type { LiveEvent } from "./types.ts";
 
@@ -95,6 +95,37 @@ export function useLive(listener: Listener): void {
     listeners.add(stable);
     return () => {
       listeners.delete(stable);
+    };
+  }, []);
+}
+
+/**
+ * Reads something again when an event concerns it, at most once in so many milliseconds. A tab that is hidden waits
+ * until it is seen, so that forgotten tabs cost the service nothing.
+ */
+export function useLiveReload(
+  reload: () => void,
+  ms: number,
+  concerns: (event: LiveEvent) => boolean = () => true,
+): void {
+  const latest = useRef({ reload, throttled: throttle(ms, () => latest.current.reload()), stale: false });
+  latest.current.reload = reload;
+  useLive((event) => {
+    if (event !== null && !concerns(event)) return;
+    if (document.visibilityState === "visible") latest.current.throttled();
+    else latest.current.stale = true;
+  });
+  useEffect(() => {
+    const { throttled } = latest.current;
+    const onSeen = () => {
+      if (document.visibilityState !== "visible" || !latest.current.stale) return;
+      latest.current.stale = false;
+      throttled();
+    };
+    document.addEventListener("visibilitychange", onSeen);
+    return () => {
+      document.removeEventListener("visibilitychange", onSeen);
+      throttled.cancel();
     };
   }, []);
 }

@@ -1,10 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { liveState, useLive } from "../api/live.ts";
+import { liveState, useLiveReload } from "../api/live.ts";
 import { get } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { Page, Thread } from "../api/types.ts";
-import { throttle } from "../clock.ts";
 import { SECTIONS, type Section } from "../routes.ts";
 import { accountWide, can, me, signOut } from "../state/session.ts";
 import { Dialog } from "./dialog.tsx";
@@ -95,11 +94,7 @@ function Unread() {
   const unread = useResource("unread", () =>
     get<Page<Thread>>("/v1/threads", { unread: true, limit: MAX_UNREAD }),
   );
-  const again = useSignal(throttle(UNREAD_MS, unread.reload)).value;
-  useEffect(() => again.cancel, [again]);
-  useLive((event) => {
-    if (event === null || event.type === "inbound_received") again();
-  });
+  useLiveReload(unread.reload, UNREAD_MS, ({ type }) => type === "inbound_received");
   const count = unread.value.value?.data.length ?? 0;
   if (count === 0) return null;
   return (

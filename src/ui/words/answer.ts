@@ -106,7 +106,10 @@ export function localExplanation(message: Message): Explanation | null {
       what: recipientAnswer(message, recipient),
       why: "",
       who: "nobody",
-      next: REASONS[recipient.reason ?? ""]?.next ?? "",
+      next:
+        recipient.status === "delivery_delayed"
+          ? "There is nothing to do. It is tried again by itself."
+          : (REASONS[recipient.reason ?? ""]?.next ?? ""),
     })),
   };
 }

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Domain, MessageSummary, Page } from "../../api/types.ts";
 import { Code } from "../../components/copy.tsx";
@@ -10,6 +10,9 @@ import { codeContext, firstSend } from "../../state/installation.ts";
 import { can, me, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
+
+/** While events arrive, the steps are looked at again at most so often. */
+const REFRESH_MS = 1_500;
 
 /** Which first steps are done. */
 interface Progress {
@@ -125,25 +128,28 @@ function stepsOf(): Step[] {
   ];
 }
 
-/** The first steps. Each ticks itself when it is done. `turn` changes when there may be news. */
-export function Checklist({ turn }: { turn: number }) {
+/** The first steps, until they are done or hidden. */
+export function Checklist() {
   const choice = `checklist.${projectId.value}`;
   const hidden = useSignal(readChoice(choice) === "hidden");
-  const progress = useResource("first steps", readProgress);
-  useEffect(() => {
-    if (turn > 0) progress.reload();
-  }, [turn, progress]);
-  const done = progress.value.value;
   if (hidden.value) return null;
+  const hide = () => {
+    hidden.value = true;
+    storeChoice(choice, "hidden");
+  };
+  return <Steps onHide={hide} />;
+}
+
+/** The steps. Each ticks itself when it is done. */
+function Steps({ onHide }: { onHide: () => void }) {
+  const progress = useResource("first steps", readProgress);
+  const done = progress.value.value;
+  useLiveReload(progress.reload, REFRESH_MS, () => done === null || Object.values(done).includes(false));
   if (done === null) return <Problem error={progress.error.value} onRetry={progress.reload} />;
   const steps = stepsOf();
   const count = steps.filter(({ id }) => done[id]).length;
   if (count === steps.length) return null;
   const next = steps.find(({ id }) => !done[id])?.id;
-  const hide = () => {
-    hidden.value = true;
-    storeChoice(choice, "hidden");
-  };
   return (
     <section class="panel" aria-label="First steps">
       <header class="panel-head">
@@ -153,7 +159,7 @@ export function Checklist({ turn }: { turn: number }) {
             {count} of {steps.length}
           </span>
         </h2>
-        <button type="button" class="button bare small" onClick={hide}>
+        <button type="button" class="button bare small" onClick={onHide}>
           Hide
         </button>
       </header>

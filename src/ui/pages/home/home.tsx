@@ -1,10 +1,8 @@
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useLive } from "../../api/live.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Stats } from "../../api/types.ts";
-import { now, throttle } from "../../clock.ts";
+import { now } from "../../clock.ts";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
@@ -36,17 +34,7 @@ const SPANS: readonly [Span, ...Span[]] = [
 export function HomePage() {
   const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? SPANS[0];
   const stats = useResource(`stats ${span.id}`, () => readStats(span));
-  const turn = useSignal(0);
-  const refresh = useSignal(
-    throttle(REFRESH_MS, () => {
-      turn.value++;
-    }),
-  ).value;
-  useEffect(() => refresh.cancel, [refresh]);
-  useLive(refresh);
-  useEffect(() => {
-    if (turn.value > 0) stats.reload();
-  }, [turn.value, stats]);
+  useLiveReload(stats.reload, REFRESH_MS);
   return (
     <Page
       title="Home"
@@ -59,7 +47,7 @@ export function HomePage() {
       }
     >
       <div class="home">
-        <Checklist turn={turn.value} />
+        <Checklist />
         {can("metrics:read") ? (
           <section class="panel" aria-label="Figures">
             <header class="panel-head">
@@ -84,7 +72,7 @@ export function HomePage() {
             <StatsPanel stats={stats.value.value} interval={span.interval} />
           </section>
         ) : null}
-        {can("emails:read") ? <Trouble turn={turn.value} /> : null}
+        {can("emails:read") ? <Trouble /> : null}
         {accountWide.value && can("metrics:read") ? <HealthPanel /> : null}
       </div>
     </Page>

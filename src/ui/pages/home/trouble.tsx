@@ -1,5 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { MessageStatus, MessageSummary, Page } from "../../api/types.ts";
 import { Problem } from "../../components/problem.tsx";
@@ -14,6 +14,13 @@ const TROUBLES: readonly MessageStatus[] = [
   "rendering_failure",
   "delivery_delayed",
 ];
+/** Events that bring trouble, or end it. */
+const EVENTS: ReadonlySet<string> = new Set([
+  ...["bounce", "complaint", "failed", "rejected", "rendering_failure", "delivery_delayed"],
+  ...["delivery", "sent"],
+]);
+/** While events arrive, the list is read again at most so often. */
+const REFRESH_MS = 3_000;
 /** Messages that are shown. */
 const SHOWN = 6;
 
@@ -27,12 +34,10 @@ async function readTrouble(): Promise<MessageSummary[]> {
     .slice(0, SHOWN);
 }
 
-/** The newest messages that did not arrive. `turn` changes when there may be news. */
-export function Trouble({ turn }: { turn: number }) {
+/** The newest messages that did not arrive. */
+export function Trouble() {
   const trouble = useResource("trouble", readTrouble);
-  useEffect(() => {
-    if (turn > 0) trouble.reload();
-  }, [turn, trouble]);
+  useLiveReload(trouble.reload, REFRESH_MS, ({ type }) => EVENTS.has(type));
   const messages = trouble.value.value;
   return (
     <section class="panel" aria-label="Recent trouble">

@@ -1,9 +1,8 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { get, patch } from "../../api/client.ts";
-import { useLive } from "../../api/live.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Thread } from "../../api/types.ts";
-import { throttle } from "../../clock.ts";
 import { Id } from "../../components/copy.tsx";
 import { useTask } from "../../components/form.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -28,13 +27,13 @@ interface ConversationProps {
 export function Conversation({ id, onClose, onChanged }: ConversationProps) {
   const path = `/v1/threads/${encodeURIComponent(id)}`;
   const thread = useResource(`thread ${id}`, () => get<Answer>(path));
-  const refresh = useMemo(() => throttle(REFRESH_MS, thread.reload), [thread]);
-  useEffect(() => refresh.cancel, [refresh]);
-  useLive((event) => {
-    if (event === null || event.type === "inbound_received" || known(event.messageId)) refresh();
-  });
   const known = (messageId: string) =>
     thread.value.value?.messages.some((message) => message.id === messageId) === true;
+  useLiveReload(
+    thread.reload,
+    REFRESH_MS,
+    ({ type, messageId }) => type === "inbound_received" || known(messageId),
+  );
   const task = useTask();
   const found = thread.value.value;
   const change = (changes: { read?: boolean; archived?: boolean }) =>

@@ -1,11 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useLive } from "../../api/live.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Inbox, Thread } from "../../api/types.ts";
-import { throttle } from "../../clock.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { List } from "../../components/list.tsx";
@@ -48,9 +46,7 @@ export function InboxesPage({ params }: PageProps) {
   };
   const inboxes = useResource("inboxes", () => get<{ data: Inbox[] }>("/v1/inboxes"));
   const pages = usePages<Thread>("/v1/threads", filter, orderOf);
-  const refresh = useMemo(() => throttle(REFRESH_MS, pages.refresh), [pages]);
-  useEffect(() => refresh.cancel, [refresh]);
-  useLive(refresh);
+  useLiveReload(pages.refresh, REFRESH_MS);
   const list = inboxes.value.value?.data ?? null;
   const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;
   const close = () => navigate(changedUrl(listPath, place.value.search, { inbox: null }));

@@ -61,7 +61,6 @@ export function Reply({ thread, onReplied }: ReplyProps) {
           <Files files={files} limit={me.value?.limits.maxAttachments ?? 0} />
           <CheckBox label="Quote the message" checked={quoting} />
           {others > 0 ? <CheckBox label="Reply to all" checked={all} /> : null}
-          <span class="grow" />
           <button type="submit" class="button primary" disabled={task.busy.value || text.value.trim() === ""}>
             Send reply
           </button>

@@ -1,6 +1,5 @@
 import { useEffect } from "preact/hooks";
 import { browserPath, get, send } from "../../api/client.ts";
-import { useLive } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Attempt, Message, Page } from "../../api/types.ts";
 import { Code, CopyButton } from "../../components/copy.tsx";
@@ -14,8 +13,10 @@ import { counted, sizeText } from "../../words/amounts.ts";
 import { duration } from "../../words/time.ts";
 import { Authentication } from "./authentication.tsx";
 
-/** Characters of a source that are shown. The download has all of it. */
+/** Characters of a text or source that are shown. The download has all of it. */
 const MAX_SOURCE_CHARS = 256 * 1024;
+/** Header fields that are shown. The source has all of them. */
+const SHOWN_HEADERS = 200;
 /** Attempts that are shown. */
 const SHOWN_ATTEMPTS = 100;
 
@@ -74,14 +75,19 @@ export function ContentTabs({ message }: { message: Message }) {
 }
 
 function PlainText({ text }: { text: string }) {
-  return <pre class="text">{text}</pre>;
+  return (
+    <>
+      <pre class="text">{text.slice(0, MAX_SOURCE_CHARS)}</pre>
+      {text.length > MAX_SOURCE_CHARS ? <p class="quiet">The rest is in the source.</p> : null}
+    </>
+  );
 }
 
 function Headers({ message }: { message: Message }) {
   const entries = Object.entries({
     ...(message.messageId === null ? {} : { "Message-ID": message.messageId }),
     ...message.headers,
-  });
+  }).slice(0, SHOWN_HEADERS);
   return (
     <dl class="headers">
       {entries.map(([name, value]) => (
@@ -168,13 +174,12 @@ function Links({ message: { links = [], codes = [] } }: { message: Message }) {
 }
 
 /** The SMTP conversation of each attempt, newest first. */
-function Conversations({ message: { id, status } }: { message: Message }) {
+function Conversations({ message: { id, events } }: { message: Message }) {
   const attempts = useResource(`attempts ${id}`, () =>
     get<Page<Attempt>>(`/v1/emails/${encodeURIComponent(id)}/attempts`, { limit: SHOWN_ATTEMPTS }),
   );
-  // A new status may mean a new attempt.
-  useEffect(() => attempts.reload(), [status, attempts]);
-  useLive((event) => event?.messageId === id && attempts.reload());
+  // A new event may mean a new attempt.
+  useEffect(() => attempts.reload(), [events.length, attempts]);
   const list = attempts.value.value?.data;
   return (
     <>

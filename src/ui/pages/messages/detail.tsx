@@ -1,9 +1,7 @@
-import { useEffect, useMemo } from "preact/hooks";
 import { get } from "../../api/client.ts";
-import { useLive } from "../../api/live.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Message } from "../../api/types.ts";
-import { throttle } from "../../clock.ts";
 import { Id } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -27,11 +25,7 @@ interface DetailProps {
 /** One message: the answer first, then what happened, then what it contains. */
 export function MessageDetail({ id, onClose }: DetailProps) {
   const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
-  const refresh = useMemo(() => throttle(REFRESH_MS, message.reload), [message]);
-  useEffect(() => refresh.cancel, [refresh]);
-  useLive((event) => {
-    if (event === null || event.messageId === id) refresh();
-  });
+  useLiveReload(message.reload, REFRESH_MS, ({ messageId }) => messageId === id);
   const found = message.value.value;
   return (
     <article class="detail" aria-label="Message" aria-busy={message.loading.value}>

@@ -1,8 +1,6 @@
-import { useEffect, useMemo } from "preact/hooks";
-import { useLive } from "../../api/live.ts";
+import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import type { MessageSummary } from "../../api/types.ts";
-import { throttle } from "../../clock.ts";
 import { Icon } from "../../components/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
@@ -26,9 +24,7 @@ export function MessagesPage({ params }: PageProps) {
   const selected = params.id ?? null;
   const filter = Object.fromEntries(FILTER_NAMES.map((name) => [name, query.value.get(name)]));
   const pages = usePages<MessageSummary>("/v1/emails", filter, ({ id }) => id);
-  const refresh = useMemo(() => throttle(REFRESH_MS, pages.refresh), [pages]);
-  useEffect(() => refresh.cancel, [refresh]);
-  useLive(refresh);
+  useLiveReload(pages.refresh, REFRESH_MS);
   const close = () => navigate(urlWith({ tab: null }, "/messages"));
   useKey("Escape", () => selected !== null && close());
   const filtered = Object.values(filter).some((value) => value !== null);

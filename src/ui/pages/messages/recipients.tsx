@@ -58,8 +58,11 @@ function RecipientRow({ message, recipient, open }: RowProps) {
   );
 }
 
+/** Events of one recipient that are shown, the newest ones. A mailing list may open a message thousands of times. */
+const SHOWN_EVENTS = 200;
+
 function momentsOf(events: readonly MessageEvent[]): Moment[] {
-  return events.map((event) => {
+  return events.slice(-SHOWN_EVENTS).map((event) => {
     const { word, tone } = eventWords(event.type);
     return { key: event.id, at: event.createdAt, tone, word, text: <EventText event={event} /> };
   });
