@@ -11,6 +11,7 @@ import { SECTIONS, type Section, sectionOf } from "./routes.ts";
 import { useKey } from "./state/keyboard.ts";
 import { navigate, place } from "./state/router.ts";
 import { me, projectId, sessionError, startSession } from "./state/session.ts";
+import { startTail } from "./state/tail.ts";
 
 /** The whole page: the sign-in, or the sidebar with the section that the path names. */
 export function App() {
@@ -36,7 +37,13 @@ function Unreachable() {
 function Shell({ path }: { path: string }) {
   const help = useSignal(false);
   const project = projectId.value;
-  useEffect(() => (project === null ? undefined : openStream()), [project]);
+  useEffect(() => {
+    if (project === null) return;
+    const ends = [startTail(), openStream()];
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [project]);
   useKey("?", () => {
     help.value = true;
   });

@@ -27,8 +27,8 @@ export interface Throttled {
   cancel(): void;
 }
 
-/** Returns a function that hands on the first call at once, and those within `ms` after it as one call. */
-export function throttle(ms: number, run: () => void): Throttled {
+/** Returns a function that hands on the first call at once, and those within `wait()` milliseconds after it as one call. */
+export function throttle(wait: () => number, run: () => void): Throttled {
   let last = Number.NEGATIVE_INFINITY;
   let cancel: (() => void) | null = null;
   const go = () => {
@@ -38,9 +38,9 @@ export function throttle(ms: number, run: () => void): Throttled {
   };
   const throttled = () => {
     if (cancel !== null) return;
-    const wait = last + ms - now();
-    if (wait <= 0) go();
-    else cancel = after(wait, go);
+    const left = last + wait() - now();
+    if (left <= 0) go();
+    else cancel = after(left, go);
   };
   return Object.assign(throttled, {
     cancel: () => {

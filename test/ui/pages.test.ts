@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 const go = (path: string) => page.goto(service.url + path);
-const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
+const see = (text: string | RegExp, exact = false) => page.getByText(text, { exact }).first().waitFor();
 const press = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
 const follow = (name: string | RegExp) => page.getByRole("link", { name }).first().click();
 const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
@@ -147,6 +147,23 @@ describe("the dashboard", () => {
     await see("A needle");
     expect(await page.locator(".list .row").count()).toBe(1);
   });
+
+  browserTest(
+    "shows events in the moment they happen, filtered, and holds them back while paused",
+    async () => {
+      await go("/live?show=trouble");
+      await see("Live", true);
+      const id = await send(`bounced@${SIMULATOR}`, "Bad news");
+      await see(/550 5\.1\.1/);
+      expect(await page.getByText("Delivered", { exact: true }).locator("visible=true").count()).toBe(1);
+      await page.keyboard.press("p");
+      await see("Paused. New events are kept.");
+      await send(`bounced@${SIMULATOR}`, "More bad news");
+      await page.getByRole("button", { name: /Continue \(\d+\)/ }).click();
+      await page.locator(`.row[href="/messages/${id}"]`).waitFor();
+      expect(await page.locator(".tail .row").count()).toBeGreaterThan(1);
+    },
+  );
 
   browserTest("creates an inbox, simulates a message and answers it with a quotation", async () => {
     await receivingInboxes(service, "in.test", []);

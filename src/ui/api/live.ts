@@ -37,6 +37,14 @@ export const liveState: Signal<LiveState> = signal<LiveState>("connecting");
 type Listener = (event: LiveEvent | null) => void;
 const listeners = new Set<Listener>();
 
+/** Calls the function for every event of the project. Returns a function that ends this. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+  };
+}
+
 function tell(event: LiveEvent | null): void {
   for (const listener of [...listeners]) listener(event);
 }
@@ -46,6 +54,7 @@ export function openStream(): () => void {
   let close = connect();
   let stopPolling = () => {};
   let stopRetry = () => {};
+  let opened = false;
   const poll = () => {
     stopPolling();
     stopRetry();
@@ -59,11 +68,10 @@ export function openStream(): () => void {
   function connect(): () => void {
     const source = new EventSource(browserPath("/v1/events/stream"));
     liveState.value = liveState.value === "polling" ? "polling" : "connecting";
-    let opened = false;
-    source.onopen = () => {
+    const onConnected = () => {
       stopPolling();
       liveState.value = "live";
-      // Events between two connections are resumed by id, but the first connection has none to resume from.
+      // The browser resumes by the id of the last event, if there was one and it is not too old.
       if (opened) tell(null);
       opened = true;
     };
@@ -72,7 +80,9 @@ export function openStream(): () => void {
       else liveState.value = "connecting";
     };
     for (const type of EVENT_TYPES)
-      source.addEventListener(type, (raw: MessageEvent<string>) => {
+      source.addEventListener(type, (raw: Event) => {
+        // The browser's own event of a new connection is called `open` too, like that of an opened message.
+        if (!(raw instanceof MessageEvent)) return onConnected();
         const data = JSON.parse(raw.data) as Omit<LiveEvent, "id">;
         tell({ ...data, id: raw.lastEventId, type } as LiveEvent);
       });
@@ -90,14 +100,12 @@ export function openStream(): () => void {
 export function useLive(listener: Listener): void {
   const latest = useRef(listener);
   latest.current = listener;
-  useEffect(() => {
-    const stable: Listener = (event) => latest.current(event);
-    listeners.add(stable);
-    return () => {
-      listeners.delete(stable);
-    };
-  }, []);
+  useEffect(() => listen((event) => latest.current(event)), []);
 }
+
+/** With more events than this since the last read, the next read waits longer, so that dashboards do not slow a busy service. */
+const BUSY_EVENTS = 20;
+const BUSY_MS = 1_500;
 
 /**
  * Reads something again when an event concerns it, at most once in so many milliseconds. A tab that is hidden waits
@@ -108,24 +116,35 @@ export function useLiveReload(
   ms: number,
   concerns: (event: LiveEvent) => boolean = () => true,
 ): void {
-  const latest = useRef({ reload, throttled: throttle(ms, () => latest.current.reload()), stale: false });
-  latest.current.reload = reload;
-  useLive((event) => {
-    if (event !== null && !concerns(event)) return;
-    if (document.visibilityState === "visible") latest.current.throttled();
-    else latest.current.stale = true;
-  });
+  const latest = useRef({ reload, concerns });
+  latest.current = { reload, concerns };
   useEffect(() => {
-    const { throttled } = latest.current;
+    let events = 0;
+    let stale = false;
+    const visible = () => document.visibilityState === "visible";
+    const run = throttle(
+      () => (events > BUSY_EVENTS ? Math.max(ms, BUSY_MS) : ms),
+      () => {
+        events = 0;
+        latest.current.reload();
+      },
+    );
+    const stop = listen((event) => {
+      if (event !== null && !latest.current.concerns(event)) return;
+      events++;
+      if (visible()) run();
+      else stale = true;
+    });
     const onSeen = () => {
-      if (document.visibilityState !== "visible" || !latest.current.stale) return;
-      latest.current.stale = false;
-      throttled();
+      if (!stale || !visible()) return;
+      stale = false;
+      run();
     };
     document.addEventListener("visibilitychange", onSeen);
     return () => {
       document.removeEventListener("visibilitychange", onSeen);
-      throttled.cancel();
+      stop();
+      run.cancel();
     };
-  }, []);
+  }, [ms]);
 }

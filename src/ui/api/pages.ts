@@ -46,12 +46,13 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
     const limit = ceiling.value;
     return limit === null ? all.value : all.value.filter((row) => orderOf(row) <= limit);
   });
+  /** Asked for while another answer was under way. */
   let again = false;
+  let moreAgain = false;
 
   const read = (cursor: string | null) =>
     get<Page<Row>>(path, { ...query, limit: PAGE_ROWS, ...(cursor === null ? {} : { cursor }) });
   const run = async (step: () => Promise<void>) => {
-    if (loading.value) return;
     loading.value = true;
     try {
       await step();
@@ -63,7 +64,7 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
     if (again) {
       again = false;
       refresh();
-    }
+    } else if (moreAgain) more();
   };
   const refresh = () => {
     // An answer that is under way may be older than the event, so the page is read once more after it.
@@ -74,6 +75,10 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
         known.value = merge(known.value ?? { rows: [], next: null }, page, orderOf);
         if (page.data.length === 0 && page.nextCursor !== null) await append();
       });
+  };
+  const more = () => {
+    moreAgain = loading.value;
+    if (!loading.value) void run(append);
   };
   const append = async () => {
     for (let empty = 0; empty < MAX_EMPTY_PAGES; empty++) {
@@ -97,7 +102,7 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
     ready: computed(() => known.value !== null),
     done: computed(() => known.value !== null && known.value.next === null),
     full: computed(() => all.value.length >= MAX_ROWS),
-    more: () => void run(append),
+    more,
     hold: (held) => {
       const [newest] = all.value;
       if (!held) ceiling.value = null;

@@ -14,7 +14,7 @@ import { ThreadMessage } from "./message.tsx";
 import { Reply } from "./reply.tsx";
 
 /** While events arrive, the conversation is read again at most so often. */
-const REFRESH_MS = 300;
+const REFRESH_MS = 150;
 
 interface ConversationProps {
   id: string;

@@ -20,7 +20,7 @@ import { NewInbox } from "./new-inbox.tsx";
 import { Simulate } from "./simulate.tsx";
 
 /** While messages arrive, the list is read again at most so often. */
-const REFRESH_MS = 400;
+const REFRESH_MS = 150;
 
 const VIEWS = [
   { id: "open", name: "Open" },

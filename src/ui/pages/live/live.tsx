@@ -1,24 +1,27 @@
-import { signal, useComputed, useSignal } from "@preact/signals";
-import { EVENT_TYPES, liveState, useLive } from "../../api/live.ts";
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { EVENT_TYPES, liveState } from "../../api/live.ts";
 import type { LiveEvent } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Page } from "../../components/page.tsx";
+import { Rows } from "../../components/rows.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { EventStatus } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
-import { projectId } from "../../state/session.ts";
+import { tail } from "../../state/tail.ts";
 import { detailsOf } from "../../words/answer.ts";
-import { counted } from "../../words/amounts.ts";
-import { eventWords } from "../../words/status.ts";
 
-/** Events that are kept while the page is open; the oldest make room. */
-const MAX_EVENTS = 1_000;
+/** Event types that a person wants to see together. */
+interface Group {
+  id: string;
+  name: string;
+  types: readonly string[];
+}
 
-/** Groups of event types that a person wants to see together. */
-const GROUPS: readonly { id: string; name: string; types: readonly string[] }[] = [
+const GROUPS: readonly [Group, ...Group[]] = [
   { id: "all", name: "All", types: EVENT_TYPES },
   { id: "delivered", name: "Delivered", types: ["sent", "delivery"] },
   {
@@ -33,36 +36,36 @@ const GROUPS: readonly { id: string; name: string; types: readonly string[] }[] 
   { id: "received", name: "Received", types: ["inbound_received", "inbound_rejected"] },
 ];
 
-/** Events stay while a person looks at another page. */
-const kept = signal<{ project: string | null; events: readonly LiveEvent[] }>({ project: null, events: [] });
-
-function keep(event: LiveEvent): void {
-  const project = projectId.peek();
-  const before = kept.peek().project === project ? kept.peek().events : [];
-  kept.value = { project, events: [event, ...before].slice(0, MAX_EVENTS) };
-}
+/** Below this scroll position the tail counts as being at its top. */
+const TOP_PX = 8;
 
 /** A tail of all events, newest first. */
 export function LivePage() {
-  const paused = useSignal(false);
-  const missed = useSignal<readonly LiveEvent[]>([]);
+  /** The events that are shown while the tail is paused. */
+  const frozen = useSignal<readonly LiveEvent[] | null>(null);
+  /** True if scrolling has paused it, and not the person. */
+  const byScroll = useRef(false);
+  const scroller = useRef<HTMLDivElement>(null);
   const group = GROUPS.find(({ id }) => id === query.value.get("show")) ?? GROUPS[0];
   const text = (query.value.get("q") ?? "").toLowerCase();
-  useLive((event) => {
-    if (event === null) return;
-    if (paused.value) missed.value = [event, ...missed.value].slice(0, MAX_EVENTS);
-    else keep(event);
-  });
   const toggle = () => {
-    paused.value = !paused.value;
-    if (paused.value) return;
-    for (const event of missed.value.toReversed()) keep(event);
-    missed.value = [];
+    frozen.value = frozen.value === null ? tail.value : null;
+    byScroll.current = false;
+    if (frozen.value === null) scroller.current?.scrollTo({ top: 0 });
+  };
+  const onView = (top: number) => {
+    const scrolled = top > TOP_PX;
+    if (scrolled && frozen.value === null) {
+      frozen.value = tail.value;
+      byScroll.current = true;
+    } else if (!scrolled && byScroll.current) toggle();
   };
   useKey("p", toggle);
-  const events = useComputed(() => (kept.value.project === projectId.value ? kept.value.events : []));
-  const shown = events.value.filter(
-    (event) => group?.types.includes(event.type) && (text === "" || textOf(event).includes(text)),
+  const paused = frozen.value !== null;
+  const events = frozen.value ?? tail.value;
+  const missed = paused ? missedSince(events[0]) : 0;
+  const shown = events.filter(
+    (event) => group.types.includes(event.type) && (text === "" || textOf(event).includes(text)),
   );
   return (
     <Page
@@ -77,9 +80,9 @@ export function LivePage() {
         />
       }
       actions={
-        <button type="button" class="button" aria-pressed={paused.value} onClick={toggle}>
-          <Icon name={paused.value ? "play" : "pause"} />
-          {paused.value ? `Continue${missed.value.length > 0 ? ` (${missed.value.length})` : ""}` : "Pause"}
+        <button type="button" class="button" aria-pressed={paused} onClick={toggle}>
+          <Icon name={paused ? "play" : "pause"} />
+          {paused ? `Continue${missed > 0 ? ` (${missed})` : ""}` : "Pause"}
         </button>
       }
       bar={
@@ -89,18 +92,18 @@ export function LivePage() {
               <li key={id}>
                 <a
                   href={urlWith({ show: id === "all" ? null : id })}
-                  aria-current={id === group?.id ? "true" : undefined}
+                  aria-current={id === group.id ? "true" : undefined}
                 >
                   {name}
                 </a>
               </li>
             ))}
           </ul>
-          <LiveLine paused={paused.value} />
+          <LiveLine paused={paused} />
         </div>
       }
     >
-      <div class="tail">
+      <div class="tail columns-event" ref={scroller}>
         {shown.length === 0 ? (
           <EmptyState
             action={
@@ -110,20 +113,30 @@ export function LivePage() {
             }
             command="postrider tail"
           >
-            {events.value.length === 0
+            {events.length === 0
               ? "Events appear here in the moment they are stored."
               : "None of the events so far fits the filter."}
           </EmptyState>
         ) : (
-          <ol aria-label={counted(shown.length, "event")}>
-            {shown.map((event) => (
-              <EventRow key={event.id} event={event} />
-            ))}
-          </ol>
+          <Rows
+            label="Events"
+            rows={shown}
+            keyOf={({ id }) => id}
+            hrefOf={({ messageId }) => `/messages/${messageId}`}
+            cells={(event) => <Cells event={event} />}
+            scroller={scroller}
+            onView={onView}
+          />
         )}
       </div>
     </Page>
   );
+}
+
+/** Returns how many events have come since that one, which was the newest. */
+function missedSince(newest: LiveEvent | undefined): number {
+  const at = tail.value.findIndex(({ id }) => id === newest?.id);
+  return at < 0 ? tail.value.length : at;
 }
 
 function LiveLine({ paused }: { paused: boolean }) {
@@ -143,22 +156,17 @@ function textOf(event: LiveEvent): string {
 /** Facts of an event's details that fit on its line. */
 const FACTS = ["mx", "tls", "reason", "diagnostic", "response", "url", "subject"] as const;
 
-function EventRow({ event }: { event: LiveEvent }) {
+function Cells({ event }: { event: LiveEvent }) {
   const details = detailsOf({ type: event.type, data: event });
   const from = details.from as { email?: string } | undefined;
   const facts = FACTS.map((name) => details[name]).filter((fact) => typeof fact === "string" && fact !== "");
   return (
-    <li>
-      <a
-        class={`row columns-event tone-${eventWords(event.type).tone}`}
-        href={`/messages/${event.messageId}`}
-      >
-        <LocalTime at={event.occurredAt} short />
-        <EventStatus type={event.type} />
-        <span class="cut">{event.email ?? from?.email ?? ""}</span>
-        <span class="cut quiet">{facts.join(" · ")}</span>
-        {event.testMode === true ? <span class="tag">test</span> : <span />}
-      </a>
-    </li>
+    <>
+      <LocalTime at={event.occurredAt} short />
+      <EventStatus type={event.type} />
+      <span class="cut">{event.email ?? from?.email ?? ""}</span>
+      <span class="cut quiet">{facts.join(" · ")}</span>
+      {event.testMode === true ? <span class="tag">test</span> : <span />}
+    </>
   );
 }

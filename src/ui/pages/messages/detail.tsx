@@ -15,7 +15,7 @@ import { Recipients } from "./recipients.tsx";
 import { Why } from "./why.tsx";
 
 /** While events arrive, the message is read again at most so often. */
-const REFRESH_MS = 300;
+const REFRESH_MS = 150;
 
 interface DetailProps {
   id: string;

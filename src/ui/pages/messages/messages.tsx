@@ -17,7 +17,7 @@ import { MessageDetail } from "./detail.tsx";
 import { NoMessages } from "./none.tsx";
 
 /** While events arrive, the list is read again at most so often. */
-const REFRESH_MS = 400;
+const REFRESH_MS = 150;
 
 /** All messages with filters and search, and next to them the one that the path names. */
 export function MessagesPage({ params }: PageProps) {

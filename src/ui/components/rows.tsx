@@ -1,0 +1,124 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren, RefObject } from "preact";
+
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useMovable } from "../state/keyboard.ts";
+import { navigate } from "../state/router.ts";
+
+/** Pixels of a row until the style sheet has been asked. */
+const FIRST_ROW_PX = 36;
+/** Rows that are drawn above and below the visible ones. */
+const SPARE_ROWS = 12;
+
+interface RowsProps<Row> {
+  /** The name of the list for screen readers. */
+  label: string;
+  rows: readonly Row[];
+  keyOf: (row: Row) => string;
+  hrefOf: (row: Row) => string;
+  /** The cells of a row. */
+  cells: (row: Row) => ComponentChildren;
+  /** Key of the row whose detail is open. Moving then opens the next row. */
+  selected?: string | null;
+  /** How many rows at the top are new and fade in. */
+  fresh?: number;
+  /** False if rows follow that are not known yet. */
+  complete?: boolean;
+  /** The element that scrolls. */
+  scroller: RefObject<HTMLElement | null>;
+  /** Called with the pixels that are scrolled, and the index after the last visible row. */
+  onView?: (top: number, end: number) => void;
+}
+
+/** Rows of one height, drawn only as far as they are visible, and moved in with `j` and `k`. */
+export function Rows<Row>(props: RowsProps<Row>) {
+  const { rows, keyOf, hrefOf, selected = null, fresh = 0, complete = true, scroller, onView } = props;
+  const top = useSignal(0);
+  const height = useSignal(800);
+  const rowPx = useSignal(FIRST_ROW_PX);
+  const current = useRef<string | null>(selected);
+  const first = Math.floor(top.value / rowPx.value);
+  const end = first + Math.ceil(height.value / rowPx.value);
+
+  useLayoutEffect(() => {
+    const box = scroller.current;
+    if (box === null) return;
+    const onScroll = () => {
+      top.value = box.scrollTop;
+    };
+    const observer = new ResizeObserver(() => {
+      height.value = box.clientHeight;
+      rowPx.value = rowHeight(box);
+    });
+    box.addEventListener("scroll", onScroll, { passive: true });
+    observer.observe(box);
+    return () => {
+      box.removeEventListener("scroll", onScroll);
+      observer.disconnect();
+    };
+  }, [scroller]);
+  useEffect(() => onView?.(top.value, end), [top.value, end, rows.length]);
+  useEffect(() => {
+    if (selected === null) return;
+    current.current = selected;
+    const at = rows.findIndex((row) => keyOf(row) === selected);
+    showRow(scroller.current, at);
+  }, [selected]);
+  useMovable({
+    move: (step) => {
+      const at = rows.findIndex((row) => keyOf(row) === current.current);
+      const next = Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step));
+      const row = rows[next];
+      if (row === undefined) return;
+      current.current = keyOf(row);
+      showRow(scroller.current, next);
+      if (selected !== null) navigate(hrefOf(row), { replace: true });
+      else requestAnimationFrame(() => rowLink(scroller.current, keyOf(row))?.focus());
+    },
+  });
+
+  const from = Math.max(0, Math.min(first, rows.length) - SPARE_ROWS);
+  return (
+    <ul class="rows" aria-label={props.label} style={{ height: `${rows.length * rowPx.value}px` }}>
+      {rows.slice(from, end + SPARE_ROWS).map((row, index) => {
+        const at = from + index;
+        return (
+          <li
+            key={keyOf(row)}
+            class={at < fresh ? "fresh" : undefined}
+            style={{ transform: `translateY(${at * rowPx.value}px)` }}
+            aria-setsize={complete ? rows.length : -1}
+            aria-posinset={at + 1}
+          >
+            <a
+              class="row"
+              href={hrefOf(row)}
+              data-row={keyOf(row)}
+              aria-current={keyOf(row) === selected ? "true" : undefined}
+            >
+              {props.cells(row)}
+            </a>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function rowLink(box: HTMLElement | null, id: string): HTMLElement | null {
+  return box?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`) ?? null;
+}
+
+/** Returns the height of a row, which differs on phones. */
+function rowHeight(box: HTMLElement): number {
+  return Number.parseFloat(getComputedStyle(box).getPropertyValue("--row")) || FIRST_ROW_PX;
+}
+
+/** Scrolls just as far as needed for a row to be visible. */
+function showRow(box: HTMLElement | null, at: number): void {
+  if (box === null || at < 0) return;
+  const rowPx = rowHeight(box);
+  const top = at * rowPx;
+  if (top < box.scrollTop) box.scrollTop = top;
+  else if (top + rowPx > box.scrollTop + box.clientHeight) box.scrollTop = top + rowPx - box.clientHeight;
+}

@@ -1,0 +1,35 @@
+import { signal } from "@preact/signals";
+import { listen } from "../api/live.ts";
+import type { LiveEvent } from "../api/types.ts";
+import { throttle } from "../clock.ts";
+
+/** Events that are kept; the oldest make room. */
+const MAX_EVENTS = 1_000;
+/** Events that arrive within this time are shown together, so that a burst does not keep the page busy. */
+const BATCH_MS = 100;
+
+/** The newest events of the project, newest first. */
+export const tail = signal<readonly LiveEvent[]>([]);
+
+/** Begins to keep events. Returns a function that ends it and forgets them. */
+export function startTail(): () => void {
+  let batch: LiveEvent[] = [];
+  const show = throttle(
+    () => BATCH_MS,
+    () => {
+      tail.value = [...batch.toReversed(), ...tail.peek()].slice(0, MAX_EVENTS);
+      batch = [];
+    },
+  );
+  const stop = listen((event) => {
+    if (event === null) return;
+    batch.push(event);
+    if (batch.length > MAX_EVENTS) batch.shift();
+    show();
+  });
+  return () => {
+    stop();
+    show.cancel();
+    tail.value = [];
+  };
+}
