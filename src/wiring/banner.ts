@@ -30,8 +30,8 @@ export function serviceUrl({ sources, publicUrl }: Config, port: number): string
 }
 
 /**
- * Returns how to open the dashboard. The first link signs in with the account-wide key, so it is not printed if the keys
- * went to a file, as they do if others read the output.
+ * Returns how to open the dashboard. The first link signs in with the account-wide key. It is not printed if the keys are
+ * kept in a file, because then other people may read the output.
  */
 function openText({ firstStart, startToken }: Pick<App, "firstStart" | "startToken">, url: string): string {
   if (startToken === null || (firstStart !== null && firstStart.keptIn !== null))

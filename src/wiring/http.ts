@@ -3,12 +3,16 @@ import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/st
   type: "file",
 };
 import { dependencies } from "../../package.json";
+import type { Config } from "../config.ts";
+import { SETTINGS } from "../config/settings.ts";
+import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import { captureDomains } from "../flows/verify/capture-domain.ts";
 import type { FindZoneServers } from "../flows/verify/diagnose.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
+import { draftRoutes } from "../http/dashboard/drafts.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
 import { dashboardPage } from "../http/dashboard/shell.ts";
 import { logAnswer } from "../http/request-log.ts";
@@ -26,6 +30,7 @@ import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { quotaRoutes } from "../http/routes/quota.ts";
 import { resendRoutes } from "../http/resend/routes.ts";
 import { createDownloads } from "../http/download.ts";
+import { settingRoutes } from "../http/routes/settings.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
 import { statsRoutes } from "../http/routes/stats.ts";
 import { suppressionRoutes } from "../http/routes/suppressions.ts";
@@ -165,15 +170,16 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       contentType: METRICS_CONTENT_TYPE,
       read: openScrape({ ...parts, checks }),
     },
-    ui: isApi ? { files: ui, routes: sessionRoutes(sessionDeps(parts)) } : null,
+    ui: isApi ? { files: ui, routes: dashboardRoutes(parts) } : null,
     routes: isApi
       ? [...homeRoutes({ publicUrl, delivery, page: dashboardPage(ui) }), ...apiRoutes(parts)]
       : [],
   };
 }
 
-function sessionDeps({ db, config, keys, signIns }: HttpParts) {
-  return { db, config, sessionKey: keys.session, signIns };
+/** Returns the routes that only the dashboard uses. */
+function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
+  return [...sessionRoutes({ db, config, sessionKey: keys.session, signIns }), ...draftRoutes()];
 }
 
 /** Returns all routes of the API. */
@@ -200,6 +206,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...inboundRoutes({ ...sending, hostname: mxName(config) }),
     ...apiKeyRoutes({ db, quotas: config.quotas }),
     ...healthRoutes({ health: cachedHealth(clock, localChecks({ config, clock, db: () => db })) }),
+    ...settingRoutes({ settings: settingsOf(config) }),
     ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domainDeps(parts)),
@@ -215,6 +222,13 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...trackingRoutes({ db, clock, queue, ...links }),
   ];
   return [...routes, ...resendRoutes(routes, { ...sending, ...webhooks })];
+}
+
+/** Returns the settings in effect as the API shows them. */
+function settingsOf(config: Config) {
+  return shownSettings(SETTINGS, config).map(({ name, value, source, secret, set, help }) => {
+    return { name, value: settingText(value), source, secret, set, help };
+  });
 }
 
 function failUnless(holds: boolean, message: string): void {

@@ -1,4 +1,4 @@
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page, type Request } from "playwright-core";
 
 /** Debian's Chromium; null if it is not installed. Then the tests that need it are skipped. */
 export const CHROMIUM = Bun.which("chromium");
@@ -69,10 +69,15 @@ async function openWindow(browser: Browser, url: string, options: VisitOptions):
   context.setDefaultTimeout(ACTION_MS);
   const faults: Faults = { violations: [], foreign: [], errors: [] };
   const origin = new URL(url).origin;
-  context.on("request", (request) => {
+  const note = (request: Request): void => {
     const asked = new URL(request.url());
-    // A URL such as `data:` has the origin `null` and asks nobody.
+    // A URL such as `data:` has the origin `null` and asks no host.
     if (asked.origin !== "null" && asked.origin !== origin) faults.foreign.push(request.url());
+  };
+  context.on("requestfinished", note);
+  context.on("requestfailed", (request) => {
+    // Chromium also reports requests that a page's policy, or the rules for its element, kept from being made.
+    if (!/^(?:csp|origin)$/.test(request.failure()?.errorText ?? "")) note(request);
   });
   context.on("weberror", (error) => void faults.errors.push(String(error.error())));
   const page = await context.newPage();

@@ -95,6 +95,7 @@ function sendItem({ tenant }: Making) {
     to: [{ email: "ada@example.com", name: "Ada" }],
     subject: `${tenant.name} subject`,
     text: `${tenant.name} text`,
+    html: `<p>${tenant.name} html</p>`,
     attachments: [{ filename: `${tenant.name}.txt`, content: "aGVsbG8=", contentType: "text/plain" }],
     scheduledAt: soon(),
   };

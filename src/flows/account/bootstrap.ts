@@ -37,7 +37,7 @@ export interface FirstStart {
   keptIn: string | null;
 }
 
-/** What a start has made. */
+/** The secrets that a start has made. */
 export interface Begun {
   /** Null with ROOT_API_KEY, and at every later start. */
   firstStart: FirstStart | null;

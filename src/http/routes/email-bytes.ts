@@ -5,6 +5,7 @@ import type { RenderDeps } from "../../flows/send/render.ts";
 import { raw } from "../answer.ts";
 import type { StreamBytes } from "../download.ts";
 import { projectRoute, type Route } from "../route.ts";
+import { emailPreviewRoute } from "./email-preview.ts";
 
 export interface EmailBytesDeps extends RenderDeps {
   inspect: Inspect;
@@ -12,9 +13,9 @@ export interface EmailBytesDeps extends RenderDeps {
   handOut: StreamBytes;
 }
 
-/** Returns the routes of a message's bytes and attachments. */
+/** Returns the routes of a message's bytes, attachments and preview. */
 export function emailBytesRoutes(deps: EmailBytesDeps): Route[] {
-  return [rawRoute(deps), attachmentRoute(deps)];
+  return [rawRoute(deps), attachmentRoute(deps), emailPreviewRoute(deps)];
 }
 
 function rawRoute(deps: EmailBytesDeps): Route {
