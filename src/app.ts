@@ -30,6 +30,7 @@ import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
 import { saveKeysToFile } from "./wiring/first-keys-file.ts";
 import type { Services } from "./wiring/services.ts";
+import { requireFreePorts } from "./wiring/free-ports.ts";
 import { openInspector, timedInspect } from "./wiring/threads/inspector.ts";
 import { commitBell } from "./wiring/commit-bell.ts";
 import { listenerCertificate } from "./wiring/listener.ts";
@@ -199,7 +200,15 @@ async function openData(
   await retryWhileBusy(clock, () => migrate(db, clock.now()));
   const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
   const makeKey = () => firstKey ?? generateDkimKey();
-  const deps = { db, clock, boxKey: keys.box, generateDkimKey: makeKey, keepKeys: keepKeysOf(config) };
+  const beforeKeys = () => requireFreePorts(config);
+  const deps = {
+    db,
+    clock,
+    boxKey: keys.box,
+    generateDkimKey: makeKey,
+    keepKeys: keepKeysOf(config),
+    beforeKeys,
+  };
   return { db, keys, begun: await bootstrap(deps, config) };
 }
 

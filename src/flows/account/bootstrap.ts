@@ -17,6 +17,8 @@ export interface BootstrapDeps {
   generateDkimKey: () => Promise<GeneratedKey>;
   /** Saves the first keys before the database has them. If left out, the caller shows them. */
   keepKeys?: SaveKeys | undefined;
+  /** Called before the account and its keys are made. If it throws, none are. */
+  beforeKeys?: () => void;
 }
 
 /** First keys that are saved outside the database. */
@@ -54,14 +56,16 @@ const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited"
  * write. ROOT_API_KEY becomes the account-wide key; then no project key is made.
  */
 export async function bootstrap(
-  { db, clock, boxKey, generateDkimKey, keepKeys }: BootstrapDeps,
+  { db, clock, boxKey, generateDkimKey, keepKeys, beforeKeys }: BootstrapDeps,
   config: Pick<Config, "ownerEmail" | "rootApiKey">,
 ): Promise<Begun> {
   const now = clock.now();
   // Twice, because another process with another master key may have made the key at the same time.
   for (let check = 0; check < 2; check++) await ensureInstallationKey({ db, boxKey, generateDkimKey }, now);
   // This is the last step, because the secrets would not be shown if a later one failed.
-  return (await hasAccount(db)) ? NOTHING : makeAccount({ db, keepKeys }, config, now);
+  if (await hasAccount(db)) return NOTHING;
+  beforeKeys?.();
+  return makeAccount({ db, keepKeys }, config, now);
 }
 
 async function makeAccount(
