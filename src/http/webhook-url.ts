@@ -3,6 +3,9 @@ import { invalid } from "../core/errors.ts";
 
 const MAX_URL_CHARS = 2048;
 
+const FOR_DEVELOPMENT =
+  "For development, the setting ALLOW_PRIVATE_WEBHOOKS=1 also allows http and private addresses.";
+
 export interface WebhookUrlRules {
   /** Returns whether a webhook may use an IP address. */
   mayReach: (ip: string, allowPrivate: boolean) => boolean;
@@ -24,7 +27,7 @@ export function webhookUrl(text: string, rules: WebhookUrlRules): string {
   if (!URL.canParse(text)) throw invalid("url", 'must be a URL, such as "https://example.com/webhooks".');
   const url = new URL(text);
   if (url.protocol !== "https:" && !(rules.allowPrivate && url.protocol === "http:"))
-    throw invalid("url", "must start with https://.");
+    throw invalid("url", `must start with https://. ${FOR_DEVELOPMENT}`);
   // Port 0 cannot be connected to (RFC 6335 §6).
   if (url.port === "0") throw invalid("url", "must have a port from 1 to 65535.");
   // The endpoint would receive the password, and every list would show it.
@@ -34,6 +37,6 @@ export function webhookUrl(text: string, rules: WebhookUrlRules): string {
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const refused =
     isIP(host) === 0 ? isLocalName(host) && !rules.allowPrivate : !rules.mayReach(host, rules.allowPrivate);
-  if (refused) throw invalid("url", "must have a host with a public address.");
+  if (refused) throw invalid("url", `must have a host with a public address. ${FOR_DEVELOPMENT}`);
   return url.href;
 }

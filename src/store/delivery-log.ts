@@ -2,7 +2,7 @@ import type { EventType } from "../core/messages/events.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { DAY_MS } from "../core/time/units.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { mapping, plain, type Row } from "./columns.ts";
+import { type Column, json, mapping, nullableJson, plain, type Row } from "./columns.ts";
 import { timeOfId } from "./search/message-index.ts";
 import { firstWanted, ownedRows, type Scanned, type ScannedList, scanInSteps } from "./search/steps.ts";
 import { WEBHOOK_EXISTS } from "./webhooks.ts";
@@ -25,7 +25,7 @@ export interface LoggedDelivery {
   createdAt: number;
 }
 
-const LOG = mapping<LoggedDelivery>({
+const LOG_COLUMNS: { [Field in keyof LoggedDelivery]: Column<LoggedDelivery[Field]> } = {
   id: plain("id"),
   type: plain("type"),
   messageId: plain("message_id"),
@@ -38,7 +38,46 @@ const LOG = mapping<LoggedDelivery>({
   response: plain("last_response"),
   error: plain("last_error"),
   createdAt: plain("created_at"),
+};
+const LOG = mapping<LoggedDelivery>(LOG_COLUMNS);
+
+/** One attempt at a delivery. `at` in milliseconds. */
+export interface AttemptEntry {
+  at: number;
+  httpStatus: number | null;
+  /** First characters of the response. */
+  response: string | null;
+  error: string | null;
+}
+
+/** A delivery with its attempts, oldest first, and its own data if it is a sample. */
+export interface DeliveryDetail extends LoggedDelivery {
+  attemptLog: AttemptEntry[];
+  data: Record<string, unknown> | null;
+}
+
+const DETAIL = mapping<DeliveryDetail>({
+  ...LOG_COLUMNS,
+  attemptLog: json<AttemptEntry[]>("attempt_log"),
+  data: nullableJson("data"),
 });
+const DETAIL_COLUMNS = DETAIL.names
+  .map((name) => (name === "attempt_log" ? "COALESCE(attempt_log, '[]') AS attempt_log" : name))
+  .join(", ");
+
+/** Returns the delivery of a webhook of the project with all that its log has; null if there is none. */
+export async function getDelivery(
+  db: Db,
+  senderId: string,
+  webhookId: string,
+  id: string,
+): Promise<DeliveryDetail | null> {
+  const row = await db.first<Row>(
+    `SELECT ${DETAIL_COLUMNS} FROM webhook_deliveries WHERE id = ? AND webhook_id = ? AND sender_id = ?`,
+    [id, webhookId, senderId],
+  );
+  return row === null ? null : DETAIL.read(row);
+}
 
 /** A filter of the delivery log. */
 export interface DeliveryFilter {

@@ -167,44 +167,6 @@ export function claimedDelivery(row: Record<string, unknown>): WebhookDelivery {
   return DELIVERIES.read(row as Row);
 }
 
-/** The fields of a delivery that an attempt sets. `dueAt`: the next try; null if the delivery is over. */
-export interface DeliveryResult {
-  status: "pending" | "succeeded" | "failed";
-  dueAt: number | null;
-  /** HTTP status of the response; null if there was none. */
-  httpStatus: number | null;
-  /** First bytes of the response's body. */
-  response: string | null;
-  error: string | null;
-}
-
-/**
- * Returns the statement that ends a claim with the result of its attempt. It changes nothing if the claim no longer
- * holds. A claim still holds if another process freed it, having taken this one for dead, and no process has claimed
- * the delivery since. The response must be recorded then, or the endpoint gets the event twice.
- */
-export function settleDelivery(
-  delivery: WebhookDelivery,
-  instanceId: string,
-  result: DeliveryResult,
-): Statement {
-  return {
-    sql: `UPDATE webhook_deliveries SET status = ?, due_at = ?, claimed_by = NULL, last_status = ?, last_response = ?,
-        last_error = ?
-      WHERE id = ? AND (claimed_by = ? OR (claimed_by IS NULL AND due_at IS NOT NULL)) AND attempts = ?`,
-    args: [
-      result.status,
-      result.dueAt,
-      result.httpStatus,
-      result.response,
-      result.error,
-      delivery.id,
-      instanceId,
-      delivery.attempts,
-    ],
-  };
-}
-
 /** A delivery that waits for a worker. It is also the cursor after which the next page of due deliveries begins. */
 export interface DueDelivery {
   id: string;

@@ -8,6 +8,7 @@ import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
+import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import { captureDomains } from "../flows/verify/capture-domain.ts";
 import type { FindZoneServers } from "../flows/verify/diagnose.ts";
@@ -39,6 +40,7 @@ import { threadRoutes } from "../http/routes/threads.ts";
 import { trackingRoutes } from "../http/routes/tracking.ts";
 import { unsubscribeRoutes } from "../http/routes/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
+import { webhookDeliveryRoute } from "../http/routes/webhook-delivery.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { ProtectedMetrics } from "../http/metrics.ts";
 import type { RateLimiter, SignInLimiter } from "../http/access/rate.ts";
@@ -218,6 +220,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...quotaRoutes({ db, volume: config, quotas: config.quotas }),
     ...webhookRoutes(webhooks),
     ...webhookDeliveryRoutes({ db, clock, queue }),
+    webhookDeliveryRoute({ ...common, payloads: new SharedPayloads() }),
     ...unsubscribeRoutes({ db, clock, ...links }),
     ...trackingRoutes({ db, clock, queue, ...links }),
   ];

@@ -30,7 +30,7 @@ export async function recounted(db: Db, senderId: string): Promise<{ counters: H
       octets("inboxes", 512, ["display_name"]),
       octets("domains", 4096, []),
       octets("api_keys", 512, []),
-      octets("webhook_deliveries", 512, ["data", "last_response", "last_error"]),
+      octets("webhook_deliveries", 512, ["data", "last_response", "last_error", "attempt_log"]),
       octets("events", 512, ["data"], "AND type IN ('open', 'click')"),
       octets("idempotency", 256, ["endpoint", "key", "body"], "", "scope"),
     ]);

@@ -5,15 +5,16 @@ import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
+import { settleDelivery } from "../../store/delivery-results.ts";
 import {
   claimDelivery,
   claimedDelivery,
   delayFirstAttempt,
   type PushTarget,
   pushTarget,
-  settleDelivery,
   type WebhookDelivery,
 } from "../../store/webhook-deliveries.ts";
+import { deliveryBody, deliveryPayload } from "./delivery-body.ts";
 import type { JobReport } from "./push-lanes.ts";
 import {
   type AttemptPolicy,
@@ -23,8 +24,7 @@ import {
   type RecordDeps,
 } from "./record-attempt.ts";
 import { retryWrite } from "../retry/retry-write.ts";
-import { type PayloadDeps, payloadData } from "./payload.ts";
-import { resendPayload } from "./resend-payload.ts";
+import type { PayloadDeps } from "./payload.ts";
 import type { SharedPayload } from "./shared-payloads.ts";
 
 export interface PushPolicy extends AttemptPolicy {
@@ -134,7 +134,7 @@ async function readPayload(
   delivery: WebhookDelivery,
 ): Promise<SharedPayload | typeof UNREADABLE | null> {
   try {
-    return await (delivery.dialect === "resend" ? resendPayload : payloadData)(deps, delivery);
+    return await deliveryPayload(deps, delivery);
   } catch (error) {
     log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
     return UNREADABLE;
@@ -174,10 +174,7 @@ async function attempt(
   }
 }
 
-/**
- * Returns the signed request. `createdAt` and `t` are the second of this attempt, so a receiver's age check passes in a
- * retry.
- */
+/** Returns the signed request. `t` is the second of this attempt, as `createdAt` in the body is. */
 function requestOf(
   deps: PushDeps,
   delivery: WebhookDelivery,
@@ -204,24 +201,22 @@ interface SignedBody {
 }
 
 function ownRequest(
-  { id, type }: WebhookDelivery,
+  delivery: WebhookDelivery,
   data: Uint8Array,
   secrets: readonly string[],
   unixSeconds: number,
 ): SignedBody {
-  const createdAt = new Date(unixSeconds * 1000).toISOString();
-  const opening = JSON.stringify({ id, type, createdAt }).slice(0, -1);
-  // The pushes of an event share the octets of its data.
-  const body = [Buffer.from(`${opening},"data":`), data, Buffer.from("}")];
+  const body = deliveryBody(delivery, data, unixSeconds * 1000);
   return { body, signature: { [SIGNATURE_HEADER]: signWebhook(secrets, unixSeconds, body) } };
 }
 
 /** Resend's payload is the whole body. The id and the time of the attempt are in headers. */
 function resendRequest(
-  { id }: WebhookDelivery,
+  delivery: WebhookDelivery,
   payload: Uint8Array,
   secrets: readonly string[],
   unixSeconds: number,
 ): SignedBody {
-  return { body: [payload], signature: signResendWebhook(secrets, id, unixSeconds, [payload]) };
+  const body = deliveryBody(delivery, payload, unixSeconds * 1000);
+  return { body, signature: signResendWebhook(secrets, delivery.id, unixSeconds, body) };
 }

@@ -3,12 +3,8 @@ import { type RetrySchedule, retryDelayMs } from "../../core/time/retry-schedule
 import { log } from "../../log.ts";
 import type { PostOutcome } from "../../net/post.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import {
-  type DeliveryResult,
-  type PushTarget,
-  settleDelivery,
-  type WebhookDelivery,
-} from "../../store/webhook-deliveries.ts";
+import { type DeliveryResult, settleDelivery } from "../../store/delivery-results.ts";
+import { type PushTarget, type WebhookDelivery } from "../../store/webhook-deliveries.ts";
 import {
   disableWebhook,
   type DisablingCondition,

@@ -3,6 +3,7 @@ import { notFound } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { replay, type SampleDeps, sendSample } from "../../flows/notify/sample.ts";
 import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/delivery-log.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { getWebhook, type Webhook } from "../../store/webhooks.ts";
 import { accepted, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
@@ -22,7 +23,8 @@ const LogQuery = Type.Object({
   ),
 });
 
-const DeliverySchema = Type.Object(
+/** One entry of the log. */
+export const DeliverySchema = Type.Object(
   {
     id: Type.String({ description: "The `id` in the payload. It stays the same in every retry and replay." }),
     type: OneOf(EVENT_TYPES),
@@ -41,7 +43,8 @@ const DeliverySchema = Type.Object(
 );
 const Pending = Type.Object({ id: Type.String(), status: Type.Literal("pending") });
 
-function show(delivery: LoggedDelivery): Record<string, unknown> {
+/** Returns an entry of the log as the API shows it. */
+export function showDelivery(delivery: LoggedDelivery): Record<string, unknown> {
   return {
     ...delivery,
     nextAttemptAt: showTime(delivery.nextAttemptAt),
@@ -55,7 +58,8 @@ export function webhookDeliveryRoutes(deps: SampleDeps): Route[] {
   return [logRoute(deps), replayRoute(deps), testRoute(deps)];
 }
 
-async function requireWebhook({ db }: SampleDeps, senderId: string, id: string): Promise<Webhook> {
+/** Returns the project's webhook. Throws 404 if it has none with that id. */
+export async function requireWebhook({ db }: { db: Db }, senderId: string, id: string): Promise<Webhook> {
   const webhook = await getWebhook(db, senderId, id);
   if (webhook === null) throw notFound("webhook");
   return webhook;
@@ -78,7 +82,7 @@ function logRoute(deps: SampleDeps): Route {
       const webhook = await requireWebhook(deps, senderId, params.id);
       const filter = { status, messageId };
       const { rows, stoppedAt } = await listDeliveries(deps.db, senderId, webhook.id, filter, after, take);
-      return ok(answer(rows, show, (row) => row.id, stoppedAt));
+      return ok(answer(rows, showDelivery, (row) => row.id, stoppedAt));
     },
   });
 }

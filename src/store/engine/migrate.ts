@@ -3,6 +3,7 @@ import initial from "../../../db/migrations/0001_initial.sql" with { type: "text
 import startTokens from "../../../db/migrations/0002_start_tokens.sql" with { type: "text" };
 import certificates from "../../../db/migrations/0003_certificates.sql" with { type: "text" };
 import live from "../../../db/migrations/0004_live.sql" with { type: "text" };
+import webhookAttempts from "../../../db/migrations/0005_webhook_attempts.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; an applied step never changes. */
@@ -18,6 +19,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: "start tokens", sql: startTokens },
   { version: 3, name: "certificates", sql: certificates },
   { version: 4, name: "live", sql: live },
+  { version: 5, name: "webhook attempts", sql: webhookAttempts },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

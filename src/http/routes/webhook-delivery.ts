@@ -1,0 +1,75 @@
+import { Type } from "@sinclair/typebox";
+import { notFound } from "../../core/errors.ts";
+import { deliveryBody, deliveryPayload } from "../../flows/notify/delivery-body.ts";
+import type { PayloadDeps } from "../../flows/notify/payload.ts";
+import { type DeliveryDetail, getDelivery } from "../../store/delivery-log.ts";
+import { allows } from "../../core/scopes.ts";
+import { ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { Nullable, showTime, Timestamp } from "../schemas.ts";
+import { DeliverySchema, requireWebhook, showDelivery } from "./webhook-deliveries.ts";
+
+/** A key without this scope sees no content of messages. */
+const READ = "emails:read";
+
+const DeliveryDetailSchema = Type.Object(
+  {
+    ...DeliverySchema.properties,
+    attemptLog: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        httpStatus: Nullable(Type.Integer()),
+        response: Nullable(Type.String({ description: "First 512 characters of the answer." })),
+        error: Nullable(Type.String()),
+      }),
+      { description: "Every attempt that has ended, oldest first; after replays the last 20." },
+    ),
+    request: Type.Object({
+      url: Type.String({ description: "The webhook's URL now." }),
+      body: Nullable(Type.String({ description: "The JSON that is signed." })),
+    }),
+  },
+  { title: "WebhookDeliveryDetail" },
+);
+
+/** Returns the route of one delivery with all that is known about it. */
+export function webhookDeliveryRoute(deps: PayloadDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/webhooks/:id/deliveries/:deliveryId",
+    operationId: "getWebhookDelivery",
+    summary: "Get a delivery with its request and every attempt",
+    description: `\`request.body\` is the body of the last attempt. It is null once the message is gone, and has no content if the key lacks \`${READ}\`.`,
+    scope: "webhooks:read",
+    answers: { 200: DeliveryDetailSchema },
+    errors: ["not_found"],
+    async handle({ senderId, params, principal, expectAnswer }) {
+      const webhook = await requireWebhook(deps, senderId, params.id);
+      const detail = await getDelivery(deps.db, senderId, webhook.id, params.deliveryId);
+      if (detail === null) throw notFound("delivery");
+      const withContent = webhook.content && allows(principal.scopes, READ);
+      const delivery = { ...detail, senderId, webhookId: webhook.id, dialect: webhook.dialect, tried: true };
+      const payload = await deliveryPayload(deps, delivery);
+      try {
+        const data = payload?.octets(withContent) ?? null;
+        expectAnswer(data?.length ?? 0);
+        const sentAt = detail.lastAttemptAt ?? detail.createdAt;
+        const body = data === null ? null : textOf(deliveryBody(delivery, data, sentAt));
+        return ok({ ...showDetail(detail), request: { url: webhook.url, body } });
+      } finally {
+        payload?.release();
+      }
+    },
+  });
+}
+
+function showDetail({ data: _, attemptLog, ...delivery }: DeliveryDetail): Record<string, unknown> {
+  return {
+    ...showDelivery(delivery),
+    attemptLog: attemptLog.map((entry) => ({ ...entry, at: showTime(entry.at) })),
+  };
+}
+
+function textOf(body: readonly Uint8Array[]): string {
+  return Buffer.concat(body).toString("utf8");
+}
