@@ -4,7 +4,7 @@ import { log } from "../../log.ts";
 import type { PostOutcome } from "../../net/post.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { type DeliveryResult, settleDelivery } from "../../store/delivery-results.ts";
-import { type PushTarget, type WebhookDelivery } from "../../store/webhook-deliveries.ts";
+import type { PushTarget, WebhookDelivery } from "../../store/webhook-deliveries.ts";
 import {
   disableWebhook,
   type DisablingCondition,
