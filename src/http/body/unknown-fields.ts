@@ -27,7 +27,8 @@ export function unknownFields(schema: TSchema, body: unknown): UnknownField[] {
     const entries = Object.entries(value);
     const isList = Array.isArray(value);
     const { items, properties } = variantOf(part, isList ? "array" : "object");
-    if (items === undefined && properties === undefined) return;
+    // A value of another kind than the schema's is refused elsewhere, or is one item of a batch.
+    if ((isList ? items : properties) === undefined) return;
     for (const [name, field] of entries) {
       if (found.length >= MAX_UNKNOWN_FIELDS || steps-- <= 0) return;
       if (isList) walk(items, field, `${path}[${name}]`);

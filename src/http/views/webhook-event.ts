@@ -45,6 +45,9 @@ const ARRIVAL = {
 
 /** Details of each event type. If a type is not listed, it has none. */
 const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
+  accepted: Type.Optional(
+    Type.Object({ scheduledAt: Timestamp }, { description: "Of a scheduled message." }),
+  ),
   sending: Type.Object({ attempt: Type.Integer({ minimum: 1 }) }),
   sent: ACCEPTED,
   delivery: ACCEPTED,

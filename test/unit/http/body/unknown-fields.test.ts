@@ -42,6 +42,10 @@ describe("a field that a send ignores", () => {
     ]);
   });
 
+  test("is not looked for in a value of another kind than the field's", () => {
+    expect(pairs({ tags: { nmae: 1 }, attachments: { length: 1 }, tracking: [{ open: true }] })).toEqual([]);
+  });
+
   test("is not looked for if the object may have any names", () => {
     expect(pairs({ data: { scheduled_at: 1, To: 2 }, headers: { Subjekt: "x" } })).toEqual([]);
   });
