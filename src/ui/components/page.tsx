@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { Suspension } from "./suspension.tsx";
 
 interface PageProps {
   title: string;
@@ -26,6 +27,7 @@ export function Page({ title, tools, actions, bar, layout = "plain", children }:
         <div class="page-tools">{tools}</div>
         <div class="page-actions">{actions}</div>
       </header>
+      <Suspension />
       {bar === undefined ? null : <div class="page-bar">{bar}</div>}
       <div class={`page-body ${layout}`}>{children}</div>
     </main>

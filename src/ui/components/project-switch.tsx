@@ -6,7 +6,7 @@ export function ProjectSwitch() {
   if (list.length <= 1)
     return (
       <p class="project-name" title={project.value?.externalId}>
-        {project.value?.name ?? "No project"}
+        {project.value?.name ?? (list.length === 0 ? "" : "No project")}
       </p>
     );
   return (

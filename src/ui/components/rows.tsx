@@ -59,10 +59,16 @@ export function Rows<Row>(props: RowsProps<Row>) {
   }, [scroller]);
   useEffect(() => onView?.(top.value, end), [top.value, end, rows.length]);
   useEffect(() => {
-    if (selected === null) return;
-    current.current = selected;
-    const at = rows.findIndex((row) => keyOf(row) === selected);
-    showRow(scroller.current, at);
+    const shown = selected ?? current.current;
+    if (shown === null) return;
+    showRow(
+      scroller.current,
+      rows.findIndex((row) => keyOf(row) === shown),
+    );
+    // The detail that had the focus has been closed.
+    if (selected === null && document.activeElement === document.body)
+      rowLink(scroller.current, shown)?.focus();
+    current.current = shown;
   }, [selected]);
   useMovable({
     move: (step) => {

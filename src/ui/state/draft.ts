@@ -16,13 +16,14 @@ export interface Draft {
   html: string;
   files: readonly ChosenFile[];
   tags: Message["tags"];
+  headers: Message["headers"];
   /** Id of the message that is sent again. */
   again: string | null;
 }
 
 export const EMPTY_DRAFT: Draft = {
   ...{ from: "", to: "", cc: "", bcc: "", replyTo: "", subject: "", text: "", html: "" },
-  ...{ files: [], tags: [], again: null },
+  ...{ files: [], tags: [], headers: {}, again: null },
 };
 
 /** The draft that the next compose window takes up. */
@@ -41,9 +42,9 @@ function listText(mailboxes: readonly Mailbox[]): string {
 /** Returns a draft with everything that a sent message contained. */
 export async function draftOf({ id }: { id: string }): Promise<Draft> {
   const message = await get<Message>(`/v1/emails/${encodeURIComponent(id)}`);
-  const { addresses, subject, text, html, tags } = message;
+  const { addresses, subject, text, html, tags, headers } = message;
   return {
-    ...{ subject, text: text ?? "", html: html ?? "", tags, again: id },
+    ...{ subject, text: text ?? "", html: html ?? "", tags, headers, again: id },
     from: mailboxText(addresses.from),
     to: listText(addresses.to),
     cc: listText(addresses.cc),

@@ -21,6 +21,8 @@ export const project = computed(() => projects.value.find(({ id }) => id === pro
 export const accountWide = computed(() => me.value?.key.senderId === null);
 
 const PROJECT_CHOICE = "project";
+/** The account whose projects the choice is one of. */
+let accountId = "";
 const SIGN_IN = "/sign-in";
 /** Projects that the switcher lists. Its search asks for the others. */
 const LISTED_PROJECTS = 100;
@@ -34,9 +36,10 @@ export function can(scope: string): boolean {
 /** Reads who is signed in, or turns to the sign-in page. */
 export async function startSession(): Promise<void> {
   setAccess({ onSignedOut: signedOut });
-  if (place.peek().path === "/start" && (await useStartLink())) return;
+  if (place.peek().path === "/start" && (await openStartLink())) return;
   try {
     await readSession();
+    if (place.peek().path === "/start") navigate("/", { replace: true });
   } catch (thrown) {
     if (!(thrown instanceof ApiError) || thrown.status !== 401) {
       sessionError.value = thrown as ApiError;
@@ -47,7 +50,7 @@ export async function startSession(): Promise<void> {
 }
 
 /** Opens a session with the token of a start link. The token is in the fragment, so that no request line carries it. */
-async function useStartLink(): Promise<boolean> {
+async function openStartLink(): Promise<boolean> {
   const token = window.location.hash.slice(1);
   window.history.replaceState(null, "", "/start");
   if (token === "") return false;
@@ -92,7 +95,8 @@ function signedOut(): void {
 
 async function readSession(): Promise<void> {
   const found = await get<Me>("/ui/session", {}, { account: true });
-  if (found.key.senderId === null) await readProjects();
+  accountId = found.account.id;
+  if (found.key.senderId === null) await startProjects();
   else if (found.project !== null) {
     projects.value = [found.project];
     projectId.value = found.project.id;
@@ -100,29 +104,42 @@ async function readSession(): Promise<void> {
   me.value = found;
 }
 
+/**
+ * Takes up the project that this browser has chosen before, so that the first page need not wait for the list of
+ * projects.
+ */
+async function startProjects(): Promise<void> {
+  const kept = readChoice(PROJECT_CHOICE)?.split(" ");
+  const named = new URLSearchParams(place.peek().search).has("project");
+  if (kept === undefined || kept[0] !== accountId || kept[1] === undefined || named) return readProjects();
+  setProject(kept[1]);
+  void readProjects().catch(() => {});
+}
+
 /** Reads the projects of an account-wide key, and keeps the choice if it is still one of them. */
 export async function readProjects(): Promise<void> {
   const { data } = await get<Page<Project>>("/v1/senders", { limit: LISTED_PROJECTS }, { account: true });
-  projects.value = data;
   const named = new URLSearchParams(place.peek().search).get("project");
-  const wanted = named ?? projectId.peek() ?? readChoice(PROJECT_CHOICE);
+  const wanted = named ?? projectId.peek();
   const chosen =
     data.find(({ id, externalId }) => id === wanted || externalId === wanted) ??
     data.find(({ externalId }) => externalId === "default") ??
     data[0];
+  projects.value = data;
+  if (chosen?.id !== projectId.peek()) forgetAll();
   setProject(chosen?.id ?? null);
 }
 
 function setProject(id: string | null): void {
   setAccess({ project: id });
   projectId.value = id;
+  if (id !== null) storeChoice(PROJECT_CHOICE, `${accountId} ${id}`);
 }
 
 /** Turns to another project. */
 export function chooseProject(id: string): void {
   if (id === projectId.peek()) return;
   forgetAll();
-  storeChoice(PROJECT_CHOICE, id);
   setProject(id);
   navigate("/");
 }

@@ -11,7 +11,7 @@ import { can, me, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
 
-/** While events arrive, the steps are looked at again at most so often. */
+/** While events arrive, the steps are read again at most so often. */
 const REFRESH_MS = 1_500;
 
 /** Which first steps are done. */

@@ -3,7 +3,7 @@ import { get, patch } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Thread } from "../../api/types.ts";
-import { Id } from "../../components/copy.tsx";
+import { Detail } from "../../components/detail.tsx";
 import { useTask } from "../../components/form.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
@@ -53,20 +53,13 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
   };
   useKey("e", () => void archive());
   return (
-    <article class="detail" aria-label="Conversation" aria-busy={thread.loading.value}>
-      <header class="detail-top">
-        <button
-          type="button"
-          class="button bare"
-          onClick={onClose}
-          aria-label="Close the conversation"
-          title="Close (Esc)"
-        >
-          <Icon name="left" />
-        </button>
-        <Id id={id} what="thread id" />
-        <span class="grow" />
-        {found === null || !can("threads:reply") ? null : (
+    <Detail
+      name="Conversation"
+      id={id}
+      busy={thread.loading.value}
+      onClose={onClose}
+      actions={
+        found === null || !can("threads:reply") ? null : (
           <>
             <button
               type="button"
@@ -80,12 +73,13 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
               {found.archived ? "Bring back" : "Archive"}
             </button>
           </>
-        )}
-      </header>
+        )
+      }
+    >
       <Problem error={task.error.value} />
       <Problem error={thread.error.value} onRetry={thread.reload} />
       {found === null ? null : <Messages thread={found} onReplied={thread.reload} />}
-    </article>
+    </Detail>
   );
 }
 
@@ -101,7 +95,7 @@ function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void
   return (
     <>
       <div class="detail-head">
-        <h2>{subject === "" ? "(no subject)" : subject}</h2>
+        <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
         {hidden > 0 ? (
           <p class="quiet">
             The last {counted(count, "message")} of {messageCount} are shown.

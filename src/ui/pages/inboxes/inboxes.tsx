@@ -16,6 +16,7 @@ import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { Conversation } from "./conversation.tsx";
+import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
 import { Simulate } from "./simulate.tsx";
 
@@ -48,6 +49,7 @@ export function InboxesPage({ params }: PageProps) {
   const pages = usePages<Thread>("/v1/threads", filter, orderOf);
   useLiveReload(pages.refresh, REFRESH_MS);
   const list = inboxes.value.value?.data ?? null;
+  const chosen = list?.find(({ id }) => id === inboxId);
   const listPath = inboxId === null ? "/inboxes" : `/inboxes/${inboxId}`;
   const close = () => navigate(changedUrl(listPath, place.value.search, { inbox: null }));
   useKey("Escape", () => selected !== null && close());
@@ -80,6 +82,9 @@ export function InboxesPage({ params }: PageProps) {
               </li>
             ))}
           </ul>
+          {chosen === undefined ? null : (
+            <InboxMenu key={chosen.id} inbox={chosen} onChanged={inboxes.reload} />
+          )}
         </div>
       }
     >

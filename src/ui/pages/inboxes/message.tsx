@@ -39,6 +39,9 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
   );
 }
 
+/** Characters of a message that a conversation shows. Its own page has more. */
+const SHOWN_CHARS = 20_000;
+
 type View = "reply" | "text" | "html";
 
 function LetterBody({ message }: { message: Message }) {
@@ -53,8 +56,13 @@ function LetterBody({ message }: { message: Message }) {
       {view.value === "html" ? (
         <Preview messageId={id} title={`Html of ${subject}`} small />
       ) : (
-        <pre class="text">{shown ?? "(no text)"}</pre>
+        <pre class="text">{shown?.slice(0, SHOWN_CHARS) ?? "(no text)"}</pre>
       )}
+      {(shown?.length ?? 0) > SHOWN_CHARS && view.value !== "html" ? (
+        <p>
+          <a href={`/messages/${id}?tab=text`}>Read all of it</a>
+        </p>
+      ) : null}
       <p class="letter-views">
         {hasQuote && view.value !== "html" ? (
           <button

@@ -46,7 +46,7 @@ function useValues(first: Draft): Values {
 }
 
 /** Returns the send that the window describes. */
-function itemOf(values: Values, tags: Draft["tags"]): SendItem {
+function itemOf(values: Values, { tags, headers }: Draft): SendItem {
   const list = (name: "cc" | "bcc" | "replyTo") => {
     const mailboxes = parseMailboxes(values[name].value);
     return mailboxes.length === 0 ? {} : { [name]: mailboxes };
@@ -61,6 +61,7 @@ function itemOf(values: Values, tags: Draft["tags"]): SendItem {
     subject: values.subject.value,
     ...{ ...filled("text"), ...filled("html") },
     ...(tags.length === 0 ? {} : { tags }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(attachments === undefined ? {} : { attachments }),
     ...(at === "" ? {} : { scheduledAt: new Date(at).toISOString() }),
   };
@@ -79,7 +80,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     draft.value = EMPTY_DRAFT;
   }, []);
-  const item = itemOf(values, first.tags);
+  const item = itemOf(values, first);
   const submit = async () => {
     const { id } = await post<{ id: string }>("/v1/emails", item, {
       idempotencyKey: `ui-${key}-${hash(item)}`,

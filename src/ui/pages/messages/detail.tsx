@@ -2,8 +2,7 @@ import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Message } from "../../api/types.ts";
-import { Id } from "../../components/copy.tsx";
-import { Icon } from "../../components/icon.tsx";
+import { Detail } from "../../components/detail.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
@@ -27,25 +26,12 @@ export function MessageDetail({ id, onClose }: DetailProps) {
   const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
   useLiveReload(message.reload, REFRESH_MS, ({ messageId }) => messageId === id);
   const found = message.value.value;
+  const actions = found === null ? null : <Actions message={found} onChanged={message.reload} />;
   return (
-    <article class="detail" aria-label="Message" aria-busy={message.loading.value}>
-      <header class="detail-top">
-        <button
-          type="button"
-          class="button bare"
-          onClick={onClose}
-          aria-label="Close the message"
-          title="Close (Esc)"
-        >
-          <Icon name="left" />
-        </button>
-        <Id id={id} what="message id" />
-        <span class="grow" />
-        {found === null ? null : <Actions message={found} onChanged={message.reload} />}
-      </header>
+    <Detail name="Message" id={id} busy={message.loading.value} actions={actions} onClose={onClose}>
       <Problem error={message.error.value} onRetry={message.reload} />
       {found === null ? null : <Body message={found} />}
-    </article>
+    </Detail>
   );
 }
 
@@ -64,7 +50,7 @@ function Head({ message }: { message: Message }) {
   const { subject, status, direction, addresses, createdAt, scheduledAt, size, tags, testMode } = message;
   return (
     <div class="detail-head">
-      <h2>{subject === "" ? "(no subject)" : subject}</h2>
+      <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
       <p class="answer" role="status">
         <Status status={status} direction={direction} />
         <span>{messageAnswer(message)}</span>
@@ -87,6 +73,12 @@ function Head({ message }: { message: Message }) {
         {scheduledAt === null ? null : <Fact name="Scheduled" value={<LocalTime at={scheduledAt} />} />}
         {message.threadId === null ? null : (
           <Fact name="Thread" value={<a href={`/threads/${message.threadId}`}>Open the conversation</a>} />
+        )}
+        {message.templateId === null ? null : (
+          <Fact
+            name="Template"
+            value={<a href={`/templates/${message.templateId}`}>{message.templateId}</a>}
+          />
         )}
         {tags.length === 0 ? null : (
           <Fact

@@ -1,0 +1,41 @@
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Id } from "./copy.tsx";
+import { Icon } from "./icon.tsx";
+
+/** Below this width the list is hidden while a detail is open. The style sheet has the same width. */
+const ALONE = "(max-width: 1099px)";
+
+interface DetailProps {
+  /** What it shows, such as `Message`. */
+  name: string;
+  id: string;
+  busy: boolean;
+  /** Buttons at the top. */
+  actions?: ComponentChildren;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/** The detail of a list's row: next to the list, or in its place on a narrow window. */
+export function Detail({ name, id, busy, actions, onClose, children }: DetailProps) {
+  const box = useRef<HTMLElement>(null);
+  // If the list is hidden, so is the link that had the focus.
+  useLayoutEffect(() => {
+    if (window.matchMedia(ALONE).matches) box.current?.focus();
+  }, []);
+  const close = `Close the ${name.toLowerCase()}`;
+  return (
+    <article class="detail" aria-label={name} aria-busy={busy} ref={box} tabIndex={-1}>
+      <header class="detail-top">
+        <button type="button" class="button bare" onClick={onClose} aria-label={close} title="Close (Esc)">
+          <Icon name="left" />
+        </button>
+        <Id id={id} what={`${name.toLowerCase()} id`} />
+        <span class="grow" />
+        {actions}
+      </header>
+      {children}
+    </article>
+  );
+}

@@ -1,0 +1,100 @@
+import { useSignal } from "@preact/signals";
+import { patch, remove } from "../../api/client.ts";
+import type { Inbox } from "../../api/types.ts";
+import { CopyButton } from "../../components/copy.tsx";
+import { Confirm, Dialog } from "../../components/dialog.tsx";
+import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { navigate } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+
+interface InboxMenuProps {
+  inbox: Inbox;
+  onChanged: () => void;
+}
+
+/** What can be done with the inbox that is shown. */
+export function InboxMenu({ inbox, onChanged }: InboxMenuProps) {
+  const open = useSignal<"rename" | "delete" | null>(null);
+  const close = () => {
+    open.value = null;
+  };
+  return (
+    <span class="inbox-menu">
+      <CopyButton text={inbox.address} what="address" />
+      {can("inboxes:write") ? (
+        <>
+          <button type="button" class="button bare small" onClick={() => (open.value = "rename")}>
+            Rename
+          </button>
+          <button type="button" class="button bare small" onClick={() => (open.value = "delete")}>
+            Delete
+          </button>
+        </>
+      ) : null}
+      {open.value === "rename" ? <Rename inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
+      {open.value === "delete" ? <Delete inbox={inbox} onChanged={onChanged} onClose={close} /> : null}
+    </span>
+  );
+}
+
+interface DialogProps extends InboxMenuProps {
+  onClose: () => void;
+}
+
+function Rename({ inbox, onChanged, onClose }: DialogProps) {
+  const task = useTask();
+  const name = useSignal(inbox.displayName);
+  const save = async () => {
+    await patch(`/v1/inboxes/${encodeURIComponent(inbox.id)}`, { displayName: name.value.trim() });
+    onChanged();
+    onClose();
+  };
+  return (
+    <Dialog title="Rename the inbox" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={save} fields={["displayName"]}>
+        <TextField
+          label="Display name"
+          name="displayName"
+          value={name}
+          task={task}
+          autoFocus
+          hint={`Shown to the people who get replies from ${inbox.address}.`}
+        />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Keep the name
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value}>
+            Rename inbox
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}
+
+function Delete({ inbox, onChanged, onClose }: DialogProps) {
+  const task = useTask();
+  const erase = async () => {
+    if (!(await task.run(() => remove(`/v1/inboxes/${encodeURIComponent(inbox.id)}`)))) return;
+    onChanged();
+    onClose();
+    navigate("/inboxes");
+  };
+  return (
+    <Confirm
+      title={`Delete ${inbox.address}?`}
+      verb="Delete inbox"
+      busy={task.busy.value}
+      onConfirm={() => void erase()}
+      onClose={onClose}
+    >
+      <p>
+        The inbox and its threads are deleted, and mail to it is refused. Its messages stay in the list of
+        messages.
+      </p>
+      <Problem error={task.error.value} />
+    </Confirm>
+  );
+}
