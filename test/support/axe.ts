@@ -10,16 +10,21 @@ const source = () => Bun.file(Bun.fileURLToPath(import.meta.resolve("axe-core/ax
 
 /**
  * Returns the rules of WCAG 2.2 AA and of good practice that the page breaks, with the elements that break them. Empty:
- * none. Frames are left out, because their content is mail and not ours.
+ * none. Frames are left out, because their content is mail and not ours. `only` names the rules to check.
  */
-export async function brokenRules(page: Page): Promise<string[]> {
+export async function brokenRules(page: Page, only: readonly string[] | null = null): Promise<string[]> {
   // The debugger evaluates it, so that the page's Content-Security-Policy does not apply.
   await page.evaluate(await source());
-  const found = await page.evaluate(async () => {
+  const found = await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
       axe: { run(options: object): Promise<{ violations: Finding[] }> };
     };
-    return (await axe.run({ iframes: false, resultTypes: ["violations"] })).violations;
-  });
+    const options = {
+      iframes: false,
+      resultTypes: ["violations"],
+      rules: { "target-size": { enabled: true } },
+    };
+    return (await axe.run(only === null ? options : { ...options, runOnly: only })).violations;
+  }, only);
   return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
 }
