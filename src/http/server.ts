@@ -53,6 +53,8 @@ export interface HttpDeps {
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */
   metrics?: ProtectedMetrics;
+  /** Routes of other programs, such as mail servers, which the reference does not show. */
+  wellKnown?: readonly Route[];
   /** Every route, except probes, metrics and reference. If there are none, the reference is not served. */
   routes: readonly Route[];
 }
@@ -91,6 +93,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...(deps.metrics === undefined ? [] : metricsRoutes(deps.metrics)),
     ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
     ...(deps.ui === null ? [] : [...assetRoutes(deps.ui.files), ...deps.ui.routes]),
+    ...(deps.wellKnown ?? []),
     ...deps.routes,
   ];
   const ips = new WeakMap<Request, string>();

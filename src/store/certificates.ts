@@ -9,6 +9,8 @@ export interface IssuedCertificate {
   sealedKey: string;
   issuedAt: number;
   notAfter: number;
+  /** When every process uses a certificate with this key. A renewal with the same key keeps it. */
+  servedFrom: number;
 }
 
 /** A certificate that we get and renew, with the order under way. */
@@ -37,6 +39,7 @@ interface Row {
   private_key: string | null;
   issued_at: number | null;
   not_after: number | null;
+  served_from: number | null;
   renew_at: number | null;
   order_url: string | null;
   order_key: string | null;
@@ -47,18 +50,17 @@ interface Row {
   last_error_at: number | null;
 }
 
-const COLUMNS = `id, directory, names, chain, private_key, issued_at, not_after, renew_at, order_url, order_key,
+const COLUMNS = `id, directory, names, chain, private_key, issued_at, not_after, served_from, renew_at, order_url, order_key,
   order_at, due_at, failures, last_error, last_error_at`;
 
 function recordOf(row: Row): CertificateRecord {
-  const { chain, private_key: sealedKey, issued_at: issuedAt, not_after: notAfter } = row;
-  const isIssued = chain !== null && sealedKey !== null && issuedAt !== null && notAfter !== null;
+  const { chain, private_key: sealedKey } = row;
   const { order_url: url, order_at: startedAt, last_error: text, last_error_at: at } = row;
   return {
     id: row.id,
     directory: row.directory,
     names: JSON.parse(row.names),
-    issued: isIssued ? { chain, sealedKey, issuedAt, notAfter } : null,
+    issued: chain === null || sealedKey === null ? null : { chain, sealedKey, ...timesOf(row) },
     renewAt: row.renew_at,
     order: url === null || startedAt === null ? null : { url, startedAt },
     sealedOrderKey: row.order_key,
@@ -66,6 +68,11 @@ function recordOf(row: Row): CertificateRecord {
     failures: row.failures,
     lastError: text === null ? null : { text, at: at ?? 0 },
   };
+}
+
+/** The schema lets these be NULL only if there is no chain. */
+function timesOf({ issued_at, not_after, served_from }: Row) {
+  return { issuedAt: issued_at ?? 0, notAfter: not_after ?? 0, servedFrom: served_from ?? 0 };
 }
 
 /** Returns at most `limit` certificates, by id. */
@@ -133,7 +140,7 @@ export function updateCertificate(record: CertificateRecord, leaseUntil: number)
   const { issued, order, lastError } = record;
   return {
     sql: `UPDATE certificates SET directory = ?, names = ?, chain = ?, private_key = ?, issued_at = ?, not_after = ?,
-            renew_at = ?, order_url = ?, order_key = ?, order_at = ?, due_at = ?, failures = ?, last_error = ?,
+            served_from = ?, renew_at = ?, order_url = ?, order_key = ?, order_at = ?, due_at = ?, failures = ?, last_error = ?,
             last_error_at = ?
           WHERE id = ? AND due_at = ?`,
     args: [
@@ -144,7 +151,13 @@ export function updateCertificate(record: CertificateRecord, leaseUntil: number)
         issued?.issuedAt ?? null,
         issued?.notAfter ?? null,
       ],
-      ...[record.renewAt, order?.url ?? null, record.sealedOrderKey, order?.startedAt ?? null],
+      ...[
+        issued?.servedFrom ?? null,
+        record.renewAt,
+        order?.url ?? null,
+        record.sealedOrderKey,
+        order?.startedAt ?? null,
+      ],
       ...[record.dueAt, record.failures, lastError?.text ?? null, lastError?.at ?? null],
       ...[record.id, leaseUntil],
     ],

@@ -4,6 +4,7 @@ import { unseal } from "../core/crypto/secretbox.ts";
 import { reasonOf, SettingsError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/time/units.ts";
 import { openRenewal } from "../flows/certificates/renew.ts";
+import { usesAcme } from "../flows/certificates/served.ts";
 import { serviceCertificate, wantedCertificates } from "../flows/certificates/wanted.ts";
 import { log } from "../log.ts";
 import { createAcmeClient } from "../net/acme/client.ts";
@@ -34,11 +35,6 @@ export interface ServerCertificate {
 /** Returns true if this process has a server with TLS. */
 export function needsCertificate({ roles, tlsPort }: Pick<Config, "roles" | "tlsPort">): boolean {
   return roles.has("smtp") || tlsPort !== null;
-}
-
-/** Returns true if certificates are ordered: ACME_EMAIL is set, and no files win. */
-export function usesAcme({ acmeEmail, smtpTlsCert }: Pick<Config, "acmeEmail" | "smtpTlsCert">): boolean {
-  return acmeEmail !== null && smtpTlsCert === null;
 }
 
 /**

@@ -6,7 +6,7 @@ import { dependencies } from "../../package.json";
 import type { Config } from "../config.ts";
 import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
-import { cachedHealth } from "../flows/health/check.ts";
+import { cachedHealth, HEALTH_FRESH_MS } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
 import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
@@ -18,6 +18,10 @@ import { sessionRoutes } from "../http/dashboard/session.ts";
 import { dashboardPage } from "../http/dashboard/shell.ts";
 import { logAnswer } from "../http/request-log.ts";
 import type { ReadyCheck } from "../http/health.ts";
+import { cacheFor } from "../core/time/clock.ts";
+import { certificateStates } from "../flows/certificates/states.ts";
+import { ownPolicy } from "../flows/certificates/own-policy.ts";
+import { mtaStsHost } from "../flows/zone/own-names.ts";
 import { accountRoutes } from "../http/routes/account.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
@@ -28,6 +32,7 @@ import { healthRoutes } from "../http/routes/health.ts";
 import { homeRoutes } from "../http/routes/home.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
+import { mtaStsRoutes } from "../http/routes/mta-sts.ts";
 import { quotaRoutes } from "../http/routes/quota.ts";
 import { resendRoutes } from "../http/resend/routes.ts";
 import { createDownloads } from "../http/download.ts";
@@ -59,6 +64,9 @@ import { localChecks } from "./observe/health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./own-addresses.ts";
 import { uiFiles } from "./ui/files.ts";
+
+/** Time for which our MTA-STS policy is kept, milliseconds. Any number of requests read the database once in it. */
+const POLICY_FRESH_MS = 1000;
 
 /** The parts of the HTTP server. */
 export interface HttpParts
@@ -173,6 +181,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       read: openScrape({ ...parts, checks }),
     },
     ui: isApi ? { files: ui, routes: dashboardRoutes(parts) } : null,
+    wellKnown: isApi ? mtaStsRoutes(policyDeps(parts)) : [],
     routes: isApi
       ? [...homeRoutes({ publicUrl, delivery, page: dashboardPage(ui) }), ...apiRoutes(parts)]
       : [],
@@ -182,6 +191,11 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
 /** Returns the routes that only the dashboard uses. */
 function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
   return [...sessionRoutes({ db, config, sessionKey: keys.session, signIns }), ...draftRoutes()];
+}
+
+function policyDeps({ config, clock, db }: HttpParts) {
+  const policy = cacheFor(clock, POLICY_FRESH_MS, () => ownPolicy({ db, clock }, config));
+  return { host: mtaStsHost(config.serviceDomain), policy };
 }
 
 /** Returns all routes of the API. */
@@ -207,7 +221,10 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...threadRoutes(sending),
     ...inboundRoutes({ ...sending, hostname: mxName(config) }),
     ...apiKeyRoutes({ db, quotas: config.quotas }),
-    ...healthRoutes({ health: cachedHealth(clock, localChecks({ config, clock, db: () => db })) }),
+    ...healthRoutes({
+      health: cachedHealth(clock, localChecks({ config, clock, db: () => db })),
+      certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
+    }),
     ...settingRoutes({ settings: settingsOf(config) }),
     ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { X509Certificate } from "node:crypto";
 import { unseal } from "../../src/core/crypto/secretbox.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
-import { publicKeyHash } from "../../src/flows/certificates/issued.ts";
 import { CLAIM_MS } from "../../src/flows/certificates/renew.ts";
 import { createAcmeClient } from "../../src/net/acme/client.ts";
 import { certificateId } from "../../src/net/acme/certificate-id.ts";
@@ -117,10 +116,10 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a certificate", PEBBLE_MISSING)
     expect(serialOf(await one.record())).toBe(serialOf(first));
     one.clock.shift(2 * DAY_MS);
     const second = await one.until(turn, isRenewed(first));
-    const hashes = [first, second].map(({ issued }) =>
-      publicKeyHash(unseal(BOX_KEY, issued?.sealedKey ?? "")),
-    );
-    expect(hashes[1]).toBe(hashes[0] ?? "");
+    const [key, next] = [first, second].map((record) => leafOf(record).publicKey);
+    expect(next?.equals(key ?? leafOf(first).publicKey)).toBe(true);
+    // What peers know of the key stays right.
+    expect(second.issued?.servedFrom).toBe(first.issued?.servedFrom ?? 0);
   });
 
   test("is renewed within the window that the CA wants, names the one it replaces, and is ordered without that if the CA refuses the name", async () => {
@@ -330,6 +329,23 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a certificate", PEBBLE_MISSING)
     await one.until(one.renewal(other), isRenewed(first));
     expect(await one.record()).toMatchObject({ directory: other.directory, lastError: null });
     await other.stop();
+  });
+
+  test("gets another key if the CA refuses the one before", async () => {
+    const turn = one.renewal(pebble);
+    const first = await one.until(turn, isIssued);
+    await expireSoon();
+    pebble.fault(({ path }) =>
+      path.startsWith("/finalize-order/") ? problem(400, "badPublicKey", "a weak key") : null,
+    );
+    const refused = await one.until(turn, hasFailed);
+    expect(refused.lastError?.text).toBe("badPublicKey: a weak key");
+    pebble.fault(null);
+    one.clock.shift(HOUR_MS);
+    const second = await one.until(turn, isRenewed(first));
+    expect(second.issued?.sealedKey).toBe(refused.sealedOrderKey ?? "");
+    expect(leafOf(second).publicKey.equals(leafOf(first).publicKey)).toBe(false);
+    expect(second.issued?.servedFrom).toBeGreaterThan(one.clock.now());
   });
 
   test("tells a changed address to the CA", async () => {

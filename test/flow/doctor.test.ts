@@ -85,7 +85,7 @@ test("a sound installation has only ok lines", async () => {
       "egress",
       `ptr ${PUBLIC_IP}`,
     ],
-    ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our dkim", "dkim keys"],
+    ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our tls", "our dkim", "dkim keys"],
     ...[`domain ${CUSTOMER}`, "integrity"],
   ]);
 });
@@ -404,7 +404,7 @@ const BREAKS: Broken[] = [
     breaks: "a zone that nobody has delegated",
     by: () => dns().remove(ZONE),
     mend: () => publishZone(healthy.service),
-    lines: ["fail our delegation", "fail our mx", "fail our spf"],
+    lines: ["fail our delegation", "fail our hosts", "fail our mx", "fail our spf"],
     says: /our name server gets no queries/,
   },
   {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { startService, type TestService } from "../support/service.ts";
+import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
 let service: TestService;
 beforeAll(async () => {
@@ -23,6 +23,12 @@ test("an account-wide key is shown the parts of the installation that are near a
       message: expect.stringMatching(/^The database answers and has schema \d+\.$/),
     },
   });
+  expect(body.certificates).toEqual([
+    {
+      ...{ names: [`mx.${SERVICE_DOMAIN}`], source: "self-signed", expiresAt: null },
+      ...{ nextAt: null, lastError: null },
+    },
+  ]);
   expect(body.status).toBe("warn");
   expect(body.checkedAt).toMatch(/Z$/);
   // The next request a moment later gets the same report.

@@ -38,7 +38,7 @@ describe("RCPT TO at the service's own names", () => {
     ["<postmaster>", OK],
     ["<Postmaster>", OK],
     ["<POSTMASTER>", OK],
-    ...["postmaster", "abuse", "hostmaster", "dmarc"].map((local): [string, string] => [
+    ...["postmaster", "abuse", "hostmaster", "dmarc", "tls-reports"].map((local): [string, string] => [
       `<${local}@${SERVICE_DOMAIN}>`,
       OK,
     ]),
@@ -160,7 +160,7 @@ describe("a customer's domain that receives", () => {
     const on = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true }, { key });
     publish(service.dns, on.body.records);
     expect(await rcpt("<Postmaster+x@SHOP.test>")).toStartWith(OK);
-    for (const local of ["abuse", "hostmaster", "dmarc"])
+    for (const local of ["abuse", "hostmaster", "dmarc", "tls-reports"])
       expect(await rcpt(`<${local}@shop.test>`)).toStartWith(NOBODY);
     expect(await rcpt("<postmaster@sub.shop.test>")).toStartWith(ELSEWHERE);
     const message = await delivered(service, { to: "postmaster@shop.test" });
@@ -237,6 +237,7 @@ test("a role mailbox over its limit says so, for a while, at RCPT and at the end
 
 test("before the first start has finished there is no project to read it, so the message is deferred and not lost", async () => {
   await service.app.db.write([
+    { sql: "DELETE FROM start_tokens", args: [] },
     { sql: "DELETE FROM api_keys", args: [] },
     { sql: "DELETE FROM senders", args: [] },
   ]);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { loadConfig } from "../../src/config.ts";
 import {
   KEY_CACHE_SECONDS,
   KEY_TTL_SECONDS,
@@ -17,6 +18,7 @@ import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 import { reason } from "../support/reason.ts";
 
 const SETTINGS: ZoneSettings = {
+  ...loadConfig({}),
   serviceDomain: SERVICE_DOMAIN,
   publicIps: ["192.0.2.1", "2001:db8::1"],
   publicUrl: "https://app.example.net",
@@ -186,9 +188,10 @@ describe("settings", () => {
     );
   };
 
-  test("PUBLIC_IPS are the addresses of ns. and mx., and in spf.", async () => {
-    expect(await shown({}, "A")).toEqual(["ns.@ 192.0.2.1", "mx.@ 192.0.2.1"]);
-    expect(await shown({}, "AAAA")).toEqual(["ns.@ 2001:db8::1", "mx.@ 2001:db8::1"]);
+  test("PUBLIC_IPS are the addresses of the zone's name, ns., mx. and mta-sts., and in spf.", async () => {
+    const hosts = ["ns.@", "@", "mx.@", "mta-sts.@"];
+    expect(await shown({}, "A")).toEqual(hosts.map((host) => `${host} 192.0.2.1`));
+    expect(await shown({}, "AAAA")).toEqual(hosts.map((host) => `${host} 2001:db8::1`));
     expect(await shown({}, "TXT")).toContain("spf.@ v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all");
   });
 
@@ -198,16 +201,19 @@ describe("settings", () => {
   });
 
   test.each([
-    [`https://api.${SERVICE_DOMAIN}`, ["ns.@", "mx.@", "api.@"]],
-    [`https://${SERVICE_DOMAIN}:8443/x`, ["ns.@", "mx.@", "@"]],
-    [`https://mx.${SERVICE_DOMAIN}`, ["ns.@", "mx.@"]],
-    [`https://ns.${SERVICE_DOMAIN}`, ["ns.@", "mx.@"]],
-    [`https://not${SERVICE_DOMAIN}`, ["ns.@", "mx.@"]],
-    ["http://192.0.2.9:3000", ["ns.@", "mx.@"]],
-    ["http://[::1]:3000", ["ns.@", "mx.@"]],
-  ])("PUBLIC_URL=%s has addresses here if its name is in the zone", async (publicUrl, names) => {
+    [`https://api.${SERVICE_DOMAIN}`, ["api.@"]],
+    [`https://${SERVICE_DOMAIN}:8443/x`, []],
+    [`https://mx.${SERVICE_DOMAIN}`, []],
+    [`https://ns.${SERVICE_DOMAIN}`, []],
+    [`https://not${SERVICE_DOMAIN}`, []],
+    ["http://192.0.2.9:3000", []],
+    ["http://[::1]:3000", []],
+  ])("PUBLIC_URL=%s has addresses here if its name is in the zone", async (publicUrl, more: string[]) => {
     const hosts = await shown({ publicUrl }, "A");
-    expect(hosts.map((line) => line.split(" ")[0] ?? "")).toEqual(names);
+    expect(hosts.map((line) => line.split(" ")[0] ?? "")).toEqual([
+      ...["ns.@", "@", "mx.@", "mta-sts.@"],
+      ...more,
+    ]);
   });
 });
 

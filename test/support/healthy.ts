@@ -84,7 +84,8 @@ export async function startHealthy(): Promise<Healthy> {
 
 /** Adds our zone to the test's name server as the world would see it, and the name of our address. */
 export async function publishZone({ app: { db }, dns }: Pick<TestService, "app" | "dns">): Promise<void> {
-  const settings = { serviceDomain: ZONE, publicIps: [PUBLIC_IP], publicUrl: "https://api.example.com" };
+  const own = { serviceDomain: ZONE, publicIps: [PUBLIC_IP], publicUrl: "https://api.example.com" };
+  const settings = { ...loadConfig({}), ...own };
   const zone = await openZone({ db, clock: systemClock }, settings);
   add(dns, [zone.soa(), ...zone.records]);
   dns.add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });

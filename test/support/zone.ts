@@ -34,7 +34,7 @@ export function testZone(changes: Partial<Zone> = {}): Zone {
       text(`*._report._dmarc.${ORIGIN}`, "v=DMARC1"),
       text(`taken._report._dmarc.${ORIGIN}`, "not the wildcard"),
     ],
-    changing: new Map(),
+    changing: [],
     dynamicParent: `dkim.${ORIGIN}`,
     findDynamic: (label) =>
       Promise.resolve(label === TOKEN ? [text(`${TOKEN}.dkim.${ORIGIN}`, KEY_TEXT)] : null),

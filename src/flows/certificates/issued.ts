@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, type X509Certificate } from "node:crypto";
+import { createHash, createPrivateKey, type X509Certificate } from "node:crypto";
 import { AcmeError } from "../../net/acme/problem.ts";
 import { readChain } from "../../smtp/certificate.ts";
 
@@ -48,10 +48,4 @@ export function timesOf(certificate: X509Certificate): { notBefore: number; notA
 export function placeOf(certificate: X509Certificate): number {
   const hash = createHash("sha256").update(certificate.raw).digest();
   return hash.readUIntBE(0, PLACE_OCTETS) / 256 ** PLACE_OCTETS;
-}
-
-/** Returns the SHA-256 of a public key, by which TLSA records of type 3 1 1 name it (RFC 6698 §2.1), in hex. */
-export function publicKeyHash(keyPem: string): string {
-  const octets = createPublicKey(keyPem).export({ type: "spki", format: "der" });
-  return createHash("sha256").update(octets).digest("hex");
 }

@@ -1,5 +1,5 @@
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
-import { HOUR_MS } from "../../core/time/units.ts";
+import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { certificateId } from "../../net/acme/certificate-id.ts";
 import { certificateRequest, newCertificateKey } from "../../net/acme/csr.ts";
 import { type AccountKey, challengeRecord } from "../../net/acme/jws.ts";
@@ -14,6 +14,8 @@ import { pollPauseMs } from "./schedule.ts";
 
 /** Time after which every process of ours answers with a record that was published. It is longer than zones keep one. */
 export const CHALLENGE_SETTLE_MS = 2000;
+/** Time after which every process uses a new certificate. It is longer than their pauses between looks for one. */
+export const IN_USE_MS = MINUTE_MS;
 /** Time for a CA to decide about an order. */
 const MAX_ORDER_AGE_MS = HOUR_MS;
 /** Difference of the clocks with which no certificate is ordered: its times would mean nothing. */
@@ -168,9 +170,14 @@ async function finish(
   const { notAfter } = checkChain(chain, unseal(boxKey, sealedKey), names, now);
   return {
     ...record,
-    issued: { chain, sealedKey, issuedAt: now, notAfter },
+    issued: { chain, sealedKey, issuedAt: now, notAfter, servedFrom: servedFrom(record, sealedKey, now) },
     ...{ renewAt: null, order: null, sealedOrderKey: null, dueAt: now, failures: 0, lastError: null },
   };
+}
+
+/** A renewal with the same key changes nothing for peers that know the key. */
+function servedFrom({ issued }: CertificateRecord, sealedKey: string, now: number): number {
+  return issued !== null && issued.sealedKey === sealedKey ? issued.servedFrom : now + IN_USE_MS;
 }
 
 /** Returns why an order failed: its own problem, or those of its names. */

@@ -8,7 +8,7 @@ import type { ZoneRecord } from "../../net/zone/records.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
 import { dkimTarget, nsHost } from "../zone/own-names.ts";
-import { openZone } from "../zone/service-zone.ts";
+import { openZone, type ZoneSettings } from "../zone/service-zone.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Domain keys that are looked up. There may be thousands, and the same server answers for all of them. */
@@ -20,7 +20,7 @@ export interface ZoneParts {
   db: () => Db;
   clock: Clock;
   resolver: Resolver;
-  settings: Pick<Config, "serviceDomain" | "publicIps" | "publicUrl" | "dnsPort">;
+  settings: ZoneSettings & Pick<Config, "dnsPort">;
 }
 
 /** A part of our zone, checked by one check. */
@@ -33,12 +33,20 @@ const isAddress = ({ type }: ZoneRecord): boolean => type === "A" || type === "A
 const isText = ({ type }: ZoneRecord): boolean => type === "TXT";
 const isDkim = ({ name }: ZoneRecord): boolean => /\._domainkey\./.test(name);
 const isDmarc = ({ name }: ZoneRecord): boolean => /(?:^|\.)_dmarc\./.test(name);
+const isOfTls = ({ name, type }: ZoneRecord): boolean =>
+  type === "CAA" || type === "TLSA" || /^(?:_mta-sts|_smtp\._tls)\./.test(name);
+/** Only the authority asks for it, while an order is under way. */
+const isChallenge = ({ name }: ZoneRecord): boolean => name.startsWith("_acme-challenge.");
 
 const GROUPS: readonly Group[] = [
   { name: "our hosts", has: isAddress },
   { name: "our mx", has: ({ type }) => type === "MX" },
-  { name: "our spf", has: (record) => isText(record) && !isDkim(record) && !isDmarc(record) },
+  {
+    name: "our spf",
+    has: (record) => isText(record) && !isDkim(record) && !isDmarc(record) && !isOfTls(record),
+  },
   { name: "our dmarc", has: (record) => isText(record) && isDmarc(record) },
+  { name: "our tls", has: isOfTls },
   { name: "our dkim", has: (record) => isText(record) && isDkim(record) },
 ];
 
@@ -92,8 +100,9 @@ async function delegation({ resolver, settings }: ZoneParts): Promise<Finding> {
 
 async function groupFinding(parts: ZoneParts, group: Group): Promise<Finding> {
   const { db, clock, settings } = parts;
-  const { records } = await openZone({ db: db(), clock }, settings);
-  const wanted = records.filter((record) => group.has(record));
+  const { records, changing } = await openZone({ db: db(), clock }, settings);
+  const now = (await Promise.all(changing.map(({ find }) => find()))).flat();
+  const wanted = [...records, ...now].filter((record) => !isChallenge(record) && group.has(record));
   if (wanted.length === 0) return warn("Our zone has no such records.", "Set PUBLIC_IPS.");
   return compareRecords(parts, wanted);
 }
@@ -152,6 +161,9 @@ async function valuesOf(resolver: Resolver, name: string, type: ZoneRecord["type
   return result.records.map((record) => valueIn(record)).filter((value) => value !== null);
 }
 
+type CaaData = Extract<ZoneRecord, { type: "CAA" }>["data"];
+type TlsaData = Extract<ZoneRecord, { type: "TLSA" }>["data"];
+
 /** Returns the data of a record as one text, with names in lower case and addresses in one spelling. */
 function valueIn(record: { type: string; data?: unknown }): string | null {
   const { type, data } = record;
@@ -161,6 +173,14 @@ function valueIn(record: { type: string; data?: unknown }): string | null {
   if (type === "MX") {
     const { preference = 0, exchange } = data as { preference?: number; exchange: string };
     return `${preference} ${canonicalName(exchange)}`;
+  }
+  if (type === "CAA") {
+    const { flags = 0, tag, value } = data as CaaData;
+    return `${flags} ${tag} ${value}`;
+  }
+  if (type === "TLSA") {
+    const { usage, selector, matchingType, certificate } = data as TlsaData;
+    return `${usage} ${selector} ${matchingType} ${certificate.toString("hex")}`;
   }
   return type === "TXT" ? joinedStrings(data as Parameters<typeof joinedStrings>[0]) : null;
 }

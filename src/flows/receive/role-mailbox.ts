@@ -3,7 +3,14 @@ import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { operatorProject, receivingProject } from "../../store/projects.ts";
 import { subscriptions } from "../../store/webhook-deliveries.ts";
-import { bounceDomain, DMARC_MAILBOX, mxHost, onboardingDomain, SOA_MAILBOX } from "../zone/own-names.ts";
+import {
+  bounceDomain,
+  DMARC_MAILBOX,
+  mxHost,
+  onboardingDomain,
+  SOA_MAILBOX,
+  TLS_REPORT_MAILBOX,
+} from "../zone/own-names.ts";
 
 /** A mailbox that exists without being created, such as postmaster. Its messages have no inbox and no thread. */
 export interface RoleMailbox {
@@ -20,8 +27,8 @@ export interface RoleMailbox {
 const POSTMASTER = "postmaster";
 /** Every name of ours also has the mailbox for complaints (RFC 2142 §4). */
 const EVERYWHERE: readonly string[] = [POSTMASTER, "abuse"];
-/** The service domain also has the mailboxes that our SOA and DMARC records name. */
-const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, DMARC_MAILBOX];
+/** The service domain also has the mailboxes that our SOA, DMARC and TLS reporting records name. */
+const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, DMARC_MAILBOX, TLS_REPORT_MAILBOX];
 
 /** Returns the role mailboxes of one of our own names; null for other domains. */
 function rolesAt(domain: string, serviceDomain: string): readonly string[] | null {

@@ -1,9 +1,14 @@
+import type { X509Certificate } from "node:crypto";
+import { createHash } from "node:crypto";
 import { cacheFor, type Clock, inTime } from "../../core/time/clock.ts";
-import type { ZoneRecord } from "../../net/zone/records.ts";
-import { challengeValues } from "../../store/certificates.ts";
+import type { ChangingRecords } from "../../net/zone/answer.ts";
+import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
+import { challengeValues, findAcmeAccount } from "../../store/certificates.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type NameSettings, serviceCertificate } from "../certificates/wanted.ts";
-import { challengeName } from "./own-names.ts";
+import { ownPolicy, type PolicySettings } from "../certificates/own-policy.ts";
+import { servedCertificate, usesAcme, verifiable } from "../certificates/served.ts";
+import { serviceCertificate } from "../certificates/wanted.ts";
+import { challengeName, mxHost, stsRecordName, tlsaName } from "./own-names.ts";
 
 /** Time for which what was read is kept: any number of queries for a name cost one read of the database in it. */
 export const CHANGING_FRESH_MS = 1000;
@@ -11,20 +16,36 @@ export const CHANGING_FRESH_MS = 1000;
 const READ_TIMEOUT_MS = 3000;
 /** TTL of an answer to a challenge, which is read once. */
 const CHALLENGE_TTL_SECONDS = 30;
+/** TTL of records that depend on the certificate. TLSA records must be gone before another key is used. */
+const CERTIFICATE_TTL_SECONDS = 1800;
 /** Answers at one name. There is one for each order under way. */
 const MAX_ANSWERS = 8;
+/** DANE-EE, the public key, by its SHA-256 (RFC 7671 §5.1, RFC 6698 §2.1). */
+const THIS_KEY = { usage: 3, selector: 1, matchingType: 1 } as const;
 
 export interface ChangingDeps {
   db: Db;
   clock: Clock;
 }
 
-type Find = () => Promise<readonly ZoneRecord[]>;
+type Find = ChangingRecords["find"];
 
-/** Returns the names of the service's zone whose records the database decides while it is served. */
-export function changingRecords(deps: ChangingDeps, settings: NameSettings): ReadonlyMap<string, Find> {
-  const { names } = serviceCertificate(settings);
-  return new Map(names.map(challengeName).map((name) => [name, kept(deps, () => challenges(deps.db, name))]));
+/** Returns the records of the service's zone that depend on its certificates. */
+export function changingRecords(deps: ChangingDeps, settings: PolicySettings): ChangingRecords[] {
+  const { serviceDomain } = settings;
+  const row = (type: RecordData["type"], name: string, ttl: number, read: () => Promise<RecordData[]>) => {
+    const find: Find = async () => (await read()).map((data): ZoneRecord => ({ name, ttl, ...data }));
+    return { type, name, find: kept(deps, find) };
+  };
+  return [
+    ...serviceCertificate(settings).names.map((host) => {
+      const name = challengeName(host);
+      return row("TXT", name, CHALLENGE_TTL_SECONDS, () => challenges(deps.db, name));
+    }),
+    row("CAA", serviceDomain, CERTIFICATE_TTL_SECONDS, () => issuers(deps.db, settings)),
+    row("TXT", stsRecordName(serviceDomain), CERTIFICATE_TTL_SECONDS, () => announcement(deps, settings)),
+    row("TLSA", tlsaName(mxHost(serviceDomain)), CERTIFICATE_TTL_SECONDS, () => keyHashes(deps, settings)),
+  ];
 }
 
 /** Keeps what a read returned for a second. If the database hangs, the query fails instead of waiting for good. */
@@ -34,7 +55,38 @@ function kept({ clock }: ChangingDeps, read: Find): Find {
   );
 }
 
-async function challenges(db: Db, name: string): Promise<ZoneRecord[]> {
+async function challenges(db: Db, name: string): Promise<RecordData[]> {
   const values = await challengeValues(db, name, MAX_ANSWERS);
-  return values.map((data) => ({ name, ttl: CHALLENGE_TTL_SECONDS, type: "TXT", data }));
+  return values.map((data) => ({ type: "TXT", data }));
+}
+
+/** Lets only the CA that we order from issue certificates for our names (RFC 8659). */
+async function issuers(db: Db, settings: PolicySettings): Promise<RecordData[]> {
+  if (!usesAcme(settings)) return [];
+  const account = await findAcmeAccount(db, settings.acmeDirectory);
+  return (account?.caaNames ?? []).map((value) => ({ type: "CAA", data: { flags: 0, tag: "issue", value } }));
+}
+
+/** Announces our MTA-STS policy (RFC 8461 §3.1) while it is served. */
+async function announcement(deps: ChangingDeps, settings: PolicySettings): Promise<RecordData[]> {
+  const policy = await ownPolicy(deps, settings);
+  return policy === null ? [] : [{ type: "TXT", data: `v=STSv1; id=${policy.id};` }];
+}
+
+/**
+ * Names the key of the mail host (RFC 7672 §3.1). Renewals keep the key, so the record stays right. If another key will be
+ * used, there is no record from then on until every process uses it. A key in files may change at any time, so it has none.
+ */
+async function keyHashes({ db, clock }: ChangingDeps, settings: PolicySettings): Promise<RecordData[]> {
+  if (!usesAcme(settings)) return [];
+  const served = await servedCertificate(() => db, settings);
+  const { issued = null, sealedOrderKey = null } = served.record ?? {};
+  if (sealedOrderKey !== null && sealedOrderKey !== issued?.sealedKey) return [];
+  const leaf = verifiable(served, [mxHost(settings.serviceDomain)], clock.now());
+  return leaf === null ? [] : [{ type: "TLSA", data: { ...THIS_KEY, certificate: publicKeyHash(leaf) } }];
+}
+
+function publicKeyHash(leaf: X509Certificate): Buffer {
+  const octets = leaf.publicKey.export({ type: "spki", format: "der" });
+  return createHash("sha256").update(octets).digest();
 }

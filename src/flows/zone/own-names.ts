@@ -16,6 +16,16 @@ export function mtaStsHost(domain: string): string {
   return `mta-sts.${domain}`;
 }
 
+/** Returns the name at which a domain announces its MTA-STS policy (RFC 8461 §3.1). */
+export function stsRecordName(domain: string): string {
+  return `_mta-sts.${domain}`;
+}
+
+/** Returns the name of a mail host's TLSA records (RFC 7672 §2.2). */
+export function tlsaName(host: string): string {
+  return `_25._tcp.${host}`;
+}
+
 /** Returns the name at which a certificate authority looks for proof that we control a name (RFC 8555 §8.4). */
 export function challengeName(name: string): string {
   return `_acme-challenge.${name}`;
@@ -61,3 +71,6 @@ export const SOA_MAILBOX = "hostmaster";
 
 /** Local part of the mailbox for DMARC reports. */
 export const DMARC_MAILBOX = "dmarc";
+
+/** Local part of the mailbox for reports about TLS (RFC 8460). */
+export const TLS_REPORT_MAILBOX = "tls-reports";

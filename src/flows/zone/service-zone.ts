@@ -1,6 +1,5 @@
 import { isIPv4 } from "node:net";
 import type { Config } from "../../config.ts";
-import { isWithin, normalizeDomain } from "../../core/addresses.ts";
 import { type Clock, inTime } from "../../core/time/clock.ts";
 import { dkimRecord } from "../../mail/auth/dkim.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
@@ -15,6 +14,8 @@ import {
   publicInstallationKey,
   publishedKeys,
 } from "../../store/dkim-keys.ts";
+import type { PolicySettings } from "../certificates/own-policy.ts";
+import { serviceCertificate } from "../certificates/wanted.ts";
 import { changingRecords } from "./changing-records.ts";
 import {
   bounceDomain,
@@ -26,6 +27,7 @@ import {
   simulatorDomain,
   SOA_MAILBOX,
   spfInclude,
+  TLS_REPORT_MAILBOX,
 } from "./own-names.ts";
 import { dkimName, dmarcRecord, MX_PREFERENCE } from "../verify/records.ts";
 
@@ -61,7 +63,7 @@ export interface ZoneDeps {
   clock: Clock;
 }
 
-export type ZoneSettings = Pick<Config, "serviceDomain" | "publicIps" | "publicUrl">;
+export type ZoneSettings = PolicySettings & Pick<Config, "publicIps">;
 
 /** Opens the service's zone. Hosts and policies come from the settings, keys from the database. */
 export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<Zone> {
@@ -106,16 +108,15 @@ function text(name: string, data: string): ZoneRecord {
   return policy(name, { type: "TXT", data });
 }
 
-/** Makes the records of the name server, the mail host, and the API if its name is in this zone. */
-function hostRecords({ serviceDomain, publicIps, publicUrl }: ZoneSettings): ZoneRecord[] {
-  const api = normalizeDomain(new URL(publicUrl).hostname) ?? "";
-  const policyHosts = new Set([mxHost(serviceDomain), ...(isWithin(api, serviceDomain) ? [api] : [])]);
+/** Makes the records of the name server, and of every host that our certificate names. */
+function hostRecords(settings: ZoneSettings): ZoneRecord[] {
+  const { serviceDomain, publicIps } = settings;
   const ns = nsHost(serviceDomain);
-  policyHosts.delete(ns);
+  const hosts = serviceCertificate(settings).names.filter((host) => host !== ns);
   return [
     { name: serviceDomain, ttl: DELEGATION_TTL_SECONDS, type: "NS", data: ns },
     ...addresses(ns, publicIps, DELEGATION_TTL_SECONDS),
-    ...[...policyHosts].flatMap((host) => addresses(host, publicIps, POLICY_TTL_SECONDS)),
+    ...hosts.flatMap((host) => addresses(host, publicIps, POLICY_TTL_SECONDS)),
   ];
 }
 
@@ -148,6 +149,7 @@ function policyRecords({ serviceDomain, publicIps }: ZoneSettings): ZoneRecord[]
     // A null MX (RFC 7505), because simulated recipients get no mail from outside.
     policy(simulator, { type: "MX", data: { preference: 0, exchange: "" } }),
     ...[serviceDomain, bounce, onboarding].map((name) => text(`_dmarc.${name}`, dmarc)),
+    text(`_smtp._tls.${serviceDomain}`, `v=TLSRPTv1; rua=mailto:${TLS_REPORT_MAILBOX}@${serviceDomain}`),
     // Allows receivers to send us the reports that our customers' records ask for (RFC 7489 §7.1).
     text(`*._report._dmarc.${serviceDomain}`, "v=DMARC1"),
   ];
@@ -195,11 +197,12 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findDy
   };
 }
 
-/** Yields the whole zone as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
+/** Yields the whole zone as it is now as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
 export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGenerator<string> {
   const zone = await openZone(deps, settings);
   const now = deps.clock.now();
-  yield [zone.soa(), ...zone.records].map(zoneLine).join("\n");
+  const changing = await Promise.all(zone.changing.map(({ find }) => find()));
+  yield [zone.soa(), ...zone.records, ...changing.flat()].map(zoneLine).join("\n");
   for (let after = ""; ; ) {
     const keys = await publishedKeys(deps.db, now, after, PRINTED_KEYS);
     const last = keys.at(-1);

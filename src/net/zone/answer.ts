@@ -1,6 +1,6 @@
 import { isWithin } from "../../core/addresses.ts";
 import type { Query } from "./query.ts";
-import { RCODE, type SoaData, type ZoneRecord } from "./records.ts";
+import { RCODE, type RecordData, type SoaData, type ZoneRecord } from "./records.ts";
 import type { Reply } from "./encode-reply.ts";
 
 /** A zone we are authoritative for. */
@@ -11,15 +11,20 @@ export interface Zone {
   soa(): ZoneRecord & { type: "SOA"; data: SoaData };
   /** All fixed records except the SOA. If a name begins with `*.`, it is a wildcard (RFC 4592). */
   records: readonly ZoneRecord[];
-  /**
-   * Names whose records may change while the zone is served; the names themselves always exist. The function returns the
-   * records that there are now, and rejects if that is unknown.
-   */
-  changing: ReadonlyMap<string, () => Promise<readonly ZoneRecord[]>>;
+  /** Records that may change while the zone is served. */
+  changing: readonly ChangingRecords[];
   /** Parent of the names that `findDynamic` looks up. No wildcard record may be above it. */
   dynamicParent: string;
   /** Returns the records of such a label, or null if it does not exist. Rejects if that is unknown now. */
   findDynamic(label: string): Promise<readonly ZoneRecord[] | null>;
+}
+
+/** The records of one type at one name, which may change while the zone is served. The name always exists. */
+export interface ChangingRecords {
+  name: string;
+  type: RecordData["type"];
+  /** Returns the records that there are now. Rejects if that is unknown. */
+  find(): Promise<readonly ZoneRecord[]>;
 }
 
 /** A zone prepared for lookups. */
@@ -27,6 +32,8 @@ export interface ZoneIndex {
   zone: Zone;
   /** Records by name. A name without records exists if there are names below it (RFC 8020 §2). */
   nodes: ReadonlyMap<string, readonly ZoneRecord[]>;
+  /** Changing records by type and name, as in `TXT mail.test`. */
+  changing: ReadonlyMap<string, ChangingRecords["find"]>;
 }
 
 /** Class of an answer for the rate limit. */
@@ -57,8 +64,9 @@ export function indexZone(zone: Zone): ZoneIndex {
   };
   for (const record of zone.records) grow(record.name).push(record);
   grow(zone.dynamicParent);
-  for (const name of zone.changing.keys()) grow(name);
-  return { zone, nodes };
+  for (const { name } of zone.changing) grow(name);
+  const changing = new Map(zone.changing.map(({ type, name, find }) => [`${type} ${name}`, find]));
+  return { zone, nodes, changing };
 }
 
 function parentOf(name: string): string {
@@ -72,11 +80,14 @@ export async function answerQuery(index: ZoneIndex, query: Query): Promise<Class
   if (meta !== undefined) return trouble(meta);
   if (query.class !== "IN" || !isWithin(query.name, index.zone.origin)) return trouble(RCODE.refused);
   const records = await recordsAt(index, query.name);
+  const changing = (await index.changing.get(`${query.type} ${query.name}`)?.()) ?? [];
   const soa = index.zone.soa();
   if (records === null) return negative(soa, RCODE.noSuchName);
   const here = query.name === index.zone.origin ? [soa, ...records] : records;
   const answers =
-    query.type === "ANY" ? anyAnswer(here, query.name) : here.filter(({ type }) => type === query.type);
+    query.type === "ANY"
+      ? anyAnswer(here, query.name)
+      : [...here.filter(({ type }) => type === query.type), ...changing];
   if (answers.length === 0) return negative(soa, RCODE.noError);
   return { kind: "records", rcode: RCODE.noError, authoritative: true, answers, authorities: [] };
 }
@@ -95,8 +106,7 @@ function negative(soa: ReturnType<Zone["soa"]>, rcode: number): ClassifiedReply 
 /** Returns the records at a name: an empty list if it exists without records, null if it does not exist. */
 async function recordsAt({ zone, nodes }: ZoneIndex, name: string): Promise<readonly ZoneRecord[] | null> {
   const own = nodes.get(name);
-  const find = zone.changing.get(name);
-  if (own !== undefined) return find === undefined ? own : [...own, ...(await find())];
+  if (own !== undefined) return own;
   if (parentOf(name) === zone.dynamicParent)
     return zone.findDynamic(name.slice(0, -zone.dynamicParent.length - 1));
   let encloser = parentOf(name);

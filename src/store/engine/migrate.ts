@@ -4,6 +4,7 @@ import startTokens from "../../../db/migrations/0002_start_tokens.sql" with { ty
 import certificates from "../../../db/migrations/0003_certificates.sql" with { type: "text" };
 import live from "../../../db/migrations/0004_live.sql" with { type: "text" };
 import webhookAttempts from "../../../db/migrations/0005_webhook_attempts.sql" with { type: "text" };
+import servedFrom from "../../../db/migrations/0006_served_from.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; an applied step never changes. */
@@ -20,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: "certificates", sql: certificates },
   { version: 4, name: "live", sql: live },
   { version: 5, name: "webhook attempts", sql: webhookAttempts },
+  { version: 6, name: "served from", sql: servedFrom },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -1,5 +1,6 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { servedCertificate, usesAcme } from "../../flows/certificates/served.ts";
 import { certificateCheck } from "../../flows/health/certificate.ts";
 import type { Check } from "../../flows/health/check.ts";
 import { clockCheck, type OtherClock } from "../../flows/health/clock.ts";
@@ -10,7 +11,6 @@ import { settingsChecks } from "../../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../../flows/health/storage.ts";
 import { limitsOf } from "../../flows/send/reputation.ts";
 import { redisFacts } from "../../queue/redis-facts.ts";
-import { readCertificate } from "../../smtp/certificate.ts";
 import { listAccounts } from "../../store/accounts.ts";
 import { databasePath, type Db } from "../../store/engine/client.ts";
 import { databaseOctets, databaseTime } from "../../store/health.ts";
@@ -28,19 +28,18 @@ export interface HealthParts {
 /** Returns the checks that query no server outside the installation and do not block the thread. */
 export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = []): Check[] {
   const { config, clock, db } = parts;
-  const { redisUrl, smtpTlsKey, smtpTlsCert } = config;
+  const { redisUrl } = config;
   const redis = redisUrl === null ? null : () => redisFacts(redisUrl);
-  const read =
-    smtpTlsKey === null || smtpTlsCert === null
-      ? null
-      : async () => (await readCertificate(smtpTlsKey, smtpTlsCert)).cert;
   return [
     ...settingsChecks(config, () => accountOwner(db)),
     ...storageChecks(storageParts(parts)),
     quotaCheck({ db, quotas: config.quotas }),
     ...queueChecks({ db, clock, redis }),
     reputationCheck({ db, clock, limits: limitsOf(config.suspendMinComplaints) }),
-    certificateCheck({ clock, hostname: mxName(config), read }),
+    certificateCheck({
+      ...{ clock, hostname: mxName(config), ordered: usesAcme(config) },
+      served: () => servedCertificate(db, config),
+    }),
     clockCheck(clock, [...clocksOf(parts), ...clocks]),
   ];
 }

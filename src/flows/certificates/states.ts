@@ -1,0 +1,60 @@
+import { CertificateError, readChain } from "../../smtp/certificate.ts";
+import { findCertificate } from "../../store/certificates.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { mxHost } from "../zone/own-names.ts";
+import { type CertificateSettings, type CertificateSource, servedCertificate, usesAcme } from "./served.ts";
+import { wantedCertificates } from "./wanted.ts";
+
+/** The state of a certificate, for the operator. Times in milliseconds. */
+export interface CertificateState {
+  names: readonly string[];
+  source: CertificateSource;
+  /** null if there is none yet, or each process makes its own. */
+  expiresAt: number | null;
+  /** When it is renewed or tried again; null if it is not ordered. */
+  nextAt: number | null;
+  lastError: { text: string; at: number } | null;
+}
+
+/** Returns the state of each certificate that our servers use or want, that of the service's own names first. */
+export async function certificateStates(
+  db: Db,
+  settings: CertificateSettings,
+  now: number,
+): Promise<CertificateState[]> {
+  if (!usesAcme(settings)) return [await ownState(db, settings, now)];
+  const states: CertificateState[] = [];
+  for (const { id, names } of await wantedCertificates(settings)) {
+    const record = await findCertificate(db, id);
+    states.push({
+      names,
+      source: record?.issued ? "acme" : "self-signed",
+      expiresAt: record?.issued?.notAfter ?? null,
+      nextAt:
+        record === null
+          ? null
+          : Math.max(now, record.lastError === null ? (record.renewAt ?? record.dueAt) : record.dueAt),
+      lastError: record?.lastError ?? null,
+    });
+  }
+  return states;
+}
+
+/** Returns the state of the certificate in the configured files, or of the self-signed one. */
+async function ownState(db: Db, settings: CertificateSettings, now: number): Promise<CertificateState> {
+  const own = { names: [mxHost(settings.serviceDomain)], expiresAt: null, nextAt: null, lastError: null };
+  try {
+    const { source, chain } = await servedCertificate(() => db, settings);
+    if (chain === null) return { ...own, source };
+    const [leaf] = readChain(chain);
+    return { ...own, source, names: hostsOf(leaf.subjectAltName), expiresAt: Date.parse(leaf.validTo) };
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error;
+    return { ...own, source: "file", lastError: { text: error.message, at: now } };
+  }
+}
+
+/** Reads the hosts from text such as `DNS:mx.mail.test, DNS:mail.test`. */
+function hostsOf(subjectAltName: string | undefined): string[] {
+  return [...(subjectAltName ?? "").matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
+}
