@@ -82,9 +82,23 @@ repair_bun() {
   ln -sf "../${program#node_modules/}" node_modules/.bin/bun
 }
 
+# Installs the tools of the SDK's tests in sdk/node_modules: other runtimes, and checkers of the package.
+prepare_sdk() {
+  sdk_wanted="$(cat sdk/package.json sdk/bun.lock | cksum) $(uname -sm)"
+  if [ "$(cat sdk/node_modules/.setup 2>/dev/null)" = "$sdk_wanted" ]; then return 0; fi
+  if node_modules/.bin/bun install --cwd sdk --frozen-lockfile --ignore-scripts >&2; then
+    echo "$sdk_wanted" >sdk/node_modules/.setup
+  else
+    say "tests of the SDK that need its packages are skipped"
+  fi
+}
+
 if ! ready; then
   install
   repair_bun
   echo "$wanted" >"$stamp"
 fi
-if [ "${1:-}" = --test ]; then sh scripts/test-tools.sh; fi
+if [ "${1:-}" = --test ]; then
+  sh scripts/test-tools.sh
+  prepare_sdk
+fi

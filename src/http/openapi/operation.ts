@@ -70,6 +70,7 @@ function parametersOf(route: Route): unknown[] {
     name,
     in: "query",
     required: required.includes(name),
+    ...(schema.description === undefined ? {} : { description: schema.description }),
     schema,
   }));
   const headers: unknown[] = [];

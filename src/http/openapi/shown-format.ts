@@ -15,17 +15,22 @@ export const DATE_TIME = { [SHOWN_FORMAT]: "date-time" };
 export const URI = { [SHOWN_FORMAT]: "uri" };
 
 const ANY_JSON = { $ref: "#/components/schemas/JsonValue" };
-/** Any JSON value. Without a name for it, generated clients would have \`unknown\`. */
+const SIMPLE_JSON = [
+  ...[{ type: "string" }, { type: "number" }, { type: "boolean" }, { type: "null" }],
+  { type: "object", additionalProperties: ANY_JSON },
+];
+/**
+ * Any JSON value. Without a name for it, generated clients would have `unknown`. It contains itself in objects only, because a type
+ * of TypeScript that openapi-typescript makes cannot be a list of itself.
+ */
 export const JSON_VALUE = {
-  description: "Any JSON value.",
-  anyOf: [
-    ...[{ type: "string" }, { type: "number" }, { type: "boolean" }, { type: "null" }],
-    ...[
-      { type: "array", items: ANY_JSON },
-      { type: "object", additionalProperties: ANY_JSON },
-    ],
-  ],
+  description: "Any JSON value. Lists may be nested deeper than the schema shows.",
+  anyOf: [...SIMPLE_JSON, listOf([...SIMPLE_JSON, listOf([...SIMPLE_JSON, listOf(SIMPLE_JSON)])])],
 };
+
+function listOf(anyOf: readonly object[]): object {
+  return { type: "array", items: { anyOf } };
+}
 
 /**
  * Returns a document of schemas as readers expect it: with `format`, and with a choice of texts as one `enum`. From

@@ -27,6 +27,12 @@ describe("a field that a send ignores", () => {
     },
   );
 
+  test("is not looked for in an object where a list is meant, nor in a list where an object is meant", () => {
+    expect(pairs({ tags: { nmae: "a" }, attachments: { length: 1 }, tracking: [{ open: true }] })).toEqual(
+      [],
+    );
+  });
+
   test("is found in lists and objects, under its path", () => {
     const body = {
       from: { email: "a@example.com", Name: "A" },

@@ -1,0 +1,4052 @@
+// Made by `bun scripts/sdk-types.ts` from the OpenAPI document. Changes by hand are lost.
+
+export interface components {
+    schemas: {
+        /** @description The body of every answer outside 2xx. */
+        Error: {
+            error: {
+                /** @enum {string} */
+                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
+                message: string;
+                /** @enum {string} */
+                code?: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error";
+                /** @description Path of the field at fault, such as `to[0].email`. */
+                param?: string;
+                issues?: {
+                    message: string;
+                    param: string;
+                    /** @enum {string} */
+                    code?: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error";
+                }[];
+                /**
+                 * Format: date-time
+                 * @description When a used-up quota is available again.
+                 */
+                resetAt?: string;
+                requestId: string;
+            };
+        };
+        /** @description Any JSON value. Lists may be nested deeper than the schema shows. */
+        JsonValue: string | number | boolean | null | {
+            [key: string]: components["schemas"]["JsonValue"];
+        } | (string | number | boolean | null | {
+            [key: string]: components["schemas"]["JsonValue"];
+        } | (string | number | boolean | null | {
+            [key: string]: components["schemas"]["JsonValue"];
+        } | (string | number | boolean | null | {
+            [key: string]: components["schemas"]["JsonValue"];
+        })[])[])[];
+        /** Home */
+        Home: {
+            /** @constant */
+            name: "Postrider";
+            /** @description How outgoing mail leaves: `capture`, `relay` or `mx`. */
+            delivery: string;
+            /** @description URL of the reference. */
+            reference: string;
+            /** @description URL of the OpenAPI document. */
+            openapi: string;
+            /** @description URL that tells whether the service can work. */
+            ready: string;
+        };
+        /**
+         * SendAddress
+         * @description An address with an optional display name.
+         * @example {
+         *       "email": "ana@example.com"
+         *     }
+         */
+        SendAddress: {
+            /**
+             * @description Email address.
+             * @example ana@example.com
+             */
+            email: string;
+            /**
+             * @description Display name.
+             * @example Ana
+             */
+            name?: string;
+        };
+        /** SendAttachment */
+        SendAttachment: {
+            /** @example hello.txt */
+            filename: string;
+            /**
+             * @description The file's bytes in padded base64, without line breaks.
+             * @example SGVsbG8=
+             */
+            content: string;
+            /**
+             * @description MIME type. If absent, it is derived from the filename.
+             * @example text/plain
+             */
+            contentType?: string;
+            /**
+             * @description Content-ID, for `cid:` links in the html.
+             * @example logo
+             */
+            contentId?: string;
+            /**
+             * @description If absent: `inline` with a `contentId`, else `attachment`.
+             * @enum {string}
+             */
+            disposition?: "attachment" | "inline";
+        };
+        /**
+         * SendItem
+         * @description A message to send.
+         * @example {
+         *       "from": {
+         *         "email": "ana@example.com"
+         *       },
+         *       "to": [
+         *         {
+         *           "email": "ben@example.com"
+         *         }
+         *       ],
+         *       "subject": "Hello",
+         *       "text": "Hi Ben"
+         *     }
+         */
+        SendItem: {
+            /**
+             * @example ana@example.com
+             * @example {
+             *       "email": "ana@example.com"
+             *     }
+             */
+            from: string | components["schemas"]["SendAddress"];
+            /**
+             * @description `to`, `cc` and `bcc` have at most 50 recipients together, unless the operator set another limit.
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            replyTo?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @description Required unless `templateId` is given.
+             * @example Hello
+             */
+            subject?: string;
+            /** @example <p>Hi Ana</p> */
+            html?: string;
+            /** @example Hi Ana */
+            text?: string;
+            /**
+             * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
+             * @example order-confirmation
+             */
+            templateId?: string;
+            /**
+             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.
+             * @example {
+             *       "name": "Ana"
+             *     }
+             */
+            data?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
+             * @example {
+             *       "X-Order": "42"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
+            tags?: {
+                /** @example campaign */
+                name: string;
+                /** @example spring */
+                value: string;
+            }[];
+            attachments?: components["schemas"]["SendAttachment"][];
+            /**
+             * @description ISO 8601 time with a zone at which to send. A past time sends now.
+             * @example 2026-01-31T09:30:00Z
+             */
+            scheduledAt?: string;
+            /** @description Overrides the project's tracking settings. */
+            tracking?: {
+                opens?: boolean;
+                clicks?: boolean;
+            };
+            /** @description Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text. */
+            unsubscribeLink?: boolean;
+        };
+        /** AcceptedMessage */
+        AcceptedMessage: {
+            id: string;
+            /** @enum {string} */
+            status: "accepted" | "queued";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            scheduledAt?: string;
+        };
+        /** Warning */
+        Warning: {
+            /** @description Path of the field, such as `scheduled_at`. */
+            param: string;
+            message: string;
+        };
+        /**
+         * MayWarn
+         * @description What the answer to a write may also have.
+         */
+        MayWarn: {
+            /** @description What was ignored or may not do what you expect. Absent if there is nothing to say. */
+            warnings?: components["schemas"]["Warning"][];
+        };
+        /**
+         * MessageSummary
+         * @description A message as lists show it.
+         */
+        MessageSummary: {
+            id: string;
+            /** @description Sender address. */
+            from: string;
+            /** @description Recipient addresses. */
+            to: string[];
+            subject: string;
+            /** @enum {string} */
+            status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
+            /** @enum {string} */
+            direction: "inbound" | "outbound";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** Attachment */
+        Attachment: {
+            id: string;
+            filename: string;
+            contentType: string;
+            /** @description Bytes. */
+            size: number;
+            contentId: string | null;
+            /** @enum {string} */
+            disposition: "attachment" | "inline";
+        };
+        /** Recipient */
+        Recipient: {
+            email: string;
+            /** @enum {string} */
+            kind: "to" | "cc" | "bcc";
+            /** @enum {string} */
+            status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
+            reason: string | null;
+            attempts: number;
+            mx: string | null;
+            tls: string | null;
+            smtpCode: number | null;
+            enhancedCode: string | null;
+            diagnostic: string | null;
+            lastEventAt: string | null;
+        };
+        /** MailAddress */
+        MailAddress: {
+            email: string;
+            name?: string;
+        };
+        /**
+         * Authentication
+         * @description The findings of SPF, DKIM, DMARC and ARC.
+         */
+        Authentication: {
+            spf: {
+                /** @enum {string} */
+                result: "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";
+                domain: string | null;
+            };
+            /** @description One per signature. */
+            dkim: {
+                /** @enum {string} */
+                result: "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";
+                domain: string | null;
+                selector: string | null;
+            }[];
+            dmarc: {
+                /** @enum {string} */
+                result: "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";
+                policy: ("none" | "quarantine" | "reject") | null;
+                domain: string | null;
+            };
+            arc: {
+                /** @enum {string} */
+                result: "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";
+            };
+        };
+        /**
+         * EventDetails
+         * @description The details under the name of the event's type. Empty if the type has none.
+         */
+        EventDetails: {
+            sending?: {
+                attempt: number;
+            };
+            sent?: {
+                mx: string | null;
+                tls: string | null;
+                smtpCode: number | null;
+                /** @description Absent if the webhook gets no content. */
+                response?: string | null;
+            };
+            delivery?: {
+                mx: string | null;
+                tls: string | null;
+                smtpCode: number | null;
+                /** @description Absent if the webhook gets no content. */
+                response?: string | null;
+            };
+            delivery_delayed?: {
+                attempt: number;
+                nextAttemptAt: string | null;
+                category?: string | null;
+                smtpCode?: number | null;
+                enhancedCode?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                diagnostic?: string | null;
+                mx?: string | null;
+            };
+            bounce?: {
+                /**
+                 * @description A hard bounce suppresses the address for good, a soft one for 7 days.
+                 * @enum {string}
+                 */
+                type: "hard" | "soft";
+                reason: string | null;
+                category?: string | null;
+                smtpCode?: number | null;
+                enhancedCode?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                diagnostic?: string | null;
+                mx?: string | null;
+            };
+            complaint?: {
+                feedbackType: string | null;
+            };
+            rejected?: {
+                reason: string | null;
+                category?: string | null;
+                smtpCode?: number | null;
+                enhancedCode?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                diagnostic?: string | null;
+                mx?: string | null;
+            };
+            rendering_failure?: {
+                category?: string | null;
+                smtpCode?: number | null;
+                enhancedCode?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                diagnostic?: string | null;
+                mx?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                reason?: string | null;
+            };
+            failed?: {
+                reason: string | null;
+                category?: string | null;
+                smtpCode?: number | null;
+                enhancedCode?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                diagnostic?: string | null;
+                mx?: string | null;
+            };
+            open?: {
+                ip: string | null;
+                userAgent: string | null;
+                /** @description True for the recipient's first open, also by a machine. */
+                first: boolean;
+                /** @description True for a proxy, scanner or prefetch. */
+                machine: boolean;
+            };
+            click?: {
+                /** @description Absent if the webhook gets no content. */
+                url?: string;
+                ip: string | null;
+                userAgent: string | null;
+                /** @description True for a proxy, scanner or prefetch. */
+                machine: boolean;
+            };
+            inbound_received?: {
+                inboxId: string | null;
+                from?: components["schemas"]["MailAddress"];
+                /** @description Absent if the webhook gets no content. */
+                to?: components["schemas"]["MailAddress"][];
+                /** @description Absent if the webhook gets no content. */
+                subject?: string;
+                /** @description Absent if the webhook gets no content. */
+                auth?: components["schemas"]["Authentication"] | null;
+                threadId: string | null;
+                /** @description Absent if the webhook gets no content. */
+                text?: string | null;
+                /** @description Absent if the webhook gets no content. */
+                html?: string | null;
+                /** @description True if text or html is longer than the 256 KiB shown, or was removed by retention. Absent if the webhook gets no content. */
+                truncated?: boolean;
+                /** @description Absent if the webhook gets no content. */
+                attachments?: components["schemas"]["Attachment"][];
+            };
+            inbound_rejected?: {
+                /** @constant */
+                reason: "dmarc";
+                inboxId: string | null;
+                from?: components["schemas"]["MailAddress"];
+                /** @description Absent if the webhook gets no content. */
+                to?: components["schemas"]["MailAddress"][];
+                /** @description Absent if the webhook gets no content. */
+                subject?: string;
+                /** @description Absent if the webhook gets no content. */
+                auth?: components["schemas"]["Authentication"] | null;
+            };
+        };
+        /** MessageEvent */
+        MessageEvent: {
+            id: string;
+            /** @enum {string} */
+            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            email: string | null;
+            data: components["schemas"]["EventDetails"];
+        };
+        /**
+         * Envelope
+         * @description The SMTP transaction that brought the message.
+         */
+        Envelope: {
+            /** @description Reverse-path. Empty: the null one. */
+            mailFrom: string;
+            rcptTo: string[];
+            ip: string;
+            helo: string;
+            tls: string | null;
+        };
+        /**
+         * Message
+         * @description A message with its body and its events.
+         */
+        Message: {
+            id: string;
+            /** @description Sender address. */
+            from: string;
+            /** @description Recipient addresses. */
+            to: string[];
+            subject: string;
+            /** @enum {string} */
+            status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
+            /** @enum {string} */
+            direction: "inbound" | "outbound";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            senderId: string;
+            messageId: string | null;
+            fromName: string | null;
+            cc: string[];
+            bcc: string[];
+            replyTo: string[];
+            html: string | null;
+            text: string | null;
+            headers: {
+                [key: string]: string;
+            };
+            tags: {
+                name: string;
+                value: string;
+            }[];
+            attachments: components["schemas"]["Attachment"][];
+            templateId: string | null;
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            scheduledAt: string | null;
+            sentAt: string | null;
+            threadId: string | null;
+            inboxId: string | null;
+            size: number;
+            testMode?: boolean;
+            recipients: components["schemas"]["Recipient"][];
+            /** @description Oldest first. */
+            events: components["schemas"]["MessageEvent"][];
+            envelope?: components["schemas"]["Envelope"] | null;
+            auth?: components["schemas"]["Authentication"] | null;
+            replyText?: string | null;
+            /** @description The same addresses with their display names. */
+            addresses: {
+                from: components["schemas"]["MailAddress"];
+                to: components["schemas"]["MailAddress"][];
+                cc: components["schemas"]["MailAddress"][];
+                bcc: components["schemas"]["MailAddress"][];
+                replyTo: components["schemas"]["MailAddress"][];
+            };
+        };
+        /**
+         * DeliveryAttempt
+         * @description One delivery attempt to one recipient, with its SMTP conversation.
+         */
+        DeliveryAttempt: {
+            /** @description The recipient. */
+            email: string;
+            /** @description Number of the attempt for this recipient. */
+            attempt: number;
+            /**
+             * @description Where the attempt has left the recipient.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "delivery_delayed" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            startedAt: string;
+            /** @description Milliseconds. */
+            durationMs: number;
+            mx: string | null;
+            ip: string | null;
+            tls: string | null;
+            smtpCode: number | null;
+            enhancedCode: string | null;
+            diagnostic: string | null;
+            /**
+             * @description The SMTP conversation. `C: ` marks this service, `S: ` the other server, and `* ` other events. It contains neither the message nor a password. If it is very long, its middle is left out.
+             * @example [
+             *       "* connecting to mx.example.com [192.0.2.25]:25",
+             *       "S: 220 mx.example.com ESMTP",
+             *       "C: EHLO mx.postrider.example",
+             *       "S: 250 mx.example.com PIPELINING SIZE 10485760",
+             *       "C: MAIL FROM:<b+0k3v@bounce.postrider.example> SIZE=4711",
+             *       "C: RCPT TO:<ada@example.com>",
+             *       "C: DATA",
+             *       "S: 250 2.1.0 Ok",
+             *       "S: 550 5.1.1 No such user",
+             *       "S: 554 5.5.1 No valid recipients"
+             *     ]
+             */
+            lines: string[];
+        };
+        /** Thread */
+        Thread: {
+            id: string;
+            inboxId: string;
+            senderId: string;
+            subject: string;
+            /** @description First characters of the last message. */
+            preview: string;
+            participants: string[];
+            messageCount: number;
+            hasAttachments: boolean;
+            lastMessageId: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            lastMessageAt: string;
+            lastInboundAt: string | null;
+            /** @description False if a message has arrived since the thread was marked as read. */
+            read: boolean;
+            /** @description Archived threads are not listed unless asked for. New mail brings one back. */
+            archived: boolean;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** ThreadMessage */
+        ThreadMessage: {
+            id: string;
+            /** @description Sender address. */
+            from: string;
+            /** @description Recipient addresses. */
+            to: string[];
+            subject: string;
+            /** @enum {string} */
+            status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
+            /** @enum {string} */
+            direction: "inbound" | "outbound";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            senderId: string;
+            messageId: string | null;
+            fromName: string | null;
+            cc: string[];
+            bcc: string[];
+            replyTo: string[];
+            html: string | null;
+            text: string | null;
+            headers: {
+                [key: string]: string;
+            };
+            tags: {
+                name: string;
+                value: string;
+            }[];
+            attachments: components["schemas"]["Attachment"][];
+            templateId: string | null;
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            scheduledAt: string | null;
+            sentAt: string | null;
+            threadId: string | null;
+            inboxId: string | null;
+            size: number;
+            testMode?: boolean;
+            recipients: components["schemas"]["Recipient"][];
+            /** @description Oldest first. */
+            events: components["schemas"]["MessageEvent"][];
+            envelope?: components["schemas"]["Envelope"] | null;
+            auth?: components["schemas"]["Authentication"] | null;
+            replyText?: string | null;
+            /** @description The same addresses with their display names. */
+            addresses: {
+                from: components["schemas"]["MailAddress"];
+                to: components["schemas"]["MailAddress"][];
+                cc: components["schemas"]["MailAddress"][];
+                bcc: components["schemas"]["MailAddress"][];
+                replyTo: components["schemas"]["MailAddress"][];
+            };
+            /**
+             * @description True if something is shortened or left out. `GET /v1/emails/{id}` has all of it.
+             * @constant
+             */
+            truncated?: true;
+        };
+        /** NewApiKey */
+        NewApiKey: {
+            id: string;
+            name: string;
+            /** @description The start of the key, which is not secret. */
+            keyPrefix: string;
+            last4: string;
+            senderId: string | null;
+            /** @description Present on a project-scoped key. */
+            senderExternalId?: string;
+            /**
+             * @description Empty: every scope.
+             * @example [
+             *       "emails:send"
+             *     ]
+             */
+            scopes: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            lastUsedAt: string | null;
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /** @description Shown only in this answer. */
+            secret: string;
+        };
+        /** ApiKey */
+        ApiKey: {
+            id: string;
+            name: string;
+            /** @description The start of the key, which is not secret. */
+            keyPrefix: string;
+            last4: string;
+            senderId: string | null;
+            /** @description Present on a project-scoped key. */
+            senderExternalId?: string;
+            /**
+             * @description Empty: every scope.
+             * @example [
+             *       "emails:send"
+             *     ]
+             */
+            scopes: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            lastUsedAt: string | null;
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** Health */
+        Health: {
+            /**
+             * @description The worst of the checks'.
+             * @enum {string}
+             */
+            status: "ok" | "warn" | "fail";
+            checks: {
+                name: string;
+                /** @enum {string} */
+                status: "ok" | "warn" | "fail";
+                /** @description The result, in words for the operator. */
+                message: string;
+                /** @description How to fix it. */
+                fix?: string;
+            }[];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            checkedAt: string;
+        };
+        /** Account */
+        Account: {
+            id: string;
+            /** @description The only address that test mode delivers to. */
+            ownerEmail: string;
+        };
+        /** Me */
+        Me: {
+            account: components["schemas"]["Account"];
+            key: {
+                id: string | null;
+                name: string | null;
+                /** @description Empty: every scope. */
+                scopes: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                senderId: string | null;
+            };
+            project: {
+                id: string;
+                externalId: string;
+                name: string;
+                /**
+                 * @description Sets the request rate.
+                 * @example free
+                 * @example pro
+                 * @example unlimited
+                 */
+                plan: ("free" | "pro" | "unlimited") | (string & {});
+                /**
+                 * @description Limits the recipients per UTC day.
+                 * @example new
+                 * @example basic
+                 * @example trusted
+                 * @example high
+                 * @example unlimited
+                 */
+                trustTier: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
+                suspendedAt: string | null;
+            } | null;
+            limits: {
+                /** @description Recipients of a message. */
+                maxRecipients: number;
+                /** @description Octets of an encoded message. */
+                maxMessageBytes: number;
+                /** @description Attachments of a message. */
+                maxAttachments: number;
+                /** @description Days ahead that a send can be scheduled. */
+                maxScheduleDays: number;
+                requestsPerSecond: number | null;
+                requestBurst: number | null;
+                recipientsPerDay: number | null;
+            };
+        };
+        /** Sender */
+        Sender: {
+            id: string;
+            externalId: string;
+            name: string;
+            /**
+             * @description Sets the request rate.
+             * @example free
+             * @example pro
+             * @example unlimited
+             */
+            plan: ("free" | "pro" | "unlimited") | (string & {});
+            /**
+             * @description Limits the recipients per UTC day.
+             * @example new
+             * @example basic
+             * @example trusted
+             * @example high
+             * @example unlimited
+             */
+            trustTier: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
+            dailyQuota: number | null;
+            tracking: {
+                opens: boolean;
+                clicks: boolean;
+            };
+            suspendedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** DnsRecord */
+        DnsRecord: {
+            /** @enum {string} */
+            type: "CNAME" | "TXT" | "MX";
+            /** @description DNS name to publish at. */
+            name: string;
+            value: string;
+            /** @description Present on MX records. */
+            priority?: number;
+            /** @enum {string} */
+            purpose: "dkim" | "spf" | "dmarc" | "inbound";
+            /** @description False until the record resolves. */
+            verified: boolean;
+        };
+        /** Domain */
+        Domain: {
+            id: string;
+            domain: string;
+            /** @enum {string} */
+            status: "pending" | "verified";
+            verifiedBy: ("dns" | "capture") | null;
+            authHealth: {
+                /** @enum {string} */
+                dkim: "verified" | "pending" | "failing";
+                /** @enum {string} */
+                spf: "verified" | "pending" | "failing";
+                /** @enum {string} */
+                dmarc: "verified" | "pending" | "failing";
+            };
+            receiving: boolean;
+            verifiedAt: string | null;
+            checkedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            records: components["schemas"]["DnsRecord"][];
+        };
+        /** CheckedDnsRecord */
+        CheckedDnsRecord: {
+            /** @enum {string} */
+            type: "CNAME" | "TXT" | "MX";
+            /** @description DNS name to publish at. */
+            name: string;
+            value: string;
+            /** @description Present on MX records. */
+            priority?: number;
+            /** @enum {string} */
+            purpose: "dkim" | "spf" | "dmarc" | "inbound";
+            /** @description False until the record resolves. */
+            verified: boolean;
+            /**
+             * @description `spreading`: not at every name server, or not in every cache yet. `unknown`: the DNS did not answer.
+             * @enum {string}
+             */
+            status: "verified" | "missing" | "wrong" | "spreading" | "unknown";
+            /** @description The values in the DNS now, at most 10. */
+            found: string[];
+            problem: string | null;
+            fix: string | null;
+        };
+        /** CheckedDomain */
+        CheckedDomain: {
+            id: string;
+            domain: string;
+            /** @enum {string} */
+            status: "pending" | "verified";
+            verifiedBy: ("dns" | "capture") | null;
+            authHealth: {
+                /** @enum {string} */
+                dkim: "verified" | "pending" | "failing";
+                /** @enum {string} */
+                spf: "verified" | "pending" | "failing";
+                /** @enum {string} */
+                dmarc: "verified" | "pending" | "failing";
+            };
+            receiving: boolean;
+            verifiedAt: string | null;
+            checkedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            records: components["schemas"]["CheckedDnsRecord"][];
+        };
+        /** Receiving */
+        Receiving: {
+            enabled: boolean;
+            records: components["schemas"]["DnsRecord"][];
+        };
+        /** Inbox */
+        Inbox: {
+            id: string;
+            senderId: string;
+            domainId: string;
+            address: string;
+            displayName: string;
+            /** @enum {string} */
+            type: "sending" | "agent";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** Template */
+        Template: {
+            id: string;
+            slug: string;
+            name: string;
+            subject: string;
+            html: string | null;
+            text: string | null;
+            /** @description Full paths, in order of first use. */
+            variables: string[];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** RenderedTemplate */
+        RenderedTemplate: {
+            subject: string;
+            html: string | null;
+            text: string | null;
+            /** @description Variables that `data` lacks. They render as empty texts. */
+            missing: string[];
+        };
+        /** Contact */
+        Contact: {
+            id: string;
+            email: string;
+            firstName: string | null;
+            lastName: string | null;
+            subscribed: boolean;
+            unsubscribedAt: string | null;
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** Suppression */
+        Suppression: {
+            id: string;
+            /** @description The address in lower case. */
+            email: string;
+            /** @enum {string} */
+            reason: "bounce" | "complaint" | "manual";
+            bounceType: ("hard" | "soft") | null;
+            messageId: string | null;
+            note: string | null;
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** Stats */
+        Stats: {
+            /** @description Every interval of the range, oldest first, including those without messages. */
+            data: {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Recipients of messages accepted for sending. */
+                accepted: number;
+                /** @description Handed to the smarthost, if one is configured. */
+                sent: number;
+                /** @description Accepted by the recipient's server. */
+                delivered: number;
+                /** @description Deferrals. Each one counts. */
+                delayed: number;
+                bounced: number;
+                complained: number;
+                /** @description Recipients that were not tried, such as suppressed addresses. */
+                rejected: number;
+                /** @description Includes rendering failures and canceled sends. */
+                failed: number;
+                /** @description Recipients who opened. Machines do not count. */
+                opened: number;
+                /** @description Recipients who clicked. Machines do not count. */
+                clicked: number;
+                /** @description Messages received. A message to two inboxes counts twice. */
+                received: number;
+            }[];
+            totals: {
+                /** @description Recipients of messages accepted for sending. */
+                accepted: number;
+                /** @description Handed to the smarthost, if one is configured. */
+                sent: number;
+                /** @description Accepted by the recipient's server. */
+                delivered: number;
+                /** @description Deferrals. Each one counts. */
+                delayed: number;
+                bounced: number;
+                complained: number;
+                /** @description Recipients that were not tried, such as suppressed addresses. */
+                rejected: number;
+                /** @description Includes rendering failures and canceled sends. */
+                failed: number;
+                /** @description Recipients who opened. Machines do not count. */
+                opened: number;
+                /** @description Recipients who clicked. Machines do not count. */
+                clicked: number;
+                /** @description Messages received. A message to two inboxes counts twice. */
+                received: number;
+            };
+            /** @description Shares from 0 to 1 of the recipients whose outcome became known in the range: sent, delivered, bounced, complained or failed. Each counts once. Simulated and rejected recipients and canceled sends do not count. Projects are suspended by the same rates. */
+            rates: {
+                bounce: number;
+                complaint: number;
+            };
+            /** @description The 50 domains with the most recipients, over the UTC days of the range. Per day only the first 1000 domains are listed by name. The rest is `other`. Days older than 400 days may be deleted. */
+            byDestination: {
+                domain: string;
+                delivered: number;
+                delayed: number;
+                bounced: number;
+                medianSeconds: number | null;
+            }[];
+        };
+        /** Resources */
+        Resources: {
+            /** @description Mail, attachments, templates, contacts, stored answers and logs, in octets before compression. Deleted messages stop counting within two hours. */
+            storedOctets: {
+                used: number;
+                limit: number | null;
+            };
+            templates: {
+                used: number;
+                limit: number | null;
+            };
+            webhooks: {
+                used: number;
+                limit: number | null;
+            };
+            inboxes: {
+                used: number;
+                limit: number | null;
+            };
+            domains: {
+                used: number;
+                limit: number | null;
+            };
+            /** @description The project's own keys that are not revoked. */
+            apiKeys: {
+                used: number;
+                limit: number | null;
+            };
+            contacts: {
+                used: number;
+                limit: number | null;
+            };
+            /** @description Bounces and complaints add entries even beyond the limit. */
+            suppressions: {
+                used: number;
+                limit: number | null;
+            };
+        };
+        /** Quota */
+        Quota: {
+            limit: number | null;
+            /** @description Recipients accepted today, including suppressed, simulated and scheduled ones. Recipients that fail or are canceled later still count. */
+            used: number;
+            remaining: number | null;
+            /**
+             * Format: date-time
+             * @description When the next UTC day begins.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            resetAt: string;
+            resources: components["schemas"]["Resources"];
+        };
+        /** Webhook */
+        Webhook: {
+            id: string;
+            /** Format: uri */
+            url: string;
+            enabled: boolean;
+            eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*")[];
+            /** @description Whether events carry content. Without it they lack subject, bodies, headers, links, replies of other servers, and every address except the recipient's. */
+            content: boolean;
+            /** @description Shown once, when it is created or rotated. Empty otherwise. */
+            signingSecret: string;
+            disabledReason: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** WebhookDelivery */
+        WebhookDelivery: {
+            /** @description The `id` in the payload. It stays the same in every retry and replay. */
+            id: string;
+            /** @enum {string} */
+            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+            messageId: string | null;
+            eventId: string | null;
+            /** @enum {string} */
+            status: "pending" | "succeeded" | "failed";
+            /** @description Attempts so far. A replay starts again at 0. */
+            attempts: number;
+            nextAttemptAt: string | null;
+            lastAttemptAt: string | null;
+            httpStatus: number | null;
+            response: string | null;
+            error: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** AcceptedEvent */
+        AcceptedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "accepted";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+            };
+        };
+        /** QueuedEvent */
+        QueuedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "queued";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+            };
+        };
+        /** SendingEvent */
+        SendingEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "sending";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                sending: {
+                    attempt: number;
+                };
+            };
+        };
+        /** SentEvent */
+        SentEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "sent";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                sent: {
+                    mx: string | null;
+                    tls: string | null;
+                    smtpCode: number | null;
+                    /** @description Absent if the webhook gets no content. */
+                    response?: string | null;
+                };
+            };
+        };
+        /** DeliveryDelayedEvent */
+        DeliveryDelayedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delivery_delayed";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                delivery_delayed: {
+                    attempt: number;
+                    nextAttemptAt: string | null;
+                    category?: string | null;
+                    smtpCode?: number | null;
+                    enhancedCode?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    diagnostic?: string | null;
+                    mx?: string | null;
+                };
+            };
+        };
+        /** DeliveryEvent */
+        DeliveryEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delivery";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                delivery: {
+                    mx: string | null;
+                    tls: string | null;
+                    smtpCode: number | null;
+                    /** @description Absent if the webhook gets no content. */
+                    response?: string | null;
+                };
+            };
+        };
+        /** BounceEvent */
+        BounceEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bounce";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                bounce: {
+                    /**
+                     * @description A hard bounce suppresses the address for good, a soft one for 7 days.
+                     * @enum {string}
+                     */
+                    type: "hard" | "soft";
+                    reason: string | null;
+                    category?: string | null;
+                    smtpCode?: number | null;
+                    enhancedCode?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    diagnostic?: string | null;
+                    mx?: string | null;
+                };
+            };
+        };
+        /** ComplaintEvent */
+        ComplaintEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "complaint";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                complaint: {
+                    feedbackType: string | null;
+                };
+            };
+        };
+        /** RejectedEvent */
+        RejectedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "rejected";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                rejected: {
+                    reason: string | null;
+                    category?: string | null;
+                    smtpCode?: number | null;
+                    enhancedCode?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    diagnostic?: string | null;
+                    mx?: string | null;
+                };
+            };
+        };
+        /** RenderingFailureEvent */
+        RenderingFailureEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "rendering_failure";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                rendering_failure: {
+                    category?: string | null;
+                    smtpCode?: number | null;
+                    enhancedCode?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    diagnostic?: string | null;
+                    mx?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    reason?: string | null;
+                };
+            };
+        };
+        /** FailedEvent */
+        FailedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "failed";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                failed: {
+                    reason: string | null;
+                    category?: string | null;
+                    smtpCode?: number | null;
+                    enhancedCode?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    diagnostic?: string | null;
+                    mx?: string | null;
+                };
+            };
+        };
+        /** OpenEvent */
+        OpenEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "open";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                open: {
+                    ip: string | null;
+                    userAgent: string | null;
+                    /** @description True for the recipient's first open, also by a machine. */
+                    first: boolean;
+                    /** @description True for a proxy, scanner or prefetch. */
+                    machine: boolean;
+                };
+            };
+        };
+        /** ClickEvent */
+        ClickEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "click";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                click: {
+                    /** @description Absent if the webhook gets no content. */
+                    url?: string;
+                    ip: string | null;
+                    userAgent: string | null;
+                    /** @description True for a proxy, scanner or prefetch. */
+                    machine: boolean;
+                };
+            };
+        };
+        /** InboundReceivedEvent */
+        InboundReceivedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "inbound_received";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                inbound_received: {
+                    inboxId: string | null;
+                    from?: components["schemas"]["MailAddress"];
+                    /** @description Absent if the webhook gets no content. */
+                    to?: components["schemas"]["MailAddress"][];
+                    /** @description Absent if the webhook gets no content. */
+                    subject?: string;
+                    /** @description Absent if the webhook gets no content. */
+                    auth?: components["schemas"]["Authentication"] | null;
+                    threadId: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    text?: string | null;
+                    /** @description Absent if the webhook gets no content. */
+                    html?: string | null;
+                    /** @description True if text or html is longer than the 256 KiB shown, or was removed by retention. Absent if the webhook gets no content. */
+                    truncated?: boolean;
+                    /** @description Absent if the webhook gets no content. */
+                    attachments?: components["schemas"]["Attachment"][];
+                };
+            };
+        };
+        /** InboundRejectedEvent */
+        InboundRejectedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "inbound_rejected";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                inbound_rejected: {
+                    /** @constant */
+                    reason: "dmarc";
+                    inboxId: string | null;
+                    from?: components["schemas"]["MailAddress"];
+                    /** @description Absent if the webhook gets no content. */
+                    to?: components["schemas"]["MailAddress"][];
+                    /** @description Absent if the webhook gets no content. */
+                    subject?: string;
+                    /** @description Absent if the webhook gets no content. */
+                    auth?: components["schemas"]["Authentication"] | null;
+                };
+            };
+        };
+        /** WebhookEvent */
+        WebhookEvent: components["schemas"]["AcceptedEvent"] | components["schemas"]["QueuedEvent"] | components["schemas"]["SendingEvent"] | components["schemas"]["SentEvent"] | components["schemas"]["DeliveryDelayedEvent"] | components["schemas"]["DeliveryEvent"] | components["schemas"]["BounceEvent"] | components["schemas"]["ComplaintEvent"] | components["schemas"]["RejectedEvent"] | components["schemas"]["RenderingFailureEvent"] | components["schemas"]["FailedEvent"] | components["schemas"]["OpenEvent"] | components["schemas"]["ClickEvent"] | components["schemas"]["InboundReceivedEvent"] | components["schemas"]["InboundRejectedEvent"];
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type JsonValue = components['schemas']['JsonValue'];
+export type Home = components['schemas']['Home'];
+export type SendAddress = components['schemas']['SendAddress'];
+export type SendAttachment = components['schemas']['SendAttachment'];
+export type SendItem = components['schemas']['SendItem'];
+export type AcceptedMessage = components['schemas']['AcceptedMessage'];
+export type Warning = components['schemas']['Warning'];
+export type MayWarn = components['schemas']['MayWarn'];
+export type MessageSummary = components['schemas']['MessageSummary'];
+export type Attachment = components['schemas']['Attachment'];
+export type Recipient = components['schemas']['Recipient'];
+export type MailAddress = components['schemas']['MailAddress'];
+export type Authentication = components['schemas']['Authentication'];
+export type EventDetails = components['schemas']['EventDetails'];
+export type MessageEvent = components['schemas']['MessageEvent'];
+export type Envelope = components['schemas']['Envelope'];
+export type Message = components['schemas']['Message'];
+export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
+export type Thread = components['schemas']['Thread'];
+export type ThreadMessage = components['schemas']['ThreadMessage'];
+export type NewApiKey = components['schemas']['NewApiKey'];
+export type ApiKey = components['schemas']['ApiKey'];
+export type Health = components['schemas']['Health'];
+export type Account = components['schemas']['Account'];
+export type Me = components['schemas']['Me'];
+export type Sender = components['schemas']['Sender'];
+export type DnsRecord = components['schemas']['DnsRecord'];
+export type Domain = components['schemas']['Domain'];
+export type CheckedDnsRecord = components['schemas']['CheckedDnsRecord'];
+export type CheckedDomain = components['schemas']['CheckedDomain'];
+export type Receiving = components['schemas']['Receiving'];
+export type Inbox = components['schemas']['Inbox'];
+export type Template = components['schemas']['Template'];
+export type RenderedTemplate = components['schemas']['RenderedTemplate'];
+export type Contact = components['schemas']['Contact'];
+export type Suppression = components['schemas']['Suppression'];
+export type Stats = components['schemas']['Stats'];
+export type Resources = components['schemas']['Resources'];
+export type Quota = components['schemas']['Quota'];
+export type Webhook = components['schemas']['Webhook'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type AcceptedEvent = components['schemas']['AcceptedEvent'];
+export type QueuedEvent = components['schemas']['QueuedEvent'];
+export type SendingEvent = components['schemas']['SendingEvent'];
+export type SentEvent = components['schemas']['SentEvent'];
+export type DeliveryDelayedEvent = components['schemas']['DeliveryDelayedEvent'];
+export type DeliveryEvent = components['schemas']['DeliveryEvent'];
+export type BounceEvent = components['schemas']['BounceEvent'];
+export type ComplaintEvent = components['schemas']['ComplaintEvent'];
+export type RejectedEvent = components['schemas']['RejectedEvent'];
+export type RenderingFailureEvent = components['schemas']['RenderingFailureEvent'];
+export type FailedEvent = components['schemas']['FailedEvent'];
+export type OpenEvent = components['schemas']['OpenEvent'];
+export type ClickEvent = components['schemas']['ClickEvent'];
+export type InboundReceivedEvent = components['schemas']['InboundReceivedEvent'];
+export type InboundRejectedEvent = components['schemas']['InboundRejectedEvent'];
+export type WebhookEvent = components['schemas']['WebhookEvent'];
+export interface operations {
+    listEmails: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description `complaint` means `complained`. */
+                status?: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected" | "complaint";
+                direction?: "inbound" | "outbound";
+                /** @description Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow. */
+                q?: string;
+                /** @description The sender's address. */
+                from?: string;
+                /** @description A recipient's address in `to`, `cc` or `bcc`. */
+                to?: string;
+                /** @description A tag as `name:value`. */
+                tag?: string;
+                /** @description Created at or after this ISO 8601 time, or since the start of this UTC day. */
+                after?: string;
+                /** @description Created before this ISO 8601 time, or before the start of this UTC day. */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List messages, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["MessageSummary"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    sendEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendItem"];
+            };
+        };
+        responses: {
+            /** @description Send a message */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["AcceptedMessage"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    sendEmailBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    emails: components["schemas"]["SendItem"][];
+                };
+            };
+        };
+        responses: {
+            /** @description Send up to 100 messages. Each succeeds or fails separately */
+            207: {
+                content: {
+                    "application/json": {
+                        /** @description One result per item, in the same order. */
+                        data: {
+                            /** @description Present if the item was accepted. */
+                            id?: string;
+                            /** @enum {string} */
+                            status?: "accepted" | "queued";
+                            /**
+                             * Format: date-time
+                             * @description ISO 8601 time, UTC.
+                             * @example 2026-01-31T09:30:00.000Z
+                             */
+                            scheduledAt?: string;
+                            error?: {
+                                message: string;
+                                /**
+                                 * @description If the fault has no code of its own: the type of the error.
+                                 * @enum {string}
+                                 */
+                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
+                                /** @description The field at fault. Empty if it is the whole item. */
+                                param: string;
+                                /** @enum {string} */
+                                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
+                                /**
+                                 * Format: date-time
+                                 * @description ISO 8601 time, UTC.
+                                 * @example 2026-01-31T09:30:00.000Z
+                                 */
+                                resetAt?: string;
+                            };
+                            /** @description What was ignored or may not do what you expect. Absent if there is nothing to say. */
+                            warnings?: components["schemas"]["Warning"][];
+                        }[];
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a message with its body and events */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+        };
+    };
+    rescheduleEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description ISO 8601 time with a zone. A past time sends now.
+                     * @example 2026-01-31T09:30:00Z
+                     */
+                    scheduledAt: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Reschedule a message */
+            200: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        status: "accepted";
+                        /**
+                         * Format: date-time
+                         * @description ISO 8601 time, UTC.
+                         * @example 2026-01-31T09:30:00.000Z
+                         */
+                        scheduledAt: string;
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listEmailAttempts: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List a message's delivery attempts with their SMTP conversations, oldest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DeliveryAttempt"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    cancelEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Cancel a scheduled message */
+            200: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        status: "failed";
+                    };
+                };
+            };
+        };
+    };
+    getRawEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a message as raw RFC 5322 bytes */
+            200: {
+                content: {
+                    "message/rfc822": string;
+                };
+            };
+        };
+    };
+    getEmailAttachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+                /**
+                 * @description The id.
+                 * @example att_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                attachmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Download an attachment */
+            200: {
+                content: {
+                    "*/*": string;
+                };
+            };
+        };
+    };
+    listInboxThreads: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow. */
+                q?: string;
+                /** @description If true, only unread threads; if false, only read ones. */
+                unread?: boolean;
+                /** @description If true, only archived threads; else only threads that are not archived. */
+                archived?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the threads of an inbox, most recently active first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Thread"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    listThreads: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow. */
+                q?: string;
+                /** @description If true, only unread threads; if false, only read ones. */
+                unread?: boolean;
+                /** @description If true, only archived threads; else only threads that are not archived. */
+                archived?: boolean;
+                /** @description Only threads of this inbox. */
+                inboxId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the threads of all inboxes, most recently active first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Thread"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getThread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example thr_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a thread with its last 100 messages, oldest first */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Thread"] & {
+                        messages: components["schemas"]["ThreadMessage"][];
+                    };
+                };
+            };
+        };
+    };
+    updateThread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example thr_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description False marks the thread as unread again. */
+                    read?: boolean;
+                    archived?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Mark a thread as read or archived */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Thread"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listThreadMessages: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example thr_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List a thread's messages, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ThreadMessage"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    replyToThread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example thr_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Hi Ana */
+                    text?: string;
+                    /** @example <p>Hi Ana</p> */
+                    html?: string;
+                    /**
+                     * @example ana@example.com
+                     * @example [
+                     *       "ana@example.com"
+                     *     ]
+                     */
+                    cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+                    /**
+                     * @example ana@example.com
+                     * @example [
+                     *       "ana@example.com"
+                     *     ]
+                     */
+                    bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+                    attachments?: components["schemas"]["SendAttachment"][];
+                    /**
+                     * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
+                     * @example {
+                     *       "X-Order": "42"
+                     *     }
+                     */
+                    headers?: {
+                        [key: string]: string;
+                    };
+                    /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
+                    tags?: {
+                        /** @example campaign */
+                        name: string;
+                        /** @example spring */
+                        value: string;
+                    }[];
+                    /** @description Also replies to the other recipients of that message. */
+                    replyAll?: boolean;
+                    /**
+                     * @description The message to reply to. If absent: the newest inbound message of the thread.
+                     * @example msg_01hzy8
+                     */
+                    messageId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Reply to a message of a thread */
+            202: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        status: string;
+                        threadId: string;
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    simulateInbound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The inbox. Alternatively, give its address in `to`.
+                     * @example inb_01hzy8
+                     */
+                    inboxId?: string;
+                    /**
+                     * @example ana@example.com
+                     * @example {
+                     *       "email": "ana@example.com"
+                     *     }
+                     */
+                    to?: string | components["schemas"]["SendAddress"];
+                    /**
+                     * @example ana@example.com
+                     * @example {
+                     *       "email": "ana@example.com"
+                     *     }
+                     */
+                    from?: string | components["schemas"]["SendAddress"];
+                    /** @example Hello */
+                    subject?: string;
+                    /** @example Hi Ana */
+                    text?: string;
+                    /** @example <p>Hi Ana</p> */
+                    html?: string;
+                    attachments?: components["schemas"]["SendAttachment"][];
+                    /**
+                     * @description A Message-ID, or the id of a message or thread.
+                     * @example msg_01hzy8
+                     */
+                    inReplyTo?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Simulate an inbound message */
+            202: {
+                content: {
+                    "application/json": {
+                        messageId: string;
+                        threadId: string;
+                        /** @constant */
+                        testMode: true;
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listApiKeys: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List API keys, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ApiKey"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Production */
+                    name: string;
+                    senderId?: string | null;
+                    /** @description What the key may do. If absent or empty: everything. */
+                    scopes?: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                };
+            };
+        };
+        responses: {
+            /** @description Create an API key */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["NewApiKey"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example key_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoke an API key */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    getHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Check the health of the installation */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get this API key, its project and its limits */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    updateAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example owner@example.com */
+                    ownerEmail?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Update the account's owner address */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Account"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listSenders: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List projects, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Sender"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Production */
+                    name: string;
+                    /**
+                     * @description Your own id for the project, unique in the account. If absent, it is derived from `name`.
+                     * @example customer-42
+                     */
+                    externalId?: string;
+                    /**
+                     * @description Sets the request rate.
+                     * @example free
+                     * @example pro
+                     * @example unlimited
+                     */
+                    plan?: ("free" | "pro" | "unlimited") | (string & {});
+                    /**
+                     * @description Limits the recipients per UTC day.
+                     * @example new
+                     * @example basic
+                     * @example trusted
+                     * @example high
+                     * @example unlimited
+                     */
+                    trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
+                    dailyQuota?: number | null;
+                    tracking?: {
+                        opens?: boolean;
+                        clicks?: boolean;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Create a project */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Sender"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example snd_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a project */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Sender"];
+                };
+            };
+        };
+    };
+    updateSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example snd_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Production */
+                    name?: string;
+                    /** @example customer-42 */
+                    externalId?: string;
+                    /**
+                     * @description Sets the request rate.
+                     * @example free
+                     * @example pro
+                     * @example unlimited
+                     */
+                    plan?: ("free" | "pro" | "unlimited") | (string & {});
+                    /**
+                     * @description Limits the recipients per UTC day.
+                     * @example new
+                     * @example basic
+                     * @example trusted
+                     * @example high
+                     * @example unlimited
+                     */
+                    trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
+                    dailyQuota?: number | null;
+                    tracking?: {
+                        opens?: boolean;
+                        clicks?: boolean;
+                    };
+                    suspendedAt?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Update a project */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Sender"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listDomains: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List domains, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Domain"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The full domain name. We recommend a subdomain that is used for sending only.
+                     * @example mail.example.com
+                     */
+                    domain: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Add a sending domain */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Domain"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a domain with the result of its last check */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Domain"];
+                };
+            };
+        };
+    };
+    deleteDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a domain without inboxes */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    verifyDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Check a domain's DNS records now */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["CheckedDomain"];
+                };
+            };
+        };
+    };
+    rotateDomainDkim: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rotate a domain's DKIM key */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Domain"];
+                };
+            };
+        };
+    };
+    getDomainReceiving: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get whether a domain receives mail */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Receiving"];
+                };
+            };
+        };
+    };
+    setDomainReceiving: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    enabled: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Turn receiving for a verified domain on or off */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Receiving"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listInboxes: {
+        parameters: {
+            query?: {
+                domainId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List inboxes, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Inbox"][];
+                    };
+                };
+            };
+        };
+    };
+    createInbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Full address, at a domain of the project. In capture mode also at `inbox.` + service domain.
+                     * @example ana@example.com
+                     */
+                    address?: string;
+                    /**
+                     * @description Local part, together with `domainId`. Use it in place of `address`.
+                     * @example support
+                     */
+                    localPart?: string;
+                    /** @example dom_01hzy8 */
+                    domainId?: string;
+                    /** @example Support */
+                    displayName?: string;
+                    /**
+                     * @description `agent` if absent.
+                     * @enum {string}
+                     */
+                    type?: "sending" | "agent";
+                };
+            };
+        };
+        responses: {
+            /** @description Create an inbox */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Inbox"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getInbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get an inbox */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Inbox"];
+                };
+            };
+        };
+    };
+    deleteInbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete an inbox that never received mail */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateInbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Support */
+                    displayName?: string;
+                    /** @enum {string} */
+                    type?: "sending" | "agent";
+                };
+            };
+        };
+        responses: {
+            /** @description Update an inbox */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Inbox"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listTemplates: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List templates, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Template"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Order confirmation */
+                    name: string;
+                    /**
+                     * @description The template's name in paths and sends. If absent, it is derived from `name`.
+                     * @example order-confirmation
+                     */
+                    slug?: string;
+                    /**
+                     * @description May contain placeholders such as `{{ user.name }}`.
+                     * @example Hello {{ name }}
+                     */
+                    subject: string;
+                    html?: string | null;
+                    text?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Create a template */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Template"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id or slug of the template.
+                 * @example tpl_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a template by id or slug */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+        };
+    };
+    deleteTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id or slug of the template.
+                 * @example tpl_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a template */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id or slug of the template.
+                 * @example tpl_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Order confirmation */
+                    name?: string;
+                    /**
+                     * @description The template's name in paths and sends. If absent, it is derived from `name`.
+                     * @example order-confirmation
+                     */
+                    slug?: string;
+                    /**
+                     * @description May contain placeholders such as `{{ user.name }}`.
+                     * @example Hello {{ name }}
+                     */
+                    subject?: string;
+                    html?: string | null;
+                    text?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Update a template */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Template"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    renderTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id or slug of the template.
+                 * @example tpl_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Values for the placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.
+                     * @example {
+                     *       "name": "Ana"
+                     *     }
+                     */
+                    data?: {
+                        [key: string]: components["schemas"]["JsonValue"];
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Render a saved template without sending it */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["RenderedTemplate"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    previewTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description May contain placeholders such as `{{ user.name }}`.
+                     * @example Hello {{ name }}
+                     */
+                    subject?: string;
+                    html?: string | null;
+                    text?: string | null;
+                    /**
+                     * @description Values for the placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.
+                     * @example {
+                     *       "name": "Ana"
+                     *     }
+                     */
+                    data?: {
+                        [key: string]: components["schemas"]["JsonValue"];
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Render a draft without saving it */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["RenderedTemplate"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listContacts: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                subscribed?: boolean;
+                /** @description Part of the address, first name or last name. Case does not matter. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List contacts, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Contact"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example ana@example.com */
+                    email: string;
+                    firstName?: string | null;
+                    lastName?: string | null;
+                    /**
+                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as texts.
+                     * @example {
+                     *       "customerId": "42"
+                     *     }
+                     */
+                    metadata?: {
+                        [key: string]: components["schemas"]["JsonValue"];
+                    };
+                    /** @default true */
+                    subscribed?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Create a contact */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Contact"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example con_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a contact */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Contact"];
+                };
+            };
+        };
+    };
+    deleteContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example con_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a contact */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example con_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    firstName?: string | null;
+                    lastName?: string | null;
+                    /**
+                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as texts.
+                     * @example {
+                     *       "customerId": "42"
+                     *     }
+                     */
+                    metadata?: {
+                        [key: string]: components["schemas"]["JsonValue"];
+                    };
+                    subscribed?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Update a contact */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Contact"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    unsubscribeContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example con_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Unsubscribe a contact; it is not suppressed */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Contact"];
+                };
+            };
+        };
+    };
+    resubscribeContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example con_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Subscribe a contact again */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Contact"];
+                };
+            };
+        };
+    };
+    listSuppressions: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description Only this address. Case does not matter. */
+                email?: string;
+                reason?: "bounce" | "complaint" | "manual";
+                /** @description Part of the address. Case does not matter. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List suppressed addresses, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Suppression"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    addSuppression: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example ana@example.com */
+                    email: string;
+                    note?: string | null;
+                    expiresAt?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Suppress an address */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Suppression"] & components["schemas"]["MayWarn"];
+                };
+            };
+            /** @description Suppress an address */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Suppression"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    removeSuppression: {
+        parameters: {
+            query: {
+                /** @description The address. Case does not matter. */
+                email: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Remove an address from the suppression list */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    addSuppressionBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @example [
+                     *       "ana@example.com",
+                     *       "ben@example.com"
+                     *     ]
+                     */
+                    emails: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Suppress up to 100 addresses. Each succeeds or fails separately */
+            207: {
+                content: {
+                    "application/json": {
+                        /** @description One result per address, in the same order. */
+                        data: {
+                            /** @description Present if the address is on the list. */
+                            id?: string;
+                            email?: string;
+                            error?: {
+                                message: string;
+                                /**
+                                 * @description If the fault has no code of its own: the type of the error.
+                                 * @enum {string}
+                                 */
+                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
+                                /** @description The field at fault. Empty if it is the whole item. */
+                                param: string;
+                                /** @enum {string} */
+                                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
+                                /**
+                                 * Format: date-time
+                                 * @description ISO 8601 time, UTC.
+                                 * @example 2026-01-31T09:30:00.000Z
+                                 */
+                                resetAt?: string;
+                            };
+                        }[];
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getStats: {
+        parameters: {
+            query?: {
+                /** @description ISO 8601 time or UTC day at which the range begins. If absent, the range has 7 days. */
+                from?: string;
+                /** @description ISO 8601 time at which the range ends (exclusive), or its last UTC day. If absent: now. */
+                to?: string;
+                /** @description UTC hours or days, `day` if absent. A range has at most 31 days by the hour and 366 by the day. */
+                interval?: "hour" | "day";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get statistics of sent and received messages */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Stats"];
+                };
+            };
+        };
+    };
+    getQuota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the remaining daily volume and quotas */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List webhooks, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Webhook"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example https://example.com/webhooks */
+                    url: string;
+                    /**
+                     * @description Event types to push, or `["*"]` for all.
+                     * @example [
+                     *       "delivery",
+                     *       "bounce"
+                     *     ]
+                     */
+                    eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*")[];
+                    /** @description If absent: true if the key has emails:read. A key without that scope cannot set it to true. */
+                    content?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Create a webhook */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Webhook"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a webhook */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a webhook and its log */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example https://example.com/webhooks */
+                    url?: string;
+                    /** @description While it is false, events create no deliveries, and waiting deliveries fail when they are due. After it is true again, `/replay` sends those. */
+                    enabled?: boolean;
+                    /**
+                     * @description Event types to push, or `["*"]` for all.
+                     * @example [
+                     *       "delivery",
+                     *       "bounce"
+                     *     ]
+                     */
+                    eventTypes?: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*")[];
+                    /** @description True needs a key with emails:read. If a key without that scope changes `url` or `eventTypes`, this becomes false. */
+                    content?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Update a webhook */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Webhook"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description For how many seconds the previous secret also signs.
+                     * @default 0
+                     */
+                    graceSeconds?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Rotate a webhook's signing secret */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Webhook"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                status?: "pending" | "succeeded" | "failed";
+                /** @description Only deliveries about this message. With a filter, one page searches at most 100000 deliveries, so it may be short or empty although more follow. */
+                messageId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List a webhook's deliveries, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["WebhookDelivery"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    replayWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+                /**
+                 * @description The id.
+                 * @example dlv_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Replay a delivery */
+            202: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        status: "pending";
+                    };
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    type?: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+                };
+            };
+        };
+        responses: {
+            /** @description Send a sample event to a webhook */
+            202: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @enum {string} */
+                        type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+                        /** @constant */
+                        testMode: true;
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    webhookEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<raw body>` with the webhook's signing secret. After a rotation, a second `v1` is made with the previous secret during its grace time. `t` is `createdAt` in seconds. */
+                "Service-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_01k5x8q2m4e6r8t0v2w4y6z8a0",
+                 *       "type": "bounce",
+                 *       "createdAt": "2026-01-31T09:30:00.000Z",
+                 *       "data": {
+                 *         "messageId": "msg_01k5x8q2m4e6r8t0v2w4y6z8a0",
+                 *         "senderId": "snd_01k5x8q2m4e6r8t0v2w4y6z8a0",
+                 *         "email": "ben@example.com",
+                 *         "occurredAt": "2026-01-31T09:29:58.120Z",
+                 *         "tags": [],
+                 *         "bounce": {
+                 *           "type": "hard",
+                 *           "reason": null,
+                 *           "category": "mailbox",
+                 *           "smtpCode": 550,
+                 *           "enhancedCode": "5.1.1",
+                 *           "diagnostic": "550 5.1.1 No such user",
+                 *           "mx": "mx.example.com"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The signature is not valid. */
+            400: {
+                content?: never;
+            };
+            /** @description The endpoint wants no more events. */
+            410: {
+                content?: never;
+            };
+            /** @description The event was received. */
+            "2XX": {
+                content?: never;
+            };
+        };
+    };
+}

@@ -1,0 +1,41 @@
+import { Account, ApiKeys, Senders } from "./resources/account.ts";
+import { Domains } from "./resources/domains.ts";
+import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
+import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
+import { Emails } from "./resources/messages.ts";
+import { Webhooks } from "./resources/webhooks.ts";
+import { createTransport } from "./transport.ts";
+import type { ClientOptions } from "./types.ts";
+
+/** A client of one Postrider service. It keeps no connection and may be shared. */
+export class Postrider {
+  readonly emails: Emails;
+  readonly templates: Templates;
+  readonly inboxes: Inboxes;
+  readonly threads: Threads;
+  readonly inbound: Inbound;
+  readonly domains: Domains;
+  readonly webhooks: Webhooks;
+  readonly contacts: Contacts;
+  readonly suppressions: Suppressions;
+  readonly apiKeys: ApiKeys;
+  readonly senders: Senders;
+  readonly account: Account;
+
+  /** Throws a TypeError if there is no API key. */
+  constructor(options: ClientOptions = {}) {
+    const api = createTransport(options);
+    this.emails = new Emails(api);
+    this.templates = new Templates(api);
+    this.inboxes = new Inboxes(api);
+    this.threads = new Threads(api);
+    this.inbound = new Inbound(api);
+    this.domains = new Domains(api);
+    this.webhooks = new Webhooks(api);
+    this.contacts = new Contacts(api);
+    this.suppressions = new Suppressions(api);
+    this.apiKeys = new ApiKeys(api);
+    this.senders = new Senders(api);
+    this.account = new Account(api);
+  }
+}

@@ -1,0 +1,91 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { path, type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+
+/** API keys. */
+export class ApiKeys {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Makes a key. Only this answer has its secret. */
+  create(body: Body<"createApiKey">, options?: RequestOptions): ApiPromise<Answer<"createApiKey">> {
+    return this.#api.json<"createApiKey">("POST", "/v1/api-keys", { body, options });
+  }
+
+  /** Lists keys, newest first. */
+  list(query?: Query<"listApiKeys">, options?: RequestOptions): List<Item<"listApiKeys">> {
+    return this.#api.list<"listApiKeys">("/v1/api-keys", { query, options });
+  }
+
+  /** Revokes a key at once and for good. */
+  revoke(id: string, options?: RequestOptions): ApiPromise<Answer<"revokeApiKey">> {
+    return this.#api.json<"revokeApiKey">("DELETE", path`/v1/api-keys/${id}`, { options });
+  }
+}
+
+/** Projects. The API calls them senders. Needs an account-wide key. */
+export class Senders {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Makes a project. */
+  create(body: Body<"createSender">, options?: RequestOptions): ApiPromise<Answer<"createSender">> {
+    return this.#api.json<"createSender">("POST", "/v1/senders", { body, options });
+  }
+
+  /** Lists projects, newest first. */
+  list(query?: Query<"listSenders">, options?: RequestOptions): List<Item<"listSenders">> {
+    return this.#api.list<"listSenders">("/v1/senders", { query, options });
+  }
+
+  /** Returns a project. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getSender">> {
+    return this.#api.json<"getSender">("GET", path`/v1/senders/${id}`, { options });
+  }
+
+  /** Changes a project. */
+  update(
+    id: string,
+    body: Body<"updateSender">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateSender">> {
+    return this.#api.json<"updateSender">("PATCH", path`/v1/senders/${id}`, { body, options });
+  }
+}
+
+/** The account, its limits and figures. */
+export class Account {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Returns the key of the client, its project and its limits. */
+  me(options?: RequestOptions): ApiPromise<Answer<"getMe">> {
+    return this.#api.json<"getMe">("GET", "/v1/me", { options });
+  }
+
+  /** Changes the address of the owner. */
+  update(body: Body<"updateAccount">, options?: RequestOptions): ApiPromise<Answer<"updateAccount">> {
+    return this.#api.json<"updateAccount">("PATCH", "/v1/account", { body, options });
+  }
+
+  /** Returns what is left of the daily volume and the quotas. */
+  quota(options?: RequestOptions): ApiPromise<Answer<"getQuota">> {
+    return this.#api.json<"getQuota">("GET", "/v1/quota", { options });
+  }
+
+  /** Returns figures of sent and received messages. */
+  stats(query?: Query<"getStats">, options?: RequestOptions): ApiPromise<Answer<"getStats">> {
+    return this.#api.json<"getStats">("GET", "/v1/stats", { query, options });
+  }
+
+  /** Checks the health of the installation. Needs an account-wide key. */
+  health(options?: RequestOptions): ApiPromise<Answer<"getHealth">> {
+    return this.#api.json<"getHealth">("GET", "/v1/health", { options });
+  }
+}

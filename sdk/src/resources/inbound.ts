@@ -1,0 +1,103 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { path, type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+
+/** Addresses that receive mail. */
+export class Inboxes {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Makes an inbox. */
+  create(body: Body<"createInbox">, options?: RequestOptions): ApiPromise<Answer<"createInbox">> {
+    return this.#api.json<"createInbox">("POST", "/v1/inboxes", { body, options });
+  }
+
+  /** Lists inboxes, newest first. */
+  list(query?: Query<"listInboxes">, options?: RequestOptions): List<Item<"listInboxes">> {
+    return this.#api.list<"listInboxes">("/v1/inboxes", { query, options });
+  }
+
+  /** Returns an inbox. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getInbox">> {
+    return this.#api.json<"getInbox">("GET", path`/v1/inboxes/${id}`, { options });
+  }
+
+  /** Changes an inbox. */
+  update(id: string, body: Body<"updateInbox">, options?: RequestOptions): ApiPromise<Answer<"updateInbox">> {
+    return this.#api.json<"updateInbox">("PATCH", path`/v1/inboxes/${id}`, { body, options });
+  }
+
+  /** Deletes an inbox that never received mail. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteInbox">> {
+    return this.#api.json<"deleteInbox">("DELETE", path`/v1/inboxes/${id}`, { options });
+  }
+
+  /** Lists the threads of an inbox, most recently active first. */
+  threads(
+    id: string,
+    query?: Query<"listInboxThreads">,
+    options?: RequestOptions,
+  ): List<Item<"listInboxThreads">> {
+    return this.#api.list<"listInboxThreads">(path`/v1/inboxes/${id}/threads`, { query, options });
+  }
+}
+
+/** Conversations of an inbox. */
+export class Threads {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Lists the threads of all inboxes, most recently active first. */
+  list(query?: Query<"listThreads">, options?: RequestOptions): List<Item<"listThreads">> {
+    return this.#api.list<"listThreads">("/v1/threads", { query, options });
+  }
+
+  /** Returns a thread with its last messages, oldest first. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">> {
+    return this.#api.json<"getThread">("GET", path`/v1/threads/${id}`, { options });
+  }
+
+  /** Marks a thread as read or archived. */
+  update(
+    id: string,
+    body: Body<"updateThread">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateThread">> {
+    return this.#api.json<"updateThread">("PATCH", path`/v1/threads/${id}`, { body, options });
+  }
+
+  /** Lists the messages of a thread, newest first. */
+  messages(
+    id: string,
+    query?: Query<"listThreadMessages">,
+    options?: RequestOptions,
+  ): List<Item<"listThreadMessages">> {
+    return this.#api.list<"listThreadMessages">(path`/v1/threads/${id}/messages`, { query, options });
+  }
+
+  /** Replies to a message of a thread. */
+  reply(
+    id: string,
+    body: Body<"replyToThread">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"replyToThread">> {
+    return this.#api.json<"replyToThread">("POST", path`/v1/threads/${id}/reply`, { body, options });
+  }
+}
+
+/** Received mail in tests. */
+export class Inbound {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Receives a made-up message, with webhooks. */
+  simulate(body: Body<"simulateInbound">, options?: RequestOptions): ApiPromise<Answer<"simulateInbound">> {
+    return this.#api.json<"simulateInbound">("POST", "/v1/inbound/simulate", { body, options });
+  }
+}

@@ -1,0 +1,67 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { path, type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+
+/** Messages, sent and received. */
+export class Emails {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Sends a message. Resolves when the service has stored it. */
+  send(body: Body<"sendEmail">, options?: RequestOptions): ApiPromise<Answer<"sendEmail">> {
+    return this.#api.json<"sendEmail">("POST", "/v1/emails", { body, options });
+  }
+
+  /** Sends up to 100 messages. Each result has the id of its message, or an error. */
+  sendBatch(
+    emails: Body<"sendEmailBatch">["emails"],
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"sendEmailBatch">> {
+    return this.#api.json<"sendEmailBatch">("POST", "/v1/emails/batch", { body: { emails }, options });
+  }
+
+  /** Lists messages, newest first. */
+  list(query?: Query<"listEmails">, options?: RequestOptions): List<Item<"listEmails">> {
+    return this.#api.list<"listEmails">("/v1/emails", { query, options });
+  }
+
+  /** Returns a message with its body, recipients and events. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getEmail">> {
+    return this.#api.json<"getEmail">("GET", path`/v1/emails/${id}`, { options });
+  }
+
+  /** Changes when a scheduled message goes out. */
+  reschedule(
+    id: string,
+    body: Body<"rescheduleEmail">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"rescheduleEmail">> {
+    return this.#api.json<"rescheduleEmail">("PATCH", path`/v1/emails/${id}`, { body, options });
+  }
+
+  /** Cancels a scheduled message. */
+  cancel(id: string, options?: RequestOptions): ApiPromise<Answer<"cancelEmail">> {
+    return this.#api.json<"cancelEmail">("POST", path`/v1/emails/${id}/cancel`, { options });
+  }
+
+  /** Lists the delivery attempts of a message with their SMTP conversations, oldest first. */
+  attempts(
+    id: string,
+    query?: Query<"listEmailAttempts">,
+    options?: RequestOptions,
+  ): List<Item<"listEmailAttempts">> {
+    return this.#api.list<"listEmailAttempts">(path`/v1/emails/${id}/attempts`, { query, options });
+  }
+
+  /** Returns a message as raw bytes (RFC 5322). Operation: getRawEmail. */
+  raw(id: string, options?: RequestOptions): ApiPromise<Uint8Array> {
+    return this.#api.bytes(path`/v1/emails/${id}/raw`, options);
+  }
+
+  /** Returns the bytes of an attachment. Operation: getEmailAttachment. */
+  attachment(id: string, attachmentId: string, options?: RequestOptions): ApiPromise<Uint8Array> {
+    return this.#api.bytes(path`/v1/emails/${id}/attachments/${attachmentId}`, options);
+  }
+}
