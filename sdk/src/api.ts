@@ -780,6 +780,15 @@ export interface components {
                 trustTier: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
                 suspendedAt: string | null;
             } | null;
+            service: {
+                /** @description Domain of the service's own names. `onboarding.<domain>` sends without DNS, and `simulator.<domain>` takes test mail. */
+                domain: string;
+                /**
+                 * @description How outgoing mail leaves. `capture`: it does not.
+                 * @enum {string}
+                 */
+                delivery: "capture" | "relay" | "mx";
+            };
             limits: {
                 /** @description Recipients of a message. */
                 maxRecipients: number;
@@ -1136,7 +1145,7 @@ export interface components {
             /** Format: uri */
             url: string;
             enabled: boolean;
-            eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*")[];
+            eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*" | "email.scheduled" | "email.sent" | "email.delivered" | "email.delivery_delayed" | "email.bounced" | "email.complained" | "email.opened" | "email.clicked" | "email.received" | "email.failed" | "email.suppressed")[];
             /** @description Whether events carry content. Without it they lack subject, bodies, headers, links, replies of other servers, and every address except the recipient's. */
             content: boolean;
             /** @description Shown once, when it is created or rotated. Empty otherwise. */
@@ -1951,6 +1960,11 @@ export interface operations {
             content: {
                 "application/json": {
                     emails: components["schemas"]["SendItem"][];
+                    /**
+                     * @description If true, either all items are accepted or none: the first bad item is the error of the whole request.
+                     * @default false
+                     */
+                    strict?: boolean;
                 };
             };
         };
@@ -2172,6 +2186,30 @@ export interface operations {
             200: {
                 content: {
                     "*/*": string;
+                };
+            };
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events of these types, separated by commas. */
+                types?: string;
+                /** @description Only events of this message. */
+                messageId?: string;
+                /** @description Start after this event, which must be of the last hour and from a stream of this project. The header `Last-Event-ID` does the same. */
+                lastEventId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Follow events live */
+            200: {
+                content: {
+                    "text/event-stream": string;
                 };
             };
         };
@@ -2551,6 +2589,36 @@ export interface operations {
             /** @description Revoke an API key */
             204: {
                 content?: never;
+            };
+        };
+    };
+    renameApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example key_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Production */
+                    name: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Rename an API key */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["ApiKey"] & components["schemas"]["MayWarn"];
+                };
             };
         };
     };

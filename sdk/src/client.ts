@@ -1,5 +1,6 @@
 import { Account, ApiKeys, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
+import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
 import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
@@ -16,6 +17,7 @@ export class Postrider {
   readonly inbound: Inbound;
   readonly domains: Domains;
   readonly webhooks: Webhooks;
+  readonly events: Events;
   readonly contacts: Contacts;
   readonly suppressions: Suppressions;
   readonly apiKeys: ApiKeys;
@@ -32,6 +34,7 @@ export class Postrider {
     this.inbound = new Inbound(api);
     this.domains = new Domains(api);
     this.webhooks = new Webhooks(api);
+    this.events = new Events(api);
     this.contacts = new Contacts(api);
     this.suppressions = new Suppressions(api);
     this.apiKeys = new ApiKeys(api);

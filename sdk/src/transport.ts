@@ -28,6 +28,8 @@ export interface Transport {
   json<Id extends OperationId>(method: Method, path: string, call?: Call<Id>): ApiPromise<Answer<Id>>;
   /** Sends an operation whose answer is bytes. */
   bytes(path: string, options?: RequestOptions): ApiPromise<Uint8Array>;
+  /** Opens an operation whose answer is a stream. The timeout ends when the answer begins. */
+  open<Id extends OperationId>(path: string, call?: Call<Id>): Promise<Response>;
   /** Sends an operation that lists. */
   list<Id extends OperationId>(path: string, call?: Call<Id>): List<Item<Id>>;
 }
@@ -66,6 +68,7 @@ export function createTransport(options: ClientOptions): Transport {
         const response = await request(settings, "GET", path, { options });
         return { data: new Uint8Array(await response.arrayBuffer()), response };
       }).start(),
+    open: (path, call = {}) => request(settings, "GET", path, call, untouched),
     list<Id extends OperationId>(path: string, call: Call<Id> = {}) {
       const get = async (query: Query<Id> | undefined) =>
         (await json<Id>("GET", path, { ...call, query })) as WithResponse<Page<Item<Id>>>;
@@ -88,12 +91,13 @@ async function request<Id extends OperationId>(
   method: Method,
   path: string,
   { body, query, options = {} }: Call<Id>,
+  receive = read,
 ): Promise<Response> {
   const url = settings.base + path + queryText(query);
   const init = { method, ...contentOf(settings, method, body, options) };
   const retries = options.maxRetries ?? settings.maxRetries ?? DEFAULT_RETRIES;
   for (let tries = 0; ; tries++) {
-    const outcome = await attempt(settings, url, init, options);
+    const outcome = await attempt(settings, url, init, options, receive);
     if (outcome instanceof Response) return outcome;
     const wait = tries < retries ? waitBefore(tries, outcome) : null;
     if (wait === null) throw outcome;
@@ -128,6 +132,7 @@ async function attempt(
   url: string,
   init: RequestInit,
   { signal, timeoutMs = settings.timeoutMs ?? DEFAULT_TIMEOUT_MS }: RequestOptions,
+  receive: typeof read,
 ): Promise<Response | PostriderError> {
   signal?.throwIfAborted();
   const controller = new AbortController();
@@ -137,7 +142,7 @@ async function attempt(
   try {
     const send = settings.fetch ?? globalThis.fetch;
     const response = await send(url, { ...init, signal: controller.signal });
-    return response.ok ? await read(response) : await errorOf(response);
+    return response.ok ? await receive(response) : await errorOf(response);
   } catch (cause) {
     signal?.throwIfAborted();
     if (!controller.signal.aborted)
@@ -149,8 +154,14 @@ async function attempt(
     return new PostriderError(`No answer within ${timeoutMs} ms.`, { type: "timeout", status: 0, cause });
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
+    // A stream is still read after this, and must end with the signal.
+    if (receive === read) signal?.removeEventListener("abort", abort);
   }
+}
+
+/** Leaves the body unread. */
+async function untouched(response: Response): Promise<Response> {
+  return response;
 }
 
 /** Reads the whole body, so that a connection that breaks within it counts as broken. */

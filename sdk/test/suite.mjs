@@ -219,6 +219,35 @@ const tests = {
     equal((await failure(failing(sdk, scene, "busy").account.me({ signal: ended }))) === reason, true);
   },
 
+  async "follows events live, after a lost connection too"(sdk, scene) {
+    const client = clientOf(sdk, scene);
+    const stream = client.events.stream({ types: ["queued", "delivery"] });
+    const first = stream.next();
+    // The stream has only what happens after it is open, so messages are sent until it is.
+    let isOpen = false;
+    first.then(() => (isOpen = true));
+    while (!isOpen) await client.emails.send(item(scene));
+    const { value } = await first;
+    equal([typeof value.id, ["queued", "delivery"].includes(value.type)], ["string", true]);
+    await stream.return();
+    const { id: messageId } = await client.emails.send(item(scene));
+    const types = [];
+    for await (const event of client.events.stream({ messageId, lastEventId: value.id })) {
+      types.push(event.type);
+      if (event.type === "delivery") break;
+    }
+    equal([types[0], types.at(-1)], ["accepted", "delivery"]);
+  },
+
+  async "ends a stream with its signal"(sdk, scene) {
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    const stream = clientOf(sdk, scene).events.stream({}, { signal: controller.signal });
+    const next = failure(stream.next());
+    setTimeout(() => controller.abort(reason), 50);
+    equal((await next) === reason, true);
+  },
+
   async "verifies a webhook request, and refuses old, altered and unsigned ones"({ verifyWebhook }, scene) {
     const { body, header, secret } = scene.push;
     const now = Number(/t=(\d+)/.exec(header)[1]) * 1000;

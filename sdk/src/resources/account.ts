@@ -19,6 +19,15 @@ export class ApiKeys {
     return this.#api.list<"listApiKeys">("/v1/api-keys", { query, options });
   }
 
+  /** Renames a key. */
+  rename(
+    id: string,
+    body: Body<"renameApiKey">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"renameApiKey">> {
+    return this.#api.json<"renameApiKey">("PATCH", path`/v1/api-keys/${id}`, { body, options });
+  }
+
   /** Revokes a key at once and for good. */
   revoke(id: string, options?: RequestOptions): ApiPromise<Answer<"revokeApiKey">> {
     return this.#api.json<"revokeApiKey">("DELETE", path`/v1/api-keys/${id}`, { options });

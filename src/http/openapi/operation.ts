@@ -14,6 +14,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   "text/html": "<!doctype html>",
   "*/*": "the file's bytes",
   "image/gif": "GIF89a",
+  "text/event-stream": `event: delivery\nid: ${exampleId("evt")}\ndata: {"type":"delivery","messageId":"${exampleId("msg")}"}\n\n`,
   "text/javascript": "// Scalar",
 };
 
