@@ -312,6 +312,15 @@ export interface components {
          * @description The details under the name of the event's type. Empty if the type has none.
          */
         EventDetails: {
+            /** @description Of a scheduled message. */
+            accepted?: {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                scheduledAt: string;
+            };
             sending?: {
                 attempt: number;
             };
@@ -741,6 +750,17 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             checkedAt: string;
+        };
+        /** Setting */
+        Setting: {
+            name: string;
+            value: string | null;
+            /** @enum {string} */
+            source: "environment" | "file" | "default";
+            secret: boolean;
+            /** @description Whether there is a value. A secret shows only this. */
+            set: boolean;
+            help: string;
         };
         /** Account */
         Account: {
@@ -1188,6 +1208,47 @@ export interface components {
              */
             createdAt: string;
         };
+        /** WebhookDeliveryDetail */
+        WebhookDeliveryDetail: {
+            /** @description The `id` in the payload. It stays the same in every retry and replay. */
+            id: string;
+            /** @enum {string} */
+            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+            messageId: string | null;
+            eventId: string | null;
+            /** @enum {string} */
+            status: "pending" | "succeeded" | "failed";
+            /** @description Attempts so far. A replay starts again at 0. */
+            attempts: number;
+            nextAttemptAt: string | null;
+            lastAttemptAt: string | null;
+            httpStatus: number | null;
+            response: string | null;
+            error: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /** @description Every attempt that has ended, oldest first; after replays the last 20. */
+            attemptLog: {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                at: string;
+                httpStatus: number | null;
+                response: string | null;
+                error: string | null;
+            }[];
+            request: {
+                /** @description The webhook's URL now. */
+                url: string;
+                body: string | null;
+            };
+        };
         /** AcceptedEvent */
         AcceptedEvent: {
             /** @description Id of the delivery. It stays the same in every retry and replay. */
@@ -1220,6 +1281,15 @@ export interface components {
                 }[];
                 /** @constant */
                 testMode?: true;
+                /** @description Of a scheduled message. */
+                accepted?: {
+                    /**
+                     * Format: date-time
+                     * @description ISO 8601 time, UTC.
+                     * @example 2026-01-31T09:30:00.000Z
+                     */
+                    scheduledAt: string;
+                };
             };
         };
         /** QueuedEvent */
@@ -1849,6 +1919,7 @@ export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type Health = components['schemas']['Health'];
+export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type Sender = components['schemas']['Sender'];
@@ -1867,6 +1938,7 @@ export type Resources = components['schemas']['Resources'];
 export type Quota = components['schemas']['Quota'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
 export type AcceptedEvent = components['schemas']['AcceptedEvent'];
 export type QueuedEvent = components['schemas']['QueuedEvent'];
 export type SendingEvent = components['schemas']['SendingEvent'];
@@ -2186,6 +2258,34 @@ export interface operations {
             200: {
                 content: {
                     "*/*": string;
+                };
+            };
+        };
+    };
+    previewEmail: {
+        parameters: {
+            query?: {
+                /** @description `1` loads images of other hosts, which then learn of it. */
+                images?: "0" | "1";
+                /** @description Default: `light`. */
+                theme?: "light" | "dark";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Show a message's html as a page that runs nothing */
+            200: {
+                content: {
+                    "text/html": string;
                 };
             };
         };
@@ -2635,6 +2735,25 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    listSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the settings in effect, without secrets */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Setting"][];
+                    };
                 };
             };
         };
@@ -4060,6 +4179,34 @@ export interface operations {
                         /** @constant */
                         testMode: true;
                     } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example whk_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+                /**
+                 * @description The id.
+                 * @example dlv_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a delivery with its request and every attempt */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryDetail"];
                 };
             };
         };

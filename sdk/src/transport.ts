@@ -27,7 +27,7 @@ export interface Transport {
   /** Sends an operation whose answer is JSON, or empty. */
   json<Id extends OperationId>(method: Method, path: string, call?: Call<Id>): ApiPromise<Answer<Id>>;
   /** Sends an operation whose answer is bytes. */
-  bytes(path: string, options?: RequestOptions): ApiPromise<Uint8Array>;
+  bytes<Id extends OperationId>(path: string, call?: Call<Id>): ApiPromise<Uint8Array>;
   /** Opens an operation whose answer is a stream. The timeout ends when the answer begins. */
   open<Id extends OperationId>(path: string, call?: Call<Id>): Promise<Response>;
   /** Sends an operation that lists. */
@@ -63,9 +63,9 @@ export function createTransport(options: ClientOptions): Transport {
     }));
   return {
     json: (method, path, call) => new ApiPromise(() => json(method, path, call)).start(),
-    bytes: (path, options) =>
+    bytes: (path, call = {}) =>
       new ApiPromise(async () => {
-        const response = await request(settings, "GET", path, { options });
+        const response = await request(settings, "GET", path, call);
         return { data: new Uint8Array(await response.arrayBuffer()), response };
       }).start(),
     open: (path, call = {}) => request(settings, "GET", path, call, untouched),

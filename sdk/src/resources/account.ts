@@ -93,6 +93,11 @@ export class Account {
     return this.#api.json<"getStats">("GET", "/v1/stats", { query, options });
   }
 
+  /** Lists the settings of the service, secrets masked. Needs an account-wide key. */
+  settings(options?: RequestOptions): List<Item<"listSettings">> {
+    return this.#api.list<"listSettings">("/v1/settings", { options });
+  }
+
   /** Checks the health of the installation. Needs an account-wide key. */
   health(options?: RequestOptions): ApiPromise<Answer<"getHealth">> {
     return this.#api.json<"getHealth">("GET", "/v1/health", { options });

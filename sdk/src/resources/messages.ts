@@ -55,13 +55,20 @@ export class Emails {
     return this.#api.list<"listEmailAttempts">(path`/v1/emails/${id}/attempts`, { query, options });
   }
 
-  /** Returns a message as raw bytes (RFC 5322). Operation: getRawEmail. */
+  /** Returns a message as raw bytes (RFC 5322). */
   raw(id: string, options?: RequestOptions): ApiPromise<Uint8Array> {
-    return this.#api.bytes(path`/v1/emails/${id}/raw`, options);
+    return this.#api.bytes<"getRawEmail">(path`/v1/emails/${id}/raw`, { options });
   }
 
-  /** Returns the bytes of an attachment. Operation: getEmailAttachment. */
+  /** Returns the html of a message as a page that runs nothing, in UTF-8. */
+  preview(id: string, query?: Query<"previewEmail">, options?: RequestOptions): ApiPromise<Uint8Array> {
+    return this.#api.bytes<"previewEmail">(path`/v1/emails/${id}/preview`, { query, options });
+  }
+
+  /** Returns the bytes of an attachment. */
   attachment(id: string, attachmentId: string, options?: RequestOptions): ApiPromise<Uint8Array> {
-    return this.#api.bytes(path`/v1/emails/${id}/attachments/${attachmentId}`, options);
+    return this.#api.bytes<"getEmailAttachment">(path`/v1/emails/${id}/attachments/${attachmentId}`, {
+      options,
+    });
   }
 }

@@ -60,6 +60,17 @@ export class Webhooks {
     return this.#api.list<"listWebhookDeliveries">(path`/v1/webhooks/${id}/deliveries`, { query, options });
   }
 
+  /** Returns a delivery with its request and its attempts. */
+  delivery(
+    id: string,
+    deliveryId: string,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"getWebhookDelivery">> {
+    return this.#api.json<"getWebhookDelivery">("GET", path`/v1/webhooks/${id}/deliveries/${deliveryId}`, {
+      options,
+    });
+  }
+
   /** Pushes an event again. */
   replay(
     id: string,

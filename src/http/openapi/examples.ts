@@ -50,6 +50,9 @@ const FIELDS: Readonly<Record<string, unknown>> = {
   ...{ "ApiKey.name": "Production", "ApiKey.lastUsedAt": null },
   ...{ "Me.key.name": "Production", "Me.project.name": "Production", "Sender.name": "Production" },
   ...{ "WebhookDelivery.type": "delivery", "WebhookDelivery.status": "succeeded" },
+  "WebhookDelivery.request.body": '{"id":"dlv_…","type":"delivery",…}',
+  ...{ "Setting.name": "SERVICE_DOMAIN", "Setting.value": "postrider.example", "Setting.secret": false },
+  "Setting.help": "The service's own DNS zone.",
   ...{ "Health.checks.name": "disk", "Health.checks.message": "12 GB are free." },
   ...{ "Stats.byDestination.domain": "example.com", "Stats.rates.bounce": 0.01 },
 };
@@ -82,8 +85,8 @@ const MOSTLY_NULL: ReadonlySet<string> = new Set([
 /** Lists that are empty in most answers. */
 const MOSTLY_EMPTY: ReadonlySet<string> = new Set(["cc", "bcc", "replyTo", "attachments", "tags"]);
 
-/** Starts of the titles of schemas that add to another one: `NewApiKey` to `ApiKey`. */
-const VARIANT = /^(?:New|Checked|Thread(?=Message))/;
+/** Additions in the titles of schemas that add to another one: `NewApiKey` to `ApiKey`. */
+const VARIANT = /^(?:New|Checked|Thread(?=Message))|Detail$/;
 
 /** Returns an id of a kind as examples show it. */
 export function exampleId(prefix: string): string {
