@@ -225,6 +225,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     signIns: rates?.takeSignIn ?? null,
     objects: services.store?.reader ?? null,
     streams: live.streams,
+    waits: live.waits,
     listening: () => listeners !== null || !config.roles.has("smtp"),
     connections: () => ({ in: listeners?.sessions ?? 0, out: services.pool.connections }),
   };

@@ -28,7 +28,7 @@ export interface Readings {
   /** Open SMTP connections. */
   connections: { in: number; out: number };
   /** Clients of this process that follow events. */
-  live: { stream: number };
+  live: { stream: number; wait: number };
   process: ProcessSample;
 }
 
@@ -251,7 +251,7 @@ function gaugesIn(registry: Registry) {
     ),
     ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
-    live: make("postrider_live_clients", "Clients that follow events: open streams.", ["kind"]),
+    live: make("postrider_live_clients", "Clients that follow events.", ["kind"]),
     cpu: total("process_cpu_seconds_total", "Time of processors taken, all threads."),
     cpuUser: total("process_cpu_user_seconds_total", "Of that, in the program itself."),
     cpuSystem: total("process_cpu_system_seconds_total", "Of that, in the system for the program."),

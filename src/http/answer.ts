@@ -18,6 +18,13 @@ export interface Answer {
   headers?: Readonly<Record<string, string>>;
   /** Warnings of the handler. They are put into the body, with those about its unknown fields. */
   warnings?: readonly Warning[];
+  /** The answer itself, if the handler waits for something. Then this one stands for it, and nothing of it is sent. */
+  later?: Promise<Answer>;
+}
+
+/** Returns an answer that comes later. Until then, little more than the promise of it stays in memory. */
+export function later(answer: Promise<Answer>): Answer {
+  return { status: 200, body: undefined, later: answer };
 }
 
 /** Returns 200 with a JSON body. */

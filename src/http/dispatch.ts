@@ -2,7 +2,7 @@ import type { Quotas } from "../core/quotas.ts";
 import { type FreeSpace, lowDisk } from "../flows/free-space.ts";
 import { NO_LIMIT } from "../store/holdings.ts";
 import type { Statement } from "../store/engine/client.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, later } from "./answer.ts";
 import {
   type Caller,
   countRequest,
@@ -86,6 +86,7 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
       : NO_BYTES;
     const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
     const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    if (answer.later !== undefined) return later(sendAfter(deps.answers, owner, answer.later));
     return answers === null ? answer : answers.send(answer);
   } catch (error) {
     answers?.leave();
@@ -93,6 +94,11 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   } finally {
     reservation.leave();
   }
+}
+
+/** Sends an answer that comes later. It keeps nothing of the request. */
+function sendAfter(begin: BeginAnswer, owner: string, coming: Promise<Answer>): Promise<Answer> {
+  return coming.then((answer) => begin(owner).send(answer));
 }
 
 /** Largest body, bytes, if the route sets no other limit. */

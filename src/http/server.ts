@@ -103,9 +103,9 @@ export function createHttp(deps: HttpDeps): Http {
     .use(securityHeaders())
     .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui.files)))
     .use(resources(deps, shell, routes, ips));
-  const answer: Answering = async (request, ip) => {
+  const answer: Answering = (request, ip) => {
     if (ip !== null) ips.set(request, ip);
-    return app.fetch(request);
+    return Promise.resolve(app.fetch(request));
   };
   const servers: ListeningServer[] = [];
   const secure = createTlsServer((on) => listen(deps, answer, on));
@@ -148,13 +148,10 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
     const startedAt = deps.clock.elapsed();
     const id = requestIdIn(set.headers);
     const ip = ips.get(request) ?? null;
-    const answer = await dispatch(shell, route, {
-      request,
-      params: textsOf(params),
-      requestId: id,
-      ip,
-      headers: set.headers,
-    }).catch((error: unknown) => answerErrorAt(route.path, error, id, request.headers));
+    const routed = { request, params: textsOf(params), requestId: id, ip, headers: set.headers };
+    const failed = (error: unknown) => answerErrorAt(route.path, error, id, request.headers);
+    let answer = await dispatch(shell, route, routed).catch(failed);
+    if (answer.later !== undefined) answer = await answer.later.catch(failed);
     const durationMs = deps.clock.elapsed() - startedAt;
     const { status } = answer;
     deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });

@@ -8,6 +8,7 @@ import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth, HEALTH_FRESH_MS } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
+import type { Waits } from "../flows/live/waits.ts";
 import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import { captureDomains } from "../flows/verify/capture-domain.ts";
@@ -89,6 +90,7 @@ export interface HttpParts
   /** Counts the sign-in attempts from an address. Null: they are not limited. */
   signIns: SignInLimiter | null;
   streams: Streams;
+  waits: Waits;
   /** Reads contents in the object store; null if there is none. */
   objects: ObjectReader | null;
   /** Returns true if the SMTP listener of this process listens, or the process has none. */
@@ -210,6 +212,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     boxKey: keys.box,
     memory,
     quotas: config.quotas,
+    waits: parts.waits,
     ...links,
   };
   const sending = { ...common, limits: config, volume: config, inspect, handOut: createDownloads(clock) };

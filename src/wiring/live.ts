@@ -1,6 +1,7 @@
 import { cacheFor } from "../core/time/clock.ts";
 import { Streams } from "../flows/live/streams.ts";
 import { Tail } from "../flows/live/tail.ts";
+import { Waits } from "../flows/live/waits.ts";
 import { log } from "../log.ts";
 import { type CommitHints, openCommitHints } from "../queue/commit-hints.ts";
 import { isAnyWatched } from "../store/event-log.ts";
@@ -12,7 +13,8 @@ const UNWATCHED_FRESH_MS = 1000;
 /** The followers of events in this process. */
 export interface Live {
   streams: Streams;
-  /** Ends all streams, so that a stop does not wait for them. */
+  waits: Waits;
+  /** Ends all streams and waits, so that a stop does not wait for them. */
   close(): void;
 }
 
@@ -22,6 +24,7 @@ export function openLive(services: Services): Live {
   const hints = openCommitHints({ clock, log: log("queue") }, { redisUrl: config.redisUrl });
   const tail = new Tail({ db, clock }, hints !== null);
   const streams = new Streams({ db, clock, objects: store?.reader ?? null, memory, tail });
+  const waits = new Waits({ db, clock, tail });
   const tellOthers = hints === null ? () => undefined : teller(services, hints);
   bell.onCommit = () => {
     tail.wake();
@@ -30,8 +33,10 @@ export function openLive(services: Services): Live {
   if (config.roles.has("api")) hints?.listen(() => tail.wake());
   return {
     streams,
+    waits,
     close() {
       streams.close();
+      waits.close();
       tail.close();
       hints?.close();
     },

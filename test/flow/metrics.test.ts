@@ -227,6 +227,7 @@ describe("a scrape", () => {
       metrics: openMetrics(),
       connections: () => ({ in: 0, out: 0 }),
       streams: { size: 0 },
+      waits: { size: 0 },
     };
     const run = () => (broken ? Promise.reject(new Error("gone")) : Promise.resolve());
     const scrape = openScrape({ ...parts, checks: [{ name: "database", run }] });

@@ -16,6 +16,7 @@ import { Sweep } from "../../src/flows/sweep/sweep.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
 import { Streams } from "../../src/flows/live/streams.ts";
 import { Tail } from "../../src/flows/live/tail.ts";
+import { Waits } from "../../src/flows/live/waits.ts";
 import { domainRoutes } from "../../src/http/routes/domains.ts";
 import { createHttp, type Http } from "../../src/http/server.ts";
 import { openMetrics } from "../../src/metrics.ts";
@@ -196,6 +197,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
       signIns: null,
       objects: null,
       streams: new Streams({ ...ground, objects: null, tail: new Tail(ground, true) }),
+      waits: new Waits({ ...ground, tail: new Tail(ground, true) }),
       listening: () => true,
       connections: () => ({ in: 0, out: 0 }),
     },

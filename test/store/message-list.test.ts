@@ -4,6 +4,7 @@ import type { Db, Value } from "../../src/store/engine/client.ts";
 import { removalFromIndex } from "../../src/store/search/index-removal.ts";
 import { indexWaiting, rowOfPosition } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
+import { matches } from "../../src/store/search/message-match.ts";
 import { MAX_LOOKED_AT } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { MILESTONES_PER_PAGE } from "../../src/store/search/message-search.ts";
@@ -54,6 +55,7 @@ describe("a text search finds a part", () => {
   for (const [name, given, q, found] of rows)
     test(`${name}: ${found}, before it is indexed and after`, async () => {
       const senderId = await lists.project();
+      expect(matches(message(senderId, given), { q })).toBe(found);
       await lists.store([message(senderId, given)]);
       const rows = async () => (await listMessages(lists.db, senderId, { q }, null, 10)).messages.length;
       const waiting = await rows();
@@ -167,6 +169,8 @@ for (const [state, indexed, settled] of STATES)
               .filter((one) => one.senderId === senderId && expected(one))
               .map(({ id }) => id);
             expect(await lists.paged(senderId, filter, rows)).toEqual(wanted);
+            const matching = stored.filter((one) => one.senderId === senderId && matches(one, filter));
+            expect(matching.map(({ id }) => id)).toEqual(wanted);
           }
         });
   });

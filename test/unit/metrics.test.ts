@@ -10,7 +10,7 @@ const READINGS: Readings = {
   queues: { depth: { transmit: 3 }, oldestSeconds: { transmit: 1.5 } },
   ready: { database: true, queue: false },
   connections: { in: 2, out: 5 },
-  live: { stream: 4 },
+  live: { stream: 4, wait: 6 },
   process: {
     ...{ cpuUserSeconds: 2, cpuSystemSeconds: 1, residentBytes: 10, heapBytes: 5, startedAt: 7 },
     ...{ openFds: null, maxFds: null },
@@ -79,6 +79,7 @@ describe("metrics", () => {
     expect(value(text, 'postrider_ready{check="queue"}')).toBe(0);
     expect(value(text, 'postrider_smtp_connections{direction="out"}')).toBe(5);
     expect(value(text, 'postrider_live_clients{kind="stream"}')).toBe(4);
+    expect(value(text, 'postrider_live_clients{kind="wait"}')).toBe(6);
     expect(value(text, "process_cpu_seconds_total")).toBe(3);
     const later = await metrics.text({ ...READINGS, queues: null });
     expect(value(later, 'postrider_queue_depth{queue="transmit"}')).toBeNull();

@@ -6,6 +6,7 @@ import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listLogged, type LogEntry, logNews } from "../../store/event-log.ts";
 import { firstPiece } from "./frames.ts";
+import { RENEWAL_MS, watch } from "./watch.ts";
 
 /** Entries of one project that are read at a time, in two or three milliseconds. */
 export const ENTRIES_AT_A_TIME = 200;
@@ -49,6 +50,7 @@ export class Tail {
   #woken = false;
   #again = false;
   #cancel = (): void => undefined;
+  #cancelRenewal = (): void => undefined;
 
   /** @param hinted true if other processes' commits are told by `wake` */
   constructor(deps: { db: Db; clock: Clock }, hinted: boolean) {
@@ -69,7 +71,7 @@ export class Tail {
       channel.followers.delete(follower);
       if (channel.followers.size > 0 || this.#channels.get(senderId) !== channel) return;
       this.#channels.delete(senderId);
-      if (this.#channels.size === 0) this.#cancel();
+      if (this.#channels.size === 0) this.#stop();
     };
   }
 
@@ -87,12 +89,30 @@ export class Tail {
   /** Stops looking. */
   close(): void {
     this.#channels.clear();
+    this.#stop();
+  }
+
+  #stop(): void {
     this.#cancel();
+    this.#cancelRenewal();
   }
 
   #start(position: number): void {
     this.#position = position;
     this.#lookAfter(this.#pauseMs);
+    this.#renewLater();
+  }
+
+  /** Keeps the followed projects watched. If that fails, there is time for more tries before a watch ends. */
+  #renewLater(): void {
+    this.#cancelRenewal = this.#deps.clock.after(RENEWAL_MS, async () => {
+      this.#renewLater();
+      try {
+        for (const senderId of this.#channels.keys()) await watch(this.#deps, senderId);
+      } catch (error) {
+        this.#tell(error);
+      }
+    });
   }
 
   #lookAfter(pauseMs: number): void {

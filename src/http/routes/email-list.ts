@@ -2,13 +2,25 @@ import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../core/addresses.ts";
 import { invalid, readAll } from "../../core/errors.ts";
 import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../core/time/date-times.ts";
+import type { Wait, Waits } from "../../flows/live/waits.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { listMessages, type MessageFilter } from "../../store/search/message-list.ts";
-import { ok } from "../answer.ts";
+import { unrevokedKeys } from "../../store/keys.ts";
+import {
+  listMessages,
+  type MessageFilter,
+  type MessagePage,
+  summaryOf,
+} from "../../store/search/message-list.ts";
+import { invalidKey } from "../access/auth.ts";
+import { type Answer, later, ok } from "../answer.ts";
+import type { Page } from "../paging.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../schemas.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { MessageSummaryView, showSummary } from "../views/message.ts";
+
+/** Longest wait for a message, seconds. It is shorter than the idle timeout of proxies. */
+const MAX_WAIT_SECONDS = 60;
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
@@ -42,10 +54,23 @@ const ListQuery = Type.Object({
       ...DAY_OR_TIME,
     }),
   ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_WAIT_SECONDS,
+      description:
+        "If no message fits, wait for one up to so many seconds, and then answer with an empty page. Give `after` to wait for a new one.",
+    }),
+  ),
 });
 
+export interface EmailListDeps {
+  db: Db;
+  waits: Waits;
+}
+
 /** Returns the route of `GET /v1/emails`. */
-export function emailListRoute({ db }: { db: Db }): Route {
+export function emailListRoute({ db, waits }: EmailListDeps): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails",
@@ -55,18 +80,52 @@ export function emailListRoute({ db }: { db: Db }): Route {
     description: "Sent and received messages of the project. Filters can be combined.",
     query: ListQuery,
     answers: { 200: PageOf(MessageSummaryView) },
-    async handle({ senderId, query, page: openedPage }) {
+    async handle({ senderId, principal, query, request, page: openedPage }) {
       const page = openedPage();
-      const { messages, stoppedAt } = await listMessages(
-        db,
-        senderId,
-        filterOf(query),
-        page.after,
-        page.take,
-      );
-      return ok(page.answer(messages, showSummary, ({ id }) => id, stoppedAt));
+      const filter = filterOf(query);
+      const read = () => listMessages(db, senderId, filter, page.after, page.take);
+      // New messages are on the first page.
+      if (query.wait === undefined || page.after !== null) return answerOf(page, await read());
+      const wait = await waits.begin({ senderId, filter, ms: query.wait * 1000, signal: request.signal });
+      const found = await read().catch((error: unknown) => {
+        waits.leave(senderId, wait);
+        throw error;
+      });
+      if (found.messages.length === 0)
+        return later(answerAfter({ db, waits }, wait, { senderId, keyId: principal.keyId, page }));
+      waits.leave(senderId, wait);
+      return answerOf(page, found);
     },
   });
+}
+
+function answerOf(page: Page, { messages, stoppedAt }: MessagePage): Answer {
+  return ok(page.answer(messages, showSummary, ({ id }) => id, stoppedAt));
+}
+
+interface Waiting {
+  senderId: string;
+  keyId: string | null;
+  page: Page;
+}
+
+/** Waits, and answers with the messages that came. Until then, nothing else of the request stays in memory. */
+async function answerAfter(
+  { db, waits }: EmailListDeps,
+  wait: Wait,
+  { senderId, keyId, page }: Waiting,
+): Promise<Answer> {
+  await wait.ended();
+  waits.leave(senderId, wait);
+  await requireUnrevoked(db, keyId);
+  return answerOf(page, { messages: wait.found.map(summaryOf), stoppedAt: null });
+}
+
+/** Throws 401 if the key was revoked while its request waited. */
+async function requireUnrevoked(db: Db, keyId: string | null): Promise<void> {
+  if (keyId === null) return;
+  db.refreshReads();
+  if (!(await unrevokedKeys(db, [keyId])).has(keyId)) throw invalidKey();
 }
 
 function filterOf(query: Static<typeof ListQuery>): MessageFilter {

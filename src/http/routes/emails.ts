@@ -25,10 +25,10 @@ import { onboardingDomain, simulatorDomain } from "../../flows/zone/own-names.ts
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
-import { emailListRoute } from "./email-list.ts";
+import { type EmailListDeps, emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./email-schedule.ts";
 
-export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps {
+export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps {
   limits: SendLimits;
 }
 

@@ -13,7 +13,7 @@ import {
   type Walk,
 } from "./message-page.ts";
 import { searchIndex } from "./message-search.ts";
-import type { Direction } from "../messages.ts";
+import type { Direction, Message } from "../messages.ts";
 import { termsWanted } from "./search-terms.ts";
 
 export type { MessageFilter } from "./message-filter.ts";
@@ -132,6 +132,11 @@ function downIds(
     },
     passed: ({ id }) => id,
   };
+}
+
+/** Returns a message as lists show it. */
+export function summaryOf({ id, from, to, subject, status, direction, createdAt }: Message): MessageSummary {
+  return { id, from: from.email, to: to.map(({ email }) => email), subject, status, direction, createdAt };
 }
 
 function toSummary(row: SummaryRow): MessageSummary {

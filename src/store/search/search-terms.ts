@@ -154,7 +154,8 @@ function split(terms: string): string[] {
   return terms.split(" ").slice(1);
 }
 
-function recipientsOf({ to, cc, bcc }: Pick<Searchable, "to" | "cc" | "bcc">): Mailbox[] {
+/** Returns all recipients of a message, as named in its header and hidden. */
+export function recipientsOf({ to, cc, bcc }: Pick<Searchable, "to" | "cc" | "bcc">): Mailbox[] {
   return [...to, ...cc, ...bcc];
 }
 

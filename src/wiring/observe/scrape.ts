@@ -1,5 +1,6 @@
 import { type Clock, cacheFor, within } from "../../core/time/clock.ts";
 import type { Streams } from "../../flows/live/streams.ts";
+import type { Waits } from "../../flows/live/waits.ts";
 import { type ReadyCheck, runChecks } from "../../http/health.ts";
 import type { Metrics, QueueSample } from "../../metrics.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -20,11 +21,12 @@ export interface ScrapeParts {
   /** Open SMTP connections. */
   connections: () => { in: number; out: number };
   streams: Pick<Streams, "size">;
+  waits: Pick<Waits, "size">;
 }
 
 /** Returns a function that reads all metrics as text. If a source fails, its metrics are left out. */
 export function openScrape(parts: ScrapeParts): () => Promise<string> {
-  const { clock, db, metrics, checks, connections, streams } = parts;
+  const { clock, db, metrics, checks, connections, streams, waits } = parts;
   const queues = cacheFor(clock, QUEUES_FRESH_MS, (now) => {
     const asked = readQueues(db, now).catch(() => null);
     return within(clock, QUEUES_LIMIT_MS, asked, null);
@@ -36,7 +38,7 @@ export function openScrape(parts: ScrapeParts): () => Promise<string> {
       queues: depths,
       ready: Object.fromEntries(ready),
       connections: connections(),
-      live: { stream: streams.size },
+      live: { stream: streams.size, wait: waits.size },
       process: processSample(),
     });
   };
