@@ -18,7 +18,7 @@ export interface Answer {
   headers?: Readonly<Record<string, string>>;
   /** Warnings of the handler. They are put into the body, with those about its unknown fields. */
   warnings?: readonly Warning[];
-  /** The answer itself, if the handler waits for something. Then this one stands for it, and nothing of it is sent. */
+  /** The answer itself, if the handler waits for something. Then nothing of this one is sent. */
   later?: Promise<Answer>;
 }
 

@@ -159,7 +159,7 @@ test("a wait costs the database nothing but the first of its project", async () 
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  // Timers that never fire, so that nothing is looked for in between.
+  // Timers that never fire, so that the tail does not look in between.
   const clock = { ...systemClock, after: () => () => undefined };
   const tail = new Tail({ db: counting, clock }, false);
   const waits = new Waits({ db: counting, clock, tail });

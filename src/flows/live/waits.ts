@@ -88,15 +88,15 @@ export class Wait {
 /** The waits of one project. */
 interface Waiting {
   all: Set<Wait>;
-  /** Those that name a recipient, by its key, so that a thousand of them cost one look-up. The others are compared. */
+  /** Those that name a recipient, by its key, so that a thousand of them cost one look-up. */
   byRecipient: Map<string, Set<Wait>>;
   others: Set<Wait>;
   leave: () => void;
 }
 
 /**
- * Requests that wait for messages. All of a project follow its events together: each event's message is read once and compared
- * with the filters, so a request that waits costs its registration and no query.
+ * Requests that wait for messages. Those of a project follow its events together. Each event's message is read once and compared
+ * with their filters, so a request costs its registration and no query.
  */
 export class Waits {
   readonly #deps: WaitDeps;
