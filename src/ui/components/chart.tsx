@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { theme } from "../state/theme.ts";
 import { countText } from "../words/amounts.ts";
+import { formatTime } from "../words/time.ts";
 
 /** One line of a chart. */
 export interface Series {
@@ -122,13 +123,11 @@ function optionsOf(
 
 /** Returns the texts of ticks on the time axis: days, or hours if the ticks are closer. */
 function timeTicks(_: uPlot, ticks: number[], __: number, ___: number, seconds: number): string[] {
-  const format = new Intl.DateTimeFormat(
-    undefined,
+  const options: Intl.DateTimeFormatOptions =
     seconds >= DAY_SECONDS
       ? { day: "numeric", month: "short" }
-      : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
-  );
-  return ticks.map((tick) => format.format(tick * 1000));
+      : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  return ticks.map((tick) => formatTime(tick * 1000, options));
 }
 
 /** Returns a function that gives the colour of a custom property as a canvas takes it. */
@@ -149,9 +148,7 @@ function showTip(plot: uPlot, series: readonly Series[], tip: HTMLDivElement | n
   const at = typeof idx === "number" ? plot.data[0][idx] : undefined;
   tip.hidden = at === undefined || left < 0;
   if (tip.hidden || typeof idx !== "number" || at === undefined) return;
-  const time = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" }).format(
-    at * 1000,
-  );
+  const time = formatTime(at * 1000, { dateStyle: "medium", timeStyle: "short" });
   const values = series.map(({ label }, index) => `${label} ${countText(plot.data[index + 1]?.[idx] ?? 0)}`);
   tip.textContent = [time, ...values].join(" · ");
   const room = plot.over.clientWidth;

@@ -1,3 +1,17 @@
+/** Makers of texts, kept because each takes long to make and a list needs it for every row. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Returns a time in the reader's language and zone, written as the options say. */
+export function formatTime(at: number, options: Intl.DateTimeFormatOptions): string {
+  const key = JSON.stringify(options);
+  let format = formats.get(key);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat(undefined, options);
+    formats.set(key, format);
+  }
+  return format.format(at);
+}
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -25,21 +39,17 @@ function shortAhead(ahead: number): string {
 
 function dateText(at: number, now: number): string {
   const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
-  return new Intl.DateTimeFormat(undefined, {
-    day: "numeric",
-    month: "short",
-    ...(sameYear ? {} : { year: "2-digit" }),
-  }).format(at);
+  return formatTime(at, { day: "numeric", month: "short", ...(sameYear ? {} : { year: "2-digit" }) });
 }
 
 /** Returns a time in the reader's zone: `5 Mar 2026, 14:03:07`. */
 export function localTime(at: number): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }).format(at);
+  return formatTime(at, { dateStyle: "medium", timeStyle: "medium" });
 }
 
 /** Returns a clock time in the reader's zone, with seconds. */
 export function clockTime(at: number): string {
-  return new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" }).format(at);
+  return formatTime(at, { timeStyle: "medium", hourCycle: "h23" });
 }
 
 /** Returns a time in UTC for a tooltip: `2026-03-05 13:03:07.120 UTC`. */

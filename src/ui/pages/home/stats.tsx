@@ -1,7 +1,7 @@
 import { Chart } from "../../components/chart.tsx";
 import type { Figures, Stats } from "../../api/types.ts";
 import { countText, percentText } from "../../words/amounts.ts";
-import { duration } from "../../words/time.ts";
+import { duration, formatTime } from "../../words/time.ts";
 
 interface StatsPanelProps {
   stats: Stats | null;
@@ -70,10 +70,7 @@ function Charts({ stats, interval }: { stats: Stats; interval: "hour" | "day" })
   const times = stats.data.map(({ at }) => Date.parse(at));
   const line = (name: keyof Figures) => stats.data.map((figures) => figures[name]);
   const timeText = (at: number) =>
-    new Intl.DateTimeFormat(
-      undefined,
-      interval === "day" ? { dateStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" },
-    ).format(at);
+    formatTime(at, { dateStyle: "medium", ...(interval === "day" ? {} : { timeStyle: "short" }) });
   const delivered = stats.data.map((figures) => figures.delivered + figures.sent);
   return (
     <div class="charts">
