@@ -66,7 +66,7 @@ describe("the dashboard", () => {
     await fill("Subject", "From the window");
     await fill("Text", "It's written here.");
     await page.getByRole("tab", { name: "curl" }).click();
-    await see(/curl -X POST .*\/v1\/emails/);
+    await see(/curl http.*\/v1\/emails/);
     await page.getByRole("tab", { name: "TypeScript" }).click();
     await see(/await fetch\(/);
     await press("Send message");

@@ -19,6 +19,12 @@ export function firstSend() {
   };
 }
 
+/** Returns the address of a first inbox. In capture mode the service has a domain for inboxes without any DNS. */
+export function suggestedInbox(): string {
+  const { delivery, domain } = me.value?.service ?? {};
+  return delivery === "capture" ? `support@inbox.${domain}` : "support@mail.example.com";
+}
+
 /** Returns the facts that commands and code for this project need. */
 export function codeContext(): CodeContext {
   return {

@@ -31,13 +31,11 @@ export function curlText(
   body: unknown,
   { origin, project }: CodeContext,
 ): string {
-  const lines = [
-    `curl ${method === "GET" ? "" : `-X ${method} `}${origin}${path}`,
-    `-H "Authorization: Bearer $POSTRIDER_API_KEY"`,
-  ];
+  // `--json` sets the method POST and the content type.
+  const verb = method === "GET" || (method === "POST" && body !== undefined) ? "" : `-X ${method} `;
+  const lines = [`curl ${verb}${origin}${path}`, `-H "Authorization: Bearer $KEY"`];
   if (project !== null) lines.push(`-H ${shellWord(`X-Service-Product: ${project}`)}`);
-  if (body !== undefined)
-    lines.push("-H 'Content-Type: application/json'", `-d ${shellWord(bodyText(body))}`);
+  if (body !== undefined) lines.push(`--json ${shellWord(bodyText(body))}`);
   return lines.join(" \\\n  ");
 }
 

@@ -6,7 +6,7 @@ import type { Domain, MessageSummary, Page } from "../../api/types.ts";
 import { Code } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { codeContext, firstSend } from "../../state/installation.ts";
+import { codeContext, firstSend, suggestedInbox } from "../../state/installation.ts";
 import { can, me, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
@@ -90,7 +90,7 @@ function stepsOf(): Step[] {
       command: curlText(
         "POST",
         "/v1/inbound/simulate",
-        { to: "support@mail.example.com", from: { email: "ana@example.net" }, subject: "Hi", text: "Hello" },
+        { to: suggestedInbox(), from: "ana@example.net", subject: "Hi", text: "Hello" },
         context,
       ),
     },

@@ -14,7 +14,9 @@ import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
+import { codeContext, suggestedInbox } from "../../state/installation.ts";
 import { can } from "../../state/session.ts";
+import { curlText } from "../../words/code.ts";
 import { Conversation } from "./conversation.tsx";
 import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
@@ -205,7 +207,7 @@ function NoThreads({ inboxes, view }: { inboxes: readonly Inbox[] | null; view: 
             Create an inbox
           </a>
         }
-        command="postrider inboxes add support@mail.example.com"
+        command={curlText("POST", "/v1/inboxes", { address: suggestedInbox() }, codeContext())}
       >
         An inbox receives mail at an address of your domain and keeps it in threads.
       </EmptyState>
@@ -218,7 +220,12 @@ function NoThreads({ inboxes, view }: { inboxes: readonly Inbox[] | null; view: 
           Simulate a message
         </a>
       }
-      command={`swaks --server ${window.location.hostname}:2525 --to ${inboxes[0]?.address ?? ""}`}
+      command={curlText(
+        "POST",
+        "/v1/inbound/simulate",
+        { to: inboxes[0]?.address, text: "Hello" },
+        codeContext(),
+      )}
     >
       Mail to {inboxes[0]?.address ?? "this inbox"} appears here in the moment it arrives.
     </EmptyState>

@@ -4,7 +4,7 @@ import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Form, TextField, useTask } from "../../components/form.tsx";
-import { useDomains } from "../../state/installation.ts";
+import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 
 interface NewInboxProps {
@@ -22,10 +22,8 @@ export function NewInbox({ onClose, onCreated }: NewInboxProps) {
   useEffect(() => {
     if (address.peek() !== "" || known === null) return;
     const host = (known.find(({ receiving }) => receiving) ?? known[0])?.domain;
-    const { delivery, domain: own } = me.peek()?.service ?? {};
     if (host !== undefined) address.value = `support@${host}`;
-    // In capture mode inboxes may be at a domain of the service's own.
-    else if (delivery === "capture") address.value = `support@inbox.${own}`;
+    else if (me.peek()?.service.delivery === "capture") address.value = suggestedInbox();
   }, [known, address]);
   const domain = address.value.split("@")[1]?.trim().toLowerCase() ?? "";
   const refused = task.error.value?.issues.some(({ param }) => param === "address") === true;

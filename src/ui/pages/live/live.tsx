@@ -7,12 +7,14 @@ import { Icon } from "../../components/icon.tsx";
 import { Page } from "../../components/page.tsx";
 import { Rows } from "../../components/rows.tsx";
 import { SearchField } from "../../components/search.tsx";
-import { EventStatus } from "../../components/status.tsx";
+import { Dot, EventStatus } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
+import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { tail } from "../../state/tail.ts";
 import { detailsOf } from "../../words/answer.ts";
+import { curlText } from "../../words/code.ts";
 
 /** Event types that a person wants to see together. */
 interface Group {
@@ -111,7 +113,10 @@ export function LivePage() {
                 Send a message
               </a>
             }
-            command="postrider tail"
+            command={curlText("GET", "/v1/events/stream", undefined, codeContext()).replace(
+              "curl",
+              "curl -N",
+            )}
           >
             {events.length === 0
               ? "Events appear here in the moment they are stored."
@@ -141,7 +146,7 @@ function missedSince(newest: LiveEvent | undefined): number {
 
 function LiveLine({ paused }: { paused: boolean }) {
   if (paused) return <span class="quiet">Paused. New events are kept.</span>;
-  if (liveState.value === "live") return <span class="quiet">Live</span>;
+  if (liveState.value === "live") return <Dot tone="good" word="Live" />;
   return (
     <span class="quiet">
       {liveState.value === "connecting" ? "Connecting…" : "The live stream is not available."}
