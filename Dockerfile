@@ -15,6 +15,8 @@ COPY scripts/setup.sh scripts/
 RUN --mount=type=secret,id=npmrc,target=/build/.npmrc sh scripts/setup.sh
 COPY LICENSE tsconfig.json ./
 COPY db db
+COPY docs docs
+COPY sdk/README.md sdk/
 COPY scripts scripts
 COPY src src
 RUN node_modules/.bin/bun scripts/build.ts

@@ -59,6 +59,7 @@ import { findZoneServers } from "../net/dns/zone-servers.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
+import { DOC_PAGES } from "./doc-pages.ts";
 import { mxName } from "./delivery.ts";
 import type { Services } from "./services.ts";
 import { localChecks } from "./observe/health.ts";
@@ -172,7 +173,11 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     quotas: config.quotas,
     space: parts.space,
     checks,
-    docs: { script: Bun.file(docsScript), version: dependencies["@scalar/api-reference"] },
+    docs: {
+      script: Bun.file(docsScript),
+      version: dependencies["@scalar/api-reference"],
+      pages: DOC_PAGES,
+    },
     onAnswer(answered) {
       metrics.answered(answered);
       logAnswer(answered);

@@ -536,7 +536,9 @@ describe("health", () => {
 
 describe("the reference page", () => {
   test("loads its script only from this server, compressed and cached for good", async () => {
-    api = await testApi({ http: { docs: { script: new Blob(["/*script*/"]), version: "1.2.3" } } });
+    api = await testApi({
+      http: { docs: { script: new Blob(["/*script*/"]), version: "1.2.3", pages: [] } },
+    });
     const page = await api.call("GET", "/docs", { key: null });
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const [inline = ""] = [...page.text.matchAll(/<script[^>]*>([^<]*)<\/script>/g)].map(([, text]) => text);

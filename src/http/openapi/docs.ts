@@ -5,6 +5,8 @@ import { ScalarRender } from "@elysiajs/swagger/scalar";
 import { JSON_TYPE, raw } from "../answer.ts";
 import { compressedFile } from "../compressed.ts";
 import { openRoute, type Route } from "../route.ts";
+import { type DocPage, llmsRoutes } from "./llms.ts";
+import type { Reference } from "./reference-text.ts";
 import { INFO, openApiDocument } from "./openapi.ts";
 
 // The page is the one of @elysiajs/swagger's Scalar provider. The rest of its plugin is not used: its document shows
@@ -15,10 +17,13 @@ export interface DocsFiles {
   script: Blob;
   /** Version of the package. It is part of the script's path, so that browsers may keep the script for good. */
   version: string;
+  /** The pages of the documentation. */
+  pages: readonly DocPage[];
 }
 
 export interface DocsDeps {
   docs: DocsFiles | null;
+  config: { publicUrl: string };
   routes: readonly Route[];
 }
 
@@ -81,18 +86,20 @@ function once<Value>(make: () => Value): () => Value {
 }
 
 /** Returns `/docs`, the API reference as a page, and `/docs/json`, the OpenAPI document. */
-export function docsRoutes({ docs, routes }: DocsDeps): Route[] {
+export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
   // Making the document takes ten times as long as any other answer without a key.
-  const document = once(() => new Blob([JSON.stringify(openApiDocument(routes))]));
+  const text = once(() => JSON.stringify(openApiDocument(routes)));
   const json = openRoute({
     method: "GET",
     path: "/docs/json",
     operationId: "openApiDocument",
     summary: "Get the API reference as an OpenAPI document",
     answers: { 200: "application/json" },
-    handle: () => raw(document(), JSON_TYPE),
+    handle: () => raw(text(), JSON_TYPE),
   });
-  return docs === null ? [json] : [json, ...pageRoutes(docs)];
+  if (docs === null) return [json];
+  const document = () => JSON.parse(text()) as Reference;
+  return [json, ...pageRoutes(docs), ...llmsRoutes({ ...config, pages: docs.pages, document })];
 }
 
 function pageRoutes({ script, version }: DocsFiles): Route[] {

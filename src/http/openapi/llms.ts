@@ -1,0 +1,107 @@
+import { raw } from "../answer.ts";
+import { openRoute, type Route } from "../route.ts";
+import { INFO } from "./openapi.ts";
+import { type Reference, referenceText, shownOperations } from "./reference-text.ts";
+
+/** A page of the documentation, in Markdown. */
+export interface DocPage {
+  /** Its name in paths: `/docs/send.md`. */
+  name: string;
+  text: string;
+}
+
+export interface LlmsDeps {
+  pages: readonly DocPage[];
+  publicUrl: string;
+  /** Returns the OpenAPI document. */
+  document: () => Reference;
+}
+
+const MARKDOWN = "text/markdown; charset=utf-8";
+const PLAIN = "text/plain; charset=utf-8";
+const CACHE = { "cache-control": "public, max-age=3600" };
+const START = `# ${INFO.title}
+
+> ${INFO.description}
+
+Each request has \`Authorization: Bearer <API key>\` and JSON bodies. Errors are \`{"error":{"type","message","code","param","issues","requestId"}}\`.
+Lists are \`{"data","nextCursor"}\`: pass \`nextCursor\` as \`cursor\` until it is null. A POST with an \`Idempotency-Key\` takes effect once.
+`;
+
+/**
+ * Returns `/llms.txt`, an index for programs that read documentation, `/llms-full.txt`, all of it in one file, and the pages
+ * themselves (llmstxt.org).
+ */
+export function llmsRoutes(deps: LlmsDeps): Route[] {
+  return [
+    textRoute("/llms.txt", "llmsIndex", "Get an index of the documentation", PLAIN, () => indexText(deps)),
+    textRoute("/llms-full.txt", "llmsFull", "Get the whole documentation as one text", PLAIN, () =>
+      fullText(deps),
+    ),
+    ...deps.pages.map(({ name, text }) =>
+      textRoute(`/docs/${name}.md`, `page-${name}`, "Get a page of the documentation", MARKDOWN, () =>
+        withServedLinks(text),
+      ),
+    ),
+  ];
+}
+
+function textRoute(
+  path: string,
+  operationId: string,
+  summary: string,
+  contentType: string,
+  make: () => string,
+): Route {
+  let made: string | null = null;
+  return openRoute({
+    method: "GET",
+    path,
+    operationId,
+    summary,
+    answers: { 200: contentType.replace(/;.*/, "") },
+    handle() {
+      made ??= make();
+      return raw(made, contentType, CACHE);
+    },
+  });
+}
+
+function indexText({ pages, publicUrl, document }: LlmsDeps): string {
+  const docs = pages.map(({ name, text }) => {
+    const about = firstParagraph(text);
+    return `- [${headingOf(text)}](${publicUrl}/docs/${name}.md)${about === "" ? "" : `: ${about}`}`;
+  });
+  const operations = shownOperations(document()).map(
+    ({ method, path, summary }) => `- \`${method} ${path}\`: ${summary}`,
+  );
+  const whole = [
+    `- [All pages and the reference in one file](${publicUrl}/llms-full.txt)`,
+    `- [OpenAPI document](${publicUrl}/docs/json)`,
+  ];
+  return [START, "## Docs\n", ...docs, "", "## API\n", ...whole, ...operations, ""].join("\n");
+}
+
+function fullText({ pages, document }: LlmsDeps): string {
+  return [START, ...pages.map(({ text }) => withServedLinks(text)), referenceText(document())].join("\n");
+}
+
+function headingOf(text: string): string {
+  return /^# (.*)$/m.exec(text)?.[1] ?? "";
+}
+
+/** Returns the paragraph after the heading in one line. Empty if something else follows. */
+function firstParagraph(text: string): string {
+  const [, paragraph = ""] = text.split(/\n\n+/);
+  // Without the links, because they are relative to the page.
+  const plain = paragraph.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").replaceAll("\n", " ");
+  return /^[A-Z]/.test(plain) ? plain : "";
+}
+
+/** Makes the links of a page lead to what the service serves. A link to another file of the repository becomes text. */
+function withServedLinks(page: string): string {
+  return page
+    .replaceAll("](../sdk/README.md", "](sdk.md")
+    .replaceAll("](../README.md", "](../llms.txt")
+    .replace(/\[([^\]]+)\]\(\.\.\/(?!llms\.txt)[^)]*\)/g, "$1");
+}

@@ -1,0 +1,26 @@
+// These imports put the documentation's pages into the program.
+import domains from "../../docs/domains.md" with { type: "text" };
+import live from "../../docs/live.md" with { type: "text" };
+import migrate from "../../docs/migrate.md" with { type: "text" };
+import receive from "../../docs/receive.md" with { type: "text" };
+import selfHost from "../../docs/self-host.md" with { type: "text" };
+import send from "../../docs/send.md" with { type: "text" };
+import settings from "../../docs/settings.md" with { type: "text" };
+import troubleshoot from "../../docs/troubleshoot.md" with { type: "text" };
+import webhooks from "../../docs/webhooks.md" with { type: "text" };
+import sdk from "../../sdk/README.md" with { type: "text" };
+import type { DocPage } from "../http/openapi/llms.ts";
+
+/** The pages for users of the API and for operators, in the order in which they are listed. */
+export const DOC_PAGES: readonly DocPage[] = [
+  { name: "send", text: send },
+  { name: "receive", text: receive },
+  { name: "webhooks", text: webhooks },
+  { name: "live", text: live },
+  { name: "domains", text: domains },
+  { name: "sdk", text: sdk },
+  { name: "migrate", text: migrate },
+  { name: "self-host", text: selfHost },
+  { name: "settings", text: settings },
+  { name: "troubleshoot", text: troubleshoot },
+];
