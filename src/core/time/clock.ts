@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /**
    * Whole milliseconds since some moment, for durations within this process. Setting the wall clock does not change it,
-   * and it never goes back.
+   * and it never goes back. While the machine sleeps it may stand still, so a lease needs `now`.
    */
   elapsed(): number;
   /**

@@ -31,7 +31,7 @@ export function claimCheck(
   let sureAt = claimedAt;
   return () => {
     const now = clock.now();
-    // Absolute, because if the clock was set back, the time that has passed is unknown.
+    // The wall clock, which runs while the machine sleeps. If it was set back, the time that has passed is unknown.
     if (Math.abs(now - sureAt) <= TRUSTED_MS) return true;
     // A snapshot from before this process stood still would be out of date.
     db.refreshReads();
