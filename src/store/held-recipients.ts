@@ -63,10 +63,9 @@ export async function extendHolds(
           WHERE r.due_at <= ?3 AND r.claimed_by IS NULL AND COALESCE(r.last_event_at, ?3) > ?4
             AND CASE r.reason WHEN '${HELD_FOR.suspended}' THEN p.suspended_at IS NOT NULL
               WHEN '${HELD_FOR.unverified}' THEN d.status <> 'verified' END)
-        RETURNING message_id, ord`,
+        RETURNING message_id AS messageId, ord`,
       args: [dueAt, JSON.stringify(recipients.map(({ messageId, ord }) => [messageId, ord])), now, since],
     },
   ]);
-  const rows = (written?.rows ?? []) as unknown as { message_id: string; ord: number }[];
-  return rows.map(({ message_id, ord }) => ({ messageId: message_id, ord }));
+  return (written?.rows ?? []) as unknown as Pick<DueRecipient, "messageId" | "ord">[];
 }

@@ -14,24 +14,14 @@ export interface StsPolicyRecord {
   fetchedAt: number;
 }
 
-interface Row {
-  domain: string;
-  policy_id: string;
-  mode: StsPolicyRecord["mode"];
-  mx: string;
-  max_age_seconds: number;
-  fetched_at: number;
-}
-
 /** Returns the policy saved last for a domain, which may have expired; null if there is none. */
 export async function findStsPolicy(db: Db, domain: string): Promise<StsPolicyRecord | null> {
-  const row = await db.first<Row>(
-    "SELECT domain, policy_id, mode, mx, max_age_seconds, fetched_at FROM mta_sts_policies WHERE domain = ?",
+  const row = await db.first<Omit<StsPolicyRecord, "mx"> & { mx: string }>(
+    `SELECT domain, policy_id AS id, mode, mx, max_age_seconds AS maxAgeSeconds, fetched_at AS fetchedAt
+      FROM mta_sts_policies WHERE domain = ?`,
     [domain],
   );
-  if (row === null) return null;
-  const { policy_id: id, max_age_seconds: maxAgeSeconds, fetched_at: fetchedAt, mode } = row;
-  return { domain, id, mode, mx: row.mx === "" ? [] : row.mx.split(" "), maxAgeSeconds, fetchedAt };
+  return row === null ? null : { ...row, mx: row.mx === "" ? [] : row.mx.split(" ") };
 }
 
 /** Saves a policy and replaces the domain's older one. Deletes expired policies and those over the bound. */

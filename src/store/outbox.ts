@@ -210,12 +210,11 @@ export interface ClaimedKey {
 }
 
 /** Returns recipients that an instance has claimed. */
-export async function claimedKeys(db: Db, instanceId: string, limit: number): Promise<ClaimedKey[]> {
-  const rows = await db.all<{ message_id: string; ord: number }>(
-    "SELECT message_id, ord FROM recipients WHERE claimed_by = ? LIMIT ?",
+export function claimedKeys(db: Db, instanceId: string, limit: number): Promise<ClaimedKey[]> {
+  return db.all<ClaimedKey>(
+    "SELECT message_id || '.' || ord AS key, message_id AS messageId, ord FROM recipients WHERE claimed_by = ? LIMIT ?",
     [instanceId, limit],
   );
-  return rows.map(({ message_id, ord }) => ({ key: `${message_id}.${ord}`, messageId: message_id, ord }));
 }
 
 /** Returns the statements that free single claims of an instance. The recipients are due at once. */

@@ -133,35 +133,21 @@ export interface WaitingRecipient {
   size: number;
 }
 
-interface WaitingRow {
-  sender_id: string;
-  email: string;
-  domain: string;
-  status: RecipientStatus;
-  attempts: number;
-  first_attempt_at: number | null;
-  last_event_at: number | null;
-  suppressed: number;
-  unsubscribed: number;
-  suspended: number;
-  unverified: number;
-  test_mode: number;
-  receiving_domain: string | null;
-  due_at: number;
-  to_render: number;
-  size: number;
-}
+/** Facts that the query returns as 0 or 1. */
+type Flags = "suppressed" | "unsubscribed" | "suspended" | "unverified" | "testMode" | "toRender";
+type WaitingRow = TriedRecipient & Omit<WaitingRecipient, Flags | "recipient"> & Record<Flags, number>;
 
 /** One query, because it runs for each attempt. If an address key is given, it replaces SQL's `lower`. */
-const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.first_attempt_at, r.last_event_at, r.due_at,
+const WAITING = `SELECT r.message_id AS messageId, r.ord, r.sender_id AS senderId, r.email, r.domain, r.status, r.attempts,
+    r.first_attempt_at AS firstAttemptAt, r.last_event_at AS lastEventAt, r.due_at AS dueAt,
     EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
       AND ${inForce("?", "s.")}) AS suppressed,
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
-    CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receiving_domain,
+    CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receivingDomain,
     m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
-      WHERE c.message_id = m.id AND c.rendered = 1) AS to_render, m.size, m.test_mode
+      WHERE c.message_id = m.id AND c.rendered = 1) AS toRender, m.size, m.test_mode AS testMode
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
@@ -179,26 +165,15 @@ export async function waitingRecipient(
   // SQL's `lower` knows ASCII only.
   const row = found === null || isAsciiText(found.email) ? found : await read(addressKey(found.email));
   if (row === null) return null;
+  const { suppressed, unsubscribed, suspended, unverified, testMode, toRender, ...facts } = row;
+  const { receivingDomain, dueAt, size, ...recipient } = facts;
   return {
-    recipient: {
-      messageId,
-      ord,
-      senderId: row.sender_id,
-      email: row.email,
-      domain: row.domain,
-      status: row.status,
-      attempts: row.attempts,
-      firstAttemptAt: row.first_attempt_at,
-      lastEventAt: row.last_event_at,
-    },
-    suppressed: row.suppressed === 1,
-    unsubscribed: row.unsubscribed === 1,
-    suspended: row.suspended === 1,
-    unverified: row.unverified === 1,
-    testMode: row.test_mode === 1,
-    receivingDomain: row.receiving_domain,
-    dueAt: row.due_at,
-    toRender: row.to_render === 1,
-    size: row.size,
+    ...{ recipient, receivingDomain, dueAt, size },
+    suppressed: suppressed === 1,
+    unsubscribed: unsubscribed === 1,
+    suspended: suspended === 1,
+    unverified: unverified === 1,
+    testMode: testMode === 1,
+    toRender: toRender === 1,
   };
 }

@@ -105,29 +105,15 @@ export interface SigningKey {
   sealedPrivateKey: string;
 }
 
-interface KeyRow {
-  token: string;
-  created_at: number;
-  selector: string;
-  private_key: string;
-}
-
-function toSigningKey(row: KeyRow): SigningKey {
-  return {
-    token: row.token,
-    createdAt: row.created_at,
-    selector: row.selector,
-    sealedPrivateKey: row.private_key,
-  };
-}
+const KEY_COLUMNS = "k.token, k.created_at AS createdAt, k.selector, k.private_key AS sealedPrivateKey";
 
 /** Parameters: From domain, project. */
-const SIGNING_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
-  sql: `SELECT k.token, k.created_at, k.selector, k.private_key FROM senders s
+const SIGNING_KEY: ConfigurationQuery<SigningKey, SigningKey> = {
+  sql: `SELECT ${KEY_COLUMNS} FROM senders s
       JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
       JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
     WHERE s.id = ?`,
-  read: toSigningKey,
+  read: (key) => key,
 };
 
 /** Returns the active DKIM key of a project's domain; null if it has none. */
@@ -135,9 +121,9 @@ export function signingKey(db: Db, senderId: string, domain: string): Promise<Si
   return db.readConfig(SIGNING_KEY, [domain, senderId]);
 }
 
-const INSTALLATION_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
-  sql: "SELECT token, created_at, selector, private_key FROM dkim_keys WHERE domain_id IS NULL AND status = 'active'",
-  read: toSigningKey,
+const INSTALLATION_KEY: ConfigurationQuery<SigningKey, SigningKey> = {
+  sql: `SELECT ${KEY_COLUMNS} FROM dkim_keys k WHERE k.domain_id IS NULL AND k.status = 'active'`,
+  read: (key) => key,
 };
 
 /** Returns the installation's own active DKIM key, for the onboarding domain; null before the first start is over. */
@@ -163,27 +149,17 @@ export interface InboxRef {
   displayName: string;
 }
 
-interface InboxRow {
-  id: string;
-  sender_id: string;
-  address: string;
-  display_name: string;
-}
-
-function toInboxRef(row: InboxRow): InboxRef {
-  return { id: row.id, senderId: row.sender_id, address: row.address, displayName: row.display_name };
-}
+const INBOX_COLUMNS = "i.id, i.sender_id AS senderId, i.address, i.display_name AS displayName";
 
 /** Returns the project's inbox with exactly that address key; null if it has none. */
-export async function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {
-  const row = await db.first<InboxRow>(
-    `SELECT i.id, i.sender_id, i.address, i.display_name FROM senders s
+export function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {
+  return db.first<InboxRef>(
+    `SELECT ${INBOX_COLUMNS} FROM senders s
         JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
         JOIN inboxes i ON i.domain_id = d.id AND i.sender_id = s.id AND i.address = ?
       WHERE s.id = ?`,
     [addressKey.slice(addressKey.lastIndexOf("@") + 1), addressKey, senderId],
   );
-  return row === null ? null : toInboxRef(row);
 }
 
 /** The route of mail to an address: whether the domain receives, and the inbox of the address. */
@@ -193,18 +169,11 @@ export interface InboundRoute {
 }
 
 /** Parameters: inbox address, domain. */
-const INBOUND_ROUTE: ConfigurationQuery<
-  { [Column in keyof InboxRow]: InboxRow[Column] | null },
-  InboundRoute
-> = {
-  sql: `SELECT i.id, i.sender_id, i.address, i.display_name FROM domains d
+const INBOUND_ROUTE: ConfigurationQuery<InboxRef | { id: null }, InboundRoute> = {
+  sql: `SELECT ${INBOX_COLUMNS} FROM domains d
     LEFT JOIN inboxes i ON i.domain_id = d.id AND i.address = ?
     WHERE d.name = ? AND d.receiving = 1`,
-  read({ id, sender_id, address, display_name }) {
-    if (id === null || sender_id === null || address === null || display_name === null)
-      return { receiving: true, inbox: null };
-    return { receiving: true, inbox: toInboxRef({ id, sender_id, address, display_name }) };
-  },
+  read: (row) => ({ receiving: true, inbox: row.id === null ? null : row }),
 };
 const NO_ROUTE: InboundRoute = { receiving: false, inbox: null };
 

@@ -176,23 +176,17 @@ export interface DueDelivery {
 }
 
 /** Returns deliveries that are due and unclaimed, longest due first, after a cursor. */
-export async function dueDeliveries(
+export function dueDeliveries(
   db: Db,
   now: number,
   after: Pick<DueDelivery, "dueAt" | "id"> | null,
   limit: number,
 ): Promise<DueDelivery[]> {
-  const rows = await db.all<{ id: string; sender_id: string; webhook_id: string; due_at: number }>(
-    `SELECT id, sender_id, webhook_id, due_at FROM webhook_deliveries
+  return db.all<DueDelivery>(
+    `SELECT id, sender_id AS senderId, webhook_id AS webhookId, due_at AS dueAt FROM webhook_deliveries
       WHERE due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`,
     [now, after?.dueAt ?? -1, after?.id ?? "", limit],
   );
-  return rows.map((row) => ({
-    id: row.id,
-    senderId: row.sender_id,
-    webhookId: row.webhook_id,
-    dueAt: row.due_at,
-  }));
 }
 
 /** Returns the statement that frees every claim of an instance if the guard holds. The deliveries are due at once. */
