@@ -22,6 +22,8 @@ export interface LoginRules {
   required: boolean;
   /** If true, AUTH is also offered without TLS. */
   inPlainText: boolean;
+  /** Returns the reply that refuses an address, or null. Which message it gets is decided after the header came. */
+  recipient: (address: string) => Reply | null;
 }
 
 /** The next step of an AUTH exchange (RFC 4954 §4): a question, the credentials, or a reply that ends it. */

@@ -110,7 +110,17 @@ function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: 
     return { reply: REPLIES.oneBounceRecipient };
   transaction.asked++;
   const bare = !path.address.includes("@"); // Only Postmaster may have no domain, and means ours.
-  return { askRecipient: bare ? `${path.address}@${limits.hostname}` : path.address };
+  const address = bare ? `${path.address}@${limits.hostname}` : path.address;
+  const { logins } = limits;
+  return logins === undefined ? { askRecipient: address } : submitTo(transaction, address, logins);
+}
+
+/** Takes a recipient of a submission at once, so that the replies to a whole envelope leave together. */
+function submitTo({ rcptTo }: Transaction, address: string, { recipient }: LoginRules): Outcome {
+  const refusal = recipient(address);
+  if (refusal !== null) return error(refusal);
+  if (!rcptTo.includes(address)) rcptTo.push(address);
+  return { reply: REPLIES.recipientOk };
 }
 
 /** Returns the reply if no message may come now, else null. */

@@ -14,10 +14,10 @@ export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart"
   if (app.ports.tls !== null) lines.push(`  API (TLS)  ${hostPort(config.host, app.ports.tls)}`);
   if (app.ports.smtp !== null) lines.push(`  SMTP       ${hostPort(config.smtpHost, app.ports.smtp)}`);
   for (const [name, port] of [
-    ["submission ", app.ports.submission],
+    ["submission", app.ports.submission],
     ["submissions", app.ports.submissions],
   ] as const)
-    if (port !== null) lines.push(`  ${name} ${hostPort(config.submissionHost, port)}`);
+    if (port !== null) lines.push(`  ${name.padEnd(10)} ${hostPort(config.submissionHost, port)}`);
   lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
   if (config.roles.has("api")) lines.push("", openText(app, url));
   if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart, url));

@@ -1,4 +1,8 @@
-import { createSubmissionHandler, type SubmissionDeps } from "../flows/submit/submission-handler.ts";
+import {
+  createSubmissionHandler,
+  refuseRecipient,
+  type SubmissionDeps,
+} from "../flows/submit/submission-handler.ts";
 import { log } from "../log.ts";
 import type { RateBuckets } from "../queue/rate-limiter.ts";
 import type { Certificate } from "../smtp/certificate.ts";
@@ -74,6 +78,7 @@ export function loginRules(
   return {
     required: !(local && delivery === "capture"),
     inPlainText: local && submissionInsecureLoopback,
+    recipient: refuseRecipient,
   };
 }
 

@@ -57,7 +57,11 @@ interface Reader {
 }
 
 async function newReader(): Promise<Reader> {
-  const service = await startService({ SERVICE_DOMAIN: "postrider.localhost" });
+  const service = await startService({
+    SERVICE_DOMAIN: "postrider.localhost",
+    SUBMISSION_PORT: "0",
+    SUBMISSION_HOST: "127.0.0.1",
+  });
   running.push(service);
   return { service, folder: newFolder("docs"), ids: new Map() };
 }
@@ -68,6 +72,7 @@ function filledIn(text: string, { service, ids }: Reader): string {
     .replaceAll("http://localhost:3000", service.url)
     .replaceAll("http://localhost:9464", `http://127.0.0.1:${service.app.ports.metrics}`)
     .replaceAll("localhost:2525", `127.0.0.1:${service.smtpPort}`)
+    .replaceAll("localhost:1025", `127.0.0.1:${service.app.ports.submission}`)
     .replaceAll("/var/lib/postrider", service.folder)
     .replaceAll("ACCOUNT_KEY=pr_…", `ACCOUNT_KEY=${service.accountKey}`)
     .replaceAll("pr_…", service.projectKey)

@@ -8,7 +8,9 @@ export interface Mail {
   from: string;
   to: readonly string[];
   message: Buffer;
-  tls: boolean;
+  /** STARTTLS if true; `implicit`: TLS from the start. */
+  tls: boolean | "implicit";
+  login?: { user: string; password: string };
   /** Folder for files of the program. */
   folder: string;
 }
@@ -24,6 +26,28 @@ export interface Program {
   adds: "" | "\r\n";
   /** Sends the message. Throws with the program's output if it was refused. */
   send(mail: Mail): Promise<void>;
+}
+
+const LONG = "x".repeat(5000);
+/** Bodies that are damaged if a program counts dots, lines or octets wrongly. */
+export const BODIES: Record<string, string | Buffer> = {
+  plain: "Hello\r\n",
+  empty: "",
+  "one empty line": "\r\n",
+  dots: ".\r\n..\r\n...\r\n.x\r\n. \r\nx.\r\n.\r\n",
+  "a dot last": "x\r\n.\r\n",
+  "empty lines last": "x\r\n\r\n\r\n",
+  "spaces and tabs": " x \r\n\t\r\n  \r\n",
+  "UTF-8": Buffer.from("Grüße, 你好, 🎉\r\n"),
+  "octets beyond ASCII": Buffer.from("\x80\xa0\xe4\xff\r\n", "latin1"),
+  "long lines": `${LONG}\r\n.${LONG}\r\n${LONG}.\r\n`,
+  "a mail within": "From MAIL\r\nQUIT\r\nMAIL FROM:<evil@client.test>\r\nDATA\r\n",
+  "5 MB": `${"0123456789".repeat(7)}.\r\n.`.repeat(70_000).concat("\r\n"),
+};
+
+/** Names a program in a test, with the reason if it is skipped. */
+export function title({ name, missing }: Program): string {
+  return missing === null ? name : `${name} (skipped: ${missing})`;
 }
 
 const SMTP_SOURCE = "/usr/sbin/smtp-source";
@@ -54,14 +78,20 @@ function file({ folder }: Mail, octets: Buffer): string {
 
 const PYTHON = `
 import smtplib, ssl, sys
-port, tls, sender, *to = sys.argv[1:]
+port, tls, user, password, sender, *to = sys.argv[1:]
 options = ["SMTPUTF8"] if any(ord(c) > 127 for c in sender) else []
-with smtplib.SMTP("127.0.0.1", int(port), local_hostname="client.test") as smtp:
-    if tls == "1":
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+context = ssl.create_default_context()
+context.check_hostname = False
+context.verify_mode = ssl.CERT_NONE
+if tls == "implicit":
+    smtp = smtplib.SMTP_SSL("127.0.0.1", int(port), local_hostname="client.test", context=context)
+else:
+    smtp = smtplib.SMTP("127.0.0.1", int(port), local_hostname="client.test")
+with smtp:
+    if tls == "true":
         smtp.starttls(context=context)
+    if password:
+        smtp.login(user, password)
     refused = smtp.sendmail(sender, to, sys.stdin.buffer.read(), mail_options=options)
     sys.exit(1 if refused else 0)
 `;
@@ -73,8 +103,10 @@ function python(name: string, program: string): Program {
     starttls: true,
     smtpUtf8: true,
     adds: "",
-    send: ({ port, tls, from, to, message }) =>
-      run([program, "-c", PYTHON, String(port), tls ? "1" : "0", from, ...to], message),
+    send: ({ port, tls, login, from, to, message }) => {
+      const { user, password } = login ?? { user: "", password: "" };
+      return run([program, "-c", PYTHON, String(port), String(tls), user, password, from, ...to], message);
+    },
   };
 }
 
@@ -91,12 +123,15 @@ export const PROGRAMS: readonly Program[] = [
     smtpUtf8: false,
     adds: "",
     send: (mail) => {
-      const { port, tls, from, to, message } = mail;
+      const { port, tls, login, from, to, message } = mail;
       // By default swaks removes a final dot and substitutes tokens, so it gets the message in its wire form.
       const wire = Buffer.from(`${message.toString("latin1").replace(/^\./gm, "..")}.`, "latin1");
       const data = ["--suppress-data", "--no-data-fixup", "--data", `@${file(mail, wire)}`];
       const ends = ["--server", `127.0.0.1:${port}`, "--helo", "client.test", "-f", from, "-t", to.join(",")];
-      return run(["swaks", ...ends, ...data, ...(tls ? ["--tls"] : [])]);
+      const safe = tls === "implicit" ? ["--tls-on-connect"] : tls ? ["--tls"] : [];
+      const known =
+        login === undefined ? [] : ["--auth", "--auth-user", login.user, "--auth-password", login.password];
+      return run(["swaks", ...ends, ...data, ...safe, ...known]);
     },
   },
   {
@@ -129,16 +164,19 @@ export const PROGRAMS: readonly Program[] = [
     starttls: true,
     smtpUtf8: false,
     adds: "",
-    send: ({ port, tls, from, to, message }) => {
+    send: ({ port, tls, login, from, to, message }) => {
       const ends = [
         "--host=127.0.0.1",
         `--port=${port}`,
         "--domain=client.test",
         `--from=${from}`,
-        "--auth=off",
+        ...(login === undefined
+          ? ["--auth=off"]
+          : ["--auth=login", `--user=${login.user}`, `--passwordeval=echo ${login.password}`]),
       ];
       const headers = ["--set-from-header=off", "--set-date-header=off"];
-      const safe = tls ? ["--tls=on", "--tls-starttls=on", "--tls-certcheck=off"] : ["--tls=off"];
+      const starttls = `--tls-starttls=${tls === "implicit" ? "off" : "on"}`;
+      const safe = tls ? ["--tls=on", starttls, "--tls-certcheck=off"] : ["--tls=off"];
       return run(["msmtp", ...ends, ...headers, ...safe, "--", ...to], unixText(message));
     },
   },
@@ -149,11 +187,26 @@ export const PROGRAMS: readonly Program[] = [
     smtpUtf8: true,
     adds: "",
     send: (mail) => {
-      const { port, tls, from, to, message } = mail;
-      const ends = ["--url", `smtp://127.0.0.1:${port}/client.test`, "--mail-from", from];
+      const { port, tls, login, from, to, message } = mail;
+      const ends = [
+        "--url",
+        `${tls === "implicit" ? "smtps" : "smtp"}://127.0.0.1:${port}/client.test`,
+        "--mail-from",
+        from,
+      ];
       const recipients = to.flatMap((one) => ["--mail-rcpt", one]);
       const safe = tls ? ["--ssl-reqd", "--insecure"] : [];
-      return run(["curl", "-sS", ...ends, ...recipients, ...safe, "--upload-file", file(mail, message)]);
+      const known = login === undefined ? [] : ["--user", `${login.user}:${login.password}`];
+      return run([
+        "curl",
+        "-sS",
+        ...ends,
+        ...recipients,
+        ...safe,
+        ...known,
+        "--upload-file",
+        file(mail, message),
+      ]);
     },
   },
   python("the system's python", "/usr/bin/python3"),
@@ -164,14 +217,15 @@ export const PROGRAMS: readonly Program[] = [
     starttls: true,
     smtpUtf8: true,
     adds: "",
-    send: async ({ port, tls, from, to, message }) => {
+    send: async ({ port, tls, login, from, to, message }) => {
       const safe = tls ? { requireTLS: true, tls: { rejectUnauthorized: false } } : { ignoreTLS: true };
       const transport = nodemailer.createTransport({
         host: "127.0.0.1",
         port,
         name: "client.test",
-        secure: false,
+        secure: tls === "implicit",
         ...safe,
+        ...(login === undefined ? {} : { auth: { user: login.user, pass: login.password } }),
       });
       await transport.sendMail({ envelope: { from, to: [...to] }, raw: message });
       transport.close();

@@ -1,30 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newFolder } from "../support/folder.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
-import { type Program, PROGRAMS } from "./client-programs.ts";
+import { BODIES, type Program, PROGRAMS, title } from "./client-programs.ts";
 
 /** Programs are slow if the machine is busy. */
 const LIMIT_MS = 180_000;
 const FROM = "writer@client.test";
 const INBOX = "one@in.test";
 const OTHER = "two@in.test";
-
-const LONG = "x".repeat(5000);
-/** Bodies that are damaged if a program counts dots, lines or octets wrongly. */
-const BODIES: Record<string, string | Buffer> = {
-  plain: "Hello\r\n",
-  empty: "",
-  "one empty line": "\r\n",
-  dots: ".\r\n..\r\n...\r\n.x\r\n. \r\nx.\r\n.\r\n",
-  "a dot last": "x\r\n.\r\n",
-  "empty lines last": "x\r\n\r\n\r\n",
-  "spaces and tabs": " x \r\n\t\r\n  \r\n",
-  "UTF-8": Buffer.from("Grüße, 你好, 🎉\r\n"),
-  "octets beyond ASCII": Buffer.from("\x80\xa0\xe4\xff\r\n", "latin1"),
-  "long lines": `${LONG}\r\n.${LONG}\r\n${LONG}.\r\n`,
-  "a mail within": "From MAIL\r\nQUIT\r\nMAIL FROM:<evil@client.test>\r\nDATA\r\n",
-  "5 MB": `${"0123456789".repeat(7)}.\r\n.`.repeat(70_000).concat("\r\n"),
-};
 
 let service: TestService;
 let folder = "";
@@ -86,10 +69,6 @@ function received({ raw }: Kept): Buffer {
 
 function arrives(sent: Buffer, { adds }: Program): Buffer {
   return Buffer.concat([sent, Buffer.from(adds)]);
-}
-
-function title({ name, missing }: Program): string {
-  return missing === null ? name : `${name} (skipped: ${missing})`;
 }
 
 for (const program of PROGRAMS)

@@ -9,7 +9,7 @@ import { selfSignedCertificate } from "../../src/smtp/self-signed.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { Client, HOSTNAME, TAKEN } from "./server-harness.ts";
 
-const RULES = { required: true, inPlainText: true };
+const RULES = { required: true, inPlainText: true, recipient: () => null };
 
 /** A listener for submissions whose handler accepts the password `right`. */
 async function startSubmission(options: Partial<ListenerOptions> = {}) {

@@ -1,5 +1,7 @@
 import type { ParsedAttachment } from "../../mail/reading/parse.ts";
-import { openMail } from "../../mail/reading/parse.ts";
+import { openMail, parseMail } from "../../mail/reading/parse.ts";
+import { simpleTexts } from "../../mail/submitted/simple-texts.ts";
+import type { MessageBody } from "../../store/contents/message-body.ts";
 import { type HashedBody, hashedBody } from "../receive/inspect.ts";
 
 /** A submitted message, and its header fields as the record shows them. */
@@ -9,16 +11,29 @@ export interface SubmittedToRead {
 }
 
 /** The parts of a submitted message as the record shows them. */
-export interface SubmittedParts {
+export interface SubmittedParts<Contents = HashedBody | MessageBody> {
   attachments: Omit<ParsedAttachment, "bytes">[];
-  contents: HashedBody;
+  /** Hashed if the message was read on a thread. */
+  contents: Contents;
   /** The first characters of the texts. */
   text: string | null;
   html: string | null;
 }
 
+/** Parses a small submitted message here. */
+export async function readSmall({ raw, headers }: SubmittedToRead): Promise<SubmittedParts> {
+  const simple = simpleTexts(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength));
+  const { text, html, attachments } = simple === null ? await parseMail(raw) : { ...simple, attachments: [] };
+  return {
+    attachments: attachments.map(({ bytes: _, ...file }: ParsedAttachment) => file),
+    contents: { html, text, headers },
+    text,
+    html,
+  };
+}
+
 /** Parses a submitted message. Blocks the thread. */
-export async function readSubmitted({ raw, headers }: SubmittedToRead): Promise<SubmittedParts> {
+export async function readSubmitted({ raw, headers }: SubmittedToRead): Promise<SubmittedParts<HashedBody>> {
   const { text, html, attachments } = await openMail(raw);
   return {
     attachments,
@@ -29,7 +44,7 @@ export async function readSubmitted({ raw, headers }: SubmittedToRead): Promise<
 }
 
 /** Returns the parts of a message that cannot be read: none. */
-export function unreadSubmitted({ headers }: SubmittedToRead): SubmittedParts {
+export function unreadSubmitted({ headers }: SubmittedToRead): SubmittedParts<HashedBody> {
   const contents = hashedBody({ html: null, text: null, replyText: null, headers });
   return { attachments: [], contents, text: null, html: null };
 }

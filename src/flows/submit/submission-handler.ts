@@ -54,7 +54,7 @@ export function createSubmissionHandler(deps: SubmissionDeps): MailHandler {
       const identity = await identify(deps, password, deps.clock.now());
       return identity === null ? REPLIES.wrongLogin : { identity };
     },
-    recipient: async (address) => (splitAddress(address) === null ? UNSENDABLE : null),
+    recipient: async (address) => refuseRecipient(address),
     async message(envelope, raw) {
       const answer = await submit(deps, envelope, raw).catch((error: unknown) => {
         if (error instanceof AppError) return refusalReply(error);
@@ -65,6 +65,11 @@ export function createSubmissionHandler(deps: SubmissionDeps): MailHandler {
       return answer;
     },
   };
+}
+
+/** Returns the reply to an address that no mail can be sent to, else null. */
+export function refuseRecipient(address: string): Reply | null {
+  return splitAddress(address) === null ? UNSENDABLE : null;
 }
 
 function outcomeOf({ code }: Reply): SubmissionOutcome {

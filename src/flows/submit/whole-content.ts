@@ -3,13 +3,13 @@ import type { HeaderBlock } from "../../mail/reading/header-block.ts";
 import type { SubmittedHeader } from "../../mail/submitted/header.ts";
 import type { Envelope } from "../../smtp/envelope.ts";
 import { type ByteSource, CHUNK_OCTETS } from "../../store/contents/content-bytes.ts";
-import { prepareContent } from "../contents/prepare-content.ts";
+import { prepareBody, prepareContent } from "../contents/prepare-content.ts";
 import { tooManyReads } from "../read/large-reads.ts";
 import { fieldsByName } from "../receive/shown-headers.ts";
 import { storeBody } from "../receive/store-inbound.ts";
 import type { SendContent } from "../send/content.ts";
 import type { Inspect } from "../threads/reading-tasks.ts";
-import { readSubmitted, type SubmittedParts } from "./read-submitted.ts";
+import { readSmall, type SubmittedParts } from "./read-submitted.ts";
 
 /** Octets of a message that is parsed on the main thread, which takes some hundred microseconds. */
 export const MAX_PARSED_HERE = 16 * 1024;
@@ -21,7 +21,7 @@ export async function partsOf(
   block: HeaderBlock,
 ): Promise<SubmittedParts> {
   const asked = { raw, headers: fieldsByName(block.fields) };
-  if (raw.length <= MAX_PARSED_HERE) return readSubmitted(asked);
+  if (raw.length <= MAX_PARSED_HERE) return readSmall(asked);
   const parts = await inspect({ kind: "submitted", ...asked });
   if (parts === null) throw tooManyReads();
   return parts;
@@ -44,7 +44,10 @@ export function wholeContent({ raw, header, block, parts, envelope }: WholeMessa
   return {
     mayWriteAhead: () => bytes.length > CHUNK_OCTETS,
     async keep(deps, senderId, now) {
-      const body = await storeBody(deps, senderId, parts.contents);
+      const { contents } = parts;
+      const body = await ("body" in contents
+        ? storeBody(deps, senderId, contents)
+        : prepareBody(deps, senderId, contents));
       return {
         body,
         attachments: parts.attachments.map((file) => ({ ...file, id: newId("att", now), content: null })),

@@ -8,6 +8,7 @@ import {
   type SubmittedToRead,
   unreadSubmitted,
 } from "../submit/read-submitted.ts";
+import type { HashedBody } from "../receive/inspect.ts";
 import type { AuthDeps } from "../../mail/auth/authenticate.ts";
 
 /** An attachment of a message, by its position. */
@@ -25,7 +26,7 @@ export interface Readings {
   header: { asked: MailToInspect; found: Inspection };
   report: { asked: ReportToRead; found: ReadReport };
   attachment: { asked: PartToRead; found: ReadPart };
-  submitted: { asked: SubmittedToRead; found: SubmittedParts };
+  submitted: { asked: SubmittedToRead; found: SubmittedParts<HashedBody> };
 }
 
 export type ReadingKind = keyof Readings;

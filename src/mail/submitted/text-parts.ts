@@ -12,6 +12,8 @@ export interface TextPart {
   /** Lower case; "" if the part names none. */
   charset: string;
   encoding: Encoding;
+  /** True if its lines are flowed (RFC 3676). */
+  isFlowed: boolean;
   fields: RawField[];
   /** The start of the part's header. */
   header: number;
@@ -23,6 +25,8 @@ export interface TextPart {
 interface Search {
   bytes: Buffer;
   found: TextPart[];
+  /** True if the message has anything but texts, or structure other than one list of alternatives. */
+  hasMore: boolean;
   left: number;
 }
 
@@ -31,13 +35,28 @@ interface Search {
  * change would break them, and so are messages within the message. Line ends must be CRLF.
  */
 export function textParts(bytes: Buffer): TextPart[] {
-  const search: Search = { bytes, found: [], left: MAX_TEXT_PARTS };
+  return searched(bytes).found;
+}
+
+/** Returns the texts of a message that is one text, or a plain one and its html; null for every other message. */
+export function onlyTexts(bytes: Buffer): TextPart[] | null {
+  const { found, hasMore } = searched(bytes);
+  const [first, second, ...others] = found;
+  if (hasMore || first === undefined || others.length > 0) return null;
+  return second === undefined || (first.kind === "plain" && second.kind === "html") ? found : null;
+}
+
+function searched(bytes: Buffer): Search {
+  const search: Search = { bytes, found: [], hasMore: false, left: MAX_TEXT_PARTS };
   searchPart(search, 0, bytes.length, 0);
-  return search.found;
+  return search;
 }
 
 function searchPart(search: Search, start: number, end: number, depth: number): void {
-  if (search.left-- <= 0) return;
+  if (search.left-- <= 0) {
+    search.hasMore = true;
+    return;
+  }
   const part = search.bytes.subarray(start, end);
   const { header, body } = findHeaderEnd(part);
   const fields = fieldsOf(part.toString("latin1", 0, header));
@@ -45,6 +64,7 @@ function searchPart(search: Search, start: number, end: number, depth: number): 
   const media = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)/.exec(type)?.[1]?.toLowerCase() ?? "text/plain";
   if (/^multipart\//.test(media)) {
     const boundary = parameterOf(type, "boundary");
+    search.hasMore ||= depth > 0 || media !== "multipart/alternative";
     if (depth < MAX_DEPTH && boundary !== "" && !/^multipart\/(?:signed|encrypted)$/.test(media))
       for (const [from, to] of partsBetween(part, body, boundary))
         searchPart(search, start + from, start + to, depth + 1);
@@ -53,11 +73,15 @@ function searchPart(search: Search, start: number, end: number, depth: number): 
   const isFile = /^\s*attachment\b/i.test(textOf(fields, "content-disposition"));
   const encoding = textOf(fields, "content-transfer-encoding").trim().toLowerCase();
   const isKnown = /^(?:|7bit|8bit|binary|base64|quoted-printable)$/.test(encoding);
-  if (!/^text\/(?:html|plain)$/.test(media) || isFile || !isKnown) return;
+  if (!/^text\/(?:html|plain)$/.test(media) || isFile || !isKnown) {
+    search.hasMore = true;
+    return;
+  }
   search.found.push({
     kind: media === "text/html" ? "html" : "plain",
     charset: parameterOf(type, "charset").toLowerCase(),
     encoding: encodingOf(encoding),
+    isFlowed: /;\s*format\s*=\s*"?flowed/i.test(type),
     fields,
     header: start,
     from: start + body,

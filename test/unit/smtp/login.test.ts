@@ -7,7 +7,7 @@ import { Session } from "../../../src/smtp/session.ts";
 import { MAX_LOGIN_FAILURES } from "../../../src/smtp/session-limits.ts";
 
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: 100, maxRecipients: 3, ip: "192.0.2.9" };
-const REQUIRED: LoginRules = { required: true, inPlainText: false };
+const REQUIRED: LoginRules = { required: true, inPlainText: false, recipient: () => null };
 const PASSWORD = "pr_secret";
 
 function base64(text: string): string {
@@ -90,12 +90,12 @@ describe("a session that asks for a login", () => {
   });
 
   test("offers it in plain text if the rules say so", () => {
-    const rules = { required: true, inPlainText: true };
+    const rules = { ...REQUIRED, inPlainText: true };
     expect(play([EHLO, PLAIN, MAIL], rules, false).codes.slice(1)).toEqual(["235 2.7.0", "250 2.1.0"]);
   });
 
   test("takes mail without a login if none is required", () => {
-    const seen = play([EHLO, MAIL, RCPT, "DATA", "."], { required: false, inPlainText: false }, false);
+    const seen = play([EHLO, MAIL, RCPT, "DATA", "."], { ...REQUIRED, required: false }, false);
     expect(seen.codes.at(-1)).toBe("250 2.0.0");
     expect(seen.envelopes[0]).not.toHaveProperty("login");
   });
@@ -139,7 +139,7 @@ test("a server of incoming mail neither offers nor knows AUTH", () => {
 });
 
 test("STARTTLS forgets a login that came in plain text", () => {
-  const session = new Session({ ...OPTIONS, logins: { required: true, inPlainText: true } });
+  const session = new Session({ ...OPTIONS, logins: { ...REQUIRED, inPlainText: true } });
   session.receive(Buffer.from(`${EHLO}\r\n${PLAIN}\r\n`));
   session.answer({ identity: "key 1" });
   session.receive(Buffer.from("STARTTLS\r\n"));

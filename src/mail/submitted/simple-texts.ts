@@ -1,0 +1,38 @@
+import { isUtf8 } from "node:buffer";
+import { octetsOf } from "../reading/part-octets.ts";
+import { storedText } from "../stored-text.ts";
+import { onlyTexts, type TextPart } from "./text-parts.ts";
+
+/** The texts of a message that has nothing else. */
+export interface SimpleTexts {
+  text: string | null;
+  html: string | null;
+}
+
+/**
+ * Reads a message that is one text, or a plain one and its html, in UTF-8. Most submitted messages are such, and the
+ * full parser, which finds the same, takes five times as long. Returns null for every other message.
+ */
+export function simpleTexts(bytes: Buffer): SimpleTexts | null {
+  const texts: SimpleTexts = { text: null, html: null };
+  for (const part of onlyTexts(bytes) ?? []) {
+    const text = textOf(bytes, part);
+    if (text === null) return null;
+    texts[part.kind === "html" ? "html" : "text"] = text;
+  }
+  return texts.text === null && texts.html === null ? null : texts;
+}
+
+function textOf(bytes: Buffer, part: TextPart): string | null {
+  if (part.isFlowed || part.from === part.to || !/^(?:utf-?8|us-ascii)$/.test(part.charset)) return null;
+  const { encoding, from } = part;
+  // Like the full parser, with the line end before the delimiter.
+  const to = Math.min(part.to + "\r\n".length, bytes.length);
+  const octets =
+    encoding === "identity"
+      ? bytes.subarray(from, to)
+      : Buffer.concat([...octetsOf(bytes, { from, to }, encoding)].map((piece) => Buffer.from(piece)));
+  if (!isUtf8(octets)) return null;
+  const text = octets.toString("utf8").replaceAll("\r\n", "\n");
+  return storedText(encoding === "identity" && !text.endsWith("\n") ? `${text}\n` : text);
+}
