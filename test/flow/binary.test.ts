@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bundleUi } from "../../src/wiring/ui/bundle.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { newFolder } from "../support/folder.ts";
 import { letterLines, smtpSession } from "../support/mail-in.ts";
@@ -126,7 +127,7 @@ test("is built together with the licenses of all its parts", () => {
   const told = (name: string) => parts.find((part) => part.startsWith(`${name} `));
   expect(told("postrider")).toContain(readFileSync(join(ROOT, "LICENSE"), "utf8").trim());
   // Of the program, of each thread, and of the files in a bundle: license, notice, and those of nested packages.
-  for (const name of ["elysia", "mailauth", "liquidjs"])
+  for (const name of ["elysia", "mailauth", "liquidjs", "preact", "uplot"])
     expect(told(name)).toContain("Permission is hereby granted");
   // The script of the reference page.
   expect(told("@scalar/api-reference")).toContain(": MIT");
@@ -225,6 +226,18 @@ test("serves the reference page completely", async () => {
   // A line of ours comes before it.
   expect(served.includes(readFileSync(join(ROOT, packaged)))).toBe(true);
   expect((await call("GET", "/docs/json")).paths).toContainKey("/v1/emails");
+});
+
+test("serves the dashboard completely, compressed, with the names that a build from the same source gives", async () => {
+  const shell = await (await fetch(url, { headers: { accept: "text/html" } })).text();
+  const paths = [...shell.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? "");
+  const { files } = await bundleUi();
+  expect(paths.sort()).toEqual(files.map(({ name }) => `/ui/assets/${name}`).sort());
+  for (const { name, gzipped } of files) {
+    const sent = await fetch(`${url}/ui/assets/${name}`, { headers: { "accept-encoding": "gzip" } });
+    expect(sent.headers.get("content-encoding")).toBe("gzip");
+    expect(Buffer.from(await sent.arrayBuffer()).equals(Bun.gunzipSync(await gzipped.bytes()))).toBe(true);
+  }
 });
 
 const maps = (): string => readFileSync(`/proc/${child.pid}/maps`, "utf8");

@@ -22,18 +22,17 @@ export async function bundleUi(): Promise<UiBundle> {
     target: "browser",
     format: "esm",
     minify: true,
-    naming: "[name]-[hash].[ext]",
+    naming: "[name].[ext]",
     // Nothing of the build machine's environment gets into the files.
     env: "disable",
     define: { "process.env.NODE_ENV": '"production"' },
     metafile: true,
   });
-  const built = outputs.map(async (output) =>
-    fileOf(output.path.replace(/^.*\//, ""), new Uint8Array(await output.arrayBuffer())),
-  );
-  const icon = await Bun.file(sourceOf("icon.svg")).bytes();
+  const built = outputs.map(async (output) => {
+    return fileOf(output.path.replace(/^.*\//, ""), new Uint8Array(await output.arrayBuffer()));
+  });
   return {
-    files: [...(await Promise.all(built)), fileOf(`icon-${Bun.hash(icon).toString(36)}.svg`, icon)],
+    files: [...(await Promise.all(built)), fileOf("icon.svg", await Bun.file(sourceOf("icon.svg")).bytes())],
     inputs: Object.keys(metafile?.inputs ?? {}),
   };
 }
@@ -42,6 +41,11 @@ function sourceOf(name: string): string {
   return join(import.meta.dir, SOURCES, name);
 }
 
+/** Puts a hash of the content into the name. The bundler's own hash depends on the current folder. */
 function fileOf(name: string, bytes: Uint8Array<ArrayBuffer>): UiFile {
-  return { name, gzipped: new Blob([Bun.gzipSync(bytes, { level: GZIP_LEVEL })]) };
+  const hash = Bun.hash(bytes).toString(36);
+  return {
+    name: name.replace(/(?=\.\w+$)/, `-${hash}`),
+    gzipped: new Blob([Bun.gzipSync(bytes, { level: GZIP_LEVEL })]),
+  };
 }
