@@ -52,27 +52,35 @@ export async function callApi(
   return bodyOf(api, status, octets.toString("utf8"));
 }
 
+/** Returns the header fields that name the key and its project. */
+export function keyHeaders({ key, sender }: Pick<Api, "key" | "sender">): Record<string, string> {
+  // A line break in the key would begin another header field (header injection).
+  if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");
+  return {
+    Authorization: `Bearer ${key}`,
+    ...(sender === undefined ? {} : { "X-Service-Product": sender }),
+  };
+}
+
 function requestOctets(
-  { key, sender }: Api,
+  api: Api,
   method: string,
   url: URL,
   body: Readonly<Record<string, unknown>> | undefined,
 ): Buffer {
-  // A line break in the key would begin another header field (header injection).
-  if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");
   const octets = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const lines = [
     `${method} ${url.pathname}${url.search} HTTP/1.1`,
     `Host: ${url.host}`,
     "Connection: close",
-    `Authorization: Bearer ${key}`,
-    ...(sender === undefined ? [] : [`X-Service-Product: ${sender}`]),
+    ...Object.entries(keyHeaders(api)).map(([name, value]) => `${name}: ${value}`),
     ...(octets === null ? [] : ["Content-Type: application/json", `Content-Length: ${octets.length}`]),
   ];
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), octets ?? Buffer.alloc(0)]);
 }
 
-function bodyOf({ url }: Api, status: number, text: string): Record<string, unknown> {
+/** Returns the body of a 2xx answer. @throws CommandError as `callApi` */
+export function bodyOf({ url }: Api, status: number, text: string): Record<string, unknown> {
   const body = objectIn(text);
   if (status >= 200 && status < 300 && body !== null) return body;
   const error = body !== null && typeof body.error === "object" ? body.error : null;

@@ -1,9 +1,10 @@
 import { type Clock, sleep, remainingTime } from "../core/time/clock.ts";
 import { MOVING } from "../core/messages/states.ts";
 import { type Api, callApi } from "./api-client.ts";
+import { API_FLAGS, apiOf, apiUrl } from "./api-flags.ts";
 import { type Context, defineCommand, type Flag } from "./command.ts";
 import { EX_NO, EX_OK, unavailable, usage } from "./exit.ts";
-import { readInput, readSecret } from "./input.ts";
+import { readInput } from "./input.ts";
 
 /** Largest body from standard input, bytes. The API takes no longer text. */
 export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
@@ -34,18 +35,7 @@ const FLAGS = {
   subject: { type: "string", value: "TEXT", required: true, help: "header Subject" },
   text: { type: "string", value: "TEXT", help: "plain text body, or - to read it from standard input" },
   html: { type: "string", value: "HTML", help: "HTML body, or - to read it from standard input" },
-  sender: { type: "string", value: "ID", help: "project id; needed with an account-wide key" },
-  "key-file": {
-    type: "string",
-    value: "FILE",
-    help: "file with the API key, or - for standard input (default: POSTRIDER_API_KEY)",
-  },
-  key: {
-    type: "string",
-    value: "SECRET",
-    help: "API key; other users of the machine can see it, so prefer --key-file",
-  },
-  url: { type: "string", value: "URL", help: "address of the API (default: PUBLIC_URL)" },
+  ...API_FLAGS,
   wait: {
     type: "boolean",
     help: "wait until the message is delivered or has failed; exit 1 if it has failed",
@@ -76,7 +66,7 @@ echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboa
     const waitMs = secondsOf(flags.timeout) * 1000;
     const url = apiUrl(flags.url ?? config.publicUrl);
     const bodies = await bodiesOf(wanted);
-    const api: Api = { url, key: await keyOf(flags, config.postriderApiKey), sender: flags.sender };
+    const api = await apiOf(flags, config, url);
     const item = { from: flags.from, ...addresseesOf(flags), subject: flags.subject, ...bodies };
     const { id, status } = (await callApi(clock, api, "POST", "/v1/emails", item)) as unknown as Accepted;
     if (!flags.wait) {
@@ -125,17 +115,6 @@ async function bodyOf(flag: string): Promise<string> {
   return flag === "-" ? readInput(MAX_INPUT_BYTES) : flag;
 }
 
-async function keyOf(
-  flags: { key: string | undefined; "key-file": string | undefined },
-  ofEnvironment: string | null,
-): Promise<string> {
-  if (flags.key !== undefined && flags["key-file"] !== undefined) throw usage("either --key or --key-file");
-  if (flags["key-file"] !== undefined) return readSecret(flags["key-file"]);
-  const key = flags.key ?? ofEnvironment;
-  if (key !== null && /^[\x21-\x7e]+$/.test(key)) return key;
-  throw usage("an API key is needed: --key-file FILE, or POSTRIDER_API_KEY");
-}
-
 type AddresseeFlags = Readonly<Partial<Record<"to" | "cc" | "bcc" | "reply-to", readonly string[]>>>;
 
 /** Returns the fields of the send item that hold addresses. The API reads and checks each. */
@@ -164,13 +143,6 @@ function mailboxesIn(list: string): string[] {
   }
   const rest = open.join(",");
   return rest.trim() === "" ? found : [...found, rest];
-}
-
-function apiUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw usage(`--url must begin with http:// or https://`);
-  return text.replace(/\/+$/, "");
 }
 
 function secondsOf(text: string | undefined): number {

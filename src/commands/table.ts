@@ -53,6 +53,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "send a message through the running service",
     load: async () => (await import("./send.ts")).send,
   },
+  tail: {
+    summary: "follow the events of the running service",
+    load: async () => (await import("./tail.ts")).tail,
+  },
+  listen: {
+    summary: "forward events to a local address, signed as webhooks",
+    load: async () => (await import("./listen.ts")).listen,
+  },
   readyz: {
     summary: "check whether the service on this machine is ready",
     load: async () => (await import("./readyz.ts")).readyz,

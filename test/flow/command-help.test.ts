@@ -86,8 +86,9 @@ describe("the examples", () => {
   writeFileSync(program, `#!/bin/sh\nexec bun ${join(import.meta.dir, "../../src/main.ts")} "$@"\n`);
   chmodSync(program, 0o755);
 
-  // `serve` starts a service and stays.
-  test.each(NAMES.filter((name) => name !== "serve"))(
+  /** They run until they are interrupted. */
+  const endless = ["serve", "tail", "listen"];
+  test.each(NAMES.filter((name) => !endless.includes(name)))(
     "%s: its example works as printed",
     async (name) => {
       const { stdout: help } = await postrider([...name.split(" "), "--help"]);

@@ -1,0 +1,39 @@
+import { API_FLAGS, apiOf } from "./api-flags.ts";
+import { defineCommand, type Flag } from "./command.ts";
+import { type FeedEvent, followEvents } from "./event-feed.ts";
+
+/** The flag that chooses events. */
+export const TYPES_FLAG = {
+  type: "string",
+  value: "TYPES",
+  help: "only events of these types, separated by commas, such as delivery,bounce",
+} as const satisfies Flag;
+
+/** Prints events as they happen. */
+export const tail = defineCommand({
+  name: "tail",
+  flags: { types: TYPES_FLAG, ...API_FLAGS },
+  about: `Prints the events of a project as they happen, until it is interrupted. If the connection is lost, it continues
+after the last event. The key needs the scope emails:read.`,
+  example: "postrider tail --types delivery,bounce,inbound_received",
+  async run({ flags }, { config, clock, out }) {
+    const api = await apiOf(flags, config);
+    for await (const event of followEvents({ api, clock, out }, flags.types))
+      out.record({ id: event.id, ...event.data }, lineOf(event));
+    throw new Error("unreachable: a feed has no end");
+  },
+});
+
+/** Returns an event as a line: time, type, who it is about, message, and its most telling detail. */
+function lineOf({ type, data }: FeedEvent): string {
+  const { occurredAt, email, messageId } = data;
+  const details = data[type];
+  const { from, subject, reason, diagnostic, response, url } =
+    typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {};
+  const sender = typeof from === "object" && from !== null && "email" in from ? from.email : undefined;
+  const telling = diagnostic ?? response ?? reason ?? url ?? subject;
+  return [occurredAt, String(type).padEnd(16), messageId, email ?? sender, telling]
+    .filter((part) => part !== undefined && part !== null)
+    .map((part) => String(part).replace(/\s+/g, " "))
+    .join("  ");
+}
