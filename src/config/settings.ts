@@ -5,7 +5,6 @@ import * as kind from "./kinds.ts";
 
 /** Roles that one process may take. */
 export const ROLES = ["api", "smtp", "worker"] as const;
-export type Role = (typeof ROLES)[number];
 
 /** How outbound mail leaves: kept here, through a smarthost, or straight to the recipients' MX hosts. */
 export const DELIVERIES = ["capture", "relay", "mx"] as const;

@@ -4,7 +4,7 @@ import { spf } from "mailauth/lib/spf";
 import { organizationalDomain } from "../../core/public-suffix.ts";
 import { type AuthResolver, boundedResolver, type MailauthResolver } from "./resolver.ts";
 import { type ShownAuthors, shownAuthorDomain, shownAuthors } from "./author-readings.ts";
-import { type Chain, type CheckDeps, checkDmarc, type Sender } from "./check-dmarc.ts";
+import { type Chain, type CheckDeps, checkDmarc, type SpfCheck } from "./check-dmarc.ts";
 import { type CheckableMail, checkable, isSigned } from "./checkable.ts";
 import { CheckMemory, MAX_KEY_CHARS } from "./check-memory.ts";
 import { headerField, headerText } from "../composing/header-fields.ts";
@@ -182,7 +182,7 @@ function askForPolicy(resolver: MailauthResolver, author: string): void {
 function senderOf(
   { host, resolver, memory }: CheckDeps,
   { ip, helo, mailFrom }: AuthEnvelope,
-): Promise<Sender> {
+): Promise<SpfCheck> {
   return memory.recall(JSON.stringify(["spf", ip, helo, mailFrom]), resolver, (noted) =>
     spf({
       resolver: noted,
@@ -196,7 +196,7 @@ function senderOf(
   );
 }
 
-function verdictOf(signed: Signed, sender: Sender, chain: Chain | null, evaluated: Evaluated): AuthVerdict {
+function verdictOf(signed: Signed, sender: SpfCheck, chain: Chain | null, evaluated: Evaluated): AuthVerdict {
   return {
     spf: { result: sender.status.result, domain: sender.domain },
     dkim: signed.results

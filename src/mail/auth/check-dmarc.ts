@@ -17,14 +17,14 @@ export interface CheckDeps {
 
 type DkimResult = Signed["results"][number];
 /** The result of SPF for the client. */
-export type Sender = Awaited<ReturnType<typeof spf>>;
+export type SpfCheck = Awaited<ReturnType<typeof spf>>;
 /** The result of ARC for the way here. */
 export type Chain = Awaited<ReturnType<typeof arc>>;
 
 /** The checks that a mail's author can pass by. */
 interface Checked {
   signed: Signed;
-  sender: Sender;
+  sender: SpfCheck;
   chain: Chain | null;
 }
 
