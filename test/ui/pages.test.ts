@@ -68,7 +68,7 @@ describe("the dashboard", () => {
     await page.getByRole("tab", { name: "curl" }).click();
     await see(/curl http.*\/v1\/emails/);
     await page.getByRole("tab", { name: "TypeScript" }).click();
-    await see(/await fetch\(/);
+    await see(/client\.emails\.send/);
     await press("Send message");
     await page.waitForURL(/\/messages\/msg_\w+$/);
     await see("Delivered by the simulator");

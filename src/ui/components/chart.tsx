@@ -17,17 +17,16 @@ interface ChartProps {
   /** Start of each interval, milliseconds. */
   times: readonly number[];
   series: readonly Series[];
-  /** Writes the time of an interval. */
-  timeText: (at: number) => string;
+  /** True if each interval is a day in UTC, as the API counts days. */
+  days: boolean;
 }
 
 /** Pixels. */
 const HEIGHT = 140;
-const DAY_SECONDS = 86_400;
 const TICK_SPACE = { x: 90, y: 36 };
 
 /** Lines over time, with exact values on hover and a table for screen readers. */
-export function Chart({ title, times, series, timeText }: ChartProps) {
+export function Chart({ title, times, series, days }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const tip = useRef<HTMLDivElement>(null);
@@ -38,7 +37,7 @@ export function Chart({ title, times, series, timeText }: ChartProps) {
   useLayoutEffect(() => {
     const host = box.current;
     if (host === null) return;
-    plot.current = new uPlot(optionsOf(host, series, tip), dataOf(times, series), host);
+    plot.current = new uPlot(optionsOf({ host, series, days, tip }), dataOf(times, series), host);
     const observer = new ResizeObserver(() =>
       plot.current?.setSize({ width: host.clientWidth, height: HEIGHT }),
     );
@@ -47,7 +46,7 @@ export function Chart({ title, times, series, timeText }: ChartProps) {
       observer.disconnect();
       plot.current?.destroy();
     };
-  }, [shape, colors]);
+  }, [shape, colors, days]);
   useEffect(() => plot.current?.setData(dataOf(times, series)), [times, series]);
 
   return (
@@ -65,7 +64,7 @@ export function Chart({ title, times, series, timeText }: ChartProps) {
       <div class="chart-box" ref={box} aria-hidden="true">
         <div class="chart-tip" ref={tip} hidden />
       </div>
-      <ChartTable title={title} times={times} series={series} timeText={timeText} />
+      <ChartTable title={title} times={times} series={series} days={days} />
     </figure>
   );
 }
@@ -78,11 +77,18 @@ function colorOf(host: HTMLElement, name: string): string {
   return getComputedStyle(host).getPropertyValue(name).trim();
 }
 
-function optionsOf(
-  host: HTMLElement,
-  series: readonly Series[],
-  tip: { current: HTMLDivElement | null },
-): uPlot.Options {
+/** Returns the time of an interval. */
+function timeText(at: number, days: boolean): string {
+  if (days) return `${formatTime(at, { dateStyle: "medium", timeZone: "UTC" })} UTC`;
+  return formatTime(at, { dateStyle: "medium", timeStyle: "short" });
+}
+
+interface Parts extends Pick<ChartProps, "series" | "days"> {
+  host: HTMLElement;
+  tip: { current: HTMLDivElement | null };
+}
+
+function optionsOf({ host, series, days, tip }: Parts): uPlot.Options {
   const resolve = resolver(host);
   const text = resolve("--text-3");
   const line = resolve("--line");
@@ -95,11 +101,19 @@ function optionsOf(
     width: host.clientWidth,
     height: HEIGHT,
     legend: { show: false },
+    // Otherwise the ticks of days in UTC would be at midnight of the reader's zone.
+    ...(days ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") } : {}),
     padding: [8, 20, 0, 0],
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: { y: { range: (_, __, top) => [0, Math.max(4, top * 1.1)] } },
     axes: [
-      { ...axis, size: 24, space: TICK_SPACE.x, grid: { show: false }, values: timeTicks },
+      {
+        ...axis,
+        size: 24,
+        space: TICK_SPACE.x,
+        grid: { show: false },
+        values: (_, ticks) => ticks.map((tick) => tickText(tick * 1000, days)),
+      },
       {
         ...axis,
         size: 44,
@@ -117,17 +131,14 @@ function optionsOf(
         points: { show: false },
       })),
     ],
-    hooks: { setCursor: [(plot) => showTip(plot, series, tip.current)] },
+    hooks: { setCursor: [(plot) => showTip(plot, { series, days, tip })] },
   };
 }
 
-/** Returns the texts of ticks on the time axis: days, or hours if the ticks are closer. */
-function timeTicks(_: uPlot, ticks: number[], __: number, ___: number, seconds: number): string[] {
-  const options: Intl.DateTimeFormatOptions =
-    seconds >= DAY_SECONDS
-      ? { day: "numeric", month: "short" }
-      : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  return ticks.map((tick) => formatTime(tick * 1000, options));
+/** Returns the text of a tick on the time axis. */
+function tickText(at: number, days: boolean): string {
+  if (days) return formatTime(at, { day: "numeric", month: "short", timeZone: "UTC" });
+  return formatTime(at, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 }
 
 /** Returns a function that gives the colour of a custom property as a canvas takes it. */
@@ -142,21 +153,20 @@ function resolver(host: HTMLElement): (name: string) => string {
   };
 }
 
-function showTip(plot: uPlot, series: readonly Series[], tip: HTMLDivElement | null): void {
+function showTip(plot: uPlot, { series, days, tip: { current: tip } }: Omit<Parts, "host">): void {
   if (tip === null) return;
   const { idx, left = -1 } = plot.cursor;
   const at = typeof idx === "number" ? plot.data[0][idx] : undefined;
   tip.hidden = at === undefined || left < 0;
   if (tip.hidden || typeof idx !== "number" || at === undefined) return;
-  const time = formatTime(at * 1000, { dateStyle: "medium", timeStyle: "short" });
   const values = series.map(({ label }, index) => `${label} ${countText(plot.data[index + 1]?.[idx] ?? 0)}`);
-  tip.textContent = [time, ...values].join(" · ");
+  tip.textContent = [timeText(at * 1000, days), ...values].join(" · ");
   const room = plot.over.clientWidth;
   tip.style.left = `${Math.min(Math.max(0, left - tip.clientWidth / 2), Math.max(0, room - tip.clientWidth))}px`;
 }
 
 /** The figures as a table for screen readers. */
-function ChartTable({ title, times, series, timeText }: ChartProps) {
+function ChartTable({ title, times, series, days }: ChartProps) {
   return (
     <div class="hidden">
       <table>
@@ -174,7 +184,7 @@ function ChartTable({ title, times, series, timeText }: ChartProps) {
         <tbody>
           {times.map((at, index) => (
             <tr key={at}>
-              <th scope="row">{timeText(at)}</th>
+              <th scope="row">{timeText(at, days)}</th>
               {series.map(({ label, values }) => (
                 <td key={label}>{countText(values[index] ?? 0)}</td>
               ))}

@@ -1,5 +1,5 @@
 import type { Explanation, Message, Recipient } from "../api/types.ts";
-import { duration } from "./time.ts";
+import { duration, localTime } from "./time.ts";
 import { statusWords } from "./status.ts";
 
 /** Returns the details that an event keeps under the name of its type. */
@@ -30,6 +30,8 @@ export function recipientAnswer(message: Message, recipient: Recipient): string 
   if (status === "delivered") return `Delivered to ${mx ?? "the recipient's server"}${when}${overTls(tls)}.`;
   if (status === "sent") return `Handed to ${mx ?? "the smarthost"}${when}${overTls(tls)}.`;
   if (status === "accepted" && reason === "awaiting_approval") return "It waits for approval.";
+  if (status === "accepted" && message.scheduledAt !== null)
+    return `It will be sent on ${localTime(Date.parse(message.scheduledAt))}.`;
   return REASONS[reason ?? ""]?.what ?? statusWords(status).means;
 }
 

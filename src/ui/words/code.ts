@@ -52,27 +52,18 @@ export function sendAsCurl(item: SendItem, context: CodeContext): string {
   return curlText("POST", "/v1/emails", shown(item), context);
 }
 
-/** Returns a send as TypeScript that runs on Node, Bun, Deno and Workers. */
+/** Returns a send as TypeScript with the client `postrider`, which reads the key from POSTRIDER_API_KEY. */
 export function sendAsTypeScript(item: SendItem, { origin, project }: CodeContext): string {
-  const header = project === null ? "" : `\n    "X-Service-Product": ${JSON.stringify(project)},`;
-  return `const response = await fetch("${origin}/v1/emails", {
-  method: "POST",
-  headers: {
-    Authorization: \`Bearer \${process.env.POSTRIDER_API_KEY}\`,${header}
-    "Content-Type": "application/json",
-    "Idempotency-Key": crypto.randomUUID(),
-  },
-  body: JSON.stringify(${indented(literal(shown(item)), 2)}),
-});
-if (!response.ok) throw new Error((await response.json()).error.message);
-const { id } = await response.json();`;
+  const options = [`baseUrl: ${JSON.stringify(origin)}`];
+  if (project !== null) options.push(`project: ${JSON.stringify(project)}`);
+  return `import { Postrider } from "postrider";
+
+const client = new Postrider({ ${options.join(", ")} });
+
+const { id } = await client.emails.send(${literal(shown(item))});`;
 }
 
 /** Returns a value as a TypeScript literal, with names unquoted if they may be. */
 function literal(value: unknown): string {
   return JSON.stringify(value, null, 2).replace(/^(\s*)"([A-Za-z_$][\w$]*)":/gm, "$1$2:");
-}
-
-function indented(text: string, spaces: number): string {
-  return text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
 }

@@ -12,7 +12,7 @@ interface Words {
 
 /** Each status of a message or recipient. */
 const STATUSES: Readonly<Record<MessageStatus, Words>> = {
-  accepted: { word: "Scheduled", tone: "moving", means: "It waits for its time, or for approval." },
+  accepted: { word: "Scheduled", tone: "moving", means: "It waits for its time." },
   queued: { word: "Queued", tone: "moving", means: "It waits for its turn to be sent." },
   sending: { word: "Sending", tone: "moving", means: "It is being handed to the recipient's mail server." },
   sent: { word: "Sent", tone: "good", means: "The smarthost took it. The smarthost delivers it from there." },

@@ -79,8 +79,8 @@ describe("a send as code", () => {
 
   test("names the project only if the key does not imply it", () => {
     const origin = "http://localhost:3000";
-    expect(sendAsTypeScript(item, { origin, project: "shop" })).toContain('"X-Service-Product": "shop"');
-    expect(sendAsTypeScript(item, { origin, project: null })).not.toContain("X-Service-Product");
+    expect(sendAsTypeScript(item, { origin, project: "shop" })).toContain('project: "shop"');
+    expect(sendAsTypeScript(item, { origin, project: null })).not.toContain("project");
   });
 
   test("shows only the beginning of an attachment", () => {

@@ -8,7 +8,7 @@ import { RelativeTime } from "../../components/time.tsx";
 import { counted } from "../../words/amounts.ts";
 import type { Tone } from "../../words/status.ts";
 
-const WORDS = { ok: "Fine", warn: "Look", fail: "Broken" } as const;
+const WORDS = { ok: "Fine", warn: "Warning", fail: "Broken" } as const;
 const TONES: Readonly<Record<Health["status"], Tone>> = { ok: "good", warn: "late", fail: "bad" };
 const ORDER = ["fail", "warn", "ok"];
 

@@ -1,7 +1,7 @@
 import { Chart } from "../../components/chart.tsx";
 import type { Figures, Stats } from "../../api/types.ts";
 import { countText, percentText } from "../../words/amounts.ts";
-import { duration, formatTime } from "../../words/time.ts";
+import { duration } from "../../words/time.ts";
 
 interface StatsPanelProps {
   stats: Stats | null;
@@ -69,15 +69,14 @@ export function StatsPanel({ stats, interval }: StatsPanelProps) {
 function Charts({ stats, interval }: { stats: Stats; interval: "hour" | "day" }) {
   const times = stats.data.map(({ at }) => Date.parse(at));
   const line = (name: keyof Figures) => stats.data.map((figures) => figures[name]);
-  const timeText = (at: number) =>
-    formatTime(at, { dateStyle: "medium", ...(interval === "day" ? {} : { timeStyle: "short" }) });
+  const days = interval === "day";
   const delivered = stats.data.map((figures) => figures.delivered + figures.sent);
   return (
     <div class="charts">
       <Chart
         title="Sent"
         times={times}
-        timeText={timeText}
+        days={days}
         series={[
           { label: "Delivered", color: "--good", values: delivered },
           { label: "Delayed", color: "--late", values: line("delayed") },
@@ -87,7 +86,7 @@ function Charts({ stats, interval }: { stats: Stats; interval: "hour" | "day" })
       <Chart
         title="Received and opened"
         times={times}
-        timeText={timeText}
+        days={days}
         series={[
           { label: "Received", color: "--moving", values: line("received") },
           { label: "Opened", color: "--accent-text", values: line("opened") },
