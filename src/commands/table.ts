@@ -49,6 +49,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "print the DNS zone of SERVICE_DOMAIN as a zone file",
     load: async () => (await import("./dns-zone.ts")).dnsZone,
   },
+  certificates: {
+    summary: "list certificates, and try failed orders again",
+    load: async () => (await import("./certificates.ts")).certificates,
+  },
   send: {
     summary: "send a message through the running service",
     load: async () => (await import("./send.ts")).send,

@@ -185,7 +185,7 @@ const ROWS = [
     "MASTER_KEY",
     kind.secretText(32),
     "(generated into DATA_DIR)",
-    "Encrypts DKIM keys and webhook secrets at rest; at least 32 printable characters. It can never be changed.",
+    "Encrypts DKIM keys, certificate keys and webhook secrets at rest; at least 32 printable characters. It can never be changed.",
   ),
   computed(
     "DELIVERY",

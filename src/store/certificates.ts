@@ -111,19 +111,29 @@ export function wantCertificate({ id, directory, names }: CertificateWish, now: 
   };
 }
 
+/** Which certificates are due, and the claim on one. */
+export interface DueCertificates {
+  /** Ids of the certificates that are still wanted. */
+  ids: readonly string[];
+  now: number;
+  leaseUntil: number;
+  /** No certificate waits longer than until then, unless the clock has been set back since; so it is due. */
+  farthest: number;
+}
+
 /**
  * Claims the certificate that has been due for the longest, by moving it to `leaseUntil`; null if none is due. No other
  * process gets it until then, and a crash only delays it.
- * @param farthest no certificate waits longer than until then, unless the clock has been set back since; so it is due
  */
 export async function claimDueCertificate(
   db: Db,
-  { now, leaseUntil, farthest }: { now: number; leaseUntil: number; farthest: number },
+  { ids, now, leaseUntil, farthest }: DueCertificates,
 ): Promise<CertificateRecord | null> {
   // Most of the time nothing is due, and a read needs no commit.
   const due = await db.first<{ id: string; due_at: number }>(
-    "SELECT id, due_at FROM certificates WHERE due_at <= ? OR due_at > ? ORDER BY due_at, id LIMIT 1",
-    [now, farthest],
+    `SELECT id, due_at FROM certificates WHERE (due_at <= ? OR due_at > ?)
+       AND id IN (SELECT value FROM json_each(?)) ORDER BY due_at, id LIMIT 1`,
+    [now, farthest, JSON.stringify(ids)],
   );
   if (due === null) return null;
   const [written] = await db.write([
@@ -133,6 +143,14 @@ export async function claimDueCertificate(
     },
   ]);
   return written?.changes === 1 ? findCertificate(db, due.id) : null;
+}
+
+/** Returns the statement that makes every certificate due whose last try failed. */
+export function retryFailedCertificates(now: number): Statement {
+  return {
+    sql: "UPDATE certificates SET due_at = ? WHERE last_error IS NOT NULL AND due_at > ?",
+    args: [now, now],
+  };
 }
 
 /** Returns the statement that saves a claimed certificate. If the claim is over, it changes no row. */

@@ -348,6 +348,18 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a certificate", PEBBLE_MISSING)
     expect(second.issued?.servedFrom).toBeGreaterThan(one.clock.now());
   });
 
+  test("is no longer renewed once it is not wanted", async () => {
+    await one.until(one.renewal(pebble), isIssued);
+    await expireSoon();
+    const wanted = async () => [{ id: "other.test", names: ["other.test"] }];
+    pebble.fault(({ path }) => (path === ORDERS ? problem(403, "rejectedIdentifier", "seen") : null));
+    await one.renewal(pebble, { wanted })();
+    expect(payloadOf(sent(ORDERS).at(-1) as CaRequest).identifiers).toEqual([
+      { type: "dns", value: "other.test" },
+    ]);
+    expect((await one.record()).lastError).toBeNull();
+  });
+
   test("tells a changed address to the CA", async () => {
     await one.until(one.renewal(pebble), isIssued);
     await expireSoon();

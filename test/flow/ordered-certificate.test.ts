@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
+import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { systemClock } from "../../src/clock.ts";
 import { fetchStsPolicy } from "../../src/net/mta-sts-fetch.ts";
@@ -17,12 +18,14 @@ const LIMIT_MS = 60_000;
 /** Timers run so much faster than the system's, so that an order takes a second. */
 const HURRY = 10;
 const MX = `mx.${SERVICE_DOMAIN}`;
+const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEBBLE_MISSING), () => {
   const dnsPort = freePort();
   let pebble: Pebble;
   let service: TestService;
   let root: string;
+  let env: Record<string, string>;
 
   beforeAll(async () => {
     pebble = await startPebble({ dnsPort });
@@ -35,7 +38,7 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
     pebble.fault(({ path }) =>
       path === "/order-plz" ? problem(400, "rejectedIdentifier", "not yet") : null,
     );
-    const env = {
+    env = {
       ...{
         ACME_EMAIL: "operator@example.com",
         ACME_DIRECTORY: pebble.directory,
@@ -80,9 +83,15 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
     expect(await shown(MX)).toBeNull();
   });
 
-  test("gets one when the CA lets it, and shows it at TLS_PORT and the SMTP port without a restart", async () => {
+  test("gets one at once if it is told to retry and the CA lets it, and shows it at TLS_PORT and the SMTP port without a restart", async () => {
     pebble.fault(null);
-    await service.app.db.write([{ sql: "UPDATE certificates SET due_at = 0", args: [] }]);
+    const settings = { ...env, SERVICE_DOMAIN, DATA_DIR: service.folder };
+    const words = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+    const { output } = await run(["env", ...words, process.execPath, MAIN, "certificates", "--retry"]);
+    expect(JSON.parse(output)).toMatchObject({
+      ...{ names: expect.arrayContaining([MX]), source: "self-signed", expiresAt: null },
+      lastError: "rejectedIdentifier: not yet",
+    });
     await until(async () => {
       const socket = await shown(`api.${SERVICE_DOMAIN}`);
       socket?.destroy();

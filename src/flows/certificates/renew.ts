@@ -46,23 +46,26 @@ class ClaimOverError extends Error {}
  */
 export function openRenewal(deps: RenewDeps): () => Promise<void> {
   const isTimeToLook = atMostEvery(deps.clock, WANTED_PAUSE_MS);
+  let ids: readonly string[] = [];
   return async () => {
-    if (isTimeToLook()) await lookForWanted(deps);
-    for (let count = 0; count < MAX_PER_TURN; count++) if (!(await renewNext(deps))) return;
+    if (isTimeToLook()) ids = await lookForWanted(deps);
+    for (let count = 0; count < MAX_PER_TURN; count++) if (!(await renewNext(deps, ids))) return;
   };
 }
 
-async function lookForWanted({ db, clock, directory, wanted }: RenewDeps): Promise<void> {
+/** Stores the certificates that are wanted, and returns their ids. Those that are no longer wanted are left as they are. */
+async function lookForWanted({ db, clock, directory, wanted }: RenewDeps): Promise<string[]> {
   const now = clock.now();
   const wishes = await wanted();
   await db.write(wishes.map(({ id, names }) => wantCertificate({ id, names, directory }, now)));
+  return wishes.map(({ id }) => id);
 }
 
 /** Works on the certificate that has been due for the longest. Returns false if none is due. */
-async function renewNext(deps: RenewDeps): Promise<boolean> {
+async function renewNext(deps: RenewDeps, ids: readonly string[]): Promise<boolean> {
   const now = deps.clock.now();
   const leaseUntil = now + CLAIM_MS;
-  const record = await claimDueCertificate(deps.db, { now, leaseUntil, farthest: now + FARTHEST_MS });
+  const record = await claimDueCertificate(deps.db, { ids, now, leaseUntil, farthest: now + FARTHEST_MS });
   if (record === null) return false;
   const keep = async (changed: CertificateRecord): Promise<CertificateRecord> => {
     const [written] = await deps.db.write([updateCertificate(changed, leaseUntil)]);

@@ -51,7 +51,7 @@ function judgeOrdered(record: CertificateRecord | null, hostname: string, now: n
   if (record === null) return warn("No certificate has been ordered yet.", NO_WORKER);
   const { issued, lastError, renewAt } = record;
   const names = record.names.join(", ");
-  const again = `It is tried again at ${new Date(record.dueAt).toISOString()}. Check that our zone is delegated, and that port 53 reaches DNS_PORT.`;
+  const again = `It is tried again at ${new Date(record.dueAt).toISOString()}. Check that our zone is delegated, and that port 53 reaches DNS_PORT. Then \`postrider certificates --retry\` tries at once.`;
   if (issued === null)
     return lastError === null
       ? warn(`The certificate for ${names} is being ordered.`, "Wait a minute.")

@@ -17,7 +17,7 @@ import { syncFile, syncFolder } from "../disk.ts";
 
 /** The keys of the installation, each for one purpose and derived from the master key. */
 export interface InstallationKeys {
-  /** Seals DKIM keys and webhook secrets at rest. */
+  /** Seals DKIM keys, certificate keys and webhook secrets at rest. */
   box: Uint8Array;
   /** Authenticates cursors. */
   cursor: Uint8Array;
