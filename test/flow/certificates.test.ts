@@ -118,7 +118,7 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a certificate", PEBBLE_MISSING)
     const second = await one.until(turn, isRenewed(first));
     const [key, next] = [first, second].map((record) => leafOf(record).publicKey);
     expect(next?.equals(key ?? leafOf(first).publicKey)).toBe(true);
-    // What peers know of the key stays right.
+    // Peers may still rely on the key that they know.
     expect(second.issued?.servedFrom).toBe(first.issued?.servedFrom ?? 0);
   });
 

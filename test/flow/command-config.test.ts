@@ -55,6 +55,8 @@ test("config shows no secret, not even its length, and no credentials or paramet
     SMTP_RELAY_URL: "smtp://me:hush-relay@relay.example",
     POSTRIDER_API_KEY: "hush-key",
     S3_SECRET_ACCESS_KEY: "hush-s3",
+    ACME_EAB_KID: "me",
+    ACME_EAB_HMAC_KEY: "hush-hush-hush-acme",
     S3_SESSION_TOKEN: "hush-session",
     METRICS_TOKEN: "hush-hush-hush-metrics",
     DATABASE_URL: "libsql://me:hush-password@db.example/x?authToken=hush-query",
