@@ -10,7 +10,8 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 export interface Api {
   /** Without a slash at the end. */
   url: string;
-  key: string;
+  /** Header fields that show who asks. */
+  headers: Readonly<Record<string, string>>;
   /** Project for which an account-wide key acts. */
   sender: string | undefined;
 }
@@ -24,7 +25,7 @@ export interface Api {
 export async function callApi(
   clock: Clock,
   api: Api,
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "PATCH",
   path: string,
   body?: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, unknown>> {
@@ -52,12 +53,12 @@ export async function callApi(
   return bodyOf(api, status, octets.toString("utf8"));
 }
 
-/** Returns the header fields that name the key and its project. */
-export function keyHeaders({ key, sender }: Pick<Api, "key" | "sender">): Record<string, string> {
+/** Returns the header fields that show who asks, and for which project. */
+export function apiHeaders({ headers, sender }: Pick<Api, "headers" | "sender">): Record<string, string> {
   // A line break in the key would begin another header field (header injection).
   if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");
   return {
-    Authorization: `Bearer ${key}`,
+    ...headers,
     ...(sender === undefined ? {} : { "X-Service-Product": sender }),
   };
 }
@@ -73,7 +74,7 @@ function requestOctets(
     `${method} ${url.pathname}${url.search} HTTP/1.1`,
     `Host: ${url.host}`,
     "Connection: close",
-    ...Object.entries(keyHeaders(api)).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries(apiHeaders(api)).map(([name, value]) => `${name}: ${value}`),
     ...(octets === null ? [] : ["Content-Type: application/json", `Content-Length: ${octets.length}`]),
   ];
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), octets ?? Buffer.alloc(0)]);

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { type Clock, sleep } from "../core/time/clock.ts";
-import { type Api, bodyOf, keyHeaders } from "./api-client.ts";
+import { type Api, bodyOf, apiHeaders } from "./api-client.ts";
 import type { Output } from "./output.ts";
 import { CommandError, EX_UNAVAILABLE, unavailable } from "./exit.ts";
 
@@ -89,7 +89,7 @@ async function* openFeed(
 
 /** Sends the request. Unlike fetch, it ignores HTTP_PROXY: a proxy would see the key. */
 function open(api: Api, url: URL, last: string | null): Promise<IncomingMessage> {
-  const headers = { ...keyHeaders(api), ...(last === null ? {} : { "Last-Event-ID": last }) };
+  const headers = { ...apiHeaders(api), ...(last === null ? {} : { "Last-Event-ID": last }) };
   const start = url.protocol === "https:" ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const request = start(url, { headers }, resolve);

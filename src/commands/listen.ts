@@ -2,7 +2,7 @@ import { randomBase62 } from "../core/ids.ts";
 import { SECRET_PREFIX, SIGNATURE_HEADER, signWebhook } from "../core/crypto/webhook-signature.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
-import { API_FLAGS, apiOf } from "./api-flags.ts";
+import { API_FLAGS, apiFor } from "./api-access.ts";
 import { defineCommand } from "./command.ts";
 import { type FeedEvent, followEvents } from "./event-feed.ts";
 import { usage } from "./exit.ts";
@@ -35,9 +35,10 @@ export const listen = defineCommand({
 it is interrupted. Nothing has to be reachable from the Internet, and no webhook is made. Events are posted one after another,
 each once: unlike a webhook, it does not try again. The key needs the scope emails:read.`,
   example: "postrider listen --forward-to http://localhost:4000/hooks --types bounce,inbound_received",
-  async run({ flags }, { config, clock, out }) {
+  async run({ flags }, context) {
+    const { clock, out } = context;
     const target = targetOf(flags["forward-to"]);
-    const api = await apiOf(flags, config);
+    const api = await apiFor(flags, context);
     const secret = flags.secret ?? `${SECRET_PREFIX}${randomBase62(SECRET_CHARS)}`;
     out.record({ forwardTo: target.href, secret }, `Events go to ${target.href}, signed with ${secret}`);
     for await (const event of followEvents({ api, clock, out }, flags.types)) {

@@ -1,9 +1,8 @@
-import { isIP } from "node:net";
-import type { Config } from "../config.ts";
 import { hostPort } from "../core/networks.ts";
 import { exchangeHttp } from "../net/http-exchange.ts";
 import { defineCommand } from "./command.ts";
-import { EX_NO, EX_OK, refused, usage } from "./exit.ts";
+import { EX_NO, EX_OK, usage } from "./exit.ts";
+import { localAddress } from "./local-service.ts";
 
 /**
  * Time for the service to answer, seconds. Its own checks may take up to five seconds, but then it hardly counts as
@@ -27,7 +26,7 @@ Use it as a health check in containers without curl.`,
   example: "postrider readyz --timeout 5",
   async run({ flags }, { config, clock, out }) {
     const timeoutMs = secondsOf(flags.timeout) * 1000;
-    const { host, port } = addressOf(config);
+    const { host, port } = localAddress(config);
     const octets = Buffer.from(
       `GET /readyz HTTP/1.1\r\nHost: ${hostPort(host, port)}\r\nConnection: close\r\n\r\n`,
     );
@@ -63,15 +62,6 @@ function secondsOf(text: string | undefined): number {
   if (!(seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS))
     throw usage(`--timeout must be a number of seconds up to ${MAX_TIMEOUT_SECONDS}`);
   return seconds;
-}
-
-const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
-
-/** Returns the address at which this machine reaches the service. */
-function addressOf({ host, port }: Config): { host: string; port: number } {
-  if (port === 0) throw refused("PORT is 0: nobody knows which port the service has taken");
-  const bare = host.replace(/^\[(.*)\]$/, "$1");
-  return { host: isIP(bare) === 0 ? host : (WILDCARDS[bare] ?? bare), port };
 }
 
 function checksOf(text: string): Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 import { type Clock, sleep, remainingTime } from "../core/time/clock.ts";
 import { MOVING } from "../core/messages/states.ts";
+import { API_FLAGS, apiFor } from "./api-access.ts";
 import { type Api, callApi } from "./api-client.ts";
-import { API_FLAGS, apiOf, apiUrl } from "./api-flags.ts";
 import { type Context, defineCommand, type Flag } from "./command.ts";
 import { EX_NO, EX_OK, unavailable, usage } from "./exit.ts";
 import { readInput } from "./input.ts";
@@ -55,18 +55,18 @@ export const send = defineCommand({
   about: `Sends a message through the API of the running service, and prints its id and status. The body is --text,
 --html or both. The value - reads it from standard input. With --wait it exits 0 if the message was delivered
 (or handed to a smarthost), 1 if it bounced or failed, and 69 if that is not known in time. In that case the
-service keeps trying.`,
-  example: `postrider keys create --name sending --sender default --out sending.key
-postrider send --key-file sending.key --from hello@onboarding.postrider.localhost --to owner@example.com \\
+service keeps trying. On the machine of the service it needs no key.`,
+  example: `postrider send --from hello@onboarding.postrider.localhost --to owner@example.com \\
   --subject 'Hello from Postrider' --text 'It works.' --wait
+postrider keys create --name sending --sender default --out sending.key
 echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboarding.postrider.localhost \\
   --to delivered@simulator.postrider.localhost --subject 'Hello again'`,
-  async run({ flags, args }, { config, clock, out }) {
+  async run({ flags, args }, context) {
+    const { clock, out } = context;
     const wanted = { ...flags, input: args[0] };
     const waitMs = secondsOf(flags.timeout) * 1000;
-    const url = apiUrl(flags.url ?? config.publicUrl);
     const bodies = await bodiesOf(wanted);
-    const api = await apiOf(flags, config, url);
+    const api = await apiFor(flags, context);
     const item = { from: flags.from, ...addresseesOf(flags), subject: flags.subject, ...bodies };
     const { id, status } = (await callApi(clock, api, "POST", "/v1/emails", item)) as unknown as Accepted;
     if (!flags.wait) {

@@ -45,6 +45,34 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "list projects, newest first",
     load: async () => (await import("./senders.ts")).sendersList,
   },
+  "domains add": {
+    summary: "register a domain and print the records to publish",
+    load: async () => (await import("./domains.ts")).domainsAdd,
+  },
+  "domains verify": {
+    summary: "check a domain's DNS records now, and say how to fix them",
+    load: async () => (await import("./domains.ts")).domainsVerify,
+  },
+  "domains list": {
+    summary: "list domains, newest first",
+    load: async () => (await import("./domains.ts")).domainsList,
+  },
+  "inboxes create": {
+    summary: "make an inbox",
+    load: async () => (await import("./inboxes.ts")).inboxesCreate,
+  },
+  "inboxes list": {
+    summary: "list inboxes, newest first",
+    load: async () => (await import("./inboxes.ts")).inboxesList,
+  },
+  "webhooks create": {
+    summary: "make a webhook and show its signing secret once",
+    load: async () => (await import("./webhooks.ts")).webhooksCreate,
+  },
+  "webhooks list": {
+    summary: "list webhooks, newest first",
+    load: async () => (await import("./webhooks.ts")).webhooksList,
+  },
   "dns zone": {
     summary: "print the DNS zone of SERVICE_DOMAIN as a zone file",
     load: async () => (await import("./dns-zone.ts")).dnsZone,

@@ -1,4 +1,4 @@
-import { API_FLAGS, apiOf } from "./api-flags.ts";
+import { API_FLAGS, apiFor } from "./api-access.ts";
 import { defineCommand, type Flag } from "./command.ts";
 import { type FeedEvent, followEvents } from "./event-feed.ts";
 
@@ -16,8 +16,9 @@ export const tail = defineCommand({
   about: `Prints the events of a project as they happen, until it is interrupted. If the connection is lost, it continues
 after the last event. The key needs the scope emails:read.`,
   example: "postrider tail --types delivery,bounce,inbound_received",
-  async run({ flags }, { config, clock, out }) {
-    const api = await apiOf(flags, config);
+  async run({ flags }, context) {
+    const { clock, out } = context;
+    const api = await apiFor(flags, context);
     for await (const event of followEvents({ api, clock, out }, flags.types))
       out.record({ id: event.id, ...event.data }, lineOf(event));
     throw new Error("unreachable: a feed has no end");

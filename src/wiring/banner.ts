@@ -61,7 +61,7 @@ function firstStartLines(config: Config, keys: FirstStart, url: string): string[
   if (config.roles.has("api"))
     lines.push(
       "",
-      "Send a first message:",
+      "Send a first message, which needs no domain and no DNS:",
       "",
       firstSend(config, keys.keptIn === null ? keys.projectKey : "<project key>", url),
     );
@@ -71,8 +71,8 @@ function firstStartLines(config: Config, keys: FirstStart, url: string): string[
 /** Returns a first send, from the onboarding domain to the owner. It needs no domain and no DNS. */
 function firstSend(config: Config, key: string, url: string): string {
   const message = {
-    from: { email: `hello@${onboardingDomain(config.serviceDomain)}`, name: "Postrider" },
-    to: [{ email: config.ownerEmail }],
+    from: `Postrider <hello@${onboardingDomain(config.serviceDomain)}>`,
+    to: config.ownerEmail,
     subject: "Hello from Postrider",
     text: "It works.",
   };

@@ -71,6 +71,14 @@ describe("POST /v1/webhooks", () => {
   });
 });
 
+test.each(["http://hooks.example.com/", "https://127.0.0.1/"])(
+  "the refusal of %s names the setting that allows it in development",
+  async (url) => {
+    const { json } = await create({ url, eventTypes: ["*"] });
+    expect(json.error.message).toContain("ALLOW_PRIVATE_WEBHOOKS=1");
+  },
+);
+
 describe("PATCH /v1/webhooks/{id}", () => {
   test("changes the given fields, never the secret, and shows none", async () => {
     const { json } = await create();

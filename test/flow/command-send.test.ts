@@ -179,7 +179,7 @@ describe("send", () => {
   writeFileSync(long, "k".repeat(4097));
   const text = ["--text", "x"];
   test.each<[string, string[], number, string]>([
-    ["without a key", text, 64, "--key-file"],
+    ["without a key at another URL", [...text, "--url", "http://127.0.0.1:9"], 64, "--key-file"],
     ["with an unknown key", [...text, "--key", "pr_nobody"], 1, "401"],
     ["with two keys", [...text, ...withKey, "--key", "x"], 64, "either --key or --key-file"],
     ["with a key file that does not exist", [...text, "--key-file", "/nowhere"], 64, "cannot be read"],

@@ -223,7 +223,8 @@ test(`of more than ${MAX_DOMAINS} domains the oldest are checked, and the report
       })),
     );
   const nothing = async () => ({ status: "nxdomain" }) as const;
-  const parts = { db, lookups: { cname: nothing, txt: nothing, mx: nothing }, serviceDomain: "mail.test" };
+  const lookups = { cname: nothing, txt: nothing, mx: nothing };
+  const parts = { db, lookups, serviceDomain: "mail.test", isCaptureDomain: () => false };
   await add(MAX_DOMAINS, 0);
   expect(await domainChecks(parts)).toHaveLength(MAX_DOMAINS);
   await add(1, MAX_DOMAINS);

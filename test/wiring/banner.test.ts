@@ -40,8 +40,8 @@ test("the first send is a command that the shell reads correctly, whatever the o
     ...["-H", "Authorization: Bearer pr_project", "-H", "Content-Type: application/json", "-d"],
   ]);
   expect(JSON.parse(words.at(-1) ?? "")).toMatchObject({
-    from: { email: "hello@onboarding.postrider.localhost" },
-    to: [{ email: "o'neil@example.com" }],
+    from: "Postrider <hello@onboarding.postrider.localhost>",
+    to: "o'neil@example.com",
   });
 });
 

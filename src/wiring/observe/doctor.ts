@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { type Check, fail, type Finding, ok } from "../../flows/health/check.ts";
 import type { OtherClock } from "../../flows/health/clock.ts";
+import { captureDomains } from "../../flows/verify/capture-domain.ts";
 import { domainChecks } from "../../flows/health/domains.ts";
 import { egressCheck } from "../../flows/health/egress.ts";
 import { reverseChecks } from "../../flows/health/reverse.ts";
@@ -97,7 +98,8 @@ function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFil
 async function checksOfDomains({ config, db }: HealthParts, resolver: Resolver): Promise<Check[]> {
   const { serviceDomain } = config;
   try {
-    return await domainChecks({ db: db(), lookups: freshLookups(resolver), serviceDomain });
+    const isCaptureDomain = captureDomains(config);
+    return await domainChecks({ db: db(), lookups: freshLookups(resolver), serviceDomain, isCaptureDomain });
   } catch (error) {
     const fix = "Check that the database is reachable.";
     return [{ name: "domains", run: () => Promise.reject(error), fix, needsDatabase: true }];

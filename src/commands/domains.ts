@@ -1,0 +1,110 @@
+import type { DiagnosedRecord } from "../flows/verify/diagnose.ts";
+import { API_FLAGS, apiFor } from "./api-access.ts";
+import { type Api, callApi } from "./api-client.ts";
+import { itemsOf, showItems } from "./api-list.ts";
+import { type Context, defineCommand } from "./command.ts";
+import { EX_NO, EX_OK, refused } from "./exit.ts";
+import { LIMIT_FLAG, limitOf } from "./listing.ts";
+import { field } from "./output.ts";
+
+/** A domain as the API answers it. The details of its records come with a check. */
+interface ShownDomain {
+  id: string;
+  domain: string;
+  status: string;
+  verifiedBy: string | null;
+  records: readonly (Omit<DiagnosedRecord, "status" | "found"> & Partial<DiagnosedRecord>)[];
+}
+
+const COLUMNS = [
+  ...[field("id"), field("domain"), field("status"), field("verifiedBy", "verified by")],
+  ...[field("receiving"), field("createdAt", "created")],
+];
+
+/** Registers a domain. */
+export const domainsAdd = defineCommand({
+  name: "domains add",
+  args: ["DOMAIN"],
+  flags: API_FLAGS,
+  about: `Registers a domain, and prints the records to publish at its DNS host. In capture mode, a domain under .test,
+.example or .localhost is verified at once.`,
+  example: "postrider domains add shop.test",
+  async run({ flags, args: [domain] }, context) {
+    const api = await apiFor(flags, context);
+    const made = await ask(context, api, "/v1/domains", { domain });
+    const advice =
+      made.status === "verified"
+        ? []
+        : ["publish these records:", ...recordLines(made), `then: postrider domains verify ${made.domain}`];
+    context.out.record({ ...made }, [`${made.id} ${made.domain} ${made.status}`, ...advice].join("\n"));
+    return EX_OK;
+  },
+});
+
+/** Checks a domain's records. */
+export const domainsVerify = defineCommand({
+  name: "domains verify",
+  args: ["DOMAIN"],
+  flags: API_FLAGS,
+  about: `Checks the DNS records of a domain now, and says for each what is wrong and which value to publish. DOMAIN is a
+name or an id. Exits 0 if the domain is verified, else 1.`,
+  example: `postrider domains add verify.shop.test
+postrider domains verify verify.shop.test`,
+  async run({ flags, args: [wanted = ""] }, context) {
+    const api = await apiFor(flags, context);
+    const id = await idOf(context, api, wanted);
+    const checked = await ask(context, api, `/v1/domains/${encodeURIComponent(id)}/verify`);
+    context.out.record(
+      { ...checked },
+      [`${checked.domain} ${checked.status}`, ...checked.records.flatMap(checkedLines)].join("\n"),
+    );
+    return checked.status === "verified" ? EX_OK : EX_NO;
+  },
+});
+
+/** Lists domains. */
+export const domainsList = defineCommand({
+  name: "domains list",
+  flags: { ...API_FLAGS, limit: LIMIT_FLAG },
+  about: "Lists the domains of a project, newest first.",
+  example: `postrider domains add list.shop.test
+postrider domains list`,
+  async run({ flags }, context) {
+    const limit = limitOf(flags.limit);
+    const api = await apiFor(flags, context);
+    await showItems(context.out, itemsOf(context.clock, api, "/v1/domains"), limit, COLUMNS);
+    return EX_OK;
+  },
+});
+
+async function ask(
+  { clock }: Context,
+  api: Api,
+  path: string,
+  body?: Readonly<Record<string, unknown>>,
+): Promise<ShownDomain> {
+  return (await callApi(clock, api, "POST", path, body)) as unknown as ShownDomain;
+}
+
+/** Returns the id of a domain that is named by its id or name. */
+async function idOf({ clock }: Context, api: Api, wanted: string): Promise<string> {
+  if (wanted.startsWith("dom_")) return wanted;
+  const name = wanted.toLowerCase().replace(/\.$/, "");
+  for await (const { id, domain } of itemsOf(clock, api, "/v1/domains"))
+    if (domain === name) return String(id);
+  throw refused(`the project has no domain ${wanted}: postrider domains add ${wanted}`);
+}
+
+function recordLines({ records }: ShownDomain): string[] {
+  return records.map(({ type, name, value }) => `  ${name} ${type} ${type === "TXT" ? `"${value}"` : value}`);
+}
+
+function checkedLines(record: ShownDomain["records"][number]): string[] {
+  const { purpose, status, problem, fix, found = [] } = record;
+  return [
+    `  ${purpose} ${status}`,
+    ...(problem === null ? [] : [`    ${problem}`]),
+    ...(problem === null ? [] : found.map((value) => `    now:     ${value}`)),
+    ...(fix === null ? [] : [`    publish: ${record.name} ${record.type} ${fix}`]),
+  ];
+}
