@@ -29,7 +29,7 @@ describe("on the machine of the service, without a key", () => {
   test("a domain without records shows what to publish, and its check exits with 1", async () => {
     const added = await onTerminal(["domains", "add", "pending.example.com"], env);
     expect(added).toMatch(
-      /pending\n.*publish these records:\n  pr1\._domainkey\.pending\.example\.com CNAME /s,
+      /pending\n.*publish these records:\n {2}pr1\._domainkey\.pending\.example\.com CNAME /s,
     );
     const checked = await run("domains", "verify", "pending.example.com");
     expect([checked.code, checked.json()[0]?.status]).toEqual([1, "pending"]);
