@@ -58,7 +58,9 @@ export interface MailToMake {
  * @throws RenderingError
  */
 export async function makeMail(links: MailLinks, mail: MailToMake): Promise<ComposedMail> {
-  const composed = mail.whole === null ? composeMail(links, mail) : wholeMail(links, mail, mail.whole);
+  const composed = rendered(() =>
+    mail.whole === null ? composeMail(links, mail) : wholeMail(links, mail, mail.whole),
+  );
   if (mail.signing === null) return composed;
   const raw = await signDkim({ ...mail.signing, raw: composed.raw, signedAt: mail.date });
   return { ...composed, raw };
@@ -95,15 +97,20 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   // has none either: with the picture in it, it would be shown instead of the text.
   const marked = (html: string | null): string | null =>
     html === null || html === "" || ord === null ? html : trackedHtml(links, mail, ord, html);
+  return compose({
+    ...mail,
+    subject: own(mail.subject),
+    text: own(mail.text),
+    html: marked(own(mail.html)),
+    extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
+    messageId: messageIdOf(links, mail),
+  });
+}
+
+/** Throws every error as one of the message's content. */
+function rendered(compose: () => ComposedMail): ComposedMail {
   try {
-    return compose({
-      ...mail,
-      subject: own(mail.subject),
-      text: own(mail.text),
-      html: marked(own(mail.html)),
-      extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
-      messageId: messageIdOf(links, mail),
-    });
+    return compose();
   } catch (error) {
     throw new RenderingError(error instanceof Error ? error.message : String(error));
   }
