@@ -1,12 +1,6 @@
 import { fieldOf } from "./arf.ts";
 import { folded } from "./diagnostic.ts";
-import {
-  ANSWER,
-  AUTOMATIC_SUBJECTS,
-  FAILURE_SUBJECTS,
-  FAILURE_TEXTS,
-  matchesAny,
-} from "./notice-languages.ts";
+import { ANSWER, makes } from "./notice-languages.ts";
 import {
   AGGREGATE,
   DAEMON,
@@ -85,8 +79,8 @@ function signsOf(mail: ParsedMail, text: string): Signs {
     daemon,
     program: daemon || ROBOT.test(email) || ROBOT_NAME.test(name) || mailerText,
     answer: isAnswer(mail),
-    failureSubject: matchesAny(FAILURE_SUBJECTS, line),
-    failureText: matchesAny(FAILURE_TEXTS, text),
+    failureSubject: makes("failure-subject", line),
+    failureText: makes("failure-text", text),
     mailerText,
   };
 }
@@ -185,7 +179,7 @@ export function isAnswer(mail: ParsedMail): boolean {
  */
 function isAutoReply(mail: ParsedMail, notice: boolean): boolean {
   const line = mail.subject.slice(0, 200).replace(/^(?:re|aw|sv|antw|rv) ?: ?/i, "");
-  if (matchesAny(AUTOMATIC_SUBJECTS, line.replace(/^[^\p{L}]{1,3}/u, ""))) return true;
+  if (makes("automatic-subject", line.replace(/^[^\p{L}]{1,3}/u, ""))) return true;
   const marked =
     mail.autoSubmitted === "auto-replied" ||
     ["x-autoreply", "x-autorespond", "x-autoresponder"].some((name) => fieldOf(mail, name) !== null) ||

@@ -20,17 +20,21 @@ let groups: readonly PhraseGroup[] | null = null;
 
 /** Returns the groups of `phrases.txt`, which explains its form. The first one that matches counts. */
 export function textRules(): readonly PhraseGroup[] {
-  groups ??= readGroups(text);
+  groups ??= patternGroups(text).map(({ head, patterns }) => ({ ...groupOf(head), patterns }));
   return groups;
 }
 
-function readGroups(lines: string): PhraseGroup[] {
-  const read: (PhraseGroup & { patterns: RegExp[] })[] = [];
+/**
+ * Reads groups of patterns from a text file: a line for the head of each, then a line for each pattern, with a tab before
+ * its note. Empty lines and those that begin with a number sign are comments.
+ */
+export function patternGroups(lines: string, flags = ""): { head: string; patterns: readonly RegExp[] }[] {
+  const read: { head: string; patterns: RegExp[] }[] = [];
   for (const line of lines.split("\n")) {
     if (line === "" || line.startsWith("#")) continue;
-    const [pattern = "", servers] = line.split("\t");
-    if (servers !== undefined) read.at(-1)?.patterns.push(new RegExp(pattern));
-    else read.push({ ...groupOf(line), patterns: [] });
+    const [pattern = "", note] = line.split("\t");
+    if (note === undefined) read.push({ head: line, patterns: [] });
+    else read.at(-1)?.patterns.push(new RegExp(pattern, flags));
   }
   return read;
 }
