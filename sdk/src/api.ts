@@ -744,6 +744,26 @@ export interface components {
                 /** @description How to fix it. */
                 fix?: string;
             }[];
+            /** @description One for each certificate that the servers use. `nextAt` is when it is renewed or tried again; null if it is not ordered automatically. */
+            certificates: {
+                names: string[];
+                /**
+                 * @description `acme`: ordered automatically. `file`: SMTP_TLS_CERT. `self-signed`: made at the start.
+                 * @enum {string}
+                 */
+                source: "acme" | "file" | "self-signed";
+                expiresAt: string | null;
+                nextAt: string | null;
+                lastError: {
+                    message: string;
+                    /**
+                     * Format: date-time
+                     * @description ISO 8601 time, UTC.
+                     * @example 2026-01-31T09:30:00.000Z
+                     */
+                    at: string;
+                } | null;
+            }[];
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -1978,6 +1998,8 @@ export interface operations {
                 after?: string;
                 /** @description Created before this ISO 8601 time, or before the start of this UTC day. */
                 before?: string;
+                /** @description If no message fits, wait for one up to so many seconds, and then answer with an empty page. Give `after` to wait for a new one. */
+                wait?: number;
             };
             header?: never;
             path?: never;
