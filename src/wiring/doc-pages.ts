@@ -1,4 +1,5 @@
 // These imports put the documentation's pages into the program.
+import dashboard from "../../docs/dashboard.md" with { type: "text" };
 import domains from "../../docs/domains.md" with { type: "text" };
 import live from "../../docs/live.md" with { type: "text" };
 import migrate from "../../docs/migrate.md" with { type: "text" };
@@ -18,6 +19,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "webhooks", text: webhooks },
   { name: "live", text: live },
   { name: "domains", text: domains },
+  { name: "dashboard", text: dashboard },
   { name: "sdk", text: sdk },
   { name: "migrate", text: migrate },
   { name: "self-host", text: selfHost },

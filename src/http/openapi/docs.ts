@@ -34,6 +34,7 @@ const CONFIGURATION = {
   customCss: "",
   documentDownloadType: "direct",
   authentication: { preferredSecurityScheme: "apiKey" },
+  orderSchemaPropertiesBy: "preserve",
   persistAuth: false,
   withDefaultFonts: false,
   hideClientButton: true,
@@ -48,7 +49,7 @@ const WITHOUT_EVAL = "globalThis.__zod_globalConfig={jitless:true};";
 
 /** Returns the page. Its only inline script tag holds the configuration as attributes. */
 function pageOf(script: string): string {
-  return ScalarRender(INFO, "", CONFIGURATION, script);
+  return ScalarRender({ ...INFO, description: INFO.summary }, "", CONFIGURATION, script);
 }
 
 /**

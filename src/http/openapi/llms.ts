@@ -1,6 +1,6 @@
 import { raw } from "../answer.ts";
 import { openRoute, type Route } from "../route.ts";
-import { INFO } from "./openapi.ts";
+import { INFO, RULES } from "./openapi.ts";
 import { type Reference, referenceText, shownOperations } from "./reference-text.ts";
 
 /** A page of the documentation, in Markdown. */
@@ -22,10 +22,9 @@ const PLAIN = "text/plain; charset=utf-8";
 const CACHE = { "cache-control": "public, max-age=3600" };
 const START = `# ${INFO.title}
 
-> ${INFO.description}
+> ${INFO.summary}
 
-Each request has \`Authorization: Bearer <API key>\` and JSON bodies. Errors are \`{"error":{"type","message","code","param","issues","requestId"}}\`.
-Lists are \`{"data","nextCursor"}\`: pass \`nextCursor\` as \`cursor\` until it is null. A POST with an \`Idempotency-Key\` takes effect once.
+${RULES}
 `;
 
 /**
