@@ -1,6 +1,6 @@
+import type { TSchema } from "@sinclair/typebox";
 import { AppError } from "../../core/errors.ts";
 import type { RouteText } from "../route.ts";
-import type { TSchema } from "@sinclair/typebox";
 
 /** The dashboard's scripts send it with the value `1`. Pages of other origins cannot (CORS). */
 export const UI_HEADER = "X-Postrider-UI";
@@ -9,6 +9,8 @@ const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** Values of `Sec-Fetch-Site` of a request that a page of ours or the user made (Fetch Metadata). */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "none"]);
+
+const FOREIGN = "A page of another origin may not use the dashboard's session.";
 
 type Loading = Pick<RouteText<string, TSchema, TSchema>, "browserLoads">;
 
@@ -21,11 +23,10 @@ export function requireOwnPage(request: Request, { browserLoads }: Loading, publ
   const { method, headers } = request;
   const origin = headers.get("origin");
   if (origin !== null && !isOwnOrigin(origin, hostOf(request), publicUrl))
-    throw refuse("A page of another origin may not use the dashboard's session.", "Origin");
+    throw refuse(`${FOREIGN} If this is the dashboard, set PUBLIC_URL to its address.`, "Origin");
   if (browserLoads === true) {
     const site = headers.get("sec-fetch-site");
-    if (site !== null && !OWN_SITES.has(site))
-      throw refuse("A page of another origin may not use the dashboard's session.", "Sec-Fetch-Site");
+    if (site !== null && !OWN_SITES.has(site)) throw refuse(FOREIGN, "Sec-Fetch-Site");
     return;
   }
   if (headers.get(UI_HEADER) !== "1")
