@@ -7,10 +7,10 @@ import { Page } from "./components/page.tsx";
 import { Problem } from "./components/problem.tsx";
 import { Sidebar } from "./components/sidebar.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
-import { SECTIONS, type Section, sectionOf } from "./routes.ts";
+import { mayOpen, SECTIONS, type Section, sectionOf } from "./routes.ts";
 import { useKey } from "./state/keyboard.ts";
 import { navigate, place } from "./state/router.ts";
-import { me, projectId, sessionError, startSession } from "./state/session.ts";
+import { can, me, projectId, sessionError, startSession } from "./state/session.ts";
 import { startTail } from "./state/tail.ts";
 
 /** The whole page: the sign-in, or the sidebar with the section that the path names. */
@@ -61,6 +61,8 @@ function Shell({ path }: { path: string }) {
       <Sidebar current={found?.section ?? null} onHelp={() => (help.value = true)} />
       {found === null ? (
         <NoSuchPage />
+      ) : !mayOpen(found.section) ? (
+        <NoAccess section={found.section} />
       ) : (
         <found.section.page key={`${project} ${found.section.name}`} params={found.params} />
       )}
@@ -72,6 +74,18 @@ function Shell({ path }: { path: string }) {
 function SectionKey({ section: { key, href } }: { section: Section }) {
   useKey(`g ${key}`, () => navigate(href));
   return null;
+}
+
+function NoAccess({ section: { name, scope } }: { section: Section }) {
+  return (
+    <Page title={name}>
+      <EmptyState>
+        {scope !== null && !can(scope)
+          ? `The key that you signed in with lacks the scope ${scope}.`
+          : "This page needs a key for all projects of the account."}
+      </EmptyState>
+    </Page>
+  );
 }
 
 function NoSuchPage() {

@@ -16,6 +16,7 @@ import {
 } from "./pages/coming.tsx";
 import { match } from "./state/paths.ts";
 import type { PageProps } from "./state/router.ts";
+import { accountWide, can } from "./state/session.ts";
 
 /** One section of the app, in the order of the sidebar. */
 export interface Section {
@@ -94,6 +95,11 @@ export const SECTIONS: readonly Section[] = [
     page: SettingsPage,
   },
 ];
+
+/** Returns whether the key may open the section. */
+export function mayOpen({ scope, accountWide: wide }: Section): boolean {
+  return (scope === null || can(scope)) && (wide !== true || accountWide.value);
+}
 
 /** Returns the section of a path with the path's parameters, or null. */
 export function sectionOf(path: string): { section: Section; params: Record<string, string> } | null {

@@ -241,6 +241,27 @@ describe("the dashboard", () => {
     await guest.context.close();
   });
 
+  browserTest("hides what the scopes of the key do not allow", async () => {
+    const wide = { key: service.accountKey };
+    const [{ id: senderId }] = (await service.call("GET", "/v1/senders?limit=1", undefined, wide)).body.data;
+    const body = { name: "reader", senderId, scopes: ["emails:read"] };
+    const key = (await service.call("POST", "/v1/api-keys", body, wide)).body.secret;
+    const reader = await browser.visit(service.url, "/", { key });
+    const refused: string[] = [];
+    reader.page.on("response", (answer) => {
+      if (answer.status() >= 400) refused.push(answer.url());
+    });
+    await reader.page.reload();
+    await reader.page.getByRole("heading", { name: "Recent trouble" }).waitFor();
+    const sections = reader.page.locator(".section:visible .section-name");
+    expect(await sections.allTextContents()).toEqual(["Home", "Messages", "Live", "Settings"]);
+    expect(await reader.page.getByText("Send a message").count()).toBe(0);
+    await reader.page.goto(`${service.url}/inboxes`);
+    await reader.page.getByText("lacks the scope threads:read").waitFor();
+    expect(refused).toEqual([]);
+    await reader.context.close();
+  });
+
   browserTest("has asked no other origin but for the image, and kept its Content-Security-Policy", () => {
     const foreign = visit.faults.foreign.filter((url) => url !== "https://pixel.example/o.png");
     expect({ ...visit.faults, foreign }).toEqual(NO_FAULTS);
@@ -272,6 +293,7 @@ describe("WCAG AA holds", () => {
   browserTest("on every page, light and dark, wide and narrow", async () => {
     const wide = { width: 1440, height: 900 };
     const { page, context } = await browser.visit(service.url, "/sign-in", { key: service.accountKey });
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(await brokenRules(page)).toEqual([]);
     for (const [path, ready] of await pages()) {
       await page.setViewportSize(wide);

@@ -4,8 +4,8 @@ import { liveState, useLiveReload } from "../api/live.ts";
 import { get } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { Page, Thread } from "../api/types.ts";
-import { SECTIONS, type Section } from "../routes.ts";
-import { accountWide, can, me, signOut } from "../state/session.ts";
+import { mayOpen, SECTIONS, type Section } from "../routes.ts";
+import { me, signOut } from "../state/session.ts";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 import { ProjectSwitch } from "./project-switch.tsx";
@@ -22,17 +22,10 @@ interface SidebarProps {
   onHelp: () => void;
 }
 
-/** Returns the sections that the key may see. */
-function visibleSections(): readonly Section[] {
-  return SECTIONS.filter(
-    ({ scope, accountWide: wide }) => (scope === null || can(scope)) && (wide !== true || accountWide.value),
-  );
-}
-
 /** The sections: a column, icons on a narrower window, a bar at the bottom of a phone. */
 export function Sidebar({ current, onHelp }: SidebarProps) {
   const more = useSignal(false);
-  const sections = visibleSections();
+  const sections = SECTIONS.filter(mayOpen);
   const close = () => {
     more.value = false;
   };

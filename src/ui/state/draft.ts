@@ -3,6 +3,7 @@ import { base64Of } from "../api/base64.ts";
 import { get, send } from "../api/client.ts";
 import type { Mailbox, Message } from "../api/types.ts";
 import type { ChosenFile } from "../components/files.tsx";
+import { mailboxText } from "../words/addresses.ts";
 
 /** The first contents of the compose window. */
 export interface Draft {
@@ -28,12 +29,6 @@ export const EMPTY_DRAFT: Draft = {
 
 /** The draft that the next compose window takes up. */
 export const draft = signal<Draft>(EMPTY_DRAFT);
-
-/** Returns a mailbox as a person writes it. */
-export function mailboxText({ email, name }: Mailbox): string {
-  if (name === undefined || name === "") return email;
-  return /^[\w .'-]+$/.test(name) ? `${name} <${email}>` : `"${name.replace(/(["\\])/g, "\\$1")}" <${email}>`;
-}
 
 function listText(mailboxes: readonly Mailbox[]): string {
   return mailboxes.map(mailboxText).join(", ");

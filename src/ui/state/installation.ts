@@ -12,8 +12,8 @@ export function onboardingSender(): string {
 /** Returns a first send, to a recipient that always answers. */
 export function firstSend() {
   return {
-    from: { email: onboardingSender() },
-    to: [{ email: `delivered@simulator.${me.value?.service.domain ?? ""}` }],
+    from: onboardingSender(),
+    to: `delivered@simulator.${me.value?.service.domain ?? ""}`,
     subject: "Hello",
     text: "It works.",
   };

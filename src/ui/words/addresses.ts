@@ -38,3 +38,9 @@ function unquoted(name: string): string {
   if (!name.startsWith('"') || !name.endsWith('"') || name.length < 2) return name;
   return name.slice(1, -1).replace(/\\(.)/g, "$1");
 }
+
+/** Returns a mailbox as a person writes it. */
+export function mailboxText({ email, name }: Mailbox): string {
+  if (name === undefined || name === "") return email;
+  return /^[\w .'-]+$/.test(name) ? `${name} <${email}>` : `"${name.replace(/(["\\])/g, "\\$1")}" <${email}>`;
+}

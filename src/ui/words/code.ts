@@ -1,4 +1,5 @@
-import type { SendItem } from "../api/types.ts";
+import type { Mailbox, SendItem } from "../api/types.ts";
+import { mailboxText } from "./addresses.ts";
 
 /** Quotes a text for a POSIX shell. */
 export function shellWord(text: string): string {
@@ -16,12 +17,26 @@ export interface CodeContext {
 /** Characters of an attachment that are shown in code; the rest is replaced by dots. */
 const SHOWN_CONTENT = 24;
 
-/** Returns the item as code shows it. Long attachments are cut, because no person reads base64. */
-function shown(item: SendItem): SendItem {
-  if (item.attachments === undefined) return item;
+/** Returns the item as code shows it: addresses as texts, and long attachments cut, because no person reads base64. */
+function shown(item: SendItem): object {
+  const { from, to, cc, bcc, replyTo, attachments, ...rest } = item;
   const cut = (content: string) =>
     content.length > SHOWN_CONTENT ? `${content.slice(0, SHOWN_CONTENT)}…` : content;
-  return { ...item, attachments: item.attachments.map((file) => ({ ...file, content: cut(file.content) })) };
+  const lists = Object.entries({ to, cc, bcc, replyTo }).filter(([, list]) => list !== undefined);
+  return {
+    from: mailboxText(from),
+    ...Object.fromEntries(lists.map(([name, list]) => [name, listOf(list ?? [])])),
+    ...rest,
+    ...(attachments === undefined
+      ? {}
+      : { attachments: attachments.map((file) => ({ ...file, content: cut(file.content) })) }),
+  };
+}
+
+/** Returns one address as a text, and several as a list. */
+function listOf(mailboxes: readonly Mailbox[]): string | string[] {
+  const [only] = mailboxes;
+  return only !== undefined && mailboxes.length === 1 ? mailboxText(only) : mailboxes.map(mailboxText);
 }
 
 /** Returns a request as a curl command. */

@@ -62,6 +62,8 @@ async function hasRealDelivery(): Promise<boolean> {
 /** One first step. */
 interface Step {
   id: keyof Progress;
+  /** The scope that it takes. */
+  scope: string;
   title: string;
   why: string;
   button: string;
@@ -75,6 +77,7 @@ function stepsOf(): Step[] {
   return [
     {
       id: "send",
+      scope: "emails:send",
       title: "Send a message",
       why: "The onboarding domain needs no DNS, and the simulator always answers.",
       button: "Compose",
@@ -83,6 +86,7 @@ function stepsOf(): Step[] {
     },
     {
       id: "receive",
+      scope: "inboxes:write",
       title: "Receive a message",
       why: "Make an inbox and simulate a message to it. It takes the same road as real mail.",
       button: "Open inboxes",
@@ -96,6 +100,7 @@ function stepsOf(): Step[] {
     },
     {
       id: "webhook",
+      scope: "webhooks:write",
       title: "Get events pushed",
       why: "A webhook tells your program about each delivery, bounce and arriving message.",
       button: "Add a webhook",
@@ -109,6 +114,7 @@ function stepsOf(): Step[] {
     },
     {
       id: "domain",
+      scope: "domains:write",
       title: "Verify a domain",
       why: "Mail from your own domain is signed with its key.",
       button: "Add a domain",
@@ -117,6 +123,7 @@ function stepsOf(): Step[] {
     },
     {
       id: "real",
+      scope: "emails:send",
       title: "Deliver to a real mailbox",
       why: captures
         ? "This installation keeps all mail. Let it out with SERVICE_DOMAIN or SMTP_RELAY_URL."
@@ -146,7 +153,7 @@ function Steps({ onHide }: { onHide: () => void }) {
   const done = progress.value.value;
   useLiveReload(progress.reload, REFRESH_MS, () => done === null || Object.values(done).includes(false));
   if (done === null) return <Problem error={progress.error.value} onRetry={progress.reload} />;
-  const steps = stepsOf();
+  const steps = stepsOf().filter(({ scope }) => can(scope));
   const count = steps.filter(({ id }) => done[id]).length;
   if (count === steps.length) return null;
   const next = steps.find(({ id }) => !done[id])?.id;

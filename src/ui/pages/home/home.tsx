@@ -32,50 +32,46 @@ const SPANS: readonly [Span, ...Span[]] = [
 
 /** The state of the project: first steps, figures, trouble and health. */
 export function HomePage() {
-  const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? SPANS[0];
-  const stats = useResource(`stats ${span.id}`, () => readStats(span));
-  useLiveReload(stats.reload, REFRESH_MS);
+  const send = (
+    <a class="button primary" href="/messages?compose=1">
+      Send a message
+    </a>
+  );
   return (
-    <Page
-      title="Home"
-      actions={
-        can("emails:send") ? (
-          <a class="button primary" href="/messages?compose=1">
-            Send a message
-          </a>
-        ) : null
-      }
-    >
+    <Page title="Home" actions={can("emails:send") ? send : null}>
       <div class="home">
         <Checklist />
-        {can("metrics:read") ? (
-          <section class="panel" aria-label="Figures">
-            <header class="panel-head">
-              <h2>Figures</h2>
-              <fieldset class="segments">
-                <legend class="hidden">Span</legend>
-                {SPANS.map(({ id, text }) => (
-                  <button
-                    key={id}
-                    type="button"
-                    aria-pressed={id === span.id}
-                    onClick={() =>
-                      navigate(urlWith({ span: id === SPANS[0].id ? null : id }), { replace: true })
-                    }
-                  >
-                    {text}
-                  </button>
-                ))}
-              </fieldset>
-            </header>
-            <Problem error={stats.error.value} onRetry={stats.reload} />
-            <StatsPanel stats={stats.value.value} interval={span.interval} />
-          </section>
-        ) : null}
+        {can("metrics:read") ? <FiguresPanel /> : null}
         {can("emails:read") ? <Trouble /> : null}
         {accountWide.value && can("metrics:read") ? <HealthPanel /> : null}
       </div>
     </Page>
+  );
+}
+
+/** The figures of a span of time. */
+function FiguresPanel() {
+  const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? SPANS[0];
+  const stats = useResource(`stats ${span.id}`, () => readStats(span));
+  useLiveReload(stats.reload, REFRESH_MS);
+  const choose = (id: string) =>
+    navigate(urlWith({ span: id === SPANS[0].id ? null : id }), { replace: true });
+  return (
+    <section class="panel" aria-label="Figures">
+      <header class="panel-head">
+        <h2>Figures</h2>
+        <fieldset class="segments">
+          <legend class="hidden">Span</legend>
+          {SPANS.map(({ id, text }) => (
+            <button key={id} type="button" aria-pressed={id === span.id} onClick={() => choose(id)}>
+              {text}
+            </button>
+          ))}
+        </fieldset>
+      </header>
+      <Problem error={stats.error.value} onRetry={stats.reload} />
+      <StatsPanel stats={stats.value.value} interval={span.interval} />
+    </section>
   );
 }
 
