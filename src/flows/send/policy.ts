@@ -52,7 +52,7 @@ function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {
   if (verified) return;
   throw new AppError(
     "permission_error",
-    `The domain ${fromDomain} is not a verified domain of this project.`,
+    `The domain ${fromDomain} is not a verified domain of this project. Add it with POST /v1/domains, and verify it.`,
     { code: "domain_not_verified", param: "from.email" },
   );
 }
@@ -70,7 +70,7 @@ async function refuseStrangersInTestMode(
   if (stranger === undefined) return;
   throw new AppError(
     "permission_error",
-    "From the onboarding domain only the account owner's address can be sent to.",
+    "From the onboarding domain only the account owner's address and the simulator can be sent to. Verify a domain of your own to send to others.",
     {
       code: "test_mode_recipient",
       param: stranger.kind,
