@@ -38,6 +38,8 @@ CREATE TABLE api_keys (
   last4 TEXT NOT NULL,
   secret_hash TEXT NOT NULL UNIQUE,
   scopes TEXT NOT NULL DEFAULT '[]',
+  allow_recipients TEXT,
+  approval INTEGER NOT NULL DEFAULT 0 CHECK (approval IN (0, 1)),
   last_used_at INTEGER,
   revoked_at INTEGER,
   created_at INTEGER NOT NULL
@@ -160,6 +162,7 @@ CREATE TABLE messages (
   thread_id TEXT,
   inbox_id TEXT,
   template_id TEXT,
+  approval_key TEXT,
   scheduled_at INTEGER,
   sent_at INTEGER,
   size INTEGER NOT NULL DEFAULT 0,

@@ -29,7 +29,32 @@ export async function callApi(
   path: string,
   body?: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, unknown>> {
-  const url = new URL(`${api.url}${path}`);
+  const { status, text } = await requestApi(clock, api, { method, path, body });
+  return bodyOf(api, status, text);
+}
+
+/** A request to a running service. */
+export interface ApiRequest {
+  method: "GET" | "POST" | "PATCH";
+  path: string;
+  body?: Readonly<Record<string, unknown>> | undefined;
+  /** Sent as the Idempotency-Key. */
+  idempotencyKey?: string;
+  /** Time for the request and its answer. */
+  timeoutMs?: number;
+}
+
+/**
+ * Sends one request to a running service, and returns its answer, whatever it is.
+ * @throws CommandError unavailable if the service cannot be reached
+ */
+export async function requestApi(
+  clock: Clock,
+  api: Api,
+  request: ApiRequest,
+): Promise<{ status: number; text: string }> {
+  const url = new URL(`${api.url}${request.path}`);
+  const timeoutMs = request.timeoutMs ?? REQUEST_TIMEOUT_MS;
   const { host, port, tlsName } = endpointOf(url);
   const outcome = await exchangeHttp(
     { clock },
@@ -37,9 +62,9 @@ export async function callApi(
       ip: host,
       port,
       tlsName,
-      octets: [requestOctets(api, method, url, body)],
+      octets: [requestOctets(api, url, request)],
       maxBodyOctets: MAX_ANSWER_BYTES + 1,
-      timeoutMs: REQUEST_TIMEOUT_MS,
+      timeoutMs,
       connectTimeoutMs: REQUEST_TIMEOUT_MS,
     },
   );
@@ -50,7 +75,7 @@ export async function callApi(
   const { status, body: octets } = outcome.response;
   if (octets.length > MAX_ANSWER_BYTES)
     throw unavailable(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
-  return bodyOf(api, status, octets.toString("utf8"));
+  return { status, text: octets.toString("utf8") };
 }
 
 /** Returns the header fields that show who asks, and for which project. */
@@ -63,18 +88,16 @@ export function apiHeaders({ headers, sender }: Pick<Api, "headers" | "sender">)
   };
 }
 
-function requestOctets(
-  api: Api,
-  method: string,
-  url: URL,
-  body: Readonly<Record<string, unknown>> | undefined,
-): Buffer {
+function requestOctets(api: Api, url: URL, { method, body, idempotencyKey }: ApiRequest): Buffer {
+  if (idempotencyKey !== undefined && !/^[\x20-\x7e]+$/.test(idempotencyKey))
+    throw usage("an idempotency key has printable characters only");
   const octets = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const lines = [
     `${method} ${url.pathname}${url.search} HTTP/1.1`,
     `Host: ${url.host}`,
     "Connection: close",
     ...Object.entries(apiHeaders(api)).map(([name, value]) => `${name}: ${value}`),
+    ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
     ...(octets === null ? [] : ["Content-Type: application/json", `Content-Length: ${octets.length}`]),
   ];
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), octets ?? Buffer.alloc(0)]);

@@ -1,3 +1,4 @@
+import { UNBOUND } from "../core/key-bounds.ts";
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../core/time/clock.ts";
 import { validationError } from "../core/errors.ts";
@@ -40,7 +41,7 @@ export async function askRoute(
     params,
     query,
     body,
-    principal: { keyId: null, accountId, senderId: null, scopes: [] },
+    principal: { keyId: null, accountId, senderId: null, scopes: [], bounds: UNBOUND },
     senderId: null,
     project: null,
     page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),

@@ -93,6 +93,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "forward events to a local address, signed as webhooks",
     load: async () => (await import("./listen.ts")).listen,
   },
+  mcp: {
+    summary: "serve tools for agents on standard input and output (MCP)",
+    load: async () => (await import("./mcp.ts")).mcp,
+  },
   readyz: {
     summary: "check whether the service on this machine is ready",
     load: async () => (await import("./readyz.ts")).readyz,

@@ -499,7 +499,13 @@ const ROWS = [
     "POSTRIDER_API_KEY",
     kind.secretText(1),
     "(none)",
-    "API key for `postrider send`. The service does not read it.",
+    "API key for `postrider send` and `postrider mcp`. The service does not read it.",
+  ),
+  optional(
+    "POSTRIDER_URL",
+    kind.linkBase("http:", "https:"),
+    "(PUBLIC_URL)",
+    "Address of the service that `postrider mcp` uses. The service does not read it.",
   ),
 ] as const;
 

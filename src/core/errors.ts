@@ -33,6 +33,7 @@ export const ERROR_CODES = [
   "daily_quota_exceeded",
   "trust_tier_exceeded",
   "quota_exceeded",
+  "recipient_not_allowed",
   "sender_suspended",
   "missing_scope",
   "idempotency_mismatch",

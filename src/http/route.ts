@@ -1,5 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ErrorType } from "../core/errors.ts";
+import type { KeyBounds } from "../core/key-bounds.ts";
 import type { Resource } from "../core/quotas.ts";
 import type { Statement } from "../store/engine/client.ts";
 import type { ChangeLimit } from "../store/holdings.ts";
@@ -17,6 +18,8 @@ export interface Principal {
   senderId: string | null;
   /** Empty: every scope. */
   scopes: readonly string[];
+  /** How far the sends of the key may go. */
+  bounds: KeyBounds;
 }
 
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";

@@ -18,6 +18,7 @@ import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { createStepRunner } from "./json/steps.ts";
 import { type Answering, listen, type ListeningServer, type TlsFiles } from "./listen.ts";
 import { trackKeyUse } from "./access/key-use.ts";
+import { mcpRoutes } from "./routes/mcp.ts";
 import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
 import { errors, requestId, requestIdIn, securityHeaders } from "./plugins.ts";
 import type { AnsweredRequest } from "./request-log.ts";
@@ -95,10 +96,13 @@ export function createHttp(deps: HttpDeps): Http {
     ...(deps.ui === null ? [] : [...assetRoutes(deps.ui.files), ...deps.ui.routes]),
     ...(deps.wellKnown ?? []),
     ...deps.routes,
+    ...(deps.routes.length === 0 ? [] : mcpRoutes({ fetch: async (request) => app.fetch(request) })),
   ];
   const ips = new WeakMap<Request, string>();
   // Otherwise Elysia finds the path only if the host name has a standard length.
-  const app = new Elysia({ handler: { standardHostname: false } })
+  const app: { fetch(request: Request): Response | Promise<Response> } = new Elysia({
+    handler: { standardHostname: false },
+  })
     .use(requestId(deps.clock))
     .use(securityHeaders())
     .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui.files)))

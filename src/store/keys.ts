@@ -1,10 +1,11 @@
 import { idCeiling } from "../core/ids.ts";
 import { changesRow, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
-import { json, plain, type Row, table } from "./columns.ts";
+import type { KeyBounds } from "../core/key-bounds.ts";
+import { flag, json, nullableJson, plain, type Row, table } from "./columns.ts";
 import { type Project, PROJECTS } from "./projects.ts";
 
 /** An API key without its secret. Times in milliseconds. */
-export interface ApiKey {
+export interface ApiKey extends KeyBounds {
   id: string;
   accountId: string;
   name: string;
@@ -39,6 +40,8 @@ const KEYS = table<ApiKey>(
     senderId: plain("sender_id"),
     senderExternalId: plain("sender_external_id"),
     scopes: json("scopes"),
+    allowRecipients: nullableJson("allow_recipients"),
+    approval: flag("approval"),
     lastUsedAt: plain("last_used_at"),
     revokedAt: plain("revoked_at"),
     createdAt: plain("created_at"),
@@ -90,8 +93,9 @@ export function findKeyById(db: Db, id: string): Promise<PresentedKey | null> {
 /** Returns the statement that makes a key. Only the hash of its secret is stored. @param secretHash SHA-256 in hex */
 export function insertKey(key: ApiKey, secretHash: string): Statement {
   return {
-    sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes, created_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes,
+            allow_recipients, approval, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     args: [
       key.id,
       key.accountId,
@@ -101,6 +105,8 @@ export function insertKey(key: ApiKey, secretHash: string): Statement {
       key.last4,
       secretHash,
       JSON.stringify(key.scopes),
+      key.allowRecipients === null ? null : JSON.stringify(key.allowRecipients),
+      Number(key.approval),
       key.createdAt,
     ],
   };
@@ -139,7 +145,8 @@ export function getKey(
 export async function oldestWideKey(db: Db, accountId: string): Promise<string | null> {
   const row = await db.first<{ id: string }>(
     `SELECT id FROM api_keys
-     WHERE account_id = ? AND sender_id IS NULL AND revoked_at IS NULL AND scopes = '[]' ORDER BY id LIMIT 1`,
+     WHERE account_id = ? AND sender_id IS NULL AND revoked_at IS NULL AND scopes = '[]'
+       AND allow_recipients IS NULL AND approval = 0 ORDER BY id LIMIT 1`,
     [accountId],
   );
   return row === null ? null : row.id;
@@ -167,20 +174,15 @@ export function revokeKey(
  * @param senderId only a key of that project; null: any of the account
  * @returns false if there is no such key
  */
-export async function renameKey(
+export function renameKey(
   db: Db,
   accountId: string,
   senderId: string | null,
   id: string,
   name: string,
 ): Promise<boolean> {
-  const [written] = await db.write([
-    {
-      sql: "UPDATE api_keys SET name = ? WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?",
-      args: [name, accountId, senderId, senderId, id],
-    },
-  ]);
-  return written?.changes === 1;
+  const sql = "UPDATE api_keys SET name = ? WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?";
+  return changesRow(db, sql, [name, accountId, senderId, senderId, id]);
 }
 
 /** Holds while the key has not been revoked. */

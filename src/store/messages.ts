@@ -33,6 +33,8 @@ const COLUMNS = {
   threadId: plain<string | null>("thread_id"),
   inboxId: plain<string | null>("inbox_id"),
   templateId: plain<string | null>("template_id"),
+  /** The key whose send waited, or waits, for another key's approval. Null: no approval was needed. */
+  approvalKey: plain<string | null>("approval_key"),
   scheduledAt: plain<number | null>("scheduled_at"),
   sentAt: plain<number | null>("sent_at"),
   /** Octets: a received message with our trace fields, or the bodies and attachments of a sent one. */
@@ -62,6 +64,7 @@ export const IS_WHOLE = "(c.envelope IS NOT NULL)";
 /** Fields that only a send sets, as a received message has them. */
 export const NOT_SENT = {
   templateId: null,
+  approvalKey: null,
   scheduledAt: null,
   sentAt: null,
   trackOpens: false,

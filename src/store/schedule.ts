@@ -1,7 +1,8 @@
+import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "./approvals.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { type Recipient, RECIPIENTS } from "./recipients.ts";
 
-/** Returns scheduled recipients whose time has come, with the fields that their `queued` event needs. */
+/** Returns scheduled recipients whose time has come, or whose time for an approval is over, with the fields that their `queued` event needs. */
 export function dueScheduled(db: Db, now: number, limit: number): Promise<Recipient[]> {
   return RECIPIENTS.all(db, "WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?", [
     now,
@@ -9,25 +10,29 @@ export function dueScheduled(db: Db, now: number, limit: number): Promise<Recipi
   ]);
 }
 
-const TIME_HAS_COME = "message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?";
+const TIME_HAS_COME = "message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ? AND reason IS ?";
 
 /**
- * Returns the statement that queues a scheduled recipient. It changes nothing if the recipient was canceled or
- * rescheduled.
+ * Returns the statement that queues a scheduled recipient, or fails one that was not approved in time. It changes nothing if
+ * the recipient was approved, canceled or rescheduled.
  */
-export function queueScheduled(messageId: string, ord: number, now: number): Statement {
+export function endWaiting({ messageId, ord, reason }: Recipient, now: number): Statement {
+  const isExpired = reason === AWAITING_APPROVAL;
   return {
-    sql: `UPDATE recipients SET status = 'queued', last_event_at = ?
+    sql: `UPDATE recipients SET status = ?, reason = ?, due_at = iif(?, NULL, due_at), last_event_at = ?
       WHERE ${TIME_HAS_COME}`,
-    args: [now, messageId, ord, now],
+    args: [
+      ...(isExpired ? ["failed", APPROVAL_EXPIRED, 1] : ["queued", null, 0]),
+      ...[now, messageId, ord, now, reason],
+    ],
   };
 }
 
-/** Holds while a scheduled recipient waits and its time has come, so that `queueScheduled` changes it. */
-export function scheduledGuard(messageId: string, ord: number, now: number): Guard {
+/** Holds while a scheduled recipient waits as it was read and its time has come, so that `endWaiting` changes it. */
+export function scheduledGuard({ messageId, ord, reason }: Recipient, now: number): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM recipients WHERE ${TIME_HAS_COME})`,
-    args: [messageId, ord, now],
+    args: [messageId, ord, now, reason],
   };
 }
 
@@ -61,7 +66,9 @@ export function moveSchedule(senderId: string, messageId: string, scheduledAt: n
   const guard = scheduledMessageGuard(senderId, messageId);
   return [
     {
-      sql: `UPDATE recipients SET due_at = ? WHERE message_id = ? AND status = 'accepted' AND ${guard.sql}`,
+      // A recipient that waits for an approval is due when that expires.
+      sql: `UPDATE recipients SET due_at = ?
+        WHERE message_id = ? AND status = 'accepted' AND reason IS NULL AND ${guard.sql}`,
       args: [scheduledAt, messageId, ...guard.args],
     },
     {

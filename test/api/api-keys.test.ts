@@ -21,6 +21,8 @@ describe("POST /v1/api-keys", () => {
       last4: json.secret.slice(-4),
       senderId: null,
       scopes: [],
+      allowRecipients: null,
+      approval: false,
       secret: expect.stringMatching(/^pr_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/),
       lastUsedAt: null,
       revokedAt: null,

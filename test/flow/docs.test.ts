@@ -21,6 +21,7 @@ const TASKS = [
   "receive",
   "webhooks",
   "live",
+  "agents",
   "domains",
   "self-host",
   "settings",

@@ -77,7 +77,7 @@ describe("a cached configuration query", () => {
   const key = {
     ...{ id: "key_recall", accountId: SENDER.accountId, name: "k", keyPrefix: "pk", last4: "last" },
     ...{ senderId: SENDER.id, senderExternalId: SENDER.externalId, scopes: [], lastUsedAt: null },
-    ...{ revokedAt: null, createdAt: NOW },
+    ...{ revokedAt: null, createdAt: NOW, allowRecipients: null, approval: false },
   };
 
   test("matches the database after each write of this process", async () => {

@@ -37,7 +37,8 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   store: MIDDLE,
   queue: MIDDLE,
   flows: ["mail", "smtp", "net", "store", "queue/port.ts", "core"],
-  http: ["flows", "store", "queue/port.ts", "core"],
+  http: ["flows", "store", "queue/port.ts", "core", "mcp"],
+  mcp: ["core"],
   // It runs in browsers, so it has nothing of the server.
   ui: [],
   wiring: ["*"],
@@ -64,6 +65,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["http"],
   "@scalar/api-reference": ["wiring"],
   "chrono-node": ["http"],
+  "@modelcontextprotocol/server": ["mcp"],
   "swagger-ui-dist": ["wiring"],
   "@sinclair/typebox": ["http", "core"],
   bullmq: ["queue"],
@@ -144,6 +146,8 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   ],
   // The text and flags of a command, and the columns of its table.
   ...["defineCommand", "field"],
+  // The schemas of a tool's arguments.
+  ...["textInput", "textsInput", "flagInput", "objectInput"],
   // State of the dashboard, which is there before the first page is drawn.
   ...["signal", "computed"],
 ]);

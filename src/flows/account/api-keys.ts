@@ -1,4 +1,5 @@
 import { newId, randomBase62 } from "../../core/ids.ts";
+import { type KeyBounds, UNBOUND } from "../../core/key-bounds.ts";
 import type { ApiKey } from "../../store/keys.ts";
 
 const PREFIX_CHARS = 8;
@@ -23,11 +24,13 @@ function shownPrefix(secret: string): string {
 }
 
 /** The properties of a new key. */
-export type NewKey = Pick<ApiKey, "accountId" | "name" | "senderId" | "senderExternalId" | "scopes">;
+export type NewKey = Pick<ApiKey, "accountId" | "name" | "senderId" | "senderExternalId" | "scopes"> &
+  Partial<KeyBounds>;
 
 /** Makes the record of a key. `now` is in milliseconds. */
 export function keyFor(secret: string, wanted: NewKey, now: number): ApiKey {
   return {
+    ...UNBOUND,
     ...wanted,
     id: newId("key", now),
     keyPrefix: shownPrefix(secret),

@@ -1,5 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
+import type { KeyBounds } from "../../core/key-bounds.ts";
 import { overQuota } from "../../core/quotas.ts";
 import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
@@ -19,6 +20,7 @@ import { retryOnConflict } from "../retry/retry-on-conflict.ts";
 import { contentGone, contentOfItem, type KeptContent, type SendContent } from "./content.ts";
 import { type Conversation, joinThread } from "./join-thread.ts";
 import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } from "./new-message.ts";
+import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/approvals.ts";
 import { applyPolicy } from "./policy.ts";
 import {
   commitWithinVolume,
@@ -39,6 +41,13 @@ export interface Accepted {
   status: "queued" | "accepted";
   /** ISO 8601; only if it is in the future. */
   scheduledAt?: string;
+}
+
+/** The key that sends. */
+export interface SendingKey {
+  /** Null: the command line, which needs no key. */
+  keyId: string | null;
+  bounds: KeyBounds;
 }
 
 /** A message that policy let through, with the statements of its commit and the hints after it. */
@@ -62,6 +71,7 @@ export interface SendOptions extends Conversation {
 export async function prepareSend(
   deps: AcceptDeps,
   project: Project,
+  by: SendingKey,
   send: CheckedSend,
   { content = contentOfItem(send.item), captured = false, ...conversation }: SendOptions = {},
 ): Promise<PreparedSend> {
@@ -71,14 +81,17 @@ export async function prepareSend(
   const addressees = addresseesOf(send.item);
   const facts = await sendFacts(deps.db, project, questionOf(send.item, from, addressees), now);
   const { verified } = facts;
-  await applyPolicy(deps, project, { send, fromDomain: from.domain, verified, captured, addressees });
+  const { bounds } = by;
+  const fromDomain = from.domain;
+  await applyPolicy(deps, project, { send, fromDomain, verified, captured, addressees, bounds });
+  const approvalKey = bounds.approval ? (by.keyId ?? "") : null;
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, facts, send.scheduledAt, now),
+    toRecipient(addressee, ord, facts, { scheduledAt: send.scheduledAt, approvalKey, now }),
   );
   const counted = captured ? 0 : recipients.length;
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
   const kept = await keepContents(deps, project, content, now);
-  const message = newMessage(project, send, from, { recipients, kept, captured, now });
+  const message = newMessage(project, send, from, { recipients, kept, captured, approvalKey, now });
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps.db, message, send.item, inbox, conversation);
   const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
@@ -192,12 +205,13 @@ function toRecipient(
   { email, key, domain, kind }: Addressee,
   ord: number,
   facts: SendFacts,
-  scheduledAt: number | null,
-  now: number,
+  { scheduledAt, approvalKey, now }: { scheduledAt: number | null; approvalKey: string | null; now: number },
 ): NewRecipient {
   const recipient = { ord, email, domain, kind };
   const reason = refusalOf(key, facts);
   if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
+  if (approvalKey !== null)
+    return { ...recipient, status: "accepted", reason: AWAITING_APPROVAL, dueAt: now + APPROVAL_MS };
   const status = scheduledAt === null ? "queued" : "accepted";
   return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
 }
@@ -223,8 +237,8 @@ function arrivals({ id: messageId, scheduledAt }: Message, recipient: NewRecipie
 }
 
 /** Returns the answer to a send. It does not say that all recipients are suppressed. The record shows that. */
-function answer({ id, scheduledAt }: OutboundMessage): Accepted {
-  return scheduledAt === null
-    ? { id, status: "queued" }
-    : { id, status: "accepted", scheduledAt: new Date(scheduledAt).toISOString() };
+function answer({ id, scheduledAt, approvalKey }: OutboundMessage): Accepted {
+  if (scheduledAt !== null)
+    return { id, status: "accepted", scheduledAt: new Date(scheduledAt).toISOString() };
+  return { id, status: approvalKey === null ? "queued" : "accepted" };
 }

@@ -52,6 +52,8 @@ interface Parts {
   recipients: readonly NewRecipient[];
   kept: KeptContent;
   captured: boolean;
+  /** The key whose send waits for an approval; null: none is needed. */
+  approvalKey: string | null;
   now: number;
 }
 
@@ -60,7 +62,7 @@ export function newMessage(
   project: Project,
   send: CheckedSend,
   from: From,
-  { recipients, kept, captured, now }: Parts,
+  { recipients, kept, captured, approvalKey, now }: Parts,
 ): OutboundMessage {
   const { item, scheduledAt } = send;
   const id = newId("msg", now);
@@ -81,6 +83,7 @@ export function newMessage(
     threadId: null,
     inboxId: null,
     templateId: item.templateId ?? null,
+    approvalKey,
     scheduledAt,
     sentAt: null,
     size: kept.size,

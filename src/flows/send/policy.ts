@@ -1,5 +1,6 @@
 import { addressKey } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
+import { allowsRecipient, type KeyBounds } from "../../core/key-bounds.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import type { Addressee } from "../../core/messages/send-item.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -23,14 +24,18 @@ export interface PolicySubject {
   /** True if the message never leaves this machine. Then it may be from any address. */
   captured: boolean;
   addressees: readonly Addressee[];
+  /** The bounds of the key that sends. */
+  bounds: KeyBounds;
 }
 
 /**
  * Checks whether the project may send this message. Each step throws its refusal.
- * @throws AppError 403 `sender_suspended`, `domain_not_verified`, `test_mode_recipient`; 422 `template_not_found`
+ * @throws AppError 403 `sender_suspended`, `recipient_not_allowed`, `domain_not_verified`, `test_mode_recipient`; 422
+ *   `template_not_found`
  */
 export async function applyPolicy(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
   refuseSuspended(project);
+  refuseRecipients(subject);
   if (!subject.captured) await refuseFrom(deps, project, subject);
   await refuseUnknownTemplate(deps, project, subject.send);
 }
@@ -40,6 +45,16 @@ function refuseSuspended(project: Project): void {
   throw new AppError("permission_error", "Sending is suspended for this project.", {
     code: "sender_suspended",
   });
+}
+
+function refuseRecipients({ addressees, bounds }: PolicySubject): void {
+  const refused = addressees.find(({ key }) => !allowsRecipient(bounds, key));
+  if (refused === undefined) return;
+  throw new AppError(
+    "permission_error",
+    `This key may not send to ${refused.email}. It may send to ${bounds.allowRecipients?.join(", ")}.`,
+    { code: "recipient_not_allowed", param: refused.kind },
+  );
 }
 
 async function refuseFrom(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {

@@ -6,7 +6,7 @@ import { idFloor } from "../../core/ids.ts";
 import { entriesOf, MAX_NAME_CHARS } from "../../core/messages/address-input.ts";
 import type { ReadItem, SendItem } from "../../core/messages/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
-import { MINUTE_MS } from "../../core/time/units.ts";
+import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
 import { getContentStart } from "../../store/contents/message-content.ts";
@@ -32,6 +32,8 @@ export interface ReplyRequest
 
 /** Replies per thread and minute, so that two programs do not answer each other forever. */
 const MAX_REPLIES_PER_MINUTE = 20;
+/** Automatic replies (RFC 3834 §5) per thread and hour, because programs may also answer each other slowly. */
+const MAX_AUTOMATIC_REPLIES_PER_HOUR = 10;
 /** Message-IDs of a References field: the first and the newest (RFC 5322 §3.6.4). */
 export const MAX_REFERENCES = 20;
 /** Fields that name the message replied to. A client's own would contradict it. */
@@ -66,7 +68,7 @@ export async function composeReply(
   const inbox = thread === null ? null : await getInbox(deps.db, senderId, thread.inboxId);
   if (thread === null || inbox === null) throw notFound("thread");
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
-  await refuseLoops(deps, senderId, threadId, now);
+  await refuseLoops(deps, senderId, threadId, limitFor(request.headers, now));
   const { text, html, bcc, attachments, tags } = request;
   if (text === undefined && html === undefined)
     throw invalid("html", "One of html and text is required.", "missing_field");
@@ -87,9 +89,39 @@ export async function composeReply(
   return { item, ownHeaders: Object.keys(references).length };
 }
 
-async function refuseLoops(deps: AcceptDeps, senderId: string, threadId: string, now: number): Promise<void> {
-  const sent = await countSent(deps.db, senderId, threadId, lastMinute(now));
-  if (sent >= MAX_REPLIES_PER_MINUTE) throw tooManyReplies();
+/** Limits of a thread's replies. */
+interface ReplyLimit {
+  most: number;
+  span: Span;
+  /** Words for the limit, such as `20 replies a minute`. */
+  words: string;
+  retryAfterSeconds: number;
+}
+
+/** Returns the limit for a reply: the usual one, or that of automatic replies. */
+function limitFor(headers: Readonly<Record<string, string>> | undefined, now: number): ReplyLimit {
+  const automatic = Object.entries(headers ?? {}).find(
+    ([name]) => name.toLowerCase() === "auto-submitted",
+  )?.[1];
+  if (automatic === undefined || automatic.trim().toLowerCase() === "no")
+    return {
+      ...{ most: MAX_REPLIES_PER_MINUTE, span: last(MINUTE_MS, now), retryAfterSeconds: 60 },
+      words: `${MAX_REPLIES_PER_MINUTE} replies a minute`,
+    };
+  return {
+    ...{ most: MAX_AUTOMATIC_REPLIES_PER_HOUR, span: last(HOUR_MS, now), retryAfterSeconds: 3600 },
+    words: `${MAX_AUTOMATIC_REPLIES_PER_HOUR} automatic replies an hour`,
+  };
+}
+
+async function refuseLoops(
+  deps: AcceptDeps,
+  senderId: string,
+  threadId: string,
+  { most, span, words, retryAfterSeconds }: ReplyLimit,
+): Promise<void> {
+  if ((await countSent(deps.db, senderId, threadId, span)) < most) return;
+  throw new AppError("rate_limited", `A thread takes ${words}.`, { retryAfterSeconds });
 }
 
 /**
@@ -97,15 +129,15 @@ async function refuseLoops(deps: AcceptDeps, senderId: string, threadId: string,
  * one read it.
  */
 export function replyEntry(senderId: string, threadId: string, now: number): ThreadEntry {
-  return { threadId, guard: fewSentGuard(senderId, threadId, lastMinute(now), MAX_REPLIES_PER_MINUTE) };
+  return { threadId, guard: fewSentGuard(senderId, threadId, last(MINUTE_MS, now), MAX_REPLIES_PER_MINUTE) };
 }
 
 /**
- * Returns the last minute, and the next: another process's clock may be ahead by that. Later messages are from before
- * the clock was set back.
+ * Returns the last `ms`, and the next minute: another process's clock may be ahead by that. Later messages are from
+ * before the clock was set back.
  */
-function lastMinute(now: number): Span {
-  return { floor: idFloor("msg", now - MINUTE_MS), ceiling: idFloor("msg", now + MINUTE_MS) };
+function last(ms: number, now: number): Span {
+  return { floor: idFloor("msg", now - ms), ceiling: idFloor("msg", now + MINUTE_MS) };
 }
 
 /**

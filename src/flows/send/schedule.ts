@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import type { Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages.ts";
 import { isBroken, requireGuard } from "../../store/guards.ts";
 import { rollUpMessage } from "../../store/outbox.ts";
@@ -19,8 +19,14 @@ export interface ScheduleDeps {
 /** The reason of a canceled recipient, which is `failed`. */
 const CANCELED = "canceled";
 
+/** Why a message is canceled, and what must hold for it. */
+export interface Cancellation {
+  reason: string;
+  guard: Guard;
+}
+
 /**
- * Cancels a scheduled message whose time has not come. Its recipients end as `failed`.
+ * Cancels a message that waits for its time or for an approval. Its recipients end as `failed`.
  * @param record statements for the same write
  * @throws AppError 404 for no such message, 409 `invalid_state` once it is no longer `accepted`
  */
@@ -29,9 +35,9 @@ export async function cancelSend(
   senderId: string,
   id: string,
   record: readonly Statement[],
+  { reason, guard }: Cancellation = { reason: CANCELED, guard: scheduledMessageGuard(senderId, id) },
 ): Promise<void> {
   await requireScheduled(deps, senderId, id);
-  const guard = scheduledMessageGuard(senderId, id);
   const waiting = (await listRecipients(deps.db, senderId, id)).filter(({ status }) => status === "accepted");
   const announced = await announce(
     deps,
@@ -40,7 +46,7 @@ export async function cancelSend(
       messageId: id,
       type: "failed",
       email,
-      data: { failed: { reason: CANCELED } },
+      data: { failed: { reason } },
     })),
     guard,
   );
@@ -48,7 +54,7 @@ export async function cancelSend(
     // If another request was first, nothing is written, and no idempotent answer either.
     requireGuard("message_not_scheduled", guard),
     ...announced.statements,
-    cancelRecipients(senderId, id, CANCELED, deps.clock.now()),
+    cancelRecipients(senderId, id, reason, deps.clock.now()),
     ...record,
     rollUpMessage(id, null),
   ]);
@@ -72,7 +78,7 @@ export async function rescheduleSend(
 ): Promise<number> {
   await requireScheduled(deps, senderId, id);
   const at = Math.max(scheduledAt, deps.clock.now());
-  const [moved] = await deps.db.write(moveSchedule(senderId, id, at));
+  const [, moved] = await deps.db.write(moveSchedule(senderId, id, at));
   if (moved?.changes === 0) throw notScheduled();
   return at;
 }

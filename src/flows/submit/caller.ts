@@ -6,6 +6,7 @@ import type { ApiKey, PresentedKey } from "../../store/keys.ts";
 import { findProject, type Project } from "../../store/projects.ts";
 import { hashSecret } from "../account/api-keys.ts";
 import { presentKey } from "../account/present-key.ts";
+import type { SendingKey } from "../send/accept.ts";
 
 export interface CallerDeps {
   db: Db;
@@ -28,27 +29,34 @@ async function sendingKey(db: Db, hash: string): Promise<PresentedKey | null> {
   return presented.sender === null && presented.key.senderId !== null ? null : presented;
 }
 
+/** The key of a login, and the project that it acts for. */
+export interface SubmittingKey {
+  project: Project;
+  by: SendingKey;
+}
+
 /**
- * Returns the project that a client acts for. For an account-wide key the message names it, or else the user name does.
+ * Returns the key of a login with the project that it acts for. For an account-wide key the message names it, or else the user name does.
  * Returns null if the key was revoked since the login.
  * @param named X-Postrider-Project of the message
  * @throws AppError 403 if no project is named, or another one than the key's; 404 if there is no such project
  */
-export async function projectOf(
+export async function submittingKey(
   deps: CallerDeps,
   login: Login,
   named: string | null,
-): Promise<Project | null> {
+): Promise<SubmittingKey | null> {
   const presented = await sendingKey(deps.db, login.identity);
   if (presented === null) return null;
   const { sender, key } = presented;
+  const by = { keyId: key.id, bounds: key };
   if (sender !== null) {
-    if (named === null || named === sender.id || named === sender.externalId) return sender;
+    if (named === null || named === sender.id || named === sender.externalId) return { project: sender, by };
     throw new AppError("permission_error", "This key belongs to another project than X-Postrider-Project.");
   }
   const name = named ?? login.user;
   const found = name === "" ? null : await findProject(deps.db, key.accountId, name);
-  if (found !== null) return found;
+  if (found !== null) return { project: found, by };
   throw new AppError(
     "not_found",
     "No such project: name it in X-Postrider-Project or as the user name, because the key is account-wide.",

@@ -1,5 +1,6 @@
 import { splitAddress } from "../../core/addresses.ts";
 import type { Mailbox } from "../../core/addresses.ts";
+import { UNBOUND } from "../../core/key-bounds.ts";
 import { AppError } from "../../core/errors.ts";
 import type { SendLimits } from "../../core/messages/send-rules.ts";
 import { log } from "../../log.ts";
@@ -8,11 +9,11 @@ import { splitHeader, type SubmittedHeader } from "../../mail/submitted/header.t
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { isLoopback } from "../../smtp/peer.ts";
 import { type Reply, REPLIES, reply } from "../../smtp/reply.ts";
-import { defaultProject, type Project } from "../../store/projects.ts";
+import { defaultProject } from "../../store/projects.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { type AcceptDeps, commitSend, prepareSend, sending } from "../send/accept.ts";
 import type { Inspect } from "../threads/reading-tasks.ts";
-import { type CallerDeps, identify, projectOf } from "./caller.ts";
+import { type CallerDeps, identify, type SubmittingKey, submittingKey } from "./caller.ts";
 import { type Controls, readControls } from "./controls.ts";
 import { refusalReply } from "./replies.ts";
 import { submitOnce } from "./submit-once.ts";
@@ -77,9 +78,11 @@ function outcomeOf({ code }: Reply): SubmissionOutcome {
   return code < 500 ? "deferred" : "refused";
 }
 
-/** The project of a message, and whether it came without a key. */
-interface Sender {
-  project: Project;
+/** A captured message has no key, and no bounds, because it never leaves this machine. */
+const NO_KEY = { keyId: null, bounds: UNBOUND };
+
+/** The project and key of a message, and whether it came without a key. */
+interface Sender extends SubmittingKey {
   captured: boolean;
 }
 
@@ -107,12 +110,12 @@ async function senderOf(
 ): Promise<Sender | Reply> {
   if (login === undefined) {
     const project = deps.capture && isLoopback(ip) ? await defaultProject(deps.db) : null;
-    return project === null ? REPLIES.loginNeeded : { project, captured: true };
+    return project === null ? REPLIES.loginNeeded : { project, by: NO_KEY, captured: true };
   }
-  const project = await projectOf(deps, login, controls.project);
-  if (project === null) return KEY_REVOKED;
-  const rate = await deps.takeRate(project.id, project.plan);
-  return rate?.allowed === false ? TOO_FAST : { project, captured: false };
+  const caller = await submittingKey(deps, login, controls.project);
+  if (caller === null) return KEY_REVOKED;
+  const rate = await deps.takeRate(caller.project.id, caller.project.plan);
+  return rate?.allowed === false ? TOO_FAST : { ...caller, captured: false };
 }
 
 /** A message with everything that is known of it. */
@@ -126,7 +129,7 @@ interface Submission {
 /** Sends a message. Returns its id, or the reply that refuses it. */
 async function sendAs(
   deps: SubmissionDeps,
-  { project, captured }: Sender,
+  { project, by, captured }: Sender,
   { envelope, raw, header, controls }: Submission,
 ): Promise<string | Reply> {
   const block = headerBlockOf(header.kept);
@@ -147,7 +150,7 @@ async function sendAs(
               scheduledAt,
             };
       const content = templateId === null ? { content: wholeContent(whole) } : {};
-      const prepared = await prepareSend(deps, project, send, { ...content, captured });
+      const prepared = await prepareSend(deps, project, by, send, { ...content, captured });
       const { id } = prepared.accepted;
       await commitSend(deps, project, prepared, record(id));
       log("smtp").info("a message was submitted", { message: id, bytes: raw.length });

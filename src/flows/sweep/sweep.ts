@@ -4,10 +4,11 @@ import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/outbox.ts";
 import type { Recipient } from "../../store/recipients.ts";
-import { dueScheduled, queueScheduled, scheduledGuard } from "../../store/schedule.ts";
+import { dueScheduled, endWaiting, scheduledGuard } from "../../store/schedule.ts";
+import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/approvals.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
 import { hint, transmitJob } from "../dispatch/hint.ts";
-import { announce } from "../notify/announce.ts";
+import { announce, type EventDraft } from "../notify/announce.ts";
 import { DueCursor } from "./due-cursor.ts";
 import { postponeHeld } from "./postpone-held.ts";
 import { RecentHints } from "./recent-hints.ts";
@@ -99,7 +100,7 @@ export class Sweep {
     const now = clock.now();
     const due = await dueScheduled(db, now, SCHEDULED_PER_PAGE);
     // In parallel, so that they share commits. If one fails, the others and the rest of the turn still run.
-    const ends = await Promise.allSettled(due.map((recipient) => this.#queueScheduled(recipient, now)));
+    const ends = await Promise.allSettled(due.map((recipient) => this.#endWaiting(recipient, now)));
     const failed = ends.filter((end) => end.status === "rejected");
     if (failed.length > 0)
       log("sweep").error("scheduled messages could not be queued", {
@@ -110,12 +111,18 @@ export class Sweep {
     return due.length === SCHEDULED_PER_PAGE && failed.length === 0;
   }
 
-  async #queueScheduled({ senderId, messageId, ord, email }: Recipient, now: number): Promise<void> {
-    const guard = scheduledGuard(messageId, ord, now);
-    const announced = await announce(this.#deps, senderId, [{ messageId, type: "queued", email }], guard);
+  /** Queues a scheduled recipient, or fails one that was not approved in time. */
+  async #endWaiting(recipient: Recipient, now: number): Promise<void> {
+    const { senderId, messageId, email, reason } = recipient;
+    const guard = scheduledGuard(recipient, now);
+    const event: Pick<EventDraft, "type" | "data"> =
+      reason === AWAITING_APPROVAL
+        ? { type: "failed", data: { failed: { reason: APPROVAL_EXPIRED } } }
+        : { type: "queued" };
+    const announced = await announce(this.#deps, senderId, [{ messageId, email, ...event }], guard);
     await this.#deps.db.write([
       ...announced.statements,
-      queueScheduled(messageId, ord, now),
+      endWaiting(recipient, now),
       rollUpMessage(messageId, null),
     ]);
     hint(this.#deps.queue, "push", announced.pushes);

@@ -57,8 +57,8 @@ async function callerOf(
   presented: PresentedKey,
   name: () => string | null,
 ): Promise<Caller> {
-  const { id, accountId, senderId, scopes } = presented.key;
-  const principal = { keyId: id, accountId, senderId, scopes };
+  const { id, accountId, senderId, scopes, allowRecipients, approval } = presented.key;
+  const principal = { keyId: id, accountId, senderId, scopes, bounds: { allowRecipients, approval } };
   if (route.level === "account") return { principal, project: null, owner: senderId ?? accountId };
   const project = await resolveProject(deps.db, presented, name());
   return { principal, project, owner: project.id };

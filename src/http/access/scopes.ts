@@ -5,6 +5,7 @@ import { allows } from "../../core/scopes.ts";
 export const SCOPES = [
   "emails:send",
   "emails:read",
+  "emails:approve",
   "templates:read",
   "templates:write",
   "contacts:read",

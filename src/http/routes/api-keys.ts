@@ -1,6 +1,12 @@
 import { exampleId } from "../openapi/examples.ts";
-import { Type } from "@sinclair/typebox";
-import { AppError, notFound } from "../../core/errors.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { AppError, invalid, notFound } from "../../core/errors.ts";
+import {
+  isWithinBounds,
+  type KeyBounds,
+  MAX_ALLOWED_RECIPIENTS,
+  recipientRule,
+} from "../../core/key-bounds.ts";
 import { limitsOf, type Quotas } from "../../core/quotas.ts";
 import { quotaExceeded } from "../../flows/quotas.ts";
 import { withinLimits } from "../../store/holdings.ts";
@@ -32,6 +38,13 @@ const KEY_FIELDS = {
   senderId: Nullable(Type.String()),
   senderExternalId: Type.Optional(Type.String({ description: "Present on a project-scoped key." })),
   scopes: Type.Array(ShownOneOf(SCOPES), { description: "Empty: every scope.", examples: [["emails:send"]] }),
+  allowRecipients: Nullable(
+    Type.Array(Type.String(), {
+      description: "The addresses and domains that the key may send to. Null: all.",
+      examples: [["ana@example.com", "@example.org"]],
+    }),
+  ),
+  approval: Type.Boolean({ description: "Whether each send waits until another key approves it." }),
   lastUsedAt: Nullable(Timestamp),
   revokedAt: Nullable(Timestamp),
   createdAt: Timestamp,
@@ -61,6 +74,27 @@ const CreateApiKey = Type.Object({
       description: "What the key may do. If absent or empty: everything.",
     }),
   ),
+  allowRecipients: Type.Optional(
+    Type.Array(
+      Type.String({
+        maxLength: 320,
+        expected: "an email address or @domain",
+        examples: ["ana@example.com", "@example.org"],
+      }),
+      {
+        minItems: 1,
+        maxItems: MAX_ALLOWED_RECIPIENTS,
+        description:
+          "The only recipients of the key's sends. `@example.org` means that very domain and none below it.",
+      },
+    ),
+  ),
+  approval: Type.Optional(
+    Type.Boolean({
+      description:
+        "If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail.",
+    }),
+  ),
 });
 
 function show(key: ApiKey): Record<string, unknown> {
@@ -72,6 +106,8 @@ function show(key: ApiKey): Record<string, unknown> {
     senderId: key.senderId,
     ...(key.senderExternalId === null ? {} : { senderExternalId: key.senderExternalId }),
     scopes: key.scopes,
+    allowRecipients: key.allowRecipients,
+    approval: key.approval,
     lastUsedAt: showTime(key.lastUsedAt),
     revokedAt: showTime(key.revokedAt),
     createdAt: showTime(key.createdAt),
@@ -87,6 +123,31 @@ function requireNoMoreScopes(held: readonly string[], others: readonly string[],
       param: "scopes",
     });
   for (const scope of others) requireScope(held, scope);
+}
+
+/** Returns the entries of `allowRecipients` in the form that is compared. Throws 422 for a wrong one. */
+function rulesOf(texts: readonly string[] | undefined): string[] | null {
+  const rules = texts?.map((text, index) => {
+    const rule = recipientRule(text);
+    if (rule !== null) return rule;
+    throw invalid(
+      `allowRecipients[${index}]`,
+      'must be an email address or a domain, such as "ana@example.com" or "@example.org".',
+    );
+  });
+  return rules === undefined ? null : [...new Set(rules)];
+}
+
+/**
+ * Returns the bounds of a new key.
+ * @throws AppError 403 if the caller's own key is bound more narrowly
+ */
+function boundsFor(held: KeyBounds, { allowRecipients, approval }: Static<typeof CreateApiKey>): KeyBounds {
+  const bounds = { allowRecipients: rulesOf(allowRecipients), approval: approval ?? false };
+  if (isWithinBounds(held, bounds)) return bounds;
+  throw new AppError("permission_error", "A key makes only keys that are bound as narrowly as itself.", {
+    param: held.approval && !bounds.approval ? "approval" : "allowRecipients",
+  });
 }
 
 /**
@@ -146,10 +207,12 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
         const scopes = [...new Set(body.scopes)];
         const sender = await projectFor(db, principal, body.senderId ?? null);
         requireNoMoreScopes(principal.scopes, scopes, "make");
+        const bounds = boundsFor(principal.bounds, body);
         const secret = newApiSecret();
         const { accountId, keyId } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
-        const key = keyFor(secret, { accountId, name: body.name.toWellFormed(), ...owner, scopes }, now);
+        const name = body.name.toWellFormed();
+        const key = keyFor(secret, { accountId, name, ...owner, scopes, ...bounds }, now);
         const answer = created({ ...show(key), secret });
         // If a key is being revoked, it must not make another key at the same time.
         const unrevoked = keyId === null ? [] : [requireGuard("key_revoked", unrevokedGuard(keyId))];

@@ -18,11 +18,12 @@ import type { NamedThreads } from "../../flows/send/join-thread.ts";
 import type { Project } from "../../store/projects.ts";
 import { logAccepted } from "../request-log.ts";
 import { type Answer, accepted, multiStatus, ok } from "../answer.ts";
-import { type CheckedRequest, projectRoute, type Route } from "../route.ts";
+import { type CheckedRequest, type Principal, projectRoute, type Route } from "../route.ts";
 import { ItemError, OneOf, Timestamp, Warnings } from "../schemas.ts";
 import { exampleId } from "../openapi/examples.ts";
 import { onboardingDomain, simulatorDomain } from "../../flows/zone/own-names.ts";
 import { MessageView, showMessage } from "../views/message.ts";
+import { emailApprovalRoutes } from "./email-approval.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { type EmailListDeps, emailListRoute } from "./email-list.ts";
@@ -82,6 +83,7 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
     getRoute(deps),
     emailAttemptsRoute(deps),
     ...emailScheduleRoutes(deps),
+    ...emailApprovalRoutes(deps),
     ...emailBytesRoutes(deps),
   ];
 }
@@ -114,10 +116,10 @@ function sendRoute(deps: EmailRouteDeps): Route {
     bodyCheckedBy: "handler",
     answers: { 202: Accepted },
     errors: ["conflict"],
-    async handle({ body, now, project, record, requestId }) {
+    async handle({ body, now, project, principal, record, requestId }) {
       const send = checkedSend(body, deps.limits, now);
       return sending(async () => {
-        const prepared = await prepareSend(deps, project, send);
+        const prepared = await prepareSend(deps, project, principal, send);
         const answer = accepted(prepared.accepted);
         await commitSend(deps, project, prepared, record(answer));
         logAccepted(requestId, [prepared.accepted.id]);
@@ -150,17 +152,20 @@ function batchRoute(deps: EmailRouteDeps): Route {
   });
 }
 
-type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"> & { project: Project };
+type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"> & {
+  project: Project;
+  principal: Principal;
+};
 
 async function sendBatch(
   deps: EmailRouteDeps,
-  { body, now, project, record, requestId }: BatchContext,
+  { body, now, project, principal, record, requestId }: BatchContext,
 ): Promise<Answer> {
   const { emails, strict = false } = envelopeOf(body);
   const items: (PreparedSend | AppError)[] = [];
   const named: NamedThreads = new Map();
   for (const item of emails) {
-    const prepared = await prepareItem(deps, project, item, { now, named });
+    const prepared = await prepareItem(deps, project, item, { now, named, principal });
     if (strict && prepared instanceof AppError) throw ofItem(prepared, items.length);
     items.push(prepared);
     // A hundred messages to fifty recipients each take a second, so other requests are served in between.
@@ -203,11 +208,11 @@ async function prepareItem(
   deps: EmailRouteDeps,
   project: Project,
   item: unknown,
-  { now, named }: { now: number; named: NamedThreads },
+  { now, named, principal }: { now: number; named: NamedThreads; principal: Principal },
 ): Promise<PreparedSend | AppError> {
   try {
     if (!isObject(item)) throw invalid("", `The item must be ${expectationOf(SendItem)}.`, "invalid_item");
-    return await prepareSend(deps, project, checkedSend(item, deps.limits, now), { named });
+    return await prepareSend(deps, project, principal, checkedSend(item, deps.limits, now), { named });
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

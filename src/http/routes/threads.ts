@@ -273,14 +273,14 @@ function replyRoute(deps: EmailRouteDeps): Route {
     bodyLimit: "message",
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
-    handle: ({ senderId, project, params, body, now, record, requestId }) =>
+    handle: ({ senderId, project, principal, params, body, now, record, requestId }) =>
       inTurn(params.id, () =>
         sending(async () => {
           const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
           const checked = checkedSend(item, deps.limits, now, ownHeaders);
           const reply = { ...checked, item: withoutDoubles(checked.item, entriesOf(body.cc).length) };
           const entry = replyEntry(senderId, params.id, now);
-          const prepared = await prepareSend(deps, project, reply, { into: entry });
+          const prepared = await prepareSend(deps, project, principal, reply, { into: entry });
           const { id, status } = prepared.accepted;
           const answer = accepted({ id, status, threadId: params.id });
           await commitReply(deps, project, prepared, record(answer));

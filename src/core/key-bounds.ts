@@ -1,0 +1,37 @@
+import { addressKey, normalizeAddress, normalizeDomain } from "./addresses.ts";
+
+/** How far the sends of a key may go, in addition to its scopes. It makes keys safe for agents. */
+export interface KeyBounds {
+  /** Addresses and domains (`@example.com`) that the key may send to, as `recipientRule` writes them. Null: all. */
+  allowRecipients: readonly string[] | null;
+  /** True if each send waits until another key approves it. */
+  approval: boolean;
+}
+
+/** The bounds of a key that has none. */
+export const UNBOUND: KeyBounds = { allowRecipients: null, approval: false };
+
+/** Entries of `allowRecipients`. */
+export const MAX_ALLOWED_RECIPIENTS = 100;
+
+/** Returns an entry of `allowRecipients` in the form that is compared; null if it is neither an address nor `@domain`. */
+export function recipientRule(text: string): string | null {
+  if (text.startsWith("@")) {
+    const domain = normalizeDomain(text.slice(1));
+    return domain === null ? null : `@${domain}`;
+  }
+  return normalizeAddress(text) === null ? null : addressKey(text);
+}
+
+/** Returns whether the rules let a key send to an address key. `@example.com` means that very domain. */
+export function allowsRecipient({ allowRecipients }: KeyBounds, key: string): boolean {
+  if (allowRecipients === null) return true;
+  return allowRecipients.includes(key) || allowRecipients.includes(key.slice(key.lastIndexOf("@")));
+}
+
+/** Returns whether every send that `inner` lets through is one that `outer` lets through as well. */
+export function isWithinBounds(outer: KeyBounds, inner: KeyBounds): boolean {
+  if (outer.approval && !inner.approval) return false;
+  if (outer.allowRecipients === null) return true;
+  return inner.allowRecipients?.every((rule) => allowsRecipient(outer, rule)) ?? false;
+}

@@ -1,0 +1,294 @@
+/** A request to the API, in a tool's words. */
+export interface ToolRequest {
+  method: "GET" | "POST";
+  /** Below the service's address, with its query. */
+  path: string;
+  body?: Record<string, unknown>;
+}
+
+/** The API's answer to it. */
+export interface ToolAnswer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** Sends a request as the agent's key. */
+export type CallApi = (request: ToolRequest) => Promise<ToolAnswer>;
+
+/** Arguments of a tool. They have been checked against its schema. */
+export type Args = Readonly<Record<string, unknown>>;
+
+/** A JSON Schema of one argument. */
+type Schema = Readonly<Record<string, unknown>>;
+
+/** An action of an agent: one or two requests to the API. */
+export interface Tool {
+  name: string;
+  title: string;
+  description: string;
+  /** The scopes that the key needs. */
+  scopes: readonly string[];
+  /** JSON Schemas of the arguments. */
+  input: Readonly<Record<string, Schema>>;
+  required?: readonly string[];
+  /** True if it changes nothing. */
+  readOnly: boolean;
+  /** True if the answer has words of strangers. */
+  hasMail: boolean;
+  run(call: CallApi, args: Args): Promise<ToolAnswer>;
+}
+
+const textInput = (description: string): Schema => ({ type: "string", description });
+const flagInput = (description: string): Schema => ({ type: "boolean", description });
+const textsInput = (description: string): Schema => ({
+  type: "array",
+  items: { type: "string" },
+  description,
+});
+const objectInput = (description: string): Schema => ({ type: "object", description });
+
+const PAGE = {
+  limit: { type: "integer", minimum: 1, maximum: 100, description: "Items in the answer, 20 if absent." },
+  cursor: textInput("`nextCursor` of the page before."),
+} as const;
+
+/** Longest time that one call waits for a message, seconds. */
+const MAX_WAIT_SECONDS = 60;
+
+/** Marks a reply as written by a program (RFC 3834 §5), so that two programs do not answer each other forever. */
+const AUTOMATIC = { "Auto-Submitted": "auto-replied" };
+
+const MESSAGE_INPUT = {
+  from: textInput(
+    "The sender, as `a@b` or `Name <a@b>`. Its domain must be verified, or be the onboarding domain.",
+  ),
+  to: textsInput("Recipients, as `a@b` or `Name <a@b>`."),
+  cc: textsInput("Copies."),
+  bcc: textsInput("Hidden copies."),
+  replyTo: textsInput("Addresses for answers."),
+  subject: textInput("The subject. It may be left out with a template."),
+  text: textInput("The plain text."),
+  html: textInput("The html."),
+  templateId: textInput("Id or slug of a saved template, in place of text and html."),
+  data: objectInput("Values for the template's placeholders."),
+  scheduledAt: textInput("ISO 8601 time at which to send."),
+  tags: {
+    type: "array",
+    items: { type: "object", properties: { name: { type: "string" }, value: { type: "string" } } },
+    description: "Tags to find the message by.",
+  },
+} as const;
+
+/** Returns the path with those arguments as its query that are given. */
+function withQuery(path: string, args: Args, names: readonly string[]): string {
+  const query = new URLSearchParams();
+  for (const name of names) if (args[name] !== undefined) query.set(name, String(args[name]));
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/** Returns an argument as one segment of a path. An id is never more than that. */
+function segment(args: Args, name: string): string {
+  return encodeURIComponent(String(args[name] ?? ""));
+}
+
+function without(args: Args, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
+}
+
+const SEARCH = ["q", "status", "direction", "from", "to", "tag", "after", "before", "limit", "cursor"];
+
+/** The tools, in the order in which an agent uses them. */
+export const TOOLS: readonly Tool[] = [
+  {
+    name: "send_email",
+    title: "Send an email",
+    description:
+      "Sends one message. The answer has its id and status; `accepted` means that it waits for its time or for an approval by a person.",
+    scopes: ["emails:send"],
+    input: {
+      ...MESSAGE_INPUT,
+      idempotencyKey: textInput("The same key sends once, however often the call is repeated."),
+    },
+    required: ["from", "to"],
+    ...{ readOnly: false, hasMail: false },
+    run: (call, args) => call({ method: "POST", path: "/v1/emails", body: { ...args } }),
+  },
+  {
+    name: "get_email",
+    title: "Read an email",
+    description: "Returns a message with its bodies, recipients, events, and the links and codes in it.",
+    scopes: ["emails:read"],
+    input: { id: textInput("Id of the message, `msg_…`.") },
+    required: ["id"],
+    ...{ readOnly: true, hasMail: true },
+    run: (call, args) => call({ method: "GET", path: `/v1/emails/${segment(args, "id")}` }),
+  },
+  {
+    name: "explain_delivery",
+    title: "Explain a delivery",
+    description: "Says in plain words what became of a message at each recipient, why, and what to do.",
+    scopes: ["emails:read"],
+    input: { id: textInput("Id of the message, `msg_…`.") },
+    required: ["id"],
+    ...{ readOnly: true, hasMail: true },
+    run: (call, args) => call({ method: "GET", path: `/v1/emails/${segment(args, "id")}/explain` }),
+  },
+  {
+    name: "list_inboxes",
+    title: "List inboxes",
+    description: "Returns the addresses at which the project receives mail.",
+    scopes: ["inboxes:read"],
+    input: { domainId: textInput("Only inboxes of this domain.") },
+    ...{ readOnly: true, hasMail: false },
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/inboxes", args, ["domainId"]) }),
+  },
+  {
+    name: "create_inbox",
+    title: "Create an inbox",
+    description: "Makes an address at a domain of the project that receives mail.",
+    scopes: ["inboxes:write"],
+    input: {
+      address: textInput("The whole address."),
+      localPart: textInput("The part before the @, together with `domainId`."),
+      domainId: textInput("Id of the domain, `dom_…`."),
+      displayName: textInput("Name that its messages show."),
+    },
+    ...{ readOnly: false, hasMail: false },
+    run: (call, args) => call({ method: "POST", path: "/v1/inboxes", body: { ...args } }),
+  },
+  {
+    name: "list_threads",
+    title: "List conversations",
+    description: "Returns conversations, most recently active first.",
+    scopes: ["threads:read"],
+    input: {
+      inboxId: textInput("Only conversations of this inbox."),
+      q: textInput("Part of the subject, a participant or the preview."),
+      unread: flagInput("Only unread ones."),
+      archived: flagInput("Only archived ones."),
+      ...PAGE,
+    },
+    ...{ readOnly: true, hasMail: true },
+    run: (call, args) =>
+      call({
+        method: "GET",
+        path: withQuery("/v1/threads", args, ["inboxId", "q", "unread", "archived", "limit", "cursor"]),
+      }),
+  },
+  {
+    name: "get_thread",
+    title: "Read a conversation",
+    description: "Returns a conversation with its messages, oldest first.",
+    scopes: ["threads:read"],
+    input: { id: textInput("Id of the conversation, `thr_…`.") },
+    required: ["id"],
+    ...{ readOnly: true, hasMail: true },
+    run: (call, args) => call({ method: "GET", path: `/v1/threads/${segment(args, "id")}` }),
+  },
+  {
+    name: "reply",
+    title: "Reply in a conversation",
+    description:
+      "Answers the newest message of a conversation, or the one named, from its inbox. A conversation takes ten such replies an hour.",
+    scopes: ["threads:reply"],
+    input: {
+      threadId: textInput("Id of the conversation, `thr_…`."),
+      text: textInput("The plain text."),
+      html: textInput("The html."),
+      messageId: textInput("The message to answer, `msg_…`."),
+      replyAll: flagInput("Also answers its other recipients."),
+      cc: textsInput("Further copies."),
+    },
+    required: ["threadId"],
+    ...{ readOnly: false, hasMail: false },
+    run: (call, args) =>
+      call({
+        method: "POST",
+        path: `/v1/threads/${segment(args, "threadId")}/reply`,
+        body: { ...without(args, ["threadId"]), headers: AUTOMATIC },
+      }),
+  },
+  {
+    name: "wait_for_email",
+    title: "Wait for an email",
+    description:
+      "Returns the first incoming message that matches, with its links and codes, as soon as it arrives. `found` is false if none came in time; then call again.",
+    scopes: ["emails:read"],
+    input: {
+      to: textInput("An address that receives it."),
+      from: textInput("The sender's address."),
+      q: textInput("Part of the subject or an address."),
+      after: textInput(
+        "ISO 8601 time; earlier messages do not count. If absent, an earlier message may be the answer.",
+      ),
+      timeoutSeconds: {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_WAIT_SECONDS,
+        description: "30 if absent.",
+      },
+    },
+    ...{ readOnly: true, hasMail: true },
+    run: waitForEmail,
+  },
+  {
+    name: "search_emails",
+    title: "Search emails",
+    description: "Returns messages, newest first, without their bodies.",
+    scopes: ["emails:read"],
+    input: {
+      q: textInput("Part of a recipient, the sender or the subject."),
+      status: textInput("For example delivered, bounced, queued."),
+      direction: { type: "string", enum: ["inbound", "outbound"] },
+      from: textInput("The sender's address."),
+      to: textInput("A recipient's address."),
+      tag: textInput("A tag as `name:value`."),
+      after: textInput("ISO 8601 time or day."),
+      before: textInput("ISO 8601 time or day."),
+      ...PAGE,
+    },
+    ...{ readOnly: true, hasMail: true },
+    run: (call, args) => call({ method: "GET", path: withQuery("/v1/emails", args, SEARCH) }),
+  },
+  {
+    name: "verify_domain",
+    title: "Verify a domain",
+    description:
+      "Checks a domain's DNS records now. For each record it says what was found and how to fix it.",
+    scopes: ["domains:write"],
+    input: { id: textInput("Id of the domain, `dom_…`.") },
+    required: ["id"],
+    ...{ readOnly: false, hasMail: false },
+    run: (call, args) => call({ method: "POST", path: `/v1/domains/${segment(args, "id")}/verify` }),
+  },
+  {
+    name: "list_suppressions",
+    title: "List suppressed addresses",
+    description:
+      "Returns addresses that get no mail because they bounced, complained or were suppressed by hand.",
+    scopes: ["suppressions:read"],
+    input: {
+      email: textInput("Only this address."),
+      reason: { type: "string", enum: ["bounce", "complaint", "manual"] },
+      ...PAGE,
+    },
+    ...{ readOnly: true, hasMail: false },
+    run: (call, args) =>
+      call({
+        method: "GET",
+        path: withQuery("/v1/suppressions", args, ["email", "reason", "limit", "cursor"]),
+      }),
+  },
+];
+
+async function waitForEmail(call: CallApi, args: Args): Promise<ToolAnswer> {
+  const { timeoutSeconds = 30, ...filter } = args;
+  const query = { ...filter, direction: "inbound", limit: 1, wait: timeoutSeconds };
+  const path = withQuery("/v1/emails", query, ["to", "from", "q", "after", "direction", "limit", "wait"]);
+  const page = await call({ method: "GET", path });
+  if (page.status !== 200) return page;
+  const [first] = page.body.data as { id: string }[];
+  if (first === undefined) return { status: 200, body: { found: false } };
+  const { status, body } = await call({ method: "GET", path: `/v1/emails/${encodeURIComponent(first.id)}` });
+  return { status, body: status === 200 ? { found: true, email: body } : body };
+}
