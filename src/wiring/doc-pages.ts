@@ -7,6 +7,7 @@ import receive from "../../docs/receive.md" with { type: "text" };
 import selfHost from "../../docs/self-host.md" with { type: "text" };
 import send from "../../docs/send.md" with { type: "text" };
 import settings from "../../docs/settings.md" with { type: "text" };
+import testMail from "../../docs/test-mail.md" with { type: "text" };
 import troubleshoot from "../../docs/troubleshoot.md" with { type: "text" };
 import webhooks from "../../docs/webhooks.md" with { type: "text" };
 import sdk from "../../sdk/README.md" with { type: "text" };
@@ -16,6 +17,7 @@ import type { DocPage } from "../http/openapi/llms.ts";
 export const DOC_PAGES: readonly DocPage[] = [
   { name: "send", text: send },
   { name: "receive", text: receive },
+  { name: "test-mail", text: testMail },
   { name: "webhooks", text: webhooks },
   { name: "live", text: live },
   { name: "domains", text: domains },

@@ -63,6 +63,7 @@ const NAMES: Readonly<Record<string, unknown>> = {
   ...{ from: "ana@mail.example.com", to: "ben@example.com", participants: "ben@example.com" },
   ...{ name: "Ana", fromName: "Ana", firstName: "Ana", lastName: "Lima", displayName: "Support" },
   ...{ subject: "Hello", text: "Hi Ben", html: "<p>Hi Ben</p>", preview: "Hi Ben", missing: "name" },
+  ...{ names: "mx.postrider.example" },
   ...{ externalId: "customer-42", slug: "order-confirmation", variables: "name", note: "asked by phone" },
   ...{ keyPrefix: "pr_8Kd02mQx", last4: "x7Qa", secret: "pr_8Kd02mQx_…", signingSecret: "whsec_…" },
   ...{ url: "https://example.com/webhooks", domain: "mail.example.com", response: "ok", httpStatus: 200 },
@@ -79,7 +80,17 @@ const NAMES: Readonly<Record<string, unknown>> = {
 /** Fields that are null in most answers. */
 const MOSTLY_NULL: ReadonlySet<string> = new Set([
   ...["revokedAt", "suspendedAt", "unsubscribedAt", "expiresAt", "nextAttemptAt", "scheduledAt"],
-  ...["reason", "disabledReason", "error", "contentId", "dailyQuota", "templateId", "data", "bounceType"],
+  ...[
+    "reason",
+    "disabledReason",
+    "error",
+    "lastError",
+    "contentId",
+    "dailyQuota",
+    "templateId",
+    "data",
+    "bounceType",
+  ],
 ]);
 
 /** Lists that are empty in most answers. */
@@ -88,6 +99,9 @@ const MOSTLY_EMPTY: ReadonlySet<string> = new Set(["cc", "bcc", "replyTo", "atta
 /** Additions in the titles of schemas that add to another one: `NewApiKey` to `ApiKey`. */
 const VARIANT = /^(?:New|Checked|Thread(?=Message))|Detail$/;
 
+/** A text of which no example is known. Better give its schema `examples`. */
+const UNKNOWN_TEXT = "…";
+
 /** Returns an id of a kind as examples show it. */
 export function exampleId(prefix: string): string {
   return `${prefix}_01k5x8q2m4e6r8t0v2w4y6z8a0`;
@@ -95,7 +109,7 @@ export function exampleId(prefix: string): string {
 
 /**
  * Returns an example that fits the schema: one by name, its own, or one made of its parts. An object has its required fields,
- * and of the others those with an example of their own. Undefined if the schema has no example.
+ * and of the others those with an example of their own.
  * @param name the schema or operation, and after a dot the field: `Domain.records.value`
  */
 export function exampleOf(schema: TSchema, name: string): unknown {
@@ -120,7 +134,7 @@ function exampleText(schema: TSchema, name: string, field: string): unknown {
   if (prefix !== undefined) return exampleId(prefix);
   if (field in NAMES) return NAMES[field];
   if (schema.type === "integer" || schema.type === "number") return schema.minimum ?? 0;
-  return undefined;
+  return UNKNOWN_TEXT;
 }
 
 function exampleObject(schema: TSchema, name: string): Record<string, unknown> {
