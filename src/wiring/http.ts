@@ -218,6 +218,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     memory,
     quotas: config.quotas,
     waits: parts.waits,
+    captures: config.delivery === "capture",
     ...links,
   };
   const sending = { ...common, limits: config, volume: config, inspect, handOut: createDownloads(clock) };

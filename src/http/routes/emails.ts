@@ -5,6 +5,7 @@ import { type CheckedSend, checkSend, type SendLimits } from "../../core/message
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { expectationOf } from "../../core/expectations.ts";
 import { check } from "../../core/validation.ts";
+import { type ExtractRules, extractsIn } from "../../flows/read/extracts.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import {
   type AcceptDeps,
@@ -29,7 +30,7 @@ import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { type EmailListDeps, emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./email-schedule.ts";
 
-export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps {
+export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps, ExtractRules {
   limits: SendLimits;
 }
 
@@ -265,7 +266,7 @@ function getRoute(deps: EmailRouteDeps): Route {
     async handle({ senderId, params, expectAnswer }) {
       const record = await readRecord(deps, senderId, params.id, { expect: expectAnswer });
       if (record === null) throw notFound("message");
-      return ok(showMessage(record));
+      return ok(showMessage(record, extractsIn(record, deps)));
     },
   });
 }

@@ -1,3 +1,4 @@
+import type { Extracts } from "../../flows/read/extracts.ts";
 import type { MessageRecord } from "../../flows/read/record.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
@@ -81,6 +82,18 @@ export const MessageView = Type.Object(
     envelope: Type.Optional(Nullable(EnvelopeView)),
     auth: Type.Optional(Nullable(AuthView)),
     replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without quoted text." }))),
+    links: Type.Optional(
+      Type.Array(Type.Object({ url: Type.String(), text: Type.String() }), {
+        description:
+          "Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail.",
+      }),
+    ),
+    codes: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "Codes to verify an address or to sign in, the most likely first; at most 5. Of the same mail.",
+      }),
+    ),
     addresses: Type.Object(
       {
         from: Address,
@@ -114,8 +127,8 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
   return { id, type, createdAt: showTime(createdAt), email, data };
 }
 
-/** Returns the full record of a message. */
-export function showMessage(parts: MessageRecord): Record<string, unknown> {
+/** Returns the full record of a message, with its links and codes if they are given. */
+export function showMessage(parts: MessageRecord, extracts: Extracts | null = null): Record<string, unknown> {
   const { message, content } = parts;
   const { from, to, cc, bcc, replyTo } = message;
   return {
@@ -144,6 +157,7 @@ export function showMessage(parts: MessageRecord): Record<string, unknown> {
     threadId: message.threadId,
     inboxId: message.inboxId,
     size: message.size,
+    ...(extracts ?? {}),
     ...(message.testMode ? { testMode: true } : {}),
     createdAt: showTime(message.createdAt),
     recipients: parts.recipients.map(showRecipient),
