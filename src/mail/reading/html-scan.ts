@@ -105,7 +105,7 @@ function closeLink(scan: Scan): void {
 /** Returns the text of html source. A space that does not break is a space, and characters without width are none. */
 function decoded(source: string): string {
   const spaced = source.replace(/&nbsp;?|&#160;/g, " ").replace(/&(?:zwnj|zwj|shy|#8203|#8204|#847);/g, "");
-  return (decodeAttribute(spaced) ?? spaced).replace(/[\u200b-\u200d\u034f\u00ad\ufeff]/g, "");
+  return (decodeAttribute(spaced) ?? spaced).replace(/[\u200b-\u200d\u00ad\ufeff]|\u034f/g, "");
 }
 
 /** Returns the text without spaces at the ends of lines, and without empty lines. */
