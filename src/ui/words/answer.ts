@@ -55,6 +55,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
     next: "Send it only if the contact subscribes again.",
   },
   canceled: { what: "It was canceled before its time.", next: "Send it again if it is still wanted." },
+  capture_only: {
+    what: "It came without a key in capture mode, so it never leaves this machine.",
+    next: "Send it again with a key.",
+  },
   awaiting_approval: { what: "It waits for approval.", next: "Approve or reject it with another key." },
   approval_expired: { what: "It was not approved in time.", next: "Send it again if it is still wanted." },
   recipient: {
