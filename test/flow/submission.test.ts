@@ -227,6 +227,29 @@ describe("a submission is refused", () => {
   });
 });
 
+describe("a key with bounds", () => {
+  async function bound(bounds: object): Promise<string> {
+    const { senderId } = (await service.call("GET", "/v1/api-keys")).body.data[0];
+    const made = { name: "agent", senderId, scopes: ["emails:send"], ...bounds };
+    return (await service.call("POST", "/v1/api-keys", made)).body.secret;
+  }
+
+  test("reaches the recipients that it may send to, and no others", async () => {
+    const key = await bound({ allowRecipients: [TO] });
+    expect(await submit(service, { key })).toStartWith("250 2.0.0");
+    expect(await submit(service, { key, to: [TO, "other@to.test"] })).toStartWith("550 5.7.1");
+  });
+
+  test("waits for approval if it needs that", async () => {
+    const key = await bound({ approval: true });
+    const id = idIn(await submit(service, { key }));
+    const { status, recipients } = (await service.call("GET", `/v1/emails/${id}`)).body;
+    expect([status, recipients[0].reason]).toEqual(["accepted", "awaiting_approval"]);
+    await service.call("POST", `/v1/emails/${id}/approve`);
+    await service.message(id, "delivered");
+  });
+});
+
 describe("an account-wide key", () => {
   const header = [`From: ${FROM}`, `To: ${TO}`];
 
