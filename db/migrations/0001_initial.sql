@@ -363,7 +363,9 @@ CREATE TABLE webhook_deliveries (
   last_status INTEGER,
   last_response TEXT,
   last_error TEXT,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  -- The attempts, oldest first: a JSON list of {at, httpStatus, response, error}. NULL before the first.
+  attempt_log TEXT
 ) STRICT;
 CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
@@ -735,12 +737,15 @@ BEGIN
     WHERE owner_id = NEW.sender_id;
 END;
 
-CREATE TRIGGER holdings_deliveries_update AFTER UPDATE OF last_response, last_error ON webhook_deliveries
+CREATE TRIGGER holdings_deliveries_update AFTER UPDATE OF last_response, last_error, attempt_log ON webhook_deliveries
 WHEN NEW.last_response IS NOT OLD.last_response OR NEW.last_error IS NOT OLD.last_error
+  OR NEW.attempt_log IS NOT OLD.attempt_log
 BEGIN
   UPDATE holdings SET stored_octets = stored_octets
     + octet_length(COALESCE(NEW.last_response, '')) + octet_length(COALESCE(NEW.last_error, ''))
+    + octet_length(COALESCE(NEW.attempt_log, ''))
     - octet_length(COALESCE(OLD.last_response, '')) - octet_length(COALESCE(OLD.last_error, ''))
+    - octet_length(COALESCE(OLD.attempt_log, ''))
     WHERE owner_id = NEW.sender_id;
 END;
 
@@ -748,6 +753,7 @@ CREATE TRIGGER holdings_deliveries_delete AFTER DELETE ON webhook_deliveries
 BEGIN
   UPDATE holdings SET stored_octets = stored_octets - 512 - octet_length(COALESCE(OLD.data, ''))
     - octet_length(COALESCE(OLD.last_response, '')) - octet_length(COALESCE(OLD.last_error, ''))
+    - octet_length(COALESCE(OLD.attempt_log, ''))
     WHERE owner_id = OLD.sender_id;
 END;
 
@@ -1013,4 +1019,89 @@ END;
 CREATE TRIGGER configuration_webhooks_update AFTER UPDATE ON webhooks
 BEGIN
   UPDATE configuration_version SET value = value + 1;
+END;
+
+-- Tokens of links that sign a browser in once. Only the hash is kept. expires_at: milliseconds.
+CREATE TABLE start_tokens (
+  token_hash TEXT PRIMARY KEY,
+  key_id TEXT NOT NULL REFERENCES api_keys (id),
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Accounts at certificate authorities (RFC 8555 §7.1.2), one for each directory. The key is sealed.
+CREATE TABLE acme_accounts (
+  directory TEXT PRIMARY KEY,
+  private_key TEXT NOT NULL,
+  -- NULL until the CA has registered the key.
+  url TEXT,
+  contact TEXT NOT NULL,
+  -- JSON: the names by which CAA records let the CA issue.
+  caa_names TEXT NOT NULL DEFAULT '[]',
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- Certificates that we get and renew. Both keys are sealed. `directory` and `names` are those of the next order.
+CREATE TABLE certificates (
+  id TEXT PRIMARY KEY,
+  directory TEXT NOT NULL,
+  -- JSON.
+  names TEXT NOT NULL,
+  -- PEM; NULL until the first one is issued.
+  chain TEXT,
+  private_key TEXT,
+  issued_at INTEGER,
+  not_after INTEGER,
+  -- When every process uses a certificate with this key. A renewal with the same key keeps it. NULL if there is no chain.
+  served_from INTEGER,
+  renew_at INTEGER,
+  -- The order under way.
+  order_url TEXT,
+  order_key TEXT,
+  order_at INTEGER,
+  due_at INTEGER NOT NULL,
+  failures INTEGER NOT NULL DEFAULT 0,
+  last_error TEXT,
+  last_error_at INTEGER,
+  CHECK ((chain IS NULL) = (private_key IS NULL)),
+  CHECK ((chain IS NULL) = (issued_at IS NULL)),
+  CHECK ((chain IS NULL) = (not_after IS NULL)),
+  CHECK ((order_url IS NULL) = (order_at IS NULL))
+) STRICT;
+CREATE INDEX certificates_by_due ON certificates (due_at);
+
+-- TXT records that answer the dns-01 challenges of an order (RFC 8555 §8.4).
+CREATE TABLE acme_challenges (
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  certificate_id TEXT NOT NULL REFERENCES certificates (id) ON DELETE CASCADE,
+  published_at INTEGER NOT NULL,
+  PRIMARY KEY (name, value)
+) STRICT;
+CREATE INDEX acme_challenges_by_certificate ON acme_challenges (certificate_id);
+
+-- Projects whose events clients may follow: by an open stream or a waiting request, or by one that ended within the
+-- time in which a client may resume. Only their events are logged, so that other projects pay nothing for it.
+-- until: time in milliseconds after which a chore removes the row.
+CREATE TABLE watched_projects (
+  sender_id TEXT PRIMARY KEY,
+  until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The newest events of watched projects in the order of their commits, which is not the order of their ids: processes and
+-- requests make ids before they write. A number is never used twice, because the newest row is never removed.
+CREATE TABLE event_log (
+  seq INTEGER PRIMARY KEY,
+  sender_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX event_log_by_sender ON event_log (sender_id);
+CREATE INDEX event_log_by_event ON event_log (event_id);
+
+CREATE TRIGGER event_log_event AFTER INSERT ON events
+WHEN EXISTS (SELECT 1 FROM watched_projects WHERE sender_id = NEW.sender_id)
+BEGIN
+  INSERT INTO event_log (sender_id, message_id, event_id, created_at)
+  VALUES (NEW.sender_id, NEW.message_id, NEW.id, NEW.created_at);
 END;

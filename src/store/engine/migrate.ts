@@ -1,10 +1,5 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
-import startTokens from "../../../db/migrations/0002_start_tokens.sql" with { type: "text" };
-import certificates from "../../../db/migrations/0003_certificates.sql" with { type: "text" };
-import live from "../../../db/migrations/0004_live.sql" with { type: "text" };
-import webhookAttempts from "../../../db/migrations/0005_webhook_attempts.sql" with { type: "text" };
-import servedFrom from "../../../db/migrations/0006_served_from.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; an applied step never changes. */
@@ -15,14 +10,7 @@ export interface Migration {
 }
 
 /** All steps in order. Their SQL is part of the program. */
-export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: "initial", sql: initial },
-  { version: 2, name: "start tokens", sql: startTokens },
-  { version: 3, name: "certificates", sql: certificates },
-  { version: 4, name: "live", sql: live },
-  { version: 5, name: "webhook attempts", sql: webhookAttempts },
-  { version: 6, name: "served from", sql: servedFrom },
-];
+export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial }];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */
 export interface MigrationState {
