@@ -26,6 +26,7 @@ import { onboardingDomain, simulatorDomain } from "../../flows/zone/own-names.ts
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailApprovalRoutes } from "./email-approval.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
+import { emailExplainRoute } from "./email-explain.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { type EmailListDeps, emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./email-schedule.ts";
@@ -83,6 +84,7 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
     emailListRoute(deps),
     getRoute(deps),
     emailAttemptsRoute(deps),
+    emailExplainRoute(deps),
     ...emailScheduleRoutes(deps),
     ...emailApprovalRoutes(deps),
     ...emailBytesRoutes(deps),

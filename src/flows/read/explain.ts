@@ -1,0 +1,197 @@
+import type { RecipientStatus } from "../../core/messages/states.ts";
+import { classifyReply } from "../../mail/bounces/reply-class.ts";
+import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
+import type { Message } from "../../store/messages.ts";
+import type { Recipient } from "../../store/recipients.ts";
+import { HELD_FOR } from "../../store/held-recipients.ts";
+
+/** The party that can change the outcome. */
+export const PARTIES = ["you", "recipient", "provider", "us", "nobody"] as const;
+export type Party = (typeof PARTIES)[number];
+
+/** Why something happened, who can change it, and how. */
+interface Cause {
+  why: string;
+  who: Party;
+  next: string;
+}
+
+/** What became of one recipient, in plain words. */
+export interface Explained extends Cause {
+  email: string;
+  status: RecipientStatus;
+  what: string;
+}
+
+/** What became of a message, in plain words. */
+export interface Explanation {
+  summary: string;
+  recipients: Explained[];
+}
+
+const NOTHING_TO_DO = "Nothing.";
+
+/** What each status says. */
+const WHAT: Readonly<Record<RecipientStatus, string>> = {
+  accepted: "The message was accepted and waits to be sent.",
+  queued: "The message waits to be sent.",
+  sending: "The message is being sent now.",
+  sent: "The smarthost has taken the message. It reports later if the delivery fails.",
+  delivery_delayed: "The delivery did not work yet. It is tried again.",
+  delivered: "The recipient's mail server has taken the message.",
+  bounced: "The message came back.",
+  complained: "The recipient marked the message as spam.",
+  rejected: "The message was not sent.",
+  rendering_failure: "The message could not be made from its template.",
+  failed: "The message was not delivered.",
+};
+
+/** Causes of statuses that need no reason. */
+const BY_STATUS: Partial<Readonly<Record<RecipientStatus, Cause>>> = {
+  accepted: { why: "No worker has taken it up yet.", who: "us", next: "Wait a moment." },
+  queued: { why: "No worker has taken it up yet.", who: "us", next: "Wait a moment." },
+  sending: { why: "The conversation with the mail server has not ended.", who: "us", next: "Wait a moment." },
+  sent: { why: "Mail goes through a smarthost.", who: "nobody", next: NOTHING_TO_DO },
+  delivered: {
+    why: "The server has accepted it. Whether it is in the inbox or among spam is the provider's choice.",
+    who: "nobody",
+    next: NOTHING_TO_DO,
+  },
+  complained: {
+    why: "The provider has reported it. The address is suppressed now.",
+    who: "recipient",
+    next: "Send to this person again only if they ask for it, and lift the suppression then.",
+  },
+  rendering_failure: {
+    why: "The template or its data has a fault, which the diagnostic quotes.",
+    who: "you",
+    next: "Try the template with POST /v1/templates/preview, correct it, and send again.",
+  },
+};
+
+/** Causes that we decide ourselves, by the recipient's reason. */
+const BY_REASON: Readonly<Record<string, Cause>> = {
+  suppressed: {
+    why: "The address is on your suppression list.",
+    who: "you",
+    next: "See why with GET /v1/suppressions. If the address is good again, remove it there and send again.",
+  },
+  unsubscribed: {
+    why: "The recipient has unsubscribed.",
+    who: "recipient",
+    next: "Send only messages that they need, without an unsubscribe link.",
+  },
+  [HELD_FOR.suspended]: {
+    why: "Your project is suspended, because too many messages bounced or were complained about.",
+    who: "you",
+    next: "Look at GET /v1/stats, clean your lists, and ask the operator to lift the suspension.",
+  },
+  [HELD_FOR.unverified]: {
+    why: "The domain of From is not verified.",
+    who: "you",
+    next: "Publish its records, and call POST /v1/domains/{id}/verify.",
+  },
+  retries_exhausted: {
+    why: "All tries failed for now, and the time for tries is over.",
+    who: "provider",
+    next: "Look at the replies in GET /v1/emails/{id}/attempts, and send again later.",
+  },
+  canceled: { why: "It was canceled before it was sent.", who: "you", next: NOTHING_TO_DO },
+  capture_only: {
+    why: "It was taken while all mail was captured, so it never leaves.",
+    who: "you",
+    next: "Send it again.",
+  },
+};
+
+/** Causes by the subject of a refusal, which `classifyReply` reads from its text and codes. */
+const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
+  recipient: {
+    why: "The mailbox or its domain does not exist, or takes no mail.",
+    who: "recipient",
+    next: "Check the address for typing errors, or ask the person for another one.",
+  },
+  "mailbox-full": {
+    why: "The mailbox is full.",
+    who: "recipient",
+    next: "Try again in some days, or reach the person another way.",
+  },
+  policy: {
+    why: "A rule of the provider does not allow the message.",
+    who: "provider",
+    next: "Read the reply: it often names the rule or a page about it.",
+  },
+  reputation: {
+    why: "The provider does not trust the sending address or domain.",
+    who: "us",
+    next: "Check SPF, DKIM, DMARC and reverse DNS with `postrider doctor`, and whether the address is on a blocklist.",
+  },
+  content: {
+    why: "The message itself was refused: its content, or its size.",
+    who: "you",
+    next: "Look at it with POST /v1/emails/check, change it, and send again.",
+  },
+  infrastructure: {
+    why: "The mail server could not be reached, or has trouble of its own.",
+    who: "provider",
+    next: "Wait: it is tried again while there is time. If all domains are affected, check this machine's network.",
+  },
+  protocol: {
+    why: "The mail server did not understand something, or does not support it.",
+    who: "us",
+    next: "Read the conversation in GET /v1/emails/{id}/attempts.",
+  },
+  other: {
+    why: "The mail server gave no reason that we know.",
+    who: "provider",
+    next: "Read its reply in GET /v1/emails/{id}/attempts.",
+  },
+};
+
+/** Explains what became of a message. It reads refusals by the same table as the delivery itself. */
+export function explain(message: Message, recipients: readonly Recipient[], now: number): Explanation {
+  const explained = recipients.map((recipient) => explainRecipient(message, recipient, now));
+  return { summary: summaryOf(message, explained), recipients: explained };
+}
+
+function explainRecipient(message: Message, recipient: Recipient, now: number): Explained {
+  const { email, status } = recipient;
+  const { scheduledAt } = message;
+  if (scheduledAt !== null && scheduledAt > now && status === "accepted")
+    return {
+      ...{ email, status, what: "The message is scheduled.", who: "you" },
+      why: `It is due at ${new Date(scheduledAt).toISOString()}.`,
+      next: "Nothing. Until then it can be rescheduled or canceled.",
+    };
+  return { email, status, what: WHAT[status], ...causeOf(recipient) };
+}
+
+function causeOf({ status, reason, smtpCode, enhancedCode, diagnostic }: Recipient): Cause {
+  const own = reason === null ? undefined : BY_REASON[reason];
+  const cause = own ?? BY_STATUS[status];
+  if (cause !== undefined) return cause;
+  const { category } = classifyReply({
+    code: smtpCode,
+    enhanced: enhancedCode,
+    text: diagnostic ?? reason ?? "",
+  });
+  const found = BY_CATEGORY[reason !== null && isCategory(reason) ? reason : category];
+  return diagnostic === null ? found : { ...found, why: `${found.why} The reply: ${diagnostic}` };
+}
+
+function isCategory(reason: string): reason is ReplyCategory {
+  return Object.hasOwn(BY_CATEGORY, reason);
+}
+
+function summaryOf({ direction, status }: Message, recipients: readonly Explained[]): string {
+  if (direction === "inbound")
+    return status === "inbound_rejected"
+      ? "The message was refused, because it failed the DMARC policy of the domain in its From."
+      : "The message was received.";
+  const [first] = recipients;
+  if (first === undefined) return "The message has no recipients.";
+  if (recipients.length === 1) return `${first.what} ${first.why}`;
+  const counts = Map.groupBy(recipients, (one) => one.status);
+  const parts = [...counts].map(([one, those]) => `${those.length} ${one}`);
+  return `Of ${recipients.length} recipients: ${parts.join(", ")}.`;
+}
