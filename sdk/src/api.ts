@@ -9,14 +9,14 @@ export interface components {
                 type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
                 message: string;
                 /** @enum {string} */
-                code?: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error";
+                code?: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error";
                 /** @description Path of the field at fault, such as `to[0].email`. */
                 param?: string;
                 issues?: {
                     message: string;
                     param: string;
                     /** @enum {string} */
-                    code?: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error";
+                    code?: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error";
                 }[];
                 /**
                  * Format: date-time
@@ -520,6 +520,13 @@ export interface components {
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
             replyText?: string | null;
+            /** @description Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail. */
+            links?: {
+                url: string;
+                text: string;
+            }[];
+            /** @description Codes to verify an address or to sign in, the most likely first; at most 5. Of the same mail. */
+            codes?: string[];
             /** @description The same addresses with their display names. */
             addresses: {
                 from: components["schemas"]["MailAddress"];
@@ -660,6 +667,13 @@ export interface components {
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
             replyText?: string | null;
+            /** @description Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail. */
+            links?: {
+                url: string;
+                text: string;
+            }[];
+            /** @description Codes to verify an address or to sign in, the most likely first; at most 5. Of the same mail. */
+            codes?: string[];
             /** @description The same addresses with their display names. */
             addresses: {
                 from: components["schemas"]["MailAddress"];
@@ -690,7 +704,10 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            allowRecipients: string[] | null;
+            /** @description Whether each send waits until another key approves it. */
+            approval: boolean;
             lastUsedAt: string | null;
             revokedAt: string | null;
             /**
@@ -718,7 +735,10 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            allowRecipients: string[] | null;
+            /** @description Whether each send waits until another key approves it. */
+            approval: boolean;
             lastUsedAt: string | null;
             revokedAt: string | null;
             /**
@@ -795,7 +815,7 @@ export interface components {
                 id: string | null;
                 name: string | null;
                 /** @description Empty: every scope. */
-                scopes: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
                 senderId: string | null;
             };
             project: {
@@ -2085,7 +2105,7 @@ export interface operations {
                                  * @description If the fault has no code of its own: the type of the error.
                                  * @enum {string}
                                  */
-                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
+                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
                                 /** @description The field at fault. Empty if it is the whole item. */
                                 param: string;
                                 /** @enum {string} */
@@ -2229,6 +2249,70 @@ export interface operations {
                         /** @constant */
                         status: "failed";
                     };
+                };
+            };
+        };
+    };
+    approveEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Approve a message that waits for it */
+            200: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @enum {string} */
+                        status: "queued" | "accepted";
+                    };
+                };
+            };
+        };
+    };
+    rejectEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Why, for the record and the `failed` event. If absent: `approval_rejected`.
+                     * @example wrong recipient
+                     */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Reject a message that waits for an approval */
+            200: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        status: "failed";
+                    } & components["schemas"]["MayWarn"];
                 };
             };
         };
@@ -2680,7 +2764,11 @@ export interface operations {
                     name: string;
                     senderId?: string | null;
                     /** @description What the key may do. If absent or empty: everything. */
-                    scopes?: ("emails:send" | "emails:read" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                    /** @description The only recipients of the key's sends. `@example.org` means that very domain and none below it. */
+                    allowRecipients?: string[];
+                    /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */
+                    approval?: boolean;
                 };
             };
         };
@@ -3858,7 +3946,7 @@ export interface operations {
                                  * @description If the fault has no code of its own: the type of the error.
                                  * @enum {string}
                                  */
-                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
+                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
                                 /** @description The field at fault. Empty if it is the whole item. */
                                 param: string;
                                 /** @enum {string} */

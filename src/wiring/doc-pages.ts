@@ -1,4 +1,5 @@
 // These imports put the documentation's pages into the program.
+import agents from "../../docs/agents.md" with { type: "text" };
 import dashboard from "../../docs/dashboard.md" with { type: "text" };
 import domains from "../../docs/domains.md" with { type: "text" };
 import live from "../../docs/live.md" with { type: "text" };
@@ -22,6 +23,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "live", text: live },
   { name: "domains", text: domains },
   { name: "dashboard", text: dashboard },
+  { name: "agents", text: agents },
   { name: "sdk", text: sdk },
   { name: "migrate", text: migrate },
   { name: "self-host", text: selfHost },

@@ -28,7 +28,7 @@ describe("the documentation for programs", () => {
     const index = await textAt("/llms.txt");
     expect(index).toStartWith("# Postrider\n\n> ");
     const served = (await docPages()).filter((page) => !NOT_SERVED.includes(page));
-    for (const page of served) expect(index).toContain(`/${page})`);
+    for (const page of served) expect(index, `src/wiring/doc-pages.ts lacks ${page}`).toContain(`/${page})`);
     const { paths } = JSON.parse(await textAt("/docs/json")) as { paths: Record<string, object> };
     for (const path of Object.keys(paths).filter((one) => one.startsWith("/v1/")))
       expect(index).toContain(path);

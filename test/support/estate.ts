@@ -83,6 +83,21 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   },
 };
 
+/** Makes a message of a key whose sends wait for another key's approval. */
+async function awaitingMessage(making: Making): Promise<Made> {
+  const { world, tenant } = making;
+  const wanted = { name: "agent", senderId: tenant.senderId, approval: true };
+  const { secret } = await post(making, "/v1/api-keys", wanted);
+  const sent = await world.call("POST", "/v1/emails", { key: secret }, sendItem(making));
+  return sent.json;
+}
+
+/** Operations whose object must be in a state of its own. */
+const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
+  "POST /v1/emails/{}/approve": awaitingMessage,
+  "POST /v1/emails/{}/reject": awaitingMessage,
+};
+
 async function trackedRecipient(making: Making) {
   const { id: messageId } = await post(making, "/v1/emails", sendItem(making));
   const { tracking: key } = openKeys(null, making.world.service.folder);
@@ -136,6 +151,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
     emails: [sendItem(making), { ...sendItem(making), from: { email: "desk@unverified.example.org" } }],
   }),
   "PATCH /v1/emails/{}": () => ({ scheduledAt: soon() }),
+  "POST /v1/emails/{}/reject": () => ({ reason: "wrong recipient" }),
   "PATCH /v1/threads/{}": () => ({ read: true, archived: false }),
   "PATCH /v1/account": ({ tenant }) => ({ ownerEmail: `owner@${tenant.name}.example.org` }),
   "POST /v1/threads/{}/reply": ({ tenant }) => ({ text: `${tenant.name} reply` }),
@@ -199,7 +215,7 @@ export function queryFor(operation: Operation): string {
 export async function makePath(operation: Operation, world: World, tenant: Tenant): Promise<Made[]> {
   const made: Made[] = [];
   for (const { collection } of operation.pathParams) {
-    const make = MAKERS[collection];
+    const make = MAKERS_OF[operation.key] ?? MAKERS[collection];
     if (make === undefined) throw new Error(`MAKERS has no "${collection}"`);
     made.push(await make({ world, tenant, above: made.map(({ id }) => id) }));
   }

@@ -46,6 +46,20 @@ export class Emails {
     return this.#api.json<"cancelEmail">("POST", path`/v1/emails/${id}/cancel`, { options });
   }
 
+  /** Lets a message go out that waits for an approval. */
+  approve(id: string, options?: RequestOptions): ApiPromise<Answer<"approveEmail">> {
+    return this.#api.json<"approveEmail">("POST", path`/v1/emails/${id}/approve`, { options });
+  }
+
+  /** Ends a message that waits for an approval. */
+  reject(
+    id: string,
+    body: Body<"rejectEmail"> = {},
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"rejectEmail">> {
+    return this.#api.json<"rejectEmail">("POST", path`/v1/emails/${id}/reject`, { body, options });
+  }
+
   /** Lists the delivery attempts of a message with their SMTP conversations, oldest first. */
   attempts(
     id: string,
