@@ -1,16 +1,16 @@
 import type { ComponentType } from "preact";
 import type { IconName } from "./components/icon.tsx";
+import { ContactsPage } from "./pages/contacts/contacts.tsx";
 import { HomePage } from "./pages/home/home.tsx";
 import { InboxesPage } from "./pages/inboxes/inboxes.tsx";
 import { LivePage } from "./pages/live/live.tsx";
 import { MessagesPage } from "./pages/messages/messages.tsx";
+import { SuppressionsPage } from "./pages/suppressions/suppressions.tsx";
 import {
-  ContactsPage,
   DomainsPage,
   KeysPage,
   ProjectsPage,
   SettingsPage,
-  SuppressionsPage,
   TemplatesPage,
   WebhooksPage,
 } from "./pages/coming.tsx";
@@ -64,12 +64,12 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     ...{ name: "Contacts", icon: "contacts", href: "/contacts", key: "c", scope: "contacts:read" },
-    paths: ["/contacts"],
+    paths: ["/contacts", "/contacts/:id"],
     page: ContactsPage,
   },
   {
     ...{ name: "Suppressions", icon: "suppressions", href: "/suppressions", key: "s" },
-    paths: ["/suppressions"],
+    paths: ["/suppressions", "/suppressions/:email"],
     scope: "suppressions:read",
     page: SuppressionsPage,
   },

@@ -28,3 +28,29 @@ export async function brokenRules(page: Page, only: readonly string[] | null = n
   }, only);
   return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
 }
+
+/** Rules that depend on colours and on the width. */
+const LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"];
+
+/**
+ * Returns the rules that pages break, light and wide, or dark and on a phone. A page is a path with a text that it shows
+ * as soon as it is complete.
+ */
+export async function brokenPages(
+  page: Page,
+  url: string,
+  pages: readonly [path: string, ready: string][],
+): Promise<string[]> {
+  const broken: string[] = [];
+  for (const [path, ready] of pages) {
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(url + path);
+    await page.getByText(ready).first().waitFor({ state: "attached" });
+    broken.push(...(await brokenRules(page)).map((rule) => `${path}, light: ${rule}`));
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.setViewportSize({ width: 390, height: 844 });
+    broken.push(...(await brokenRules(page, LOOKS)).map((rule) => `${path}, dark: ${rule}`));
+  }
+  return broken;
+}

@@ -31,6 +31,8 @@ export interface Pages<Row> {
   more(): void;
   /** Reads the first page again, and adds what is new. */
   refresh(): void;
+  /** Takes a row out, which need not be on the first page. */
+  drop(row: Row): void;
   /** Holds new rows back while the list is scrolled, or shows them. */
   hold(held: boolean): void;
 }
@@ -103,6 +105,10 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
     done: computed(() => known.value !== null && known.value.next === null),
     full: computed(() => all.value.length >= MAX_ROWS),
     more,
+    drop: (row) => {
+      const { rows: before, next } = known.value ?? { rows: [], next: null };
+      known.value = { next, rows: before.filter((other) => orderOf(other) !== orderOf(row)) };
+    },
     hold: (held) => {
       const [newest] = all.value;
       if (!held) ceiling.value = null;

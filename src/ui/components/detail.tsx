@@ -9,7 +9,8 @@ const ALONE = "(max-width: 1099px)";
 interface DetailProps {
   /** What it shows, such as `Message`. */
   name: string;
-  id: string;
+  /** Its id; null if that is not known yet. */
+  id: string | null;
   busy: boolean;
   /** Buttons at the top. */
   actions?: ComponentChildren;
@@ -31,7 +32,7 @@ export function Detail({ name, id, busy, actions, onClose, children }: DetailPro
         <button type="button" class="button bare" onClick={onClose} aria-label={close} title="Close (Esc)">
           <Icon name="left" />
         </button>
-        <Id id={id} what={`${name.toLowerCase()} id`} />
+        {id === null ? null : <Id id={id} what={`${name.toLowerCase()} id`} />}
         <span class="grow" />
         {actions}
       </header>

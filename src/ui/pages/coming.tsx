@@ -16,12 +16,6 @@ function coming(title: string, sentence: string, path: string) {
 
 export const DomainsPage = coming("Domains", "Domains are managed over the API.", "/v1/domains");
 export const TemplatesPage = coming("Templates", "Templates are managed over the API.", "/v1/templates");
-export const ContactsPage = coming("Contacts", "Contacts are managed over the API.", "/v1/contacts");
-export const SuppressionsPage = coming(
-  "Suppressions",
-  "Suppressions are managed over the API.",
-  "/v1/suppressions",
-);
 export const WebhooksPage = coming("Webhooks", "Webhooks are managed over the API.", "/v1/webhooks");
 export const KeysPage = coming("Keys", "API keys are managed over the API.", "/v1/api-keys");
 export const ProjectsPage = coming("Projects", "Projects are managed over the API.", "/v1/senders");

@@ -3,7 +3,8 @@ import type { MessageStatus } from "../api/types.ts";
 /** The colour of a status, which always stands next to its word. */
 export type Tone = "good" | "moving" | "late" | "bad" | "complaint" | "quiet";
 
-interface Words {
+/** How a state is shown. */
+export interface Words {
   word: string;
   tone: Tone;
   /** One sentence that says what the status means. */

@@ -67,3 +67,9 @@ export function duration(ms: number): string {
   if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h${minutes === 0 ? "" : ` ${minutes} min`}`;
   return `${Math.round(ms / DAY)} days`;
 }
+
+/** Returns a time as a field of type `datetime-local` takes it: local and to the minute. */
+export function localField(at: number): string {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * MINUTE);
+  return local.toISOString().slice(0, 16);
+}

@@ -8,6 +8,7 @@ import { Problem } from "../../components/problem.tsx";
 import { draft, draftOf } from "../../state/draft.ts";
 import { navigate, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
+import { localField } from "../../words/time.ts";
 
 interface ActionsProps {
   message: Message;
@@ -81,12 +82,6 @@ function Cancel({ message, onChanged, onClose }: DialogProps) {
       <Problem error={task.error.value} />
     </Confirm>
   );
-}
-
-/** Returns a time as a field of type `datetime-local` takes it: local and to the minute. */
-export function localField(at: number): string {
-  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
 }
 
 function Reschedule({ message, onChanged, onClose }: DialogProps) {

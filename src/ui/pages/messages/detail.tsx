@@ -3,6 +3,7 @@ import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Message } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
+import { Fact } from "../../components/fact.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
@@ -95,15 +96,6 @@ function Head({ message }: { message: Message }) {
           />
         )}
       </dl>
-    </div>
-  );
-}
-
-function Fact({ name, value }: { name: string; value: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
     </div>
   );
 }

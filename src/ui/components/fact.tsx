@@ -1,0 +1,11 @@
+import type { ComponentChildren } from "preact";
+
+/** One line of a list of facts (`<dl class="facts">`). */
+export function Fact({ name, value }: { name: string; value: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,137 @@
+import { usePages } from "../../api/pages.ts";
+import type { Contact } from "../../api/people.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { SearchField } from "../../components/search.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { Views } from "../../components/views.tsx";
+import { codeContext } from "../../state/installation.ts";
+import { useKey } from "../../state/keyboard.ts";
+import { changedUrl } from "../../state/paths.ts";
+import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { curlText } from "../../words/code.ts";
+import { nameOf, SubscriptionDot } from "./contact.tsx";
+import { ContactDetail } from "./detail.tsx";
+import { NewContact } from "./edit.tsx";
+
+const VIEWS = [
+  { id: null, name: "All" },
+  { id: "true", name: "Subscribed" },
+  { id: "false", name: "Unsubscribed" },
+] as const;
+
+/** Contacts with search and filter, and next to them the one that the path names. */
+export function ContactsPage({ params }: PageProps) {
+  const selected = params.id ?? null;
+  const filter = { subscribed: query.value.get("subscribed"), q: query.value.get("q") };
+  const pages = usePages<Contact>("/v1/contacts", filter, ({ id }) => id);
+  const close = () => navigate(urlWith({}, "/contacts"));
+  const endCreate = () => navigate(urlWith({ create: null }), { replace: true });
+  useKey("Escape", () => selected !== null && close());
+  const search = place.value.search;
+  const filtered = filter.subscribed !== null || filter.q !== null;
+  return (
+    <Page
+      title="Contacts"
+      layout="panes"
+      tools={
+        <SearchField
+          label="Search contacts"
+          placeholder="Search address or name"
+          value={filter.q ?? ""}
+          onSearch={(q) => navigate(urlWith({ q }, "/contacts"), { replace: true })}
+        />
+      }
+      actions={
+        can("contacts:write") ? (
+          <a class="button primary" href={urlWith({ create: "1" })}>
+            <Icon name="plus" />
+            Contact
+          </a>
+        ) : null
+      }
+      bar={<Views label="Subscription" name="subscribed" path="/contacts" views={VIEWS} />}
+    >
+      <div class={selected === null ? "split" : "split open"}>
+        <List
+          label="Contacts"
+          pages={pages}
+          columns="columns-messages"
+          selected={selected}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => changedUrl(`/contacts/${id}`, search, { create: null })}
+          cells={(contact) => <Cells contact={contact} />}
+          empty={<NoContacts filtered={filtered} />}
+        />
+        {selected === null ? (
+          <p class="split-hint quiet">Choose a contact to see and change it.</p>
+        ) : (
+          <ContactDetail
+            key={selected}
+            id={selected}
+            onClose={close}
+            onChanged={pages.refresh}
+            onDeleted={(contact) => {
+              pages.drop(contact);
+              close();
+            }}
+          />
+        )}
+      </div>
+      {query.value.has("create") ? (
+        <NewContact
+          onClose={endCreate}
+          onCreated={({ id }) => {
+            pages.refresh();
+            navigate(urlWith({ create: null }, `/contacts/${id}`), { replace: true });
+          }}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+function Cells({ contact }: { contact: Contact }) {
+  const { email, subscribed, createdAt } = contact;
+  return (
+    <>
+      <SubscriptionDot subscribed={subscribed} />
+      <span class="cut who-cell">{email}</span>
+      <span class="cut subject-cell">{nameOf(contact)}</span>
+      <RelativeTime at={createdAt} />
+    </>
+  );
+}
+
+function NoContacts({ filtered }: { filtered: boolean }) {
+  if (filtered)
+    return (
+      <EmptyState
+        action={
+          <a class="button" href="/contacts">
+            Show all contacts
+          </a>
+        }
+      >
+        No contact fits these filters.
+      </EmptyState>
+    );
+  const first = { email: "ana@example.com", firstName: "Ana", metadata: { customerId: "42" } };
+  return (
+    <EmptyState
+      action={
+        can("contacts:write") ? (
+          <a class="button primary" href={urlWith({ create: "1" })}>
+            Create a contact
+          </a>
+        ) : undefined
+      }
+      command={curlText("POST", "/v1/contacts", first, codeContext())}
+    >
+      A contact keeps the name of an address, your own fields, and whether the person has unsubscribed.
+    </EmptyState>
+  );
+}

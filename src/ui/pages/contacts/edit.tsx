@@ -1,0 +1,139 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import { ApiError } from "../../api/error.ts";
+import type { Contact } from "../../api/people.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { CheckBox, Form, type Task, TextArea, TextField, useTask } from "../../components/form.tsx";
+
+const FIELDS = ["email", "firstName", "lastName", "metadata"];
+
+interface Values {
+  firstName: Signal<string>;
+  lastName: Signal<string>;
+  metadata: Signal<string>;
+}
+
+function useValues(contact: Contact | null): Values {
+  return {
+    firstName: useSignal(contact?.firstName ?? ""),
+    lastName: useSignal(contact?.lastName ?? ""),
+    metadata: useSignal(metadataText(contact?.metadata ?? {})),
+  };
+}
+
+/** Returns metadata as a person edits it; empty if there is none. */
+export function metadataText(metadata: Record<string, unknown>): string {
+  return Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata, null, 2);
+}
+
+/** Returns the fields as the API takes them. @throws ApiError if the metadata is no JSON object */
+function bodyOf({ firstName, lastName, metadata }: Values) {
+  const name = ({ value }: Signal<string>) => (value.trim() === "" ? null : value.trim());
+  return {
+    firstName: name(firstName),
+    lastName: name(lastName),
+    metadata: parseMetadata(metadata.value),
+  };
+}
+
+function parseMetadata(text: string): object {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Refused below.
+  }
+  const message = 'Metadata must be a JSON object, such as {"customerId": "42"}.';
+  throw new ApiError(message, { status: 0, type: "validation_error", param: "metadata" });
+}
+
+interface NewProps {
+  onClose: () => void;
+  onCreated: (contact: Contact) => void;
+}
+
+/** Makes a contact. */
+export function NewContact({ onClose, onCreated }: NewProps) {
+  const task = useTask();
+  const email = useSignal("");
+  const subscribed = useSignal(true);
+  const values = useValues(null);
+  const create = async () => {
+    const body = { email: email.value.trim(), subscribed: subscribed.value, ...bodyOf(values) };
+    onCreated(await post<Contact>("/v1/contacts", body));
+  };
+  return (
+    <Dialog title="Create a contact" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={create} fields={FIELDS}>
+        <TextField
+          label="Address"
+          name="email"
+          value={email}
+          task={task}
+          autoFocus
+          placeholder="ana@example.com"
+        />
+        <NameFields values={values} task={task} />
+        <CheckBox label="Subscribed" checked={subscribed} />
+        <Foot verb="Create contact" task={task} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+interface EditProps {
+  contact: Contact;
+  onClose: () => void;
+  onSaved: (contact: Contact) => void;
+}
+
+/** Changes names and metadata. */
+export function EditContact({ contact, onClose, onSaved }: EditProps) {
+  const task = useTask();
+  const values = useValues(contact);
+  const save = async () => {
+    onSaved(await patch<Contact>(`/v1/contacts/${encodeURIComponent(contact.id)}`, bodyOf(values)));
+    onClose();
+  };
+  return (
+    <Dialog title={`Edit ${contact.email}`} onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={save} fields={FIELDS}>
+        <NameFields values={values} task={task} />
+        <Foot verb="Save contact" task={task} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function NameFields({ values, task }: { values: Values; task: Task }) {
+  return (
+    <>
+      <TextField label="First name" name="firstName" value={values.firstName} task={task} />
+      <TextField label="Last name" name="lastName" value={values.lastName} task={task} />
+      <TextArea
+        label="Metadata"
+        name="metadata"
+        value={values.metadata}
+        task={task}
+        rows={5}
+        code
+        placeholder={'{ "customerId": "42" }'}
+        hint="Your own fields as a JSON object. Optional."
+      />
+    </>
+  );
+}
+
+function Foot({ verb, task, onClose }: { verb: string; task: Task; onClose: () => void }) {
+  return (
+    <footer class="dialog-foot">
+      <button type="button" class="button" onClick={onClose}>
+        Close
+      </button>
+      <button type="submit" class="button primary" disabled={task.busy.value}>
+        {verb}
+      </button>
+    </footer>
+  );
+}

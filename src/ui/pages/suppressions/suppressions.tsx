@@ -1,0 +1,149 @@
+import { usePages } from "../../api/pages.ts";
+import type { Suppression } from "../../api/people.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { SearchField } from "../../components/search.tsx";
+import { Dot } from "../../components/status.tsx";
+import { LocalTime, RelativeTime } from "../../components/time.tsx";
+import { Views } from "../../components/views.tsx";
+import { codeContext } from "../../state/installation.ts";
+import { useKey } from "../../state/keyboard.ts";
+import { changedUrl } from "../../state/paths.ts";
+import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { curlText } from "../../words/code.ts";
+import { suppressionWords } from "../../words/suppression.ts";
+import { AddSuppression } from "./add.tsx";
+import { SuppressionDetail } from "./detail.tsx";
+
+const VIEWS = [
+  { id: null, name: "All" },
+  { id: "bounce", name: "Bounces" },
+  { id: "complaint", name: "Complaints" },
+  { id: "manual", name: "Added by hand" },
+] as const;
+
+/** Addresses that get no mail, and next to them the one that the path names. */
+export function SuppressionsPage({ params }: PageProps) {
+  const selected = params.email ?? null;
+  const filter = { reason: query.value.get("reason"), q: query.value.get("q") };
+  const pages = usePages<Suppression>("/v1/suppressions", filter, ({ id }) => id);
+  const close = () => navigate(urlWith({}, "/suppressions"));
+  const endAdd = () => navigate(urlWith({ add: null }), { replace: true });
+  useKey("Escape", () => selected !== null && close());
+  const search = place.value.search;
+  return (
+    <Page
+      title="Suppressions"
+      layout="panes"
+      tools={
+        <SearchField
+          label="Search suppressions"
+          placeholder="Search address"
+          value={filter.q ?? ""}
+          onSearch={(q) => navigate(urlWith({ q }, "/suppressions"), { replace: true })}
+        />
+      }
+      actions={
+        can("suppressions:write") ? (
+          <a class="button primary" href={urlWith({ add: "1" })}>
+            <Icon name="plus" />
+            Address
+          </a>
+        ) : null
+      }
+      bar={<Views label="Reason" name="reason" path="/suppressions" views={VIEWS} />}
+    >
+      <div class={selected === null ? "split" : "split open"}>
+        <List
+          label="Suppressions"
+          pages={pages}
+          columns="columns-messages"
+          selected={selected}
+          keyOf={({ email }) => email}
+          hrefOf={({ email }) => changedUrl(pathOf(email), search, { add: null })}
+          cells={(entry) => <Cells entry={entry} />}
+          empty={<NoSuppressions filtered={filter.reason !== null || filter.q !== null} />}
+        />
+        {selected === null ? (
+          <p class="split-hint quiet">Choose an address to see why it gets no mail.</p>
+        ) : (
+          <SuppressionDetail
+            key={selected}
+            email={selected}
+            onClose={close}
+            onLifted={(entry) => {
+              pages.drop(entry);
+              close();
+            }}
+          />
+        )}
+      </div>
+      {query.value.has("add") ? (
+        <AddSuppression
+          onClose={endAdd}
+          onAdded={({ email }) => {
+            pages.refresh();
+            navigate(urlWith({ add: null }, pathOf(email)), { replace: true });
+          }}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+function pathOf(email: string): string {
+  return `/suppressions/${encodeURIComponent(email)}`;
+}
+
+function Cells({ entry: { email, reason, note, expiresAt, createdAt } }: { entry: Suppression }) {
+  const { word, tone, means } = suppressionWords(reason);
+  return (
+    <>
+      <Dot tone={tone} word={word} title={means} />
+      <span class="cut who-cell">{email}</span>
+      <span class="cut subject-cell">
+        {note ?? ""}
+        {expiresAt === null ? null : (
+          <span class="quiet">
+            {note === null ? "Until " : " · until "}
+            <LocalTime at={expiresAt} />
+          </span>
+        )}
+      </span>
+      <RelativeTime at={createdAt} />
+    </>
+  );
+}
+
+function NoSuppressions({ filtered }: { filtered: boolean }) {
+  if (filtered)
+    return (
+      <EmptyState
+        action={
+          <a class="button" href="/suppressions">
+            Show all suppressions
+          </a>
+        }
+      >
+        No suppressed address fits these filters.
+      </EmptyState>
+    );
+  const first = { email: "ben@example.com", note: "asked by phone" };
+  return (
+    <EmptyState
+      action={
+        can("suppressions:write") ? (
+          <a class="button" href={urlWith({ add: "1" })}>
+            Suppress an address
+          </a>
+        ) : undefined
+      }
+      command={curlText("POST", "/v1/suppressions", first, codeContext())}
+    >
+      Addresses that bounce or complain are added by themselves, and then get no more mail.
+    </EmptyState>
+  );
+}
