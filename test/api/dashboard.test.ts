@@ -43,7 +43,6 @@ describe("the dashboard's page", () => {
     "/v1/nothing",
     "/docs/nothing",
     "/resend/emails",
-    "/mcp",
     "/ui/nothing",
     "/llms.txt",
     "/llms-full.txt",
@@ -56,6 +55,11 @@ describe("the dashboard's page", () => {
     const { status, json } = await visit(path);
     // Resend's errors have a name in place of a type.
     expect([status, json.name ?? json.error.type]).toEqual([404, "not_found"]);
+  });
+
+  test("is not shown at /mcp, which asks for a key", async () => {
+    const { status, json } = await visit("/mcp");
+    expect([status, json.error.type]).toEqual([401, "authentication_error"]);
   });
 
   test("is not shown to a client that does not ask for html", async () => {
