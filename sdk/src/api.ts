@@ -581,6 +581,25 @@ export interface components {
              */
             lines: string[];
         };
+        /** Explanation */
+        Explanation: {
+            summary: string;
+            recipients: {
+                email: string;
+                status: string;
+                /** @description What happened. */
+                what: string;
+                /** @description Why, with the reply of the mail server if there is one. */
+                why: string;
+                /**
+                 * @description Who can change it. `us`: the operator of this service.
+                 * @enum {string}
+                 */
+                who: "you" | "recipient" | "provider" | "us" | "nobody";
+                /** @description What to do. */
+                next: string;
+            }[];
+        };
         /** Thread */
         Thread: {
             id: string;
@@ -1954,6 +1973,7 @@ export type MessageEvent = components['schemas']['MessageEvent'];
 export type Envelope = components['schemas']['Envelope'];
 export type Message = components['schemas']['Message'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
+export type Explanation = components['schemas']['Explanation'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type NewApiKey = components['schemas']['NewApiKey'];
@@ -2222,6 +2242,29 @@ export interface operations {
                          */
                         nextCursor: string | null;
                     };
+                };
+            };
+        };
+    };
+    explainEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Explain in plain words what became of a message, and what to do */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
                 };
             };
         };

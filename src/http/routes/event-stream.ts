@@ -20,12 +20,18 @@ const StreamQuery = Type.Object({
     }),
   ),
   messageId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_ID_CHARS, description: "Only events of this message." }),
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_ID_CHARS,
+      description: "Only events of this message.",
+      examples: ["msg_01hzy8"],
+    }),
   ),
   lastEventId: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: MAX_ID_CHARS,
+      examples: ["evt_01hzy8"],
       description:
         "Start after this event, which must be of the last hour and from a stream of this project. The header `Last-Event-ID` does the same.",
     }),
