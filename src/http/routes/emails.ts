@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, type Issue, invalid, notFound, validationError } from "../../core/errors.ts";
+import { AppError, invalid, notFound, validationError } from "../../core/errors.ts";
 import { SendItem } from "../../core/messages/send-item.ts";
-import { type CheckedSend, checkSend, type SendLimits } from "../../core/messages/send-rules.ts";
+import type { SendLimits } from "../../core/messages/send-rules.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { expectationOf } from "../../core/expectations.ts";
 import { check } from "../../core/validation.ts";
@@ -26,6 +26,8 @@ import { onboardingDomain, simulatorDomain } from "../../flows/zone/own-names.ts
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailApprovalRoutes } from "./email-approval.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
+import { checkedSend, showRefusal } from "./checked-send.ts";
+import { emailCheckRoute } from "./email-check.ts";
 import { emailExplainRoute } from "./email-explain.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { type EmailListDeps, emailListRoute } from "./email-list.ts";
@@ -81,6 +83,7 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
   return [
     sendRoute(deps),
     batchRoute(deps),
+    emailCheckRoute(deps),
     emailListRoute(deps),
     getRoute(deps),
     emailAttemptsRoute(deps),
@@ -233,25 +236,6 @@ function showItem(
   if (item instanceof AppError) return showRefusal(item);
   const refusal = refused.get(item);
   return refusal === undefined ? { ...item.accepted } : showRefusal(refusal);
-}
-
-function showRefusal({
-  message,
-  type,
-  details: { code, param = "", resetAt },
-}: AppError): Record<string, unknown> {
-  return { error: { message, code: code ?? type, param, type, resetAt } };
-}
-
-/** Checks a send by all rules. Throws 422 with every issue. */
-export function checkedSend(body: unknown, limits: SendLimits, now: number, ownHeaders = 0): CheckedSend {
-  const result = checkSend(body, limits, now, ownHeaders);
-  if (isIssues(result)) throw validationError(result);
-  return result;
-}
-
-function isIssues(result: CheckedSend | Issue[]): result is Issue[] {
-  return Array.isArray(result);
 }
 
 function getRoute(deps: EmailRouteDeps): Route {

@@ -17,7 +17,8 @@ import type { Page } from "../paging.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, PAGE_QUERY, PageOf, Search, showTime, Timestamp } from "../schemas.ts";
 import { showConversation, ThreadMessageView } from "../views/conversation.ts";
-import { checkedSend, type EmailRouteDeps } from "./emails.ts";
+import { checkedSend } from "./checked-send.ts";
+import type { EmailRouteDeps } from "./emails.ts";
 
 /** Messages in the answer for a thread. Older ones are in its pages. */
 const MESSAGES_SHOWN = 100;

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+  await verifiedDomain(service, "check.example");
+});
+afterAll(() => service.stop());
+
+const GOOD = {
+  from: { email: "shop@check.example" },
+  to: [{ email: "ana@example.com" }],
+  subject: "Hello",
+  text: "Hi",
+  unsubscribeLink: true,
+};
+const check = (item: Record<string, unknown> = {}) =>
+  service.call("POST", "/v1/emails/check", { ...GOOD, ...item });
+const codesOf = async (item: Record<string, unknown>) =>
+  (await check(item)).body.findings.map(({ code }: { code: string }) => code);
+
+test("a good message would be accepted, and is neither stored nor sent", async () => {
+  const { status, body } = await check();
+  expect(status).toBe(200);
+  expect(body).toEqual({ wouldAccept: true, size: expect.any(Number), clipped: false, findings: [] });
+  expect((await service.call("GET", "/v1/emails")).body.data).toEqual([]);
+  expect((await service.call("GET", "/v1/quota")).body.used).toBe(0);
+});
+
+test("a message that would be refused says why, as a send does", async () => {
+  const item = { from: { email: "shop@other.example" } };
+  const { body } = await check(item);
+  const sent = await service.call("POST", "/v1/emails", { ...GOOD, ...item });
+  expect(body.wouldAccept).toBe(false);
+  expect(body.error).toMatchObject({ code: "domain_not_verified", message: sent.body.error.message });
+});
+
+test("what breaks the schema is 422 as for a send", async () => {
+  const { status, body } = await check({ to: [] });
+  expect([status, body.error.param]).toEqual([422, "to"]);
+});
+
+test.each([
+  ["missing_text", { text: undefined, html: "<p>Hi</p>" }],
+  ["html_clipped", { html: `<p>${"x".repeat(102 * 1024)}</p>` }],
+  ["no_unsubscribe", { unsubscribeLink: false }],
+  ["link_text_mismatch", { html: '<a href="https://evil.example/">https://bank.example/login</a>' }],
+  ["insecure_link", { html: '<a href="http://check.example/">Read</a>' }],
+  ["long_subject", { subject: "x".repeat(79) }],
+  [
+    "refused_attachment",
+    { attachments: [{ filename: "setup.exe", content: "TVo=", contentType: "application/octet-stream" }] },
+  ],
+  [
+    "large_image",
+    { attachments: [{ filename: "a.png", content: "A".repeat(1_500_000), contentType: "image/png" }] },
+  ],
+])("%s is found", async (code, item) => {
+  expect(await codesOf(item)).toEqual([code]);
+});
+
+test("a link to the host that its text names, or to one below it, is fine", async () => {
+  const links = ["shop.example", "https://www.shop.example/a", "Read more"].map(
+    (text) => `<a href="https://mail.shop.example/">${text}</a>`,
+  );
+  expect(await codesOf({ html: links.join("") })).toEqual([]);
+});
+
+test("suppressed recipients and missing variables of a template are found", async () => {
+  await service.call("POST", "/v1/suppressions", { email: "no@example.com" });
+  const template = await service.call("POST", "/v1/templates", {
+    ...{ name: "Hello", slug: "hello", subject: "Hi {{ name }}", text: "Hi {{ name }}, {{ greeting }}" },
+  });
+  const item = {
+    ...{ to: [{ email: "no@example.com" }], subject: undefined, text: undefined },
+    ...{ templateId: template.body.id, data: { name: "Ana" } },
+  };
+  const { body } = await check(item);
+  expect(body.findings.map(({ code }: { code: string }) => code)).toEqual([
+    "suppressed_recipient",
+    "missing_variable",
+  ]);
+  expect(body.findings[1].message).toContain("greeting");
+});
