@@ -21,7 +21,7 @@ export class PostriderError extends Error {
   /** HTTP status. 0: there was no answer. */
   readonly status: number;
   readonly type: ErrorType;
-  /** What went wrong, for programs: `domain_not_verified`. */
+  /** The cause, for programs: `domain_not_verified`. */
   readonly code: ApiError["code"];
   /** Path of the field at fault: `to[0].email`. */
   readonly param: string | undefined;

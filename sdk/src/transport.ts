@@ -15,7 +15,7 @@ const MAX_TEXT_CHARS = 200;
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** What a request is made of. Values of the path are encoded. */
+/** The parts of a request. */
 export interface Call<Id extends OperationId> {
   body?: Body<Id>;
   query?: Query<Id> | undefined;
@@ -114,7 +114,7 @@ function queryText(query: object | undefined): string {
 
 function contentOf(settings: Settings, method: Method, body: unknown, options: RequestOptions) {
   const project = options.project ?? settings.project;
-  // The same key in each try, so that a send whose answer was lost is not sent again.
+  // Each try has this key, so that a send whose answer was lost is not sent again.
   const key = options.idempotencyKey ?? (method === "POST" ? crypto.randomUUID() : undefined);
   const headers: Record<string, string> = {
     authorization: `Bearer ${settings.apiKey}`,

@@ -9,7 +9,7 @@ export class Domains {
     this.#api = api;
   }
 
-  /** Adds a domain. Its `records` are to be published in the DNS. */
+  /** Adds a domain. Publish its `records` in the DNS. */
   create(body: Body<"createDomain">, options?: RequestOptions): ApiPromise<Answer<"createDomain">> {
     return this.#api.json<"createDomain">("POST", "/v1/domains", { body, options });
   }

@@ -53,7 +53,7 @@ export class Events {
         }
       } catch (error) {
         options.signal?.throwIfAborted();
-        // What the consumer of the events throws does not come here.
+        // An error of the loop that reads the events does not come here.
         if (error instanceof PostriderError) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));

@@ -60,6 +60,11 @@ export class Emails {
     return this.#api.json<"rejectEmail">("POST", path`/v1/emails/${id}/reject`, { body, options });
   }
 
+  /** Explains in plain words what became of a message, and what to do next. */
+  explain(id: string, options?: RequestOptions): ApiPromise<Answer<"explainEmail">> {
+    return this.#api.json<"explainEmail">("GET", path`/v1/emails/${id}/explain`, { options });
+  }
+
   /** Lists the delivery attempts of a message with their SMTP conversations, oldest first. */
   attempts(
     id: string,

@@ -27,7 +27,7 @@ export interface DocsDeps {
   routes: readonly Route[];
 }
 
-/** What the page shows and how. Parts of Scalar that talk to its makers' servers are off. */
+/** The page's configuration. Parts of Scalar that talk to its makers' servers are off. */
 const CONFIGURATION = {
   url: "/docs/json",
   // No theme of the plugin.

@@ -27,7 +27,7 @@ export function withNamedSchemas<Part>(part: Part): { part: Part; schemas: Recor
   return { part: walk(part) as Part, schemas: Object.fromEntries(schemas) };
 }
 
-/** Option of a union whose variants are told apart by \`type\`: each is an object with another text in it. */
+/** Option of a union of objects. Each has another text in its field `type`. */
 export const BY_TYPE = { discriminator: DISCRIMINATOR };
 
 function isNamed(schema: Record<string, unknown>): boolean {
