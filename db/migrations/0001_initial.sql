@@ -68,6 +68,9 @@ CREATE TABLE domains (
   dmarc_verified INTEGER NOT NULL DEFAULT 0 CHECK (dmarc_verified IN (0, 1)),
   mx_verified INTEGER NOT NULL DEFAULT 0 CHECK (mx_verified IN (0, 1)),
   receiving INTEGER NOT NULL DEFAULT 0 CHECK (receiving IN (0, 1)),
+  delegated INTEGER NOT NULL DEFAULT 0 CHECK (delegated IN (0, 1)),
+  delegation_found INTEGER NOT NULL DEFAULT 0 CHECK (delegation_found IN (0, 1)),
+  delegation_seen_at INTEGER,
   verified_at INTEGER,
   failing_since INTEGER,
   checked_at INTEGER,
@@ -78,6 +81,22 @@ CREATE TABLE domains (
 CREATE INDEX domains_by_check ON domains (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX domains_by_sender ON domains (sender_id, id);
 CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
+-- The name server answers for a name with the records of one domain.
+CREATE UNIQUE INDEX domains_delegated ON domains (name) WHERE delegated = 1;
+
+-- The customers' own records in zones that are delegated to us.
+CREATE TABLE domain_records (
+  id TEXT PRIMARY KEY,
+  domain_id TEXT NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
+  type TEXT NOT NULL CHECK (type IN ('A', 'AAAA', 'CNAME', 'TXT', 'MX', 'CAA')),
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  ttl INTEGER NOT NULL,
+  priority INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX domain_records_by_domain ON domain_records (domain_id, id);
+CREATE INDEX domain_records_by_name ON domain_records (domain_id, name, type);
 
 -- If `domain_id` is NULL, the key is the installation's own: it signs for the onboarding domain and our own zone.
 CREATE TABLE dkim_keys (
@@ -453,6 +472,13 @@ CREATE TABLE guards (
   message_not_scheduled INTEGER NOT NULL DEFAULT 0,
   changed_since_read INTEGER NOT NULL DEFAULT 0,
   dkim_key_pending INTEGER NOT NULL DEFAULT 0,
+  delegation_overlaps INTEGER NOT NULL DEFAULT 0,
+  mx_in_the_way INTEGER NOT NULL DEFAULT 0,
+  domain_not_delegated INTEGER NOT NULL DEFAULT 0,
+  too_many_records INTEGER NOT NULL DEFAULT 0,
+  too_many_at_name INTEGER NOT NULL DEFAULT 0,
+  alias_not_alone INTEGER NOT NULL DEFAULT 0,
+  record_exists INTEGER NOT NULL DEFAULT 0,
   CHECK (0)
 ) STRICT;
 

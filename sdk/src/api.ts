@@ -916,6 +916,26 @@ export interface components {
              */
             createdAt: string;
         };
+        /** DelegationRecord */
+        DelegationRecord: {
+            /** @constant */
+            type: "NS";
+            /** @description DNS name to publish at, in the zone above the domain. */
+            name: string;
+            value: string;
+        };
+        /**
+         * Delegation
+         * @description Present if the service's name server holds the domain's zone.
+         */
+        Delegation: {
+            /**
+             * @description `active`: the last check found the NS record, and every record of the domain counts as published. `failing`: it was found before.
+             * @enum {string}
+             */
+            status: "pending" | "active" | "failing";
+            records: components["schemas"]["DelegationRecord"][];
+        };
         /** DnsRecord */
         DnsRecord: {
             /** @enum {string} */
@@ -946,6 +966,7 @@ export interface components {
                 dmarc: "verified" | "pending" | "failing";
             };
             receiving: boolean;
+            delegation?: components["schemas"]["Delegation"];
             verifiedAt: string | null;
             checkedAt: string | null;
             /**
@@ -995,6 +1016,7 @@ export interface components {
                 dmarc: "verified" | "pending" | "failing";
             };
             receiving: boolean;
+            delegation?: components["schemas"]["Delegation"];
             verifiedAt: string | null;
             checkedAt: string | null;
             /**
@@ -1009,6 +1031,32 @@ export interface components {
         Receiving: {
             enabled: boolean;
             records: components["schemas"]["DnsRecord"][];
+        };
+        /** DomainRecord */
+        DomainRecord: {
+            id: string;
+            /** @enum {string} */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "MX" | "CAA";
+            /** @example www.mail.example.com */
+            name: string;
+            /** @example 192.0.2.1 */
+            value: string;
+            /**
+             * @description Seconds for which resolvers keep the record. 3600 if left out.
+             * @example 3600
+             */
+            ttl: number;
+            /**
+             * @description Of MX records alone: the host with the lowest is tried first. 10 if left out.
+             * @example 10
+             */
+            priority?: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
         };
         /** Inbox */
         Inbox: {
@@ -1983,11 +2031,14 @@ export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type Sender = components['schemas']['Sender'];
+export type DelegationRecord = components['schemas']['DelegationRecord'];
+export type Delegation = components['schemas']['Delegation'];
 export type DnsRecord = components['schemas']['DnsRecord'];
 export type Domain = components['schemas']['Domain'];
 export type CheckedDnsRecord = components['schemas']['CheckedDnsRecord'];
 export type CheckedDomain = components['schemas']['CheckedDomain'];
 export type Receiving = components['schemas']['Receiving'];
+export type DomainRecord = components['schemas']['DomainRecord'];
 export type Inbox = components['schemas']['Inbox'];
 export type Template = components['schemas']['Template'];
 export type RenderedTemplate = components['schemas']['RenderedTemplate'];
@@ -3152,6 +3203,8 @@ export interface operations {
                      * @example mail.example.com
                      */
                     domain: string;
+                    /** @description The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other. */
+                    delegated?: boolean;
                 };
             };
         };
@@ -3205,6 +3258,36 @@ export interface operations {
             /** @description Delete a domain without inboxes */
             204: {
                 content?: never;
+            };
+        };
+    };
+    updateDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Whether the service's name server holds the domain's zone. */
+                    delegated?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Switch a domain between a delegated zone and records by hand */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Domain"] & components["schemas"]["MayWarn"];
+                };
             };
         };
     };
@@ -3303,6 +3386,117 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Receiving"] & components["schemas"]["MayWarn"];
                 };
+            };
+        };
+    };
+    listDomainRecords: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List your own records of a delegated domain, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DomainRecord"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createDomainRecord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    type: "A" | "AAAA" | "CNAME" | "TXT" | "MX" | "CAA";
+                    /**
+                     * @description The full name, at or below the domain. Its first label may be `*`.
+                     * @example www.mail.example.com
+                     */
+                    name: string;
+                    /**
+                     * @description An address, a name, or text. A CAA record is like `0 issue "letsencrypt.org"`.
+                     * @example 192.0.2.1
+                     */
+                    value: string;
+                    /**
+                     * @description Seconds for which resolvers keep the record. 3600 if left out.
+                     * @example 3600
+                     */
+                    ttl?: number;
+                    /**
+                     * @description Of MX records alone: the host with the lowest is tried first. 10 if left out.
+                     * @example 10
+                     */
+                    priority?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Add a record to a delegated domain */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["DomainRecord"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    deleteDomainRecord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+                /**
+                 * @description Taken from the link.
+                 * @example recordId
+                 */
+                recordId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete one of your records of a domain */
+            204: {
+                content?: never;
             };
         };
     };

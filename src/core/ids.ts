@@ -17,7 +17,8 @@ export type IdPrefix =
   | "dlv"
   | "att"
   | "ins"
-  | "req";
+  | "req"
+  | "rec";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

@@ -1,6 +1,7 @@
 import { idCeiling } from "../core/ids.ts";
 import { changesRow, type Db, type Statement } from "./engine/client.ts";
 import { flag, flags, plain, table } from "./columns.ts";
+import { requireGuard } from "./guards.ts";
 
 export type DomainStatus = "pending" | "verified";
 
@@ -22,6 +23,12 @@ export interface Domain {
   status: DomainStatus;
   verified: RecordFlags;
   receiving: boolean;
+  /** Whether our name server holds its zone. */
+  delegated: boolean;
+  /** Whether the last check found the NS record that delegates the zone to us. */
+  delegationFound: boolean;
+  /** When a check first found that record; null: never since `delegated` was set. */
+  delegationSeenAt: number | null;
   /** When it was first verified; null: never. */
   verifiedAt: number | null;
   /**
@@ -42,6 +49,9 @@ const DOMAINS = table<Domain>("domains", {
   status: plain("status"),
   verified: flags({ dkim: "dkim_verified", spf: "spf_verified", dmarc: "dmarc_verified", mx: "mx_verified" }),
   receiving: flag("receiving"),
+  delegated: flag("delegated"),
+  delegationFound: flag("delegation_found"),
+  delegationSeenAt: plain("delegation_seen_at"),
   verifiedAt: plain("verified_at"),
   failingSince: plain("failing_since"),
   checkedAt: plain("checked_at"),
@@ -83,7 +93,8 @@ export function deleteDomain(db: Db, senderId: string, id: string): Promise<bool
 /**
  * Lets a verified domain receive mail, or stops it, and checks its MX record soon. If another project receives for the
  * name and can no longer prove that it owns it, that project stops receiving: a former owner must not keep a name. If
- * another project receives for it rightfully, this breaks UNIQUE on `domains.name`. Returns false if the project has
+ * another project receives for it rightfully, this breaks UNIQUE on `domains.name`. In a zone of ours, an MX record of the
+ * owner's breaks the guard `mx_in_the_way`. Returns false if the project has
  * no such domain, or if it is to receive and is not verified.
  */
 export async function setReceiving(
@@ -93,45 +104,55 @@ export async function setReceiving(
   enabled: boolean,
   now: number,
 ): Promise<boolean> {
-  const [, written] = await db.write([
+  const written = await db.write([
+    ...(enabled ? [ownMxOnly(id, "delegated = 1")] : []),
     {
       sql: `UPDATE domains SET receiving = 0 WHERE receiving = 1 AND status = 'pending' AND id <> ? AND ? = 1
               AND name = (SELECT name FROM domains WHERE sender_id = ? AND id = ? AND status = 'verified')`,
       args: [id, Number(enabled), senderId, id],
     },
     {
-      sql: `UPDATE domains SET receiving = ?, next_check_at = ?
+      sql: `UPDATE domains SET receiving = ?, next_check_at = ?,
+              mx_verified = CASE WHEN delegated = 1 AND delegation_found = 1 THEN 1 ELSE mx_verified END
             WHERE sender_id = ? AND id = ? AND (status = 'verified' OR ? = 0)`,
       args: [Number(enabled), now, senderId, id, Number(enabled)],
     },
   ]);
-  return written?.changes === 1;
+  return written.at(-1)?.changes === 1;
 }
 
 /** The fields of a domain that a check of its DNS changes. */
 export type DomainCheck = Pick<
   Domain,
-  "status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt"
+  | ("status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt")
+  | ("delegationFound" | "delegationSeenAt")
 >;
 
 /**
  * Returns the statement that stores the outcome of a check. It changes nothing if something the check relied on has
- * changed: another check was stored, receiving was switched, or a DKIM key was made.
+ * changed: another check was stored, receiving or the delegation was switched, or a DKIM key was made.
  * @param newKeyAt when the key was made whose record is awaited; null: there is none
  */
 export function storeCheck(
-  before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving">,
+  before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving" | "delegated">,
   check: DomainCheck,
   newKeyAt: number | null,
 ): Statement {
   const { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
-  const checked = { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt };
+  const { delegationFound, delegationSeenAt } = check;
+  const checked = {
+    ...{ status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt },
+    ...{ delegationFound, delegationSeenAt },
+  };
   const { set, values } = DOMAINS.assignments(checked);
   return {
     sql: `UPDATE domains SET ${set.join(", ")}
-          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ?
+          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ? AND delegated = ?
             AND (SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending') IS ?`,
-    args: [...values, before.senderId, before.id, before.checkedAt, Number(before.receiving), newKeyAt],
+    args: [
+      ...[...values, before.senderId, before.id, before.checkedAt],
+      ...[Number(before.receiving), Number(before.delegated), newKeyAt],
+    ],
   };
 }
 
@@ -167,4 +188,67 @@ export async function claimDueDomains(
     if (domain !== null) found.push(domain);
   }
   return found;
+}
+
+/**
+ * Returns the statement that undoes its write with the guard `delegation_overlaps` if another domain of any project is
+ * delegated to us at the name, above it or below it: its project would answer for names of this one.
+ */
+export function noDelegationAround({ id, name }: Pick<Domain, "id" | "name">): Statement {
+  const below = `.${name}`;
+  return requireGuard("delegation_overlaps", {
+    sql: `NOT EXISTS (SELECT 1 FROM domains WHERE delegated = 1 AND id <> ?
+            AND (name IN (SELECT value FROM json_each(?)) OR substr(name, -length(?)) = ?))`,
+    args: [id, JSON.stringify(namesAbove(name)), below, below],
+  });
+}
+
+/** Returns a name and all names above it, the longest first. */
+function namesAbove(name: string): string[] {
+  const labels = name.split(".");
+  return labels.map((_, at) => labels.slice(at).join("."));
+}
+
+/** Returns the statement that undoes its write with `mx_in_the_way` if the domain has an MX record of its owner's. */
+function ownMxOnly(id: string, condition: string): Statement {
+  return requireGuard("mx_in_the_way", {
+    sql: `NOT EXISTS (SELECT 1 FROM domains JOIN domain_records AS own ON own.domain_id = domains.id
+            WHERE domains.id = ? AND ${condition} AND own.name = domains.name AND own.type = 'MX')`,
+    args: [id],
+  });
+}
+
+/**
+ * Switches whether our name server holds the domain's zone, and checks the domain soon. It breaks the guard
+ * `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`. Returns false if the
+ * project has no such domain.
+ */
+export async function setDelegated(
+  db: Db,
+  domain: Domain,
+  delegated: boolean,
+  now: number,
+): Promise<boolean> {
+  const { senderId, id } = domain;
+  const written = await db.write([
+    ...(delegated ? [noDelegationAround(domain), ownMxOnly(id, "receiving = 1")] : []),
+    {
+      sql: `UPDATE domains SET delegated = ?, delegation_found = 0, delegation_seen_at = NULL, next_check_at = ?
+            WHERE sender_id = ? AND id = ?`,
+      args: [Number(delegated), now, senderId, id],
+    },
+  ]);
+  return written.at(-1)?.changes === 1;
+}
+
+/**
+ * Returns the domain of any project that is delegated to us under one of the names; null if there is none. Delegated
+ * domains do not overlap. It serves the name server, which publishes the domain.
+ */
+export function findDelegatedDomain(db: Db, names: readonly string[]): Promise<Domain | null> {
+  return DOMAINS.first(
+    db,
+    "WHERE delegated = 1 AND name IN (SELECT value FROM json_each(?)) ORDER BY length(name) DESC LIMIT 1",
+    [JSON.stringify(names)],
+  );
 }

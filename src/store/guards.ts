@@ -20,6 +20,19 @@ const OWN_COLUMNS = {
   changed_since_read: "guards.changed_since_read",
   /** The domain's last rotation of its DKIM key is not over. */
   dkim_key_pending: "guards.dkim_key_pending",
+  /** A domain at, above or below the name is delegated to us. */
+  delegation_overlaps: "guards.delegation_overlaps",
+  /** A customer's own MX record and our own would be at one name. */
+  mx_in_the_way: "guards.mx_in_the_way",
+  domain_not_delegated: "guards.domain_not_delegated",
+  /** The domain has as many records of its owner as it may have. */
+  too_many_records: "guards.too_many_records",
+  /** The name has as many records of the type as it may have. */
+  too_many_at_name: "guards.too_many_at_name",
+  /** An alias and other data would be at one name. */
+  alias_not_alone: "guards.alias_not_alone",
+  /** The record is there already. */
+  record_exists: "guards.record_exists",
 } as const;
 
 /** Reasons inside a statement that runs for nearly every message: a second statement would double its time. */

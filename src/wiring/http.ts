@@ -26,6 +26,7 @@ import { mtaStsHost } from "../flows/zone/own-names.ts";
 import { accountRoutes } from "../http/routes/account.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
+import { domainRecordRoutes } from "../http/routes/domain-records.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
 import { eventStreamRoute } from "../http/routes/event-stream.ts";
@@ -53,7 +54,7 @@ import type { RateLimiter, SignInLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/route.ts";
 import type { HttpDeps } from "../http/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
-import { resolveCname, resolveMx, resolveTxt } from "../net/dns/lookups.ts";
+import { resolveCname, resolveMx, resolveNs, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import { findZoneServers } from "../net/dns/zone-servers.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
@@ -140,6 +141,7 @@ export function freshLookups(resolver: Resolver): DomainLookups {
     cname: (name) => resolveCname(resolver, name, fresh),
     txt: (name) => resolveTxt(resolver, name, fresh),
     mx: (name) => resolveMx(resolver, name, fresh),
+    ns: (name) => resolveNs(resolver, name, fresh),
   };
 }
 
@@ -238,6 +240,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domainDeps(parts)),
+    ...domainRecordRoutes(parts),
     ...inboxRoutes(domainDeps(parts)),
     ...templateRoutes({ db, renderer }),
     ...contactRoutes({ db }),

@@ -157,7 +157,7 @@ describe("tenancy", () => {
           const presented = await credential.present(world, operation);
           for (const path of await pathsOf(cell)) {
             cells++;
-            const body = bodyFor(operation, world, world.home);
+            const body = bodyFor(operation, world, world.home, path);
             const answer = await world.call(operation.method, path, presented, body);
             const expected = expectedStatuses(operation, credential, target);
             if (!expected.includes(answer.status))

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
 import { FALL_BACK_AFTER_MS } from "../../src/flows/verify/schedule.ts";
 import { RETIRED_KEY_MS, verifyDomain } from "../../src/flows/verify/verify.ts";
-import { resolveCname, resolveMx, resolveTxt } from "../../src/net/dns/lookups.ts";
+import { resolveCname, resolveMx, resolveNs, resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type Domain, getDomain } from "../../src/store/domains.ts";
 import { restartConfigured } from "../../src/store/waits.ts";
@@ -161,6 +161,7 @@ describe("a check that the resolver cannot finish", () => {
         cname: (name: string) => resolveCname(resolver, name, { fresh: true }),
         txt: (name: string) => resolveTxt(resolver, name, { fresh: true }),
         mx: (name: string) => resolveMx(resolver, name, { fresh: true }),
+        ns: (name: string) => resolveNs(resolver, name, { fresh: true }),
       };
       // Two checks, the second of them late enough to exceed any limit.
       for (let checks = 0; checks < 2; checks++) {

@@ -47,6 +47,7 @@ function domainOf(id: string, name: string, nextCheckAt: number | null = null): 
   return {
     ...{ id, accountId: api.acme.id, senderId: mine, name, status: "pending", nextCheckAt, createdAt: NOW },
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
+    ...{ delegated: false, delegationFound: false, delegationSeenAt: null },
     ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null },
   };
 }
@@ -105,9 +106,10 @@ describe("a row of another project is treated as absent", () => {
   const check = {
     status: "verified" as const,
     ...{ verifiedAt: 1, failingSince: 1, checkedAt: 1, nextCheckAt: 1 },
+    ...{ delegationFound: false, delegationSeenAt: null },
   };
   const flags = { dkim: true, spf: true, dmarc: true, mx: true };
-  const dom1 = { id: "dom_1", checkedAt: null, receiving: false };
+  const dom1 = { id: "dom_1", checkedAt: null, receiving: false, delegated: false };
   const rows: [string, (a: TestApi) => Promise<unknown>, unknown][] = [
     ["getDomain", ({ db }) => getDomain(db, theirs, "dom_1"), null],
     ["findDomain", ({ db }) => findDomain(db, theirs, "one.example"), null],

@@ -100,6 +100,7 @@ export function zoneLookups(zone: TestZone): DomainLookups {
   return {
     cname: (name) => look("CNAME", name),
     txt: (name) => look("TXT", name),
+    ns: (name) => look("NS", name),
     async mx(name) {
       const found = await look("MX", name);
       return found.status === "ok"

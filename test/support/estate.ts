@@ -34,6 +34,9 @@ async function post({ world, tenant }: Making, path: string, body?: unknown): Pr
   return answer.json;
 }
 
+/** Names of the domains that were made, by id: a record's name is at or below its domain. */
+const domainNames = new Map<string, string>();
+
 /** How to make a new resource of each collection. If a collection is missing here, the test of its path fails. */
 export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "/v1/emails": (making) => post(making, "/v1/emails", sendItem(making)),
@@ -47,9 +50,14 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     return { id: simulated.threadId };
   },
   async "/v1/domains"({ world, tenant }) {
-    const id = await verifiedDomain(world.service, `${tenant.name}-${world.next()}.example.net`, tenant.key);
+    const name = `${tenant.name}-${world.next()}.example.net`;
+    const id = await verifiedDomain(world.service, name, tenant.key);
+    domainNames.set(id, name);
+    await world.call("PATCH", `/v1/domains/${id}`, { key: tenant.key }, { delegated: true });
     return { id };
   },
+  "/v1/domains/{}/records": (making) =>
+    post(making, `/v1/domains/${making.above[0]}/records`, recordBody(making)),
   "/v1/webhooks": (making) => post(making, "/v1/webhooks", webhookBody(making)),
   "/v1/webhooks/{}/deliveries": (making) => post(making, `/v1/webhooks/${making.above[0]}/test`),
   "/v1/api-keys": (making) =>
@@ -139,6 +147,11 @@ function templateBody({ world, tenant }: Making) {
   return { slug, name: slug, subject: "Hello {{ user.name }}", html: "<p>{{ user.name }}</p>", text: "Hi" };
 }
 
+function recordBody({ world, tenant, above: [id = ""] }: Making) {
+  const name = `r${world.next()}.${domainNames.get(id) ?? tenant.domain}`;
+  return { type: "TXT", name, value: tenant.name };
+}
+
 function contactBody({ world, tenant }: Making) {
   return { email: `${tenant.name}-${world.next()}@example.com` };
 }
@@ -165,6 +178,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "PATCH /v1/api-keys/{}": () => ({ name: "Renamed" }),
   "PATCH /v1/senders/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
   "POST /v1/domains": ({ world, tenant }) => ({ domain: `${tenant.name}-${world.next()}.example.net` }),
+  "PATCH /v1/domains/{}": () => ({ delegated: true }),
+  "POST /v1/domains/{}/records": recordBody,
   "PATCH /v1/domains/{}/receiving": () => ({ enabled: true }),
   "POST /v1/inboxes": inboxBody,
   "PATCH /v1/inboxes/{}": ({ tenant }) => ({ displayName: `${tenant.name} desk` }),
@@ -201,9 +216,10 @@ export function missingFor(operation: Operation): string[] {
   return missing;
 }
 
-/** Returns a valid body for the tenant, or undefined if the operation takes none. */
-export function bodyFor(operation: Operation, world: World, tenant: Tenant): unknown {
-  return operation.body === null ? undefined : BODIES[operation.key]?.({ world, tenant, above: [] });
+/** Returns a valid body for the tenant and the path, or undefined if the operation takes none. */
+export function bodyFor(operation: Operation, world: World, tenant: Tenant, path = ""): unknown {
+  const above = /^\/v1\/domains\/([^/?]+)/.exec(path)?.slice(1) ?? [];
+  return operation.body === null ? undefined : BODIES[operation.key]?.({ world, tenant, above });
 }
 
 /** The query that the operation requires. */

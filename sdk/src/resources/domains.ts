@@ -24,6 +24,44 @@ export class Domains {
     return this.#api.json<"getDomain">("GET", path`/v1/domains/${id}`, { options });
   }
 
+  /** Switches a domain between a zone that the service holds and records by hand. */
+  update(
+    id: string,
+    body: Body<"updateDomain">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateDomain">> {
+    return this.#api.json<"updateDomain">("PATCH", path`/v1/domains/${id}`, { body, options });
+  }
+
+  /** Lists your own records of a delegated domain, newest first. */
+  records(
+    id: string,
+    query?: Query<"listDomainRecords">,
+    options?: RequestOptions,
+  ): List<Item<"listDomainRecords">> {
+    return this.#api.list<"listDomainRecords">(path`/v1/domains/${id}/records`, { query, options });
+  }
+
+  /** Adds a record to a delegated domain. */
+  addRecord(
+    id: string,
+    body: Body<"createDomainRecord">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"createDomainRecord">> {
+    return this.#api.json<"createDomainRecord">("POST", path`/v1/domains/${id}/records`, { body, options });
+  }
+
+  /** Deletes one of your records of a domain. */
+  deleteRecord(
+    id: string,
+    recordId: string,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"deleteDomainRecord">> {
+    return this.#api.json<"deleteDomainRecord">("DELETE", path`/v1/domains/${id}/records/${recordId}`, {
+      options,
+    });
+  }
+
   /** Deletes a domain without inboxes. */
   delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteDomain">> {
     return this.#api.json<"deleteDomain">("DELETE", path`/v1/domains/${id}`, { options });

@@ -1,8 +1,11 @@
 import { type Clock, within } from "../../core/time/clock.ts";
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import type { Domain } from "../../store/domains.ts";
+import type { Db } from "../../store/engine/client.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
-import { type DomainLookups, findDkim, findDmarc, findMx, findSpf, type RecordState } from "./lookups.ts";
+import type { DomainLookups, RecordState } from "./lookups.ts";
+import { stateOf, type Subject } from "./record-state.ts";
+import { lookupsOf } from "./zone-lookups.ts";
 import { fixOf, problemOf, valuesFound } from "./record-problems.ts";
 import { type DnsRecord, receivingRecords, sendingRecords } from "./records.ts";
 
@@ -33,6 +36,7 @@ export interface DiagnosedRecord extends DnsRecord {
 }
 
 export interface DiagnoseDeps {
+  db: Db;
   clock: Clock;
   lookups: DomainLookups;
   findZoneServers: FindZoneServers;
@@ -56,14 +60,14 @@ export async function diagnose(
   ];
   if (deps.isCaptureDomain(domain.name))
     return records.map((record) => ({ ...record, status: "verified", found: [], problem: null, fix: null }));
-  const servers = await within(deps.clock, MAX_ZONE_WAIT_MS, deps.findZoneServers(domain.name), []);
+  const { delegation, lookups } = await lookupsOf(deps, domain);
+  // In our own zone there is nothing that could spread.
+  const servers =
+    delegation === "present"
+      ? []
+      : await within(deps.clock, MAX_ZONE_WAIT_MS, deps.findZoneServers(domain.name), []);
   const subject = { domain: domain.name, keys };
-  return Promise.all(records.map((record) => diagnosed(deps, subject, record, servers)));
-}
-
-interface Subject {
-  domain: string;
-  keys: readonly PublicDkimKey[];
+  return Promise.all(records.map((record) => diagnosed({ ...deps, lookups }, subject, record, servers)));
 }
 
 type Diagnosis = Pick<DiagnosedRecord, "status" | "problem" | "fix">;
@@ -133,17 +137,4 @@ async function spreadOf(
   const named = (wanted: RecordState) =>
     servers.filter((_, at) => states[at] === wanted).map(({ name }) => name);
   return { having: named("present"), lacking: named("absent") };
-}
-
-/** Returns the state of a record by the lookups. */
-async function stateOf(
-  { lookups, serviceDomain }: Pick<DiagnoseDeps, "lookups" | "serviceDomain">,
-  { domain, keys }: Subject,
-  { name, purpose }: DnsRecord,
-): Promise<RecordState> {
-  if (purpose === "spf") return findSpf(lookups, domain, serviceDomain);
-  if (purpose === "dmarc") return findDmarc(lookups, domain);
-  if (purpose === "inbound") return findMx(lookups, domain, serviceDomain);
-  const key = keys.find(({ selector }) => name.startsWith(`${selector}.`));
-  return key === undefined ? "absent" : findDkim(lookups, domain, key, serviceDomain);
 }

@@ -1,6 +1,6 @@
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import { organizationalDomain } from "../../core/public-suffix.ts";
-import { dkimTarget, mxHost, spfInclude } from "../zone/own-names.ts";
+import { dkimTarget, mxHost, nsHost, spfInclude } from "../zone/own-names.ts";
 import { dkimName } from "./records.ts";
 
 /** The result of a lookup. `failure` means that nothing is known, as after SERVFAIL or a timeout. */
@@ -16,6 +16,7 @@ export interface DomainLookups {
   /** Each record with its strings joined. */
   txt(name: string): Promise<LookupResult<string>>;
   mx(name: string): Promise<LookupResult<{ preference: number; exchange: string }>>;
+  ns(name: string): Promise<LookupResult<string>>;
 }
 
 /** The state of a record; `unknown` if the lookup failed. */
@@ -110,6 +111,16 @@ export async function findDmarc(lookups: DomainLookups, domain: string): Promise
       return policies.length === 1 && DMARC_RECORD.test(policies[0] ?? "") ? "present" : "absent";
   }
   return "absent";
+}
+
+/** Checks the delegation: our name server is one of the domain's name servers. */
+export async function findDelegation(
+  lookups: DomainLookups,
+  domain: string,
+  serviceDomain: string,
+): Promise<RecordState> {
+  const host = nsHost(serviceDomain);
+  return finding(await lookups.ns(domain), (names) => names.includes(host));
 }
 
 /** Checks MX: our host is one of the domain's hosts. */

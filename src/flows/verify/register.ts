@@ -2,8 +2,10 @@ import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/dkim-keys.ts";
-import { type Domain, insertDomain } from "../../store/domains.ts";
+import { type Domain, insertDomain, noDelegationAround } from "../../store/domains.ts";
+import { isBroken } from "../../store/guards.ts";
 import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
+import { overlapping, requireDelegable } from "./delegation.ts";
 import { sendingDomainName } from "./domain-name.ts";
 import { type KeyDeps, makeDkimKey, SELECTORS } from "./keys.ts";
 import { nextCheckAt } from "./schedule.ts";
@@ -21,11 +23,14 @@ export interface NewDomain {
   /** The text that the client sent. */
   name: string;
   now: number;
+  /** Whether our name server is to hold its zone. */
+  delegated?: boolean;
   /** Statements for the same write. */
   also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];
 }
 
-function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, name: string): Domain {
+function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain {
+  const { accountId, senderId, now, delegated = false } = wanted;
   const captured = deps.isCaptureDomain(name);
   const domain: Domain = {
     id: newId("dom", now),
@@ -35,6 +40,9 @@ function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, 
     status: captured ? "verified" : "pending",
     verified: { dkim: captured, spf: captured, dmarc: captured, mx: captured },
     receiving: captured && isInboxDomain(name, deps.serviceDomain),
+    delegated,
+    delegationFound: delegated && captured,
+    delegationSeenAt: delegated && captured ? now : null,
     verifiedAt: captured ? now : null,
     failingSince: null,
     checkedAt: null,
@@ -46,21 +54,27 @@ function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, 
 
 /**
  * Registers a domain with a new DKIM key. Its token is new, so that the record of a former owner does not verify it.
- * @throws AppError 422 if the name cannot be sent from; 409 if the account has the domain already
+ * @throws AppError 422 if the name cannot be sent from, or not be delegated; 409 if the account has the domain already, or
+ *   a delegated domain overlaps with it
  */
 export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Promise<void> {
   const { now } = wanted;
   const name = sendingDomainName(wanted.name, deps);
   const domain = newDomain(deps, wanted, name);
+  if (domain.delegated) requireDelegable(deps, name);
   const key = await makeDkimKey(deps, { domainId: domain.id, selector: SELECTORS[0], status: "active" }, now);
   try {
-    await deps.db.write([insertDomain(domain), insertDkimKey(key), ...wanted.also(domain, [key])]);
+    await deps.db.write([
+      ...(domain.delegated ? [noDelegationAround(domain)] : []),
+      ...[insertDomain(domain), insertDkimKey(key), ...wanted.also(domain, [key])],
+    ]);
   } catch (error) {
     if (error instanceof ConstraintError && error.unique?.startsWith("domains.") === true)
       throw new AppError("conflict", `The domain ${name} is registered in this account already.`, {
         code: "duplicate",
         param: "domain",
       });
+    if (isBroken(error, "delegation_overlaps")) throw overlapping(name);
     throw error;
   }
 }

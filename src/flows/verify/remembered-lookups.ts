@@ -6,6 +6,7 @@ export function rememberedLookups(lookups: DomainLookups): DomainLookups {
     cname: once(lookups.cname),
     txt: once(lookups.txt),
     mx: once(lookups.mx),
+    ns: once(lookups.ns),
   };
 }
 

@@ -14,14 +14,20 @@ export const FALL_BACK_AFTER_MS = 72 * HOUR_MS;
  * @param newKeyAt time at which a DKIM key was made that is not published yet; null if there is none
  */
 export function nextCheckAt(
-  domain: Pick<Domain, "createdAt" | "status" | "failingSince" | "receiving" | "verified">,
+  domain: Pick<
+    Domain,
+    "createdAt" | "status" | "failingSince" | "receiving" | "verified" | "delegated" | "delegationFound"
+  >,
   seconds: readonly number[] | null,
   now: number,
   newKeyAt: number | null = null,
 ): number {
   if (seconds !== null) return nextInList(domain.createdAt, seconds, now);
   const settled =
-    domain.status === "verified" && (!domain.receiving || domain.verified.mx) && newKeyAt === null;
+    domain.status === "verified" &&
+    (!domain.receiving || domain.verified.mx) &&
+    (!domain.delegated || domain.delegationFound) &&
+    newKeyAt === null;
   // A verified domain that fails is checked hourly, so that a repair shows the same day.
   if (settled && domain.failingSince === null) return now + DAY_MS;
   const eager = domain.status === "pending" || domain.failingSince === null || newKeyAt !== null;

@@ -11,6 +11,7 @@ import {
   storeCheck,
 } from "../../store/domains.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
+import { lookupsOf } from "./zone-lookups.ts";
 import { type DomainLookups, type RecordState, findDkim, findDmarc, findMx, findSpf } from "./lookups.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./schedule.ts";
 
@@ -30,9 +31,13 @@ export const RETIRED_KEY_MS = 7 * DAY_MS;
 /** Attempts to store the result of a check while the domain keeps changing. */
 const MAX_STORES = 3;
 
-type Findings = Readonly<Record<keyof RecordFlags, RecordState>>;
+/** The states of a domain's records, and of its delegation to us if it has one. */
+type Findings = Readonly<Record<keyof RecordFlags, RecordState> & { delegation?: RecordState }>;
 
-const ALL_PRESENT: Findings = { dkim: "present", spf: "present", dmarc: "present", mx: "present" };
+const ALL_PRESENT: Findings = {
+  ...{ dkim: "present", spf: "present", dmarc: "present", mx: "present" },
+  delegation: "present",
+};
 
 /** The result of looking up a domain's records. */
 interface CheckResult {
@@ -117,7 +122,8 @@ async function recordStates(
   domain: Domain,
   keys: readonly PublicDkimKey[],
 ): Promise<Findings> {
-  const { lookups, serviceDomain } = deps;
+  const { serviceDomain } = deps;
+  const { delegation, lookups } = await lookupsOf(deps, domain);
   const active = keys.find(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
     active === undefined ? ("absent" as const) : findDkim(lookups, domain.name, active, serviceDomain),
@@ -125,7 +131,7 @@ async function recordStates(
     findDmarc(lookups, domain.name),
     findMx(lookups, domain.name, serviceDomain),
   ]);
-  return { dkim, spf, dmarc, mx };
+  return { dkim, spf, dmarc, mx, delegation };
 }
 
 async function isKeyPublished(
@@ -158,15 +164,18 @@ export function judge(
     dmarc: flagAfter(domain.verified.dmarc, findings.dmarc),
     mx: flagAfter(domain.verified.mx, findings.mx),
   };
+  const delegationFound =
+    domain.delegated && flagAfter(domain.delegationFound, findings.delegation ?? "absent");
   const sound = verified.dkim && verified.spf && verified.dmarc;
   const seenBroken = [findings.dkim, findings.spf, findings.dmarc].includes("absent");
   const failingSince = sound || domain.status === "pending" ? null : failingFrom(domain, seenBroken, now);
   // Only a check that found a record missing makes the domain pending, not a failed lookup.
   const fallen = failingSince !== null && seenBroken && now - failingSince >= FALL_BACK_AFTER_MS;
   const status = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
-  const after = { status, verified, failingSince: fallen ? null : failingSince } as const;
+  const after = { status, verified, delegationFound, failingSince: fallen ? null : failingSince } as const;
   return {
     ...after,
+    delegationSeenAt: delegationFound ? (domain.delegationSeenAt ?? now) : domain.delegationSeenAt,
     verifiedAt: sound ? (domain.verifiedAt ?? now) : domain.verifiedAt,
     checkedAt: now,
     nextCheckAt: nextCheckAt({ ...domain, ...after }, recheckSeconds, now, newKeyAt),

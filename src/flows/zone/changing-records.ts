@@ -17,7 +17,7 @@ const READ_TIMEOUT_MS = 3000;
 /** TTL of an answer to a challenge, which is read once. */
 const CHALLENGE_TTL_SECONDS = 30;
 /** TTL of records that depend on the certificate. TLSA records must be gone before another key is used. */
-const CERTIFICATE_TTL_SECONDS = 1800;
+export const CERTIFICATE_TTL_SECONDS = 1800;
 /** Answers at one name. There is one for each order under way. */
 const MAX_ANSWERS = 8;
 /** DANE-EE, the public key, by its SHA-256 (RFC 7671 §5.1, RFC 6698 §2.1). */
@@ -61,7 +61,7 @@ async function challenges(db: Db, name: string): Promise<RecordData[]> {
 }
 
 /** Lets only the CA that we order from issue certificates for our names (RFC 8659). */
-async function issuers(db: Db, settings: PolicySettings): Promise<RecordData[]> {
+export async function issuers(db: Db, settings: PolicySettings): Promise<RecordData[]> {
   if (!usesAcme(settings)) return [];
   const account = await findAcmeAccount(db, settings.acmeDirectory);
   return (account?.caaNames ?? []).map((value) => ({ type: "CAA", data: { flags: 0, tag: "issue", value } }));

@@ -32,9 +32,9 @@ import {
 import { dkimName, dmarcRecord, MX_PREFERENCE } from "../verify/records.ts";
 
 /** TTL of the NS records and the addresses of the name server. */
-const DELEGATION_TTL_SECONDS = 86_400;
+export const DELEGATION_TTL_SECONDS = 86_400;
 /** TTL of other addresses, MX, SPF and DMARC: the time after which a change of PUBLIC_IPS is seen everywhere. */
-const POLICY_TTL_SECONDS = 3600;
+export const POLICY_TTL_SECONDS = 3600;
 /** TTL of a DKIM key. It is shorter if the key retires soon, so that no cache keeps it longer. */
 export const KEY_TTL_SECONDS = 3600;
 /** TTL of negative answers (RFC 2308 §5). */
@@ -49,10 +49,10 @@ export const KEY_CACHE_SECONDS = 30;
 /** Cached keys, each about half a kilobyte. */
 export const MAX_CACHED_KEYS = 10_000;
 /** Database lookups at a time, and those that may wait. Further ones fail at once. */
-const LOOKUPS = 32;
-const MAX_WAITING_LOOKUPS = 1000;
+export const LOOKUPS = 32;
+export const MAX_WAITING_LOOKUPS = 1000;
 /** Timeout of a lookup, about as long as a resolver waits for an answer. */
-const LOOKUP_TIMEOUT_MS = 3000;
+export const LOOKUP_TIMEOUT_MS = 3000;
 /** The form of our tokens. Other labels are not looked up. */
 const TOKEN = /^[0-9a-z]{26}$/;
 /** Keys read at a time for the printed zone. */
@@ -71,7 +71,7 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
   const installation = await publicInstallationKey(deps.db);
   return {
     origin: serviceDomain,
-    soa: () => startOfAuthority(serviceDomain, deps.clock.now()),
+    soa: () => startOfAuthority(serviceDomain, serviceDomain, deps.clock.now()),
     records: [
       ...hostRecords(settings),
       ...policyRecords(settings),
@@ -87,10 +87,14 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
  * Makes the SOA record (RFC 1035 §3.3.13). The serial is the time in seconds, so it rises with every change without being
  * stored, and is the same in all processes.
  */
-function startOfAuthority(zone: string, now: number): ZoneRecord & { type: "SOA"; data: SoaData } {
+export function startOfAuthority(
+  zone: string,
+  serviceDomain: string,
+  now: number,
+): ZoneRecord & { type: "SOA"; data: SoaData } {
   const data: SoaData = {
-    mname: nsHost(zone),
-    rname: `${SOA_MAILBOX}.${zone}`,
+    mname: nsHost(serviceDomain),
+    rname: `${SOA_MAILBOX}.${serviceDomain}`,
     serial: Math.floor(now / 1000) >>> 0,
     refresh: REFRESH_SECONDS,
     retry: RETRY_SECONDS,
@@ -161,10 +165,11 @@ function onboardingKey(key: PublicDkimKey | null, serviceDomain: string): ZoneRe
   return [{ name, ttl: KEY_TTL_SECONDS, type: "TXT", data: dkimRecord(key.publicKey) }];
 }
 
-function keyRecord(key: PublicDkimKey, serviceDomain: string, now: number): ZoneRecord {
+/** Makes the record of a key at a name. */
+export function keyRecord(key: PublicDkimKey, name: string, now: number): ZoneRecord {
   const left = key.retireAt === null ? Number.POSITIVE_INFINITY : Math.floor((key.retireAt - now) / 1000);
   return {
-    name: dkimTarget(key.token, serviceDomain),
+    name,
     ttl: Math.min(KEY_TTL_SECONDS, Math.max(0, left)),
     type: "TXT",
     data: dkimRecord(key.publicKey),
@@ -193,7 +198,7 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findDy
     const cached = cache.get(label);
     // If the cached key has retired, there may be a new one.
     const key = cached !== undefined && isPublished(cached) ? cached : await find(label);
-    return key === null ? null : [keyRecord(key, serviceDomain, clock.now())];
+    return key === null ? null : [keyRecord(key, dkimTarget(label, serviceDomain), clock.now())];
   };
 }
 
@@ -207,7 +212,9 @@ export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGe
     const keys = await publishedKeys(deps.db, now, after, PRINTED_KEYS);
     const last = keys.at(-1);
     if (last === undefined) return;
-    yield keys.map((key) => zoneLine(keyRecord(key, settings.serviceDomain, now))).join("\n");
+    const lineOf = (key: PublicDkimKey) =>
+      zoneLine(keyRecord(key, dkimTarget(key.token, settings.serviceDomain), now));
+    yield keys.map(lineOf).join("\n");
     after = last.token;
   }
 }

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
 import { type DiagnoseDeps, diagnose } from "../../flows/verify/diagnose.ts";
+import { switchDelegation } from "../../flows/verify/delegation.ts";
 import { receivingRecords } from "../../flows/verify/records.ts";
 import { rememberedLookups } from "../../flows/verify/remembered-lookups.ts";
 import { type RegisterDeps, registerDomain } from "../../flows/verify/register.ts";
@@ -9,6 +10,7 @@ import { type VerifyDeps, verifyDomain } from "../../flows/verify/verify.ts";
 import { ConstraintError } from "../../store/engine/client.ts";
 import { dkimKeysOf, listDkimKeys } from "../../store/dkim-keys.ts";
 import { deleteDomain, type Domain, getDomain, listDomains, setReceiving } from "../../store/domains.ts";
+import { isBroken } from "../../store/guards.ts";
 import { type Answer, created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { PAGE_QUERY, PageOf } from "../schemas.ts";
@@ -30,6 +32,17 @@ const CreateDomain = Type.Object({
     description: "The full domain name. We recommend a subdomain that is used for sending only.",
     examples: ["mail.example.com"],
   }),
+  delegated: Type.Optional(
+    Type.Boolean({
+      description:
+        "The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other.",
+    }),
+  ),
+});
+const ChangeDomain = Type.Object({
+  delegated: Type.Optional(
+    Type.Boolean({ description: "Whether the service's name server holds the domain's zone." }),
+  ),
 });
 const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
@@ -60,6 +73,8 @@ async function changeReceiving(deps: Deps, senderId: string, id: string, enabled
       });
     }
   } catch (error) {
+    if (isBroken(error, "mx_in_the_way"))
+      throw new AppError("conflict", "The domain's zone has an MX record of yours. Delete it first.");
     if (error instanceof ConstraintError)
       throw new AppError("conflict", "Another project receives mail for this domain.", { code: "duplicate" });
     throw error;
@@ -91,6 +106,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
         let answer = created(undefined);
         await registerDomain(deps, {
           ...{ accountId: project.accountId, senderId, name: body.domain, now },
+          delegated: body.delegated ?? false,
           also(domain, keys) {
             answer = created(showDomain(domain, keys, deps));
             return record(answer);
@@ -137,6 +153,24 @@ function itemRoutes(deps: DomainDeps): Route[] {
       scope: "domains:read",
       answers: { 200: DomainView },
       async handle({ senderId, params }) {
+        return ok(await showStored(deps, await requireDomain(deps, senderId, params.id)));
+      },
+    }),
+    projectRoute({
+      method: "PATCH",
+      path: "/v1/domains/:id",
+      operationId: "updateDomain",
+      summary: "Switch a domain between a delegated zone and records by hand",
+      description:
+        "With `delegated: true` the zone is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
+      scope: "domains:write",
+      body: ChangeDomain,
+      answers: { 200: DomainView },
+      errors: ["conflict"],
+      async handle({ senderId, params, body: { delegated } }) {
+        if (delegated !== undefined && !(await switchDelegation(deps, senderId, params.id, delegated)))
+          throw notFound("domain");
+        if (delegated === true) await verifyDomain(deps, senderId, params.id);
         return ok(await showStored(deps, await requireDomain(deps, senderId, params.id)));
       },
     }),

@@ -3,6 +3,7 @@ import type { Domain } from "../../store/domains.ts";
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import { type DiagnosedRecord, RECORD_STATUSES } from "../../flows/verify/diagnose.ts";
 import type { IsCaptureDomain } from "../../flows/verify/capture-domain.ts";
+import { DELEGATION_STATUSES, delegationOf } from "../../flows/verify/delegation.ts";
 import { authHealth, sendingRecords } from "../../flows/verify/records.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 
@@ -49,6 +50,27 @@ const DOMAIN = {
   ),
   authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
   receiving: Type.Boolean(),
+  delegation: Type.Optional(
+    Type.Object(
+      {
+        status: OneOf(
+          DELEGATION_STATUSES,
+          "`active`: the last check found the NS record, and every record of the domain counts as published. `failing`: it was found before.",
+        ),
+        records: Type.Array(
+          Type.Object(
+            {
+              type: OneOf(["NS"]),
+              name: Type.String({ description: "DNS name to publish at, in the zone above the domain." }),
+              value: Type.String(),
+            },
+            { title: "DelegationRecord" },
+          ),
+        ),
+      },
+      { title: "Delegation", description: "Present if the service's name server holds the domain's zone." },
+    ),
+  ),
   verifiedAt: Nullable(Timestamp),
   checkedAt: Nullable(Timestamp),
   createdAt: Timestamp,
@@ -72,6 +94,7 @@ export function showDomain(
   keys: readonly PublicDkimKey[],
   { serviceDomain, isCaptureDomain }: ShowDomainDeps,
 ) {
+  const delegation = delegationOf(domain, serviceDomain);
   return {
     id: domain.id,
     domain: domain.name,
@@ -80,6 +103,7 @@ export function showDomain(
     verifiedBy: domain.status === "pending" ? null : isCaptureDomain(domain.name) ? "capture" : "dns",
     authHealth: authHealth(domain),
     receiving: domain.receiving,
+    ...(delegation === null ? {} : { delegation }),
     verifiedAt: showTime(domain.verifiedAt),
     checkedAt: showTime(domain.checkedAt),
     createdAt: showTime(domain.createdAt),

@@ -50,6 +50,15 @@ export function resolveCname(
   return resolveNames(resolver, name, "CNAME", options);
 }
 
+/** Looks up the name servers of a zone. If `name` is not the top of a zone, there are none. */
+export function resolveNs(
+  resolver: Resolver,
+  name: string,
+  options?: LookupOptions,
+): Promise<DnsResult<string>> {
+  return resolveNames(resolver, name, "NS", options);
+}
+
 /** Looks up the names of an IP address. Does not check that they resolve to the address. */
 export async function resolvePtr(
   resolver: Resolver,
@@ -63,7 +72,7 @@ export async function resolvePtr(
 async function resolveNames(
   resolver: Resolver,
   name: string,
-  type: "CNAME" | "PTR",
+  type: "CNAME" | "NS" | "PTR",
   options?: LookupOptions,
 ): Promise<DnsResult<string>> {
   return mapped(await resolver.resolve(name, type, options), (answer) =>

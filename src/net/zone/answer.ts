@@ -13,8 +13,8 @@ export interface Zone {
   records: readonly ZoneRecord[];
   /** Records that may change while the zone is served. */
   changing: readonly ChangingRecords[];
-  /** Parent of the names that `findDynamic` looks up. No wildcard record may be above it. */
-  dynamicParent: string;
+  /** Parent of the names that `findDynamic` looks up. No wildcard record may be above it. Null: there are none. */
+  dynamicParent: string | null;
   /** Returns the records of such a label, or null if it does not exist. Rejects if that is unknown now. */
   findDynamic(label: string): Promise<readonly ZoneRecord[] | null>;
 }
@@ -53,6 +53,14 @@ const META_TYPES: Readonly<Record<string, number>> = {
 /** RFC 8482 §4.2 advises a long TTL, so that a client that asks for everything asks rarely. */
 const ANY_TTL_SECONDS = 86_400;
 
+/** All zones that a name server answers for. */
+export interface Zones {
+  /** The service's own zone, which is asked first. */
+  own: ZoneIndex;
+  /** Returns another zone that holds a name; null if there is none. Rejects if that is unknown now. */
+  find(name: string): Promise<ZoneIndex | null>;
+}
+
 /** Prepares a zone for lookups. */
 export function indexZone(zone: Zone): ZoneIndex {
   const nodes = new Map<string, ZoneRecord[]>();
@@ -63,7 +71,7 @@ export function indexZone(zone: Zone): ZoneIndex {
     return node;
   };
   for (const record of zone.records) grow(record.name).push(record);
-  grow(zone.dynamicParent);
+  if (zone.dynamicParent !== null) grow(zone.dynamicParent);
   for (const { name } of zone.changing) grow(name);
   const changing = new Map(zone.changing.map(({ type, name, find }) => [`${type} ${name}`, find]));
   return { zone, nodes, changing };
@@ -74,11 +82,17 @@ function parentOf(name: string): string {
 }
 
 /** Answers a query. Rejects if the zone cannot be read now. */
-export async function answerQuery(index: ZoneIndex, query: Query): Promise<ClassifiedReply> {
+export async function answerQuery({ own, find }: Zones, query: Query): Promise<ClassifiedReply> {
   if (query.edns !== null && query.edns.ednsVersion > 0) return trouble(RCODE.badVersion);
   const meta = META_TYPES[query.type];
   if (meta !== undefined) return trouble(meta);
-  if (query.class !== "IN" || !isWithin(query.name, index.zone.origin)) return trouble(RCODE.refused);
+  if (query.class !== "IN") return trouble(RCODE.refused);
+  const index = isWithin(query.name, own.zone.origin) ? own : await find(query.name);
+  return index === null ? trouble(RCODE.refused) : answerFrom(index, query);
+}
+
+/** Answers a query for a name in the zone. */
+async function answerFrom(index: ZoneIndex, query: Query): Promise<ClassifiedReply> {
   const records = await recordsAt(index, query.name);
   const changing = (await index.changing.get(`${query.type} ${query.name}`)?.()) ?? [];
   const soa = index.zone.soa();
@@ -87,7 +101,8 @@ export async function answerQuery(index: ZoneIndex, query: Query): Promise<Class
   const answers =
     query.type === "ANY"
       ? anyAnswer(here, query.name)
-      : [...here.filter(({ type }) => type === query.type), ...changing];
+      : // RFC 1034 §3.6.2: an alias answers for every type. The resolver follows it.
+        [...here.filter(({ type }) => type === query.type || type === "CNAME"), ...changing];
   if (answers.length === 0) return negative(soa, RCODE.noError);
   return { kind: "records", rcode: RCODE.noError, authoritative: true, answers, authorities: [] };
 }
@@ -107,8 +122,9 @@ function negative(soa: ReturnType<Zone["soa"]>, rcode: number): ClassifiedReply 
 async function recordsAt({ zone, nodes }: ZoneIndex, name: string): Promise<readonly ZoneRecord[] | null> {
   const own = nodes.get(name);
   if (own !== undefined) return own;
-  if (parentOf(name) === zone.dynamicParent)
-    return zone.findDynamic(name.slice(0, -zone.dynamicParent.length - 1));
+  const { dynamicParent } = zone;
+  if (dynamicParent !== null && parentOf(name) === dynamicParent)
+    return zone.findDynamic(name.slice(0, -dynamicParent.length - 1));
   let encloser = parentOf(name);
   while (!nodes.has(encloser)) encloser = parentOf(encloser);
   // RFC 4592 §3.3.1: only the wildcard directly below the closest existing name applies.

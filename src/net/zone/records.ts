@@ -1,6 +1,6 @@
 /** Data of a record, by type. TXT data may have any length; it is split into strings when encoded. */
 export type RecordData =
-  | { type: "A" | "AAAA" | "NS"; data: string }
+  | { type: "A" | "AAAA" | "NS" | "CNAME"; data: string }
   | { type: "TXT"; data: string }
   | { type: "MX"; data: { preference: number; exchange: string } }
   | { type: "SOA"; data: SoaData }

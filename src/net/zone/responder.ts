@@ -7,6 +7,7 @@ import {
   type ClassifiedReply,
   trouble,
   type Zone,
+  type Zones,
 } from "./answer.ts";
 import { type Query, readQuery } from "./query.ts";
 import { RCODE } from "./records.ts";
@@ -26,6 +27,8 @@ export interface ResponderDeps {
   clock: Clock;
   log: Log;
   zone: Zone;
+  /** Finds further zones. If left out, there are none. */
+  findZone?: Zones["find"];
 }
 
 /** Answers a packet. Resolves with null if there is no answer. Never rejects. */
@@ -34,9 +37,11 @@ export type Responder = (packet: Buffer, transport: "udp" | "tcp") => Promise<Re
 /** Errors are logged at most once in this time, so that a flood does not fill the log. */
 const COMPLAINT_EVERY_MS = 60_000;
 
-/** Creates the responder of a zone, for any transport. If a packet is not a query, it costs only the parsing. */
-export function createResponder({ clock, log, zone }: ResponderDeps): Responder {
-  const index = indexZone(zone);
+const noZone: Zones["find"] = async () => null;
+
+/** Creates the responder of all zones, for any transport. If a packet is not a query, it costs only the parsing. */
+export function createResponder({ clock, log, zone, findZone = noZone }: ResponderDeps): Responder {
+  const zones = { own: indexZone(zone), find: findZone };
   const isToBeTold = atMostEvery(clock, COMPLAINT_EVERY_MS);
 
   function complain(what: string, error: unknown): void {
@@ -50,7 +55,7 @@ export function createResponder({ clock, log, zone }: ResponderDeps): Responder 
   }
 
   async function respond(query: Query, transport: "udp" | "tcp"): Promise<Response> {
-    const reply = await answerQuery(index, query).catch(failed);
+    const reply = await answerQuery(zones, query).catch(failed);
     return {
       octets: encodeReply(query, reply, replyLimit(query, transport)),
       kind: reply.kind,

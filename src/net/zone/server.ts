@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 import type { Log } from "../../log.ts";
-import type { Zone } from "./answer.ts";
+import type { Zone, Zones } from "./answer.ts";
 import { createResponder, type Responder } from "./responder.ts";
 import { clientNetwork, createResponseLimiter, type ResponseLimiter } from "./response-limiter.ts";
 import { TcpSession, type TcpSocket } from "./tcp-session.ts";
@@ -17,6 +17,8 @@ export interface ZoneServerDeps {
   clock: Clock;
   log: Log;
   zone: Zone;
+  /** Finds further zones. If left out, there are none. */
+  findZone?: Zones["find"];
 }
 
 export interface ZoneServerOptions {
@@ -47,7 +49,7 @@ interface Bound {
   close(): void;
 }
 
-/** Serves a zone by UDP and TCP. Rejects if the port cannot be bound. */
+/** Serves zones by UDP and TCP. Rejects if the port cannot be bound. */
 export async function startZoneServer(
   deps: ZoneServerDeps,
   { hosts, port }: ZoneServerOptions,

@@ -15,6 +15,7 @@ function dataText(record: RecordData): string {
     case "AAAA":
       return record.data;
     case "NS":
+    case "CNAME":
       return absolute(record.data);
     case "TXT":
       return textStrings(record.data).map(quoted).join(" ");

@@ -1,0 +1,136 @@
+import { createTaskLimit } from "../../core/concurrency/admission.ts";
+import { type Clock, inTime } from "../../core/time/clock.ts";
+import { createTtlCache } from "../../net/dns/cache.ts";
+import { indexZone, type Zone, type ZoneIndex, type Zones } from "../../net/zone/answer.ts";
+import type { ZoneRecord } from "../../net/zone/records.ts";
+import { listDkimKeys } from "../../store/dkim-keys.ts";
+import { allOwnRecords } from "../../store/domain-records.ts";
+import { type Domain, findDelegatedDomain } from "../../store/domains.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { dkimName, receivingRecords, sendingRecords } from "../verify/records.ts";
+import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
+import { nsHost, TLS_REPORT_MAILBOX } from "./own-names.ts";
+import { recordData } from "./own-records.ts";
+import {
+  DELEGATION_TTL_SECONDS,
+  keyRecord,
+  LOOKUPS,
+  LOOKUP_TIMEOUT_MS,
+  MAX_WAITING_LOOKUPS,
+  POLICY_TTL_SECONDS,
+  startOfAuthority,
+  type ZoneDeps,
+  type ZoneSettings,
+} from "./service-zone.ts";
+
+/** Labels of a delegated domain. A longer name is looked up by its last labels alone. */
+export const MAX_DELEGATED_LABELS = 10;
+/** A public suffix has at least one label, and a domain at least one more. */
+const MIN_LABELS = 2;
+/** Time for which a zone is kept. Any number of queries for its names cost one read of the database in it. */
+const ZONE_FRESH_SECONDS = 1;
+/** Zones that are kept. One has at most 200 records of its owner, half a megabyte in all. */
+const MAX_CACHED_ZONES = 200;
+
+/**
+ * Makes the search for zones of customers. It rejects if the database does not answer or too many lookups wait, because a
+ * false "no such zone" would fail messages. A name of no zone costs one indexed lookup, as an unknown DKIM key does.
+ */
+export function delegatedZones(deps: ZoneDeps, settings: ZoneSettings): Zones["find"] {
+  const cache = createTtlCache<ZoneIndex>(deps.clock, MAX_CACHED_ZONES);
+  const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
+  const load = async (names: readonly string[]): Promise<ZoneIndex | null> => {
+    const domain = await findDelegatedDomain(deps.db, names);
+    if (domain === null) return null;
+    const index = indexZone(await delegatedZone(deps, settings, domain));
+    cache.set(domain.name, index, ZONE_FRESH_SECONDS);
+    return index;
+  };
+  return async (name) => {
+    const names = zoneNames(name);
+    if (names.length === 0) return null;
+    for (const known of names) {
+      const kept = cache.get(known);
+      if (kept !== undefined) return kept;
+    }
+    const found = await runLookup(async () => ({
+      zone: await inTime(deps.clock, LOOKUP_TIMEOUT_MS, load(names), "the database does not answer"),
+    }));
+    if (found === null) throw new Error("too many lookups of zones wait already");
+    return found.zone;
+  };
+}
+
+/** Returns the names of the zones that may hold a name, longest first. */
+export function zoneNames(name: string): string[] {
+  const labels = name.split(".");
+  const names: string[] = [];
+  for (let count = Math.min(labels.length, MAX_DELEGATED_LABELS); count >= MIN_LABELS; count--)
+    names.push(labels.slice(-count).join("."));
+  return names;
+}
+
+/** Returns the zone of a delegated domain as it is now. */
+async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Domain): Promise<Zone> {
+  const { serviceDomain } = settings;
+  const [records, allowed] = await Promise.all([
+    delegatedRecords(deps, serviceDomain, domain),
+    issuers(deps.db, settings),
+  ]);
+  const caa = allowed.map(
+    (data): ZoneRecord => ({ name: domain.name, ttl: CERTIFICATE_TTL_SECONDS, ...data }),
+  );
+  return {
+    origin: domain.name,
+    soa: () => startOfAuthority(domain.name, serviceDomain, deps.clock.now()),
+    records: withEqualTtls([...records, ...caa]),
+    changing: [],
+    dynamicParent: null,
+    findDynamic: async () => null,
+  };
+}
+
+/** Returns our records of a delegated domain and its owner's. */
+export async function delegatedRecords(
+  { db, clock }: { db: Db; clock: Clock },
+  serviceDomain: string,
+  domain: Domain,
+): Promise<ZoneRecord[]> {
+  const { senderId, id, name } = domain;
+  const [keys, own] = await Promise.all([listDkimKeys(db, senderId, id), allOwnRecords(db, senderId, id)]);
+  const now = clock.now();
+  const published = keys.filter(({ retireAt }) => retireAt === null || retireAt > now);
+  const policies = [
+    ...sendingRecords(domain, [], serviceDomain).map((record) => ({ ...record, type: "TXT" as const })),
+    ...[{ type: "TXT" as const, name: `_smtp._tls.${name}`, value: tlsReports(serviceDomain) }],
+    ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
+  ];
+  return [
+    { name, ttl: DELEGATION_TTL_SECONDS, type: "NS", data: nsHost(serviceDomain) },
+    ...published.map((key) => keyRecord(key, dkimName(key.selector, name), now)),
+    ...policies.map(
+      (record): ZoneRecord => ({
+        ...{ name: record.name, ttl: POLICY_TTL_SECONDS },
+        ...(record.type === "TXT"
+          ? { type: "TXT", data: record.value }
+          : { type: "MX", data: { preference: record.priority ?? 0, exchange: record.value } }),
+      }),
+    ),
+    ...own.map((record): ZoneRecord => ({ name: record.name, ttl: record.ttl, ...recordData(record) })),
+  ];
+}
+
+function tlsReports(serviceDomain: string): string {
+  return `v=TLSRPTv1; rua=mailto:${TLS_REPORT_MAILBOX}@${serviceDomain}`;
+}
+
+/** Gives the records of one type at one name the same TTL, the shortest of them (RFC 2181 §5.2). */
+function withEqualTtls(records: readonly ZoneRecord[]): ZoneRecord[] {
+  const shortest = new Map<string, number>();
+  const keyOf = ({ type, name }: ZoneRecord) => `${type} ${name}`;
+  for (const record of records) {
+    const known = shortest.get(keyOf(record)) ?? record.ttl;
+    shortest.set(keyOf(record), Math.min(known, record.ttl));
+  }
+  return records.map((record) => ({ ...record, ttl: shortest.get(keyOf(record)) ?? record.ttl }));
+}
