@@ -70,7 +70,7 @@ export function deleteOwnRecord(db: Db, senderId: string, domainId: string, id: 
 /** The names at which an owner's record stands in the way of ours, or the other way round. */
 export interface RecordPlace {
   senderId: string;
-  /** Whether the record is an MX record at the top of the zone, where ours is while the domain receives. */
+  /** True for an MX record at the top of the zone, the place of ours while the domain receives. */
   isTopMx: boolean;
 }
 

@@ -23,9 +23,9 @@ export interface Domain {
   status: DomainStatus;
   verified: RecordFlags;
   receiving: boolean;
-  /** Whether our name server holds its zone. */
+  /** True if our name server holds its zone. */
   delegated: boolean;
-  /** Whether the last check found the NS record that delegates the zone to us. */
+  /** True if the last check found the NS record that delegates the zone to us. */
   delegationFound: boolean;
   /** When a check first found that record; null: never since `delegated` was set. */
   delegationSeenAt: number | null;
@@ -191,8 +191,8 @@ export async function claimDueDomains(
 }
 
 /**
- * Returns the statement that undoes its write with the guard `delegation_overlaps` if another domain of any project is
- * delegated to us at the name, above it or below it: its project would answer for names of this one.
+ * Returns the statement that undoes its write with the guard `delegation_overlaps` if another delegated domain has the
+ * name, or is above or below it. Otherwise one project could answer for names of another.
  */
 export function noDelegationAround({ id, name }: Pick<Domain, "id" | "name">): Statement {
   const below = `.${name}`;

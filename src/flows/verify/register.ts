@@ -23,7 +23,7 @@ export interface NewDomain {
   /** The text that the client sent. */
   name: string;
   now: number;
-  /** Whether our name server is to hold its zone. */
+  /** If true, our name server holds its zone. */
   delegated?: boolean;
   /** Statements for the same write. */
   also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];

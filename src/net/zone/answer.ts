@@ -55,7 +55,7 @@ const ANY_TTL_SECONDS = 86_400;
 
 /** All zones that a name server answers for. */
 export interface Zones {
-  /** The service's own zone, which is asked first. */
+  /** The service's own zone. Its names are looked up here alone. */
   own: ZoneIndex;
   /** Returns another zone that holds a name; null if there is none. Rejects if that is unknown now. */
   find(name: string): Promise<ZoneIndex | null>;
