@@ -1,19 +1,14 @@
 import type { ComponentType } from "preact";
 import type { IconName } from "./components/icon.tsx";
 import { ContactsPage } from "./pages/contacts/contacts.tsx";
+import { DomainsPage } from "./pages/domains/domains.tsx";
 import { HomePage } from "./pages/home/home.tsx";
 import { InboxesPage } from "./pages/inboxes/inboxes.tsx";
 import { LivePage } from "./pages/live/live.tsx";
 import { MessagesPage } from "./pages/messages/messages.tsx";
 import { SuppressionsPage } from "./pages/suppressions/suppressions.tsx";
-import {
-  DomainsPage,
-  KeysPage,
-  ProjectsPage,
-  SettingsPage,
-  TemplatesPage,
-  WebhooksPage,
-} from "./pages/coming.tsx";
+import { KeysPage, ProjectsPage, SettingsPage, TemplatesPage } from "./pages/coming.tsx";
+import { WebhooksPage } from "./pages/webhooks/webhooks.tsx";
 import { match } from "./state/paths.ts";
 import type { PageProps } from "./state/router.ts";
 import { accountWide, can } from "./state/session.ts";

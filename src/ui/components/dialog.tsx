@@ -7,11 +7,13 @@ interface DialogProps {
   onClose: () => void;
   /** `wide` for editors. */
   size?: "narrow" | "wide";
+  /** Keeps it open after a click outside. */
+  firm?: boolean;
   children: ComponentChildren;
 }
 
 /** A modal window. It is open while the component is there. Esc and a click outside close it. */
-export function Dialog({ title, onClose, size = "narrow", children }: DialogProps) {
+export function Dialog({ title, onClose, size = "narrow", firm = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -22,7 +24,7 @@ export function Dialog({ title, onClose, size = "narrow", children }: DialogProp
     };
   }, []);
   const onPointerDown = (event: PointerEvent) => {
-    if (event.target === dialog.current) onClose();
+    if (event.target === dialog.current && !firm) onClose();
   };
   const onCancel = (event: Event) => {
     event.preventDefault();

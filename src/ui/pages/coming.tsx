@@ -14,9 +14,7 @@ function coming(title: string, sentence: string, path: string) {
   };
 }
 
-export const DomainsPage = coming("Domains", "Domains are managed over the API.", "/v1/domains");
 export const TemplatesPage = coming("Templates", "Templates are managed over the API.", "/v1/templates");
-export const WebhooksPage = coming("Webhooks", "Webhooks are managed over the API.", "/v1/webhooks");
 export const KeysPage = coming("Keys", "API keys are managed over the API.", "/v1/api-keys");
 export const ProjectsPage = coming("Projects", "Projects are managed over the API.", "/v1/senders");
 export const SettingsPage = coming("Settings", "Settings are read over the API.", "/v1/settings");

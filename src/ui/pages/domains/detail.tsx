@@ -1,0 +1,200 @@
+import { useSignal } from "@preact/signals";
+import { get, post, remove } from "../../api/client.ts";
+import { type Resource, useResource } from "../../api/resource.ts";
+import type { FullDomain } from "../../api/setup-types.ts";
+import { ConfirmName } from "../../components/confirm-name.tsx";
+import { CopyButton } from "../../components/copy.tsx";
+import { Detail } from "../../components/detail.tsx";
+import { Confirm } from "../../components/dialog.tsx";
+import { useTask } from "../../components/form.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { can } from "../../state/session.ts";
+import { ReceivingPart } from "./receiving.tsx";
+import { Records, zoneText } from "./records.tsx";
+import { DomainStatus } from "./status.tsx";
+
+interface DetailProps {
+  id: string;
+  onClose: () => void;
+  /** Called when the domain's row in the list has changed. */
+  onChanged: () => void;
+}
+
+/** One domain: whether it works, the records to publish, and whether it receives. */
+export function DomainDetail({ id, onClose, onChanged }: DetailProps) {
+  const path = `/v1/domains/${encodeURIComponent(id)}`;
+  const domain = useResource(`domain ${id}`, () => get<FullDomain>(path));
+  const found = domain.value.value;
+  return (
+    <Detail
+      name="Domain"
+      id={id}
+      busy={domain.loading.value}
+      onClose={onClose}
+      actions={
+        found === null || !can("domains:write") ? null : (
+          <Actions
+            domain={found}
+            path={path}
+            onRotated={domain.set}
+            onDeleted={() => {
+              onChanged();
+              onClose();
+            }}
+          />
+        )
+      }
+    >
+      <Problem error={domain.error.value} onRetry={domain.reload} />
+      {found === null ? null : <Body domain={found} resource={domain} path={path} onChanged={onChanged} />}
+    </Detail>
+  );
+}
+
+interface ActionsProps {
+  domain: FullDomain;
+  path: string;
+  onRotated: (domain: FullDomain) => void;
+  onDeleted: () => void;
+}
+
+function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
+  const open = useSignal<"rotate" | "delete" | null>(null);
+  const rotating = useTask();
+  const close = () => {
+    open.value = null;
+  };
+  const rotate = async () => {
+    if (!(await rotating.run(async () => onRotated(await post<FullDomain>(`${path}/rotate-dkim`))))) return;
+    close();
+  };
+  return (
+    <>
+      <button type="button" class="button small" onClick={() => (open.value = "delete")}>
+        Delete
+      </button>
+      <button type="button" class="button small" onClick={() => (open.value = "rotate")}>
+        Rotate DKIM
+      </button>
+      {open.value === "rotate" ? (
+        <Confirm
+          title="Rotate the DKIM key?"
+          verb="Rotate key"
+          busy={rotating.busy.value}
+          onConfirm={() => void rotate()}
+          onClose={close}
+        >
+          <p>
+            You get another DKIM record to publish. Mail is signed with the new key as soon as its record is
+            found. Keep the old record for 7 days after that.
+          </p>
+          <Problem error={rotating.error.value} />
+        </Confirm>
+      ) : null}
+      {open.value === "delete" ? (
+        <ConfirmName
+          title={`Delete ${domain.domain}?`}
+          name={domain.domain}
+          verb="Delete domain"
+          onConfirm={async () => {
+            await remove(path);
+            onDeleted();
+          }}
+          onClose={close}
+        >
+          <p>The domain and its DKIM keys are deleted. Messages from it can no longer be sent.</p>
+        </ConfirmName>
+      ) : null}
+    </>
+  );
+}
+
+interface BodyProps {
+  domain: FullDomain;
+  resource: Resource<FullDomain>;
+  path: string;
+  onChanged: () => void;
+}
+
+function Body({ domain, resource, path, onChanged }: BodyProps) {
+  const sending = domain.records.filter(({ purpose }) => purpose !== "inbound");
+  const verifying = useTask();
+  const verify = () =>
+    verifying.run(async () => {
+      resource.set(await post<FullDomain>(`${path}/verify`));
+      onChanged();
+    });
+  const inbound = domain.records.filter(({ purpose }) => purpose === "inbound");
+  return (
+    <>
+      <div class="detail-head">
+        <h2>{domain.domain}</h2>
+        <p class="answer" role="status">
+          <DomainStatus status={domain.status} />
+          <span>{answerOf(domain)}</span>
+        </p>
+        <p class="quiet">
+          Last check: {domain.checkedAt === null ? "none yet" : <RelativeTime at={domain.checkedAt} />}.
+          Postrider also checks by itself.
+        </p>
+      </div>
+      <section class="detail-part" aria-label="DNS records">
+        <div class="part-head">
+          <h3>DNS records</h3>
+          <span class="part-actions">
+            <CopyButton text={zoneText(domain.records)} what="zone file">
+              Copy zone file
+            </CopyButton>
+            {can("domains:write") ? (
+              <Verify domain={domain} busy={verifying.busy.value} onVerify={() => void verify()} />
+            ) : null}
+          </span>
+        </div>
+        <Problem error={verifying.error.value} />
+        <Records records={sending} needed={domain.verifiedBy !== "capture"} />
+      </section>
+      <ReceivingPart
+        domain={domain}
+        checked={inbound}
+        path={path}
+        onChanged={(enabled) => {
+          resource.set({ ...domain, receiving: enabled });
+          onChanged();
+        }}
+      />
+    </>
+  );
+}
+
+interface VerifyProps {
+  domain: FullDomain;
+  busy: boolean;
+  onVerify: () => void;
+}
+
+function Verify({ domain: { status }, busy, onVerify }: VerifyProps) {
+  const pending = status === "pending";
+  return (
+    <button
+      type="button"
+      class={pending ? "button small primary" : "button small"}
+      disabled={busy}
+      onClick={onVerify}
+    >
+      {busy ? "Checking the DNS" : pending ? "Verify domain" : "Check again"}
+    </button>
+  );
+}
+
+/** Returns the state of a domain in one sentence, with what to do next. */
+function answerOf({ status, verifiedBy, checkedAt, records }: FullDomain): string {
+  if (verifiedBy === "capture") return "It works for tests, because this service keeps all mail to itself.";
+  if (status === "verified")
+    return records.every(({ verified }) => verified)
+      ? "You can send from it."
+      : "You can send from it, but some records need your attention.";
+  return checkedAt === null
+    ? "Publish these records at your DNS provider, then verify the domain."
+    : "Some records are not right yet. Publish them at your DNS provider, then verify again.";
+}

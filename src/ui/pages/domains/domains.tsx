@@ -1,0 +1,87 @@
+import { usePages } from "../../api/pages.ts";
+import type { FullDomain } from "../../api/setup-types.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { codeContext } from "../../state/installation.ts";
+import { useKey } from "../../state/keyboard.ts";
+import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { curlText } from "../../words/code.ts";
+import { DomainDetail } from "./detail.tsx";
+import { NewDomain } from "./new-domain.tsx";
+import { DomainStatus } from "./status.tsx";
+
+/** The domains of the project, and next to them the one that the path names. */
+export function DomainsPage({ params }: PageProps) {
+  const selected = params.id ?? null;
+  const pages = usePages<FullDomain>("/v1/domains", {}, ({ id }) => id);
+  const close = () => navigate("/domains");
+  useKey("Escape", () => selected !== null && close());
+  const add = can("domains:write") ? (
+    <a class="button primary" href={urlWith({ create: "1" })}>
+      <Icon name="plus" />
+      Add domain
+    </a>
+  ) : null;
+  return (
+    <Page title="Domains" layout="panes" actions={add}>
+      <div class={selected === null ? "split" : "split open"}>
+        <List
+          label="Domains"
+          pages={pages}
+          columns="columns-domains"
+          selected={selected}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => `/domains/${id}`}
+          cells={(domain) => <Cells domain={domain} />}
+          empty={<NoDomains />}
+        />
+        {selected === null ? null : (
+          <DomainDetail key={selected} id={selected} onClose={close} onChanged={pages.refresh} />
+        )}
+      </div>
+      {query.value.has("create") ? (
+        <NewDomain
+          onClose={() => navigate(urlWith({ create: null }), { replace: true })}
+          onCreated={({ id }) => {
+            pages.refresh();
+            navigate(`/domains/${id}`, { replace: true });
+          }}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+function Cells({ domain: { status, domain, receiving, createdAt } }: { domain: FullDomain }) {
+  return (
+    <>
+      <span class="cut strong">{domain}</span>
+      <DomainStatus status={status} />
+      <span class="cut quiet wide-only">
+        {status === "pending" ? "Waits for its DNS records" : receiving ? "Sends and receives" : "Sends"}
+      </span>
+      <RelativeTime at={createdAt} />
+    </>
+  );
+}
+
+function NoDomains() {
+  return (
+    <EmptyState
+      action={
+        can("domains:write") ? (
+          <a class="button primary" href={urlWith({ create: "1" })}>
+            Add a domain
+          </a>
+        ) : null
+      }
+      command={curlText("POST", "/v1/domains", { domain: "mail.example.com" }, codeContext())}
+    >
+      Add the domain that you send from. You then get the DNS records to publish.
+    </EmptyState>
+  );
+}

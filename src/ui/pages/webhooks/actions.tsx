@@ -1,0 +1,132 @@
+import { useSignal } from "@preact/signals";
+import { patch, post, remove } from "../../api/client.ts";
+import type { Webhook } from "../../api/setup-types.ts";
+import { Confirm, Dialog } from "../../components/dialog.tsx";
+import { Form, SelectField, useTask } from "../../components/form.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { WebhookForm } from "./form.tsx";
+
+interface ActionsProps {
+  webhook: Webhook;
+  path: string;
+  onChanged: (webhook: Webhook) => void;
+  onSecret: (secret: string) => void;
+  onDeleted: () => void;
+}
+
+/** The actions on a webhook. */
+export function Actions({ webhook, path, onChanged, onSecret, onDeleted }: ActionsProps) {
+  const open = useSignal<"change" | "rotate" | "delete" | null>(null);
+  const task = useTask();
+  const close = () => {
+    open.value = null;
+  };
+  const turn = () =>
+    task.run(async () => onChanged(await patch<Webhook>(path, { enabled: !webhook.enabled })));
+  return (
+    <>
+      <Problem error={task.error.value} />
+      <button type="button" class="button small" onClick={() => (open.value = "delete")}>
+        Delete
+      </button>
+      <button type="button" class="button small" onClick={() => (open.value = "rotate")}>
+        Rotate secret
+      </button>
+      <button type="button" class="button small" onClick={() => (open.value = "change")}>
+        Change
+      </button>
+      <button type="button" class="button small" disabled={task.busy.value} onClick={() => void turn()}>
+        {webhook.enabled ? "Disable" : "Enable"}
+      </button>
+      {open.value === "change" ? (
+        <WebhookForm
+          webhook={webhook}
+          onClose={close}
+          onSaved={(saved) => {
+            onChanged(saved);
+            close();
+          }}
+        />
+      ) : null}
+      {open.value === "rotate" ? <Rotate path={path} onSecret={onSecret} onClose={close} /> : null}
+      {open.value === "delete" ? (
+        <Delete webhook={webhook} path={path} onDeleted={onDeleted} onClose={close} />
+      ) : null}
+    </>
+  );
+}
+
+interface RotateProps {
+  path: string;
+  onSecret: (secret: string) => void;
+  onClose: () => void;
+}
+
+/** How long the previous secret also signs, seconds. */
+const GRACES = [
+  { value: "0", text: "Not at all" },
+  { value: "3600", text: "1 hour" },
+  { value: "86400", text: "1 day" },
+  { value: "604800", text: "7 days" },
+];
+
+function Rotate({ path, onSecret, onClose }: RotateProps) {
+  const task = useTask();
+  const grace = useSignal("86400");
+  const rotate = async () => {
+    const body = { graceSeconds: Number(grace.value) };
+    const { signingSecret } = await post<Webhook>(`${path}/rotate-secret`, body);
+    onClose();
+    onSecret(signingSecret);
+  };
+  return (
+    <Dialog title="Rotate the signing secret" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={rotate} fields={["graceSeconds"]}>
+        <SelectField
+          label="The previous secret also signs for"
+          name="graceSeconds"
+          value={grace}
+          options={GRACES}
+          task={task}
+          hint="In that time your program can turn to the new secret without losing events."
+        />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Keep it
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value}>
+            Rotate secret
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}
+
+interface DeleteProps {
+  webhook: Webhook;
+  path: string;
+  onDeleted: () => void;
+  onClose: () => void;
+}
+
+function Delete({ webhook: { url }, path, onDeleted, onClose }: DeleteProps) {
+  const task = useTask();
+  const erase = async () => {
+    if (await task.run(() => remove(path))) onDeleted();
+  };
+  return (
+    <Confirm
+      title="Delete the webhook?"
+      verb="Delete webhook"
+      busy={task.busy.value}
+      onConfirm={() => void erase()}
+      onClose={onClose}
+    >
+      <p>
+        The webhook to <code>{url}</code> and its log are deleted. Deliveries that wait are not sent.
+      </p>
+      <Problem error={task.error.value} />
+    </Confirm>
+  );
+}

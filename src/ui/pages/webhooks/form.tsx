@@ -1,0 +1,97 @@
+import { useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import type { Webhook } from "../../api/setup-types.ts";
+import { Checks } from "../../components/checks.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { CheckBox, Form, TextField, useTask } from "../../components/form.tsx";
+import { can } from "../../state/session.ts";
+import { eventWords } from "../../words/status.ts";
+
+/** The event types of the API that webhooks push. */
+export const EVENT_TYPES = [
+  "accepted",
+  "queued",
+  "sending",
+  "sent",
+  "delivery_delayed",
+  "delivery",
+  "bounce",
+  "complaint",
+  "rejected",
+  "rendering_failure",
+  "failed",
+  "open",
+  "click",
+  "inbound_received",
+  "inbound_rejected",
+];
+const ALL_TYPES = "*";
+/** Types that are chosen at first: those that a program must act on. */
+const FIRST_TYPES = ["delivery", "bounce", "complaint", "inbound_received"];
+
+interface WebhookFormProps {
+  /** The webhook to change; null makes another one. */
+  webhook: Webhook | null;
+  onClose: () => void;
+  onSaved: (webhook: Webhook) => void;
+}
+
+/** Adds a webhook, or changes where it pushes and what. */
+export function WebhookForm({ webhook, onClose, onSaved }: WebhookFormProps) {
+  const task = useTask();
+  const url = useSignal(webhook?.url ?? "");
+  const all = useSignal(webhook?.eventTypes.includes(ALL_TYPES) ?? true);
+  const types = useSignal<ReadonlySet<string>>(
+    new Set(webhook === null || all.peek() ? FIRST_TYPES : webhook.eventTypes),
+  );
+  const content = useSignal(webhook?.content ?? can("emails:read"));
+  const save = async () => {
+    const body = {
+      url: url.value.trim(),
+      eventTypes: all.value ? [ALL_TYPES] : [...types.value],
+      content: content.value,
+    };
+    const saved =
+      webhook === null
+        ? await post<Webhook>("/v1/webhooks", body)
+        : await patch<Webhook>(`/v1/webhooks/${encodeURIComponent(webhook.id)}`, body);
+    onSaved(saved);
+  };
+  return (
+    <Dialog title={webhook === null ? "Add a webhook" : "Change the webhook"} onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={save} fields={["url", "eventTypes"]}>
+        <TextField
+          label="URL"
+          name="url"
+          type="url"
+          value={url}
+          task={task}
+          autoFocus
+          placeholder="https://example.com/webhooks"
+          hint="Events are posted to it as signed JSON."
+        />
+        <CheckBox label="All events" checked={all} />
+        {all.value ? null : (
+          <Checks
+            label="Events"
+            name="eventTypes"
+            chosen={types}
+            task={task}
+            options={EVENT_TYPES.map((type) => ({ value: type, text: type, title: eventWords(type).means }))}
+          />
+        )}
+        {can("emails:read") ? (
+          <CheckBox label="Send subjects, texts and addresses along" checked={content} />
+        ) : null}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Close
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value}>
+            {webhook === null ? "Add webhook" : "Save webhook"}
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,53 @@
+import { useSignal } from "@preact/signals";
+import { post } from "../../api/client.ts";
+import type { Webhook } from "../../api/setup-types.ts";
+import { useTask } from "../../components/form.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { can } from "../../state/session.ts";
+import { EVENT_TYPES } from "./form.tsx";
+
+interface TestProps {
+  webhook: Webhook;
+  path: string;
+  onSent: () => void;
+}
+
+/** Sends a made-up event of a chosen type to a webhook. */
+export function TestButton({ webhook: { enabled, eventTypes }, path, onSent }: TestProps) {
+  const types = eventTypes.includes("*")
+    ? EVENT_TYPES
+    : EVENT_TYPES.filter((type) => eventTypes.includes(type));
+  const type = useSignal(types.includes("delivery") ? "delivery" : (types[0] ?? "delivery"));
+  const task = useTask();
+  if (!can("webhooks:write")) return null;
+  const test = () =>
+    task.run(async () => {
+      await post(`${path}/test`, { type: type.value });
+      onSent();
+    });
+  return (
+    <>
+      <span class="part-actions">
+        <select
+          class="small-select"
+          aria-label="Event of the test"
+          value={type.value}
+          onChange={(event) => (type.value = event.currentTarget.value)}
+        >
+          {types.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <button
+          type="button"
+          class="button small"
+          disabled={!enabled || task.busy.value}
+          onClick={() => void test()}
+        >
+          Send test
+        </button>
+      </span>
+      <Problem error={task.error.value} />
+    </>
+  );
+}

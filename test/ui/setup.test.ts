@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { brokenPages } from "../support/axe.ts";
+import {
+  BROWSER_MS,
+  CHROMIUM,
+  NO_FAULTS,
+  startBrowser,
+  type TestBrowser,
+  type Visit,
+} from "../support/browser.ts";
+import { type HttpsSink, startSink } from "../support/https-sink.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+setDefaultTimeout(BROWSER_MS);
+const browserTest = test.skipIf(CHROMIUM === null);
+
+let service: TestService;
+let browser: TestBrowser;
+let sink: HttpsSink;
+let visit: Visit;
+let page: Page;
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  [service, browser] = await Promise.all([startService(), startBrowser()]);
+  sink = startSink();
+  const viewport = { width: 1440, height: 900 };
+  visit = await browser.visit(service.url, "/", { key: service.accountKey, viewport });
+  ({ page } = visit);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  await sink?.stop();
+});
+
+const go = (path: string) => page.goto(service.url + path);
+const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
+const press = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
+const follow = (name: string | RegExp) => page.getByRole("link", { name }).first().click();
+const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
+const inWindow = (name: string) => page.getByRole("dialog").getByRole("button", { name });
+
+describe("the page Domains", () => {
+  browserTest("adds a domain, shows its records, and turns on receiving", async () => {
+    await go("/domains");
+    await follow("Add a domain");
+    await fill("Domain", "shop.test");
+    await inWindow("Add domain").click();
+    await page.waitForURL(/\/domains\/dom_\w+$/);
+    await see("_dmarc.shop.test");
+    await see("It works for tests");
+    await page.getByRole("switch").click();
+    await see("Mail to inboxes of this domain is received.");
+    const [domain] = (await service.call("GET", "/v1/domains")).body.data;
+    expect([domain.status, domain.receiving]).toEqual(["verified", true]);
+  });
+
+  browserTest("verifies a domain, and says of each record what is wrong", async () => {
+    const { id } = (await service.call("POST", "/v1/domains", { domain: "unpublished.invalid" })).body;
+    await go(`/domains/${id}`);
+    await press("Verify domain");
+    await see(/There is no SPF \(TXT\) record/);
+    await press("Copy name");
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+  });
+
+  browserTest("rotates a DKIM key, and deletes a domain only if its name is typed", async () => {
+    await follow("shop.test");
+    await press("Rotate DKIM");
+    await inWindow("Rotate key").click();
+    await see("pr2._domainkey.shop.test");
+    await press("Delete");
+    expect(await inWindow("Delete domain").isDisabled()).toBe(true);
+    await fill("Type shop.test to confirm", "shop.test");
+    await inWindow("Delete domain").click();
+    await page.waitForURL(/\/domains$/);
+    await page.getByText("shop.test").waitFor({ state: "detached" });
+  });
+});
+
+describe("the page Webhooks", () => {
+  browserTest("adds a webhook, shows its secret once, tests it, and replays what failed", async () => {
+    await go("/webhooks");
+    await follow("Add a webhook");
+    await fill("URL", sink.url);
+    await page.getByLabel("All events").uncheck();
+    await page.getByLabel("open", { exact: true }).check();
+    await inWindow("Add webhook").click();
+    await see(/^whsec_/);
+    await inWindow("I have stored it").click();
+    expect(await page.getByText(/^whsec_/).count()).toBe(0);
+    sink.answer(() => new Response("out of order", { status: 503 }), 200);
+    await press("Send test");
+    await press(/Retrying delivery HTTP 503/);
+    await see("out of order");
+    await see('"type": "delivery"');
+    await press("Replay");
+    await page.getByRole("button", { name: /Succeeded delivery HTTP 200/ }).waitFor();
+    const { eventTypes } = (await service.call("GET", "/v1/webhooks")).body.data[0];
+    expect(eventTypes).toEqual(["delivery", "bounce", "complaint", "inbound_received", "open"]);
+  });
+
+  browserTest("disables, enables and changes a webhook, rotates its secret and deletes it", async () => {
+    await press("Disable");
+    await see("Events create no deliveries until it is enabled.");
+    await press("Enable");
+    await press("Change");
+    await page.getByLabel("All events").check();
+    await inWindow("Save webhook").click();
+    await page.getByRole("definition").getByText("All events").waitFor();
+    await press("Rotate secret");
+    await inWindow("Rotate secret").click();
+    await see(/^whsec_/);
+    await inWindow("I have stored it").click();
+    await press("Delete");
+    await inWindow("Delete webhook").click();
+    await see("A webhook tells your program");
+    expect((await service.call("GET", "/v1/webhooks")).body.data).toEqual([]);
+  });
+});
+
+describe("on the pages that set a project up", () => {
+  browserTest("WCAG AA holds, light and dark, wide and narrow", async () => {
+    const body = { url: sink.url, eventTypes: ["*"] };
+    const { id: webhookId } = (await service.call("POST", "/v1/webhooks", body)).body;
+    const test = await service.call("POST", `/v1/webhooks/${webhookId}/test`, { type: "bounce" });
+    const [domain] = (await service.call("GET", "/v1/domains")).body.data;
+    const { page, context } = await browser.visit(service.url, "/", { key: service.accountKey });
+    const broken = await brokenPages(page, service.url, [
+      ["/domains?create=1", "Add a domain"],
+      [`/domains/${domain.id}`, "DNS records"],
+      ["/webhooks?create=1", "Add a webhook"],
+      [`/webhooks/${webhookId}?delivery=${test.body.id}`, "Payload"],
+    ]);
+    expect(broken).toEqual([]);
+    await context.close();
+  });
+
+  browserTest("no other origin is asked, and the Content-Security-Policy holds", () => {
+    expect(visit.faults).toEqual(NO_FAULTS);
+  });
+});
