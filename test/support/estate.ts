@@ -159,6 +159,7 @@ function contactBody({ world, tenant }: Making) {
 /** A valid body for each operation that takes one. If an operation is missing here, its test fails. */
 const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/emails": sendItem,
+  "POST /v1/emails/check": sendItem,
   // The second item fits the schema but is refused for its content, so that both kinds of result come back.
   "POST /v1/emails/batch": (making) => ({
     emails: [sendItem(making), { ...sendItem(making), from: { email: "desk@unverified.example.org" } }],
