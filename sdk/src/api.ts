@@ -247,6 +247,39 @@ export interface components {
              */
             createdAt: string;
         };
+        /** SendCheck */
+        SendCheck: {
+            wouldAccept: boolean;
+            error?: {
+                message: string;
+                /**
+                 * @description If the fault has no code of its own: the type of the error.
+                 * @enum {string}
+                 */
+                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
+                /** @description The field at fault. Empty if it is the whole item. */
+                param: string;
+                /** @enum {string} */
+                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                resetAt?: string;
+            };
+            /** @description Octets of the message, roughly. */
+            size: number;
+            /** @description True if Gmail would hide the end of the html. */
+            clipped: boolean;
+            findings: {
+                /** @enum {string} */
+                level: "error" | "warning" | "info";
+                code: string;
+                message: string;
+                fix: string;
+            }[];
+        };
         /** Attachment */
         Attachment: {
             id: string;
@@ -2012,6 +2045,7 @@ export type AcceptedMessage = components['schemas']['AcceptedMessage'];
 export type Warning = components['schemas']['Warning'];
 export type MayWarn = components['schemas']['MayWarn'];
 export type MessageSummary = components['schemas']['MessageSummary'];
+export type SendCheck = components['schemas']['SendCheck'];
 export type Attachment = components['schemas']['Attachment'];
 export type Recipient = components['schemas']['Recipient'];
 export type MailAddress = components['schemas']['MailAddress'];
@@ -2192,6 +2226,27 @@ export interface operations {
                             warnings?: components["schemas"]["Warning"][];
                         }[];
                     } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    checkEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendItem"];
+            };
+        };
+        responses: {
+            /** @description Check a message without sending it */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["SendCheck"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -33,6 +33,7 @@ export function emailExplainRoute({ db }: { db: Db }): Route {
     operationId: "explainEmail",
     scope: "emails:read",
     summary: "Explain in plain words what became of a message, and what to do",
+    description: "For each recipient: what happened, why, who can change it, and the next step.",
     answers: { 200: ExplanationView },
     errors: ["not_found"],
     async handle({ senderId, params, now }) {
