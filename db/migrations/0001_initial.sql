@@ -21,6 +21,7 @@ CREATE TABLE senders (
   daily_quota INTEGER,
   track_opens INTEGER NOT NULL DEFAULT 1 CHECK (track_opens IN (0, 1)),
   track_clicks INTEGER NOT NULL DEFAULT 1 CHECK (track_clicks IN (0, 1)),
+  text_from_html INTEGER NOT NULL DEFAULT 1 CHECK (text_from_html IN (0, 1)),
   suspended_at INTEGER,
   warned_at INTEGER,
   created_at INTEGER NOT NULL,
@@ -189,6 +190,7 @@ CREATE TABLE messages (
   track_opens INTEGER NOT NULL DEFAULT 0 CHECK (track_opens IN (0, 1)),
   track_clicks INTEGER NOT NULL DEFAULT 0 CHECK (track_clicks IN (0, 1)),
   unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
+  text_from_html INTEGER NOT NULL DEFAULT 0 CHECK (text_from_html IN (0, 1)),
   row_octets INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,
   position INTEGER

@@ -941,6 +941,8 @@ export interface components {
                 opens: boolean;
                 clicks: boolean;
             };
+            /** @description Whether a message that has html alone gets a text part made from it. */
+            textFromHtml: boolean;
             suspendedAt: string | null;
             /**
              * Format: date-time
@@ -3125,6 +3127,8 @@ export interface operations {
                         opens?: boolean;
                         clicks?: boolean;
                     };
+                    /** @description Whether a message that has html alone gets a text part made from it. */
+                    textFromHtml?: boolean;
                 };
             };
         };
@@ -3201,6 +3205,8 @@ export interface operations {
                         opens?: boolean;
                         clicks?: boolean;
                     };
+                    /** @description Whether a message that has html alone gets a text part made from it. */
+                    textFromHtml?: boolean;
                     suspendedAt?: string | null;
                 };
             };

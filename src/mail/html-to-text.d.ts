@@ -5,14 +5,22 @@ declare module "html-to-text" {
     options?: Record<string, unknown>;
   }
   interface Builder {
-    addInline(text: string): void;
+    addInline(text: string, options?: { noWordTransform?: boolean }): void;
+    openBlock(options: { leadingLineBreaks: number }): void;
+    closeBlock(options: { trailingLineBreaks: number }): void;
+  }
+  export interface Node {
+    type: string;
+    /** The text of a text node. */
+    data?: string;
   }
   interface Element {
-    children: readonly unknown[];
+    attribs?: Readonly<Record<string, string>>;
+    children: readonly Node[];
   }
   export type Formatter = (
     element: Element,
-    walk: (nodes: readonly unknown[], builder: Builder) => void,
+    walk: (nodes: readonly Node[], builder: Builder) => void,
     builder: Builder,
   ) => void;
   interface Options {
@@ -22,4 +30,5 @@ declare module "html-to-text" {
     limits?: { maxInputLength?: number; maxChildNodes?: number; maxDepth?: number; ellipsis?: string };
   }
   export function convert(html: string, options?: Options): string;
+  export function compile(options?: Options): (html: string) => string;
 }

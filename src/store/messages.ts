@@ -43,6 +43,8 @@ const COLUMNS = {
   trackOpens: flag("track_opens"),
   trackClicks: flag("track_clicks"),
   unsubscribeLink: flag("unsubscribe_link"),
+  /** The project's setting when the message was posted, so that a retry is the same message. */
+  textFromHtml: flag("text_from_html"),
   createdAt: plain<number>("created_at"),
 };
 
@@ -70,6 +72,7 @@ export const NOT_SENT = {
   trackOpens: false,
   trackClicks: false,
   unsubscribeLink: false,
+  textFromHtml: false,
 } satisfies Partial<Message>;
 
 /** The content of a message: bodies, headers, and how it came. */

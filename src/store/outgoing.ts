@@ -16,6 +16,7 @@ const FIELDS = [
   "trackOpens",
   "trackClicks",
   "unsubscribeLink",
+  "textFromHtml",
   "testMode",
 ] as const satisfies readonly (keyof Message)[];
 

@@ -14,6 +14,8 @@ export interface Project {
   dailyQuota: number | null;
   trackOpens: boolean;
   trackClicks: boolean;
+  /** Messages that have html alone get a text part made from it. */
+  textFromHtml: boolean;
   suspendedAt: number | null;
   createdAt: number;
 }
@@ -29,6 +31,7 @@ export const PROJECTS = table<Project>("senders", {
   dailyQuota: plain("daily_quota"),
   trackOpens: flag("track_opens"),
   trackClicks: flag("track_clicks"),
+  textFromHtml: flag("text_from_html"),
   suspendedAt: plain("suspended_at"),
   createdAt: plain("created_at"),
 });
@@ -37,7 +40,15 @@ export const PROJECTS = table<Project>("senders", {
 export type ProjectChanges = Partial<
   Pick<
     Project,
-    "name" | "plan" | "trustTier" | "dailyQuota" | "trackOpens" | "trackClicks" | "suspendedAt" | "externalId"
+    | "name"
+    | "plan"
+    | "trustTier"
+    | "dailyQuota"
+    | "trackOpens"
+    | "trackClicks"
+    | "textFromHtml"
+    | "suspendedAt"
+    | "externalId"
   >
 >;
 

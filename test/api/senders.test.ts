@@ -22,6 +22,7 @@ describe("POST /v1/senders", () => {
       trustTier: "basic",
       dailyQuota: null,
       tracking: { opens: true, clicks: true },
+      textFromHtml: true,
       suspendedAt: null,
       createdAt: new Date(api.clock.now()).toISOString(),
     });
@@ -30,7 +31,13 @@ describe("POST /v1/senders", () => {
   });
 
   test("accepts the fields of a change, except for a suspension", async () => {
-    const said = { plan: "free", trustTier: "new", dailyQuota: 5, tracking: { opens: false } };
+    const said = {
+      plan: "free",
+      trustTier: "new",
+      dailyQuota: 5,
+      textFromHtml: false,
+      tracking: { opens: false },
+    };
     const body = { name: "Said", ...said, suspendedAt: "2026-01-01T00:00:00Z" };
     const { status, json } = await wide("POST", "/v1/senders", body);
     expect(status).toBe(201);
@@ -122,6 +129,7 @@ describe("a project", () => {
     ["no quota", { dailyQuota: null }, { dailyQuota: null }],
     ["one tracking switch", { tracking: { opens: false } }, { tracking: { opens: false, clicks: true } }],
     ["the other", { tracking: { clicks: false } }, { tracking: { opens: false, clicks: false } }],
+    ["the text part", { textFromHtml: false }, { textFromHtml: false }],
     ["suspension", { suspendedAt: "2026-01-02T03:04:05Z" }, { suspendedAt: "2026-01-02T03:04:05.000Z" }],
     ["its lifting", { suspendedAt: null }, { suspendedAt: null }],
     ["nothing", {}, { name: "New", plan: "free" }],
@@ -140,6 +148,7 @@ describe("a project", () => {
     ["an unknown tier", { trustTier: "gold" }, "trustTier"],
     ["a quota below zero", { dailyQuota: -1 }, "dailyQuota"],
     ["a broken quota", { dailyQuota: 1.5 }, "dailyQuota"],
+    ["a text part that is a word", { textFromHtml: "yes" }, "textFromHtml"],
     ["an invalid time", { suspendedAt: "yesterday" }, "suspendedAt"],
     ["a time without a zone", { suspendedAt: "2026-01-02T03:04:05" }, "suspendedAt"],
     ["no name", { name: "" }, "name"],

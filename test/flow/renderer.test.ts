@@ -8,6 +8,7 @@ import { type MailToMake, makeMail, RenderingError } from "../../src/flows/send/
 import {
   MAX_MAIL_OCTETS_HERE,
   MAX_SOURCE_OCTETS_HERE,
+  MAX_TEXT_SOURCE_HERE,
   openRenderer,
   STALL_MS,
 } from "../../src/wiring/threads/renderer.ts";
@@ -60,7 +61,7 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
     },
     ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello", whole: null },
     ...{ headers: { "X-A": "b" }, attachments: [], rfcMessageId: "<1@from.test>", date: 1_700_000_000_000 },
-    ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true },
+    ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true, textFromHtml: true },
     signing: { domain: "from.test", selector: "s", privateKey: createPrivateKey(TEST_KEY.privateKeyPem) },
     ...over,
   };
@@ -88,6 +89,7 @@ describe("a message is the same wherever it is composed", () => {
         ],
       },
     ],
+    ["html without text", { html: "<p>x</p>".repeat(MAX_TEXT_SOURCE_HERE / 8 + 1), text: null }],
     ["nobody's copy", { html: "<p>x</p>".repeat(MAX_MAIL_OCTETS_HERE), ord: null }],
     [
       "an address beyond ASCII",
@@ -109,6 +111,16 @@ describe("a message is the same wherever it is composed", () => {
     await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE));
     expect(started.threads).toBe(0);
     await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE + 1));
+    expect(started.threads).toBe(1);
+  });
+
+  test("a text part is made of html up to a size without a thread; with one character more it takes one", async () => {
+    const { started, ...threads } = renderer();
+    const html = (chars: number) => mail({ html: "x".repeat(chars), text: null });
+    await threads.mail("snd_1", html(MAX_TEXT_SOURCE_HERE));
+    await threads.mail("snd_1", { ...html(MAX_TEXT_SOURCE_HERE + 1), textFromHtml: false });
+    expect(started.threads).toBe(0);
+    await threads.mail("snd_1", html(MAX_TEXT_SOURCE_HERE + 1));
     expect(started.threads).toBe(1);
   });
 

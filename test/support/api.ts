@@ -253,7 +253,8 @@ export function testSender(accountId: string, externalId: string, now: number): 
       plan: "unlimited",
       trustTier: "unlimited",
     },
-    ...{ dailyQuota: null, trackOpens: true, trackClicks: true, suspendedAt: null, createdAt: now },
+    ...{ dailyQuota: null, trackOpens: true, trackClicks: true, textFromHtml: true },
+    ...{ suspendedAt: null, createdAt: now },
   };
 }
 

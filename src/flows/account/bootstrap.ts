@@ -50,6 +50,7 @@ export interface Begun {
 const NOTHING: Begun = { firstStart: null, startToken: null };
 
 const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited", trustTier: "unlimited" };
+const FIRST_SWITCHES = { trackOpens: true, trackClicks: true, textFromHtml: true };
 
 /**
  * Makes the installation's DKIM key on an empty database. Then makes the account, its first project and its keys in one
@@ -103,7 +104,7 @@ function firstStatements(
   const accountId = newId("acc", now);
   const senderId = newId("snd", now);
   const fresh = { accountId, dailyQuota: null, suspendedAt: null, createdAt: now };
-  const sender = { ...FIRST_SENDER, ...fresh, id: senderId, trackOpens: true, trackClicks: true };
+  const sender = { ...FIRST_SENDER, ...fresh, ...FIRST_SWITCHES, id: senderId };
   const wide: NewKey = {
     accountId,
     name: "Account-wide",

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
+import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
 import { outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
 import { signDkim } from "../../mail/auth/dkim.ts";
@@ -49,6 +50,8 @@ export interface MailToMake {
   trackOpens: boolean;
   trackClicks: boolean;
   unsubscribeLink: boolean;
+  /** Whether a text part is made from the html if `text` is null. */
+  textFromHtml: boolean;
   /** Key of the From domain. If it has none any more, null: the copy is shown unsigned. */
   signing: Signing | null;
 }
@@ -97,14 +100,20 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   // has none either: with the picture in it, it would be shown instead of the text.
   const marked = (html: string | null): string | null =>
     html === null || html === "" || ord === null ? html : trackedHtml(links, mail, ord, html);
+  const html = own(mail.html);
   return compose({
     ...mail,
     subject: own(mail.subject),
-    text: own(mail.text),
-    html: marked(own(mail.html)),
+    text: mail.text === null ? madeText(mail, html) : own(mail.text),
+    html: marked(html),
     extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
     messageId: messageIdOf(links, mail),
   });
+}
+
+/** Returns the text part made from the html, whose links are those of the author, without tracking. */
+function madeText({ textFromHtml: isWanted }: MailToMake, html: string | null): string | null {
+  return isWanted && html !== null ? textFromHtml(html) : null;
 }
 
 /** Throws every error as one of the message's content. */

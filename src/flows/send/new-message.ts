@@ -91,6 +91,7 @@ export function newMessage(
     trackOpens: item.tracking?.opens ?? project.trackOpens,
     trackClicks: item.tracking?.clicks ?? project.trackClicks,
     unsubscribeLink: item.unsubscribeLink ?? false,
+    textFromHtml: kept.whole === undefined && project.textFromHtml,
     createdAt: now,
   };
 }

@@ -32,6 +32,10 @@ const MAX_QUOTA = 1_000_000_000;
 
 const Tracking = Type.Object({ opens: Type.Boolean(), clicks: Type.Boolean() });
 
+const TextFromHtml = Type.Boolean({
+  description: "Whether a message that has html alone gets a text part made from it.",
+});
+
 const SenderSchema = Type.Object(
   {
     id: Type.String(),
@@ -43,6 +47,7 @@ const SenderSchema = Type.Object(
       Type.Integer({ description: "The project's own limit, if it is lower than the tier's." }),
     ),
     tracking: Tracking,
+    textFromHtml: TextFromHtml,
     suspendedAt: Nullable(Timestamp),
     createdAt: Timestamp,
   },
@@ -63,6 +68,7 @@ const SWITCHES = {
   trustTier: Type.Optional(TierName),
   dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
   tracking: Type.Optional(Type.Partial(Tracking)),
+  textFromHtml: Type.Optional(TextFromHtml),
 };
 
 const CreateSender = Type.Object({
@@ -95,6 +101,7 @@ function show(sender: Project): Static<typeof SenderSchema> {
     trustTier: sender.trustTier,
     dailyQuota: sender.dailyQuota,
     tracking: { opens: sender.trackOpens, clicks: sender.trackClicks },
+    textFromHtml: sender.textFromHtml,
     suspendedAt: showTime(sender.suspendedAt),
     createdAt: showTime(sender.createdAt),
   };
@@ -136,7 +143,8 @@ function newSender(deps: SenderDeps, accountId: string, body: Static<typeof Crea
   const externalId = body.externalId ?? derivedExternalId(name, id);
   refuseIdLike(externalId);
   const { defaultPlan: plan, defaultTrustTier: trustTier } = deps.config;
-  const defaults = { plan, trustTier, dailyQuota: null, trackOpens: true, trackClicks: true };
+  const switches = { trackOpens: true, trackClicks: true, textFromHtml: true };
+  const defaults = { plan, trustTier, dailyQuota: null, ...switches };
   return { ...defaults, ...wanted, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }
 
@@ -167,6 +175,7 @@ function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): P
     dailyQuota: body.dailyQuota,
     trackOpens: body.tracking?.opens,
     trackClicks: body.tracking?.clicks,
+    textFromHtml: body.textFromHtml,
     suspendedAt,
   };
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));

@@ -1,5 +1,6 @@
 import { firstChars } from "../../core/text.ts";
-import { convert, type Formatter } from "html-to-text";
+import { convert } from "html-to-text";
+import { HIDDEN, PLAIN_PAGE } from "../page-text.ts";
 import { storedText } from "../stored-text.ts";
 
 /** Characters of a preview. */
@@ -11,31 +12,13 @@ const MAX_HTML_DEPTH = 100;
 /** Children of one element that are read. */
 const MAX_HTML_CHILDREN = 2000;
 
-/** Cells of a row are separated, as on the page, although no text is between them. */
-const cell: Formatter = (element, walk, builder) => {
-  walk(element.children, builder);
-  builder.addInline(" ");
-};
-
-/** Hidden elements of a page, such as a preheader or text for programs. Selectors compare styles as written. */
-const HIDDEN = [
-  ...["display:none", "display: none", "visibility:hidden", "visibility: hidden"].map(
-    (style) => `*[style*="${style}" i]`,
-  ),
-  "*[hidden]",
-];
-
 const HTML_OPTIONS = {
-  wordwrap: false as const,
-  formatters: { cell },
+  ...PLAIN_PAGE,
   selectors: [
+    ...PLAIN_PAGE.selectors,
     { selector: "a", options: { ignoreHref: true } },
     { selector: "img", format: "skip" },
-    ...HIDDEN.map((selector) => ({ selector, format: "skip" })),
-    { selector: "tr", format: "block", options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
-    ...["td", "th"].map((selector) => ({ selector, format: "cell" })),
-    // Headings keep their letters: capitals would not be the author's.
-    ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, options: { uppercase: false } })),
+    ...HIDDEN,
   ],
   limits: {
     maxInputLength: MAX_HTML_CHARS,

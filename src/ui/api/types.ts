@@ -49,6 +49,7 @@ export interface Project {
   trustTier: string;
   dailyQuota: number | null;
   tracking: { opens: boolean; clicks: boolean };
+  textFromHtml: boolean;
   suspendedAt: string | null;
   createdAt: string;
 }

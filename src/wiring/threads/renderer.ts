@@ -22,6 +22,8 @@ import { timed } from "../observe/timing.ts";
 
 /** Largest message that is composed on the main thread, which takes one or two milliseconds. */
 export const MAX_MAIL_OCTETS_HERE = 32 * 1024;
+/** Largest html that a text part is made from on the main thread, characters. Hostile html of this size takes milliseconds. */
+export const MAX_TEXT_SOURCE_HERE = 8 * 1024;
 /** Largest template whose variables are read on the main thread. Rendering may take a second at any size. */
 export const MAX_SOURCE_OCTETS_HERE = 8 * 1024;
 /** Size from which on a project's messages are composed one after another, octets. */
@@ -94,7 +96,8 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
       inTurn(senderId, () => inThread({ kind: "template", source, data }).catch(tooDeep)),
     async mail(senderId, mail) {
       const octets = mailOctets(mail);
-      if (octets <= MAX_MAIL_OCTETS_HERE) return makeMail(links, mail);
+      if (octets <= MAX_MAIL_OCTETS_HERE && textSourceChars(mail) <= MAX_TEXT_SOURCE_HERE)
+        return makeMail(links, mail);
       const make = () => inThread({ kind: "mail", mail: sentMail(mail) });
       const { raw, smtpUtf8 } = await (octets < LARGE_MAIL_OCTETS ? make() : inTurn(senderId, make));
       return { raw: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), smtpUtf8 };
@@ -112,6 +115,11 @@ function outcomeOf(rendered: Rendered<RenderingKind> | null): RenderOutcome {
 function tooDeep(error: unknown): never {
   if (!(error instanceof RangeError)) throw error;
   throw new RenderingFailure("html", "rendering", "The data is nested too deep.");
+}
+
+/** Returns the characters of the html that a text part is made from. */
+function textSourceChars({ textFromHtml, text, html }: MailToMake): number {
+  return textFromHtml && text === null ? (html?.length ?? 0) : 0;
 }
 
 function sentMail({ signing, ...mail }: MailToMake): SentMail {
