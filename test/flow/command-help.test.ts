@@ -83,7 +83,10 @@ describe("the examples", () => {
   });
   const bin = newFolder("command");
   const program = join(bin, "postrider");
-  writeFileSync(program, `#!/bin/sh\nexec bun ${join(import.meta.dir, "../../src/main.ts")} "$@"\n`);
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec ${process.execPath} ${join(import.meta.dir, "../../src/main.ts")} "$@"\n`,
+  );
   chmodSync(program, 0o755);
 
   /** They run until they are interrupted. */
