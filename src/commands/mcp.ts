@@ -21,7 +21,8 @@ export const mcp = defineCommand({
   about: `Serves tools for agents by the Model Context Protocol, on standard input and output. It calls the service at
 POSTRIDER_URL (default: this machine's) with the key in POSTRIDER_API_KEY. The key's scopes decide which tools
 there are. It ends when standard input is closed.`,
-  example: "POSTRIDER_API_KEY=pr_… postrider mcp",
+  example: `postrider keys create --name agent --sender default --scopes emails:send,emails:read --out agent.key
+echo '{"jsonrpc": "2.0", "id": 1, "method": "ping"}' | POSTRIDER_API_KEY=$(cat agent.key) postrider mcp`,
   async run({ flags }, context) {
     const api = apiOf(context, flags.sender);
     const { key } = (await callApi(context.clock, api, "GET", "/v1/me")) as { key: { scopes: string[] } };
