@@ -6,8 +6,10 @@ import { HomePage } from "./pages/home/home.tsx";
 import { InboxesPage } from "./pages/inboxes/inboxes.tsx";
 import { LivePage } from "./pages/live/live.tsx";
 import { MessagesPage } from "./pages/messages/messages.tsx";
+import { ProjectsPage } from "./pages/projects/projects.tsx";
+import { SettingsPage } from "./pages/settings/settings.tsx";
 import { SuppressionsPage } from "./pages/suppressions/suppressions.tsx";
-import { KeysPage, ProjectsPage, SettingsPage, TemplatesPage } from "./pages/coming.tsx";
+import { KeysPage, TemplatesPage } from "./pages/coming.tsx";
 import { WebhooksPage } from "./pages/webhooks/webhooks.tsx";
 import { match } from "./state/paths.ts";
 import type { PageProps } from "./state/router.ts";
@@ -80,13 +82,14 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     ...{ name: "Projects", icon: "projects", href: "/projects", key: "p", scope: "senders:read" },
-    paths: ["/projects"],
+    paths: ["/projects", "/projects/:id"],
     accountWide: true,
     page: ProjectsPage,
   },
   {
-    ...{ name: "Settings", icon: "settings", href: "/settings", key: "e", scope: null },
+    ...{ name: "Settings", icon: "settings", href: "/settings", key: "e", scope: "metrics:read" },
     paths: ["/settings"],
+    accountWide: true,
     page: SettingsPage,
   },
 ];

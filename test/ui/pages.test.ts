@@ -254,7 +254,7 @@ describe("the dashboard", () => {
     await reader.page.reload();
     await reader.page.getByRole("heading", { name: "Recent trouble" }).waitFor();
     const sections = reader.page.locator(".section:visible .section-name");
-    expect(await sections.allTextContents()).toEqual(["Home", "Messages", "Live", "Settings"]);
+    expect(await sections.allTextContents()).toEqual(["Home", "Messages", "Live"]);
     expect(await reader.page.getByText("Send a message").count()).toBe(0);
     await reader.page.goto(`${service.url}/inboxes`);
     await reader.page.getByText("lacks the scope threads:read").waitFor();

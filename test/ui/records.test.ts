@@ -14,13 +14,16 @@ import { startService, type TestService } from "../support/service.ts";
 setDefaultTimeout(BROWSER_MS);
 const browserTest = test.skipIf(CHROMIUM === null);
 
+/** A secret, so that a test can look for it. */
+const MASTER_KEY = "master-key-that-no-page-may-show-0001";
+
 let service: TestService;
 let browser: TestBrowser;
 let visit: Visit;
 let page: Page;
 beforeAll(async () => {
   if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([startService(), startBrowser()]);
+  [service, browser] = await Promise.all([startService({ MASTER_KEY }), startBrowser()]);
   visit = await browser.visit(service.url, "/", {
     key: service.accountKey,
     viewport: { width: 1440, height: 900 },
@@ -105,6 +108,51 @@ describe("the dashboard", () => {
     expect((await read("/v1/suppressions")).data).toEqual([]);
   });
 
+  browserTest("creates a project, suspends it and lifts the suspension, and shows what it uses", async () => {
+    await go("/projects");
+    await page.locator(".row", { hasText: "Default" }).waitFor();
+    await page.locator(".page-actions").getByRole("link", { name: "Project" }).click();
+    await fill("Name", "Second shop");
+    await page.getByLabel("Plan", { exact: true }).selectOption("free");
+    await page.getByLabel("Daily quota", { exact: true }).fill("-1");
+    await press("Create project");
+    await page.locator(".field.invalid", { hasText: "Daily quota" }).waitFor();
+    await page.getByLabel("Daily quota", { exact: true }).fill("500");
+    await press("Create project");
+    await page.waitForURL(/\/projects\/snd_\w+$/);
+    await page.getByRole("row", { name: /Recipients today 0 / }).waitFor();
+    await press("Suspend");
+    await inDialog("Suspend project");
+    await press("Lift the suspension");
+    await see("It may send.");
+    await press("Edit");
+    await page.getByLabel("Track opens").uncheck();
+    await press("Save project");
+    await see("clicks");
+    await press("Switch to it");
+    await page.locator(".project-choice:visible").waitFor();
+    const wide = { key: service.accountKey };
+    const [project] = (await service.call("GET", "/v1/senders", undefined, wide)).body.data;
+    expect(project).toMatchObject({
+      ...{ name: "Second shop", externalId: "second-shop", plan: "free", dailyQuota: 500 },
+      ...{ suspendedAt: null, tracking: { opens: false, clicks: true } },
+    });
+    expect(await page.getByLabel("Project").first().inputValue()).toBe(project.id);
+    await page.getByLabel("Project").first().selectOption({ label: "Default" });
+  });
+
+  browserTest("finds a setting, says where its value comes from, and shows no secret", async () => {
+    await go("/settings?q=MASTER");
+    await see("secret, set");
+    expect(await page.content()).not.toContain(MASTER_KEY);
+    await go("/settings");
+    await page.getByText("MASTER_KEY", { exact: true }).waitFor();
+    await page.getByLabel("Search settings").fill("service_domain");
+    await gone("MASTER_KEY");
+    const row = page.locator(".settings > li", { hasText: "mail.test" });
+    await row.getByText("from the environment").waitFor();
+  });
+
   browserTest("has kept its Content-Security-Policy and asked no other origin", () => {
     expect(visit.faults).toEqual(NO_FAULTS);
   });
@@ -114,12 +162,16 @@ describe("WCAG AA holds", () => {
   browserTest("on every page of records, light and dark, wide and narrow", async () => {
     await service.call("POST", "/v1/suppressions", { email: "eve@example.com" });
     const [contact] = (await read("/v1/contacts")).data;
+    const { project } = await read("/v1/me");
     const { page, context } = await browser.visit(service.url, "/", { key: service.accountKey });
     const broken = await brokenPages(page, service.url, [
       ["/contacts", "Eve@example.com"],
       ["/contacts?create=1", "Create contact"],
       [`/contacts/${contact.id}`, "Metadata"],
       ["/suppressions?add=1", "Suppress address"],
+      ["/projects?create=1", "Create project"],
+      [`/projects/${project.id}`, "Recipients today"],
+      ["/settings?q=domain", "SERVICE_DOMAIN"],
       ["/suppressions/eve%40example.com", "It was added by hand"],
     ]);
     expect(broken).toEqual([]);

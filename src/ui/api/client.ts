@@ -39,16 +39,19 @@ export interface Options {
   signal?: AbortSignal | undefined;
   /** Account-level requests name no project. */
   account?: boolean;
+  /** Id of another project than the chosen one. */
+  project?: string;
   /** Repeating a request with the same key has no further effect. */
   idempotencyKey?: string;
 }
 
-function headersOf({ body, account, idempotencyKey }: Options): Record<string, string> {
+function headersOf({ body, account, project, idempotencyKey }: Options): Record<string, string> {
+  const named = account === true ? null : (project ?? access.project);
   return {
     accept: "application/json",
     "X-Postrider-UI": "1",
     ...(body === undefined ? {} : { "content-type": "application/json" }),
-    ...(account === true || access.project === null ? {} : { "X-Service-Product": access.project }),
+    ...(named === null ? {} : { "X-Service-Product": named }),
     ...(idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey }),
   };
 }

@@ -257,3 +257,24 @@ export function CheckBox({ label, checked, onChange }: CheckProps) {
     </label>
   );
 }
+
+interface FormFootProps {
+  /** A verb with its object: `Create contact`. */
+  verb: string;
+  task: Task;
+  onClose: () => void;
+}
+
+/** The buttons of a form in a window. */
+export function FormFoot({ verb, task, onClose }: FormFootProps) {
+  return (
+    <footer class="dialog-foot">
+      <button type="button" class="button" onClick={onClose}>
+        Close
+      </button>
+      <button type="submit" class="button primary" disabled={task.busy.value}>
+        {verb}
+      </button>
+    </footer>
+  );
+}

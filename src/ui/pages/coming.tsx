@@ -16,5 +16,3 @@ function coming(title: string, sentence: string, path: string) {
 
 export const TemplatesPage = coming("Templates", "Templates are managed over the API.", "/v1/templates");
 export const KeysPage = coming("Keys", "API keys are managed over the API.", "/v1/api-keys");
-export const ProjectsPage = coming("Projects", "Projects are managed over the API.", "/v1/senders");
-export const SettingsPage = coming("Settings", "Settings are read over the API.", "/v1/settings");

@@ -24,7 +24,7 @@ const PROJECT_CHOICE = "project";
 /** The account whose projects the choice is one of. */
 let accountId = "";
 const SIGN_IN = "/sign-in";
-/** Projects that the switcher lists. Its search asks for the others. */
+/** Projects that the switcher lists, next to the chosen one. The page of projects has the others. */
 const LISTED_PROJECTS = 100;
 
 /** Returns whether the key has the scope. A key without scopes has all. */
@@ -121,13 +121,18 @@ export async function readProjects(): Promise<void> {
   const { data } = await get<Page<Project>>("/v1/senders", { limit: LISTED_PROJECTS }, { account: true });
   const named = new URLSearchParams(place.peek().search).get("project");
   const wanted = named ?? projectId.peek();
-  const chosen =
-    data.find(({ id, externalId }) => id === wanted || externalId === wanted) ??
-    data.find(({ externalId }) => externalId === "default") ??
-    data[0];
-  projects.value = data;
+  const listed = data.find(({ id, externalId }) => id === wanted || externalId === wanted);
+  const other = listed === undefined && wanted !== null ? await findProject(wanted) : null;
+  const chosen = listed ?? other ?? data.find(({ externalId }) => externalId === "default") ?? data[0];
+  projects.value = other === null ? data : [...data, other];
   if (chosen?.id !== projectId.peek()) forgetAll();
   setProject(chosen?.id ?? null);
+}
+
+/** Returns a project that is not among the listed ones, or null. */
+async function findProject(id: string): Promise<Project | null> {
+  const path = `/v1/senders/${encodeURIComponent(id)}`;
+  return get<Project>(path, {}, { account: true }).catch(() => null);
 }
 
 function setProject(id: string | null): void {
@@ -142,4 +147,6 @@ export function chooseProject(id: string): void {
   forgetAll();
   setProject(id);
   navigate("/");
+  // A project beyond the listed ones is added to the switcher.
+  if (project.peek() === null) void readProjects().catch(() => {});
 }

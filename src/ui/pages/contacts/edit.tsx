@@ -3,7 +3,7 @@ import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
 import type { Contact } from "../../api/people.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, type Task, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { CheckBox, Form, FormFoot, type Task, TextArea, TextField, useTask } from "../../components/form.tsx";
 
 const FIELDS = ["email", "firstName", "lastName", "metadata"];
 
@@ -76,7 +76,7 @@ export function NewContact({ onClose, onCreated }: NewProps) {
         />
         <NameFields values={values} task={task} />
         <CheckBox label="Subscribed" checked={subscribed} />
-        <Foot verb="Create contact" task={task} onClose={onClose} />
+        <FormFoot verb="Create contact" task={task} onClose={onClose} />
       </Form>
     </Dialog>
   );
@@ -100,7 +100,7 @@ export function EditContact({ contact, onClose, onSaved }: EditProps) {
     <Dialog title={`Edit ${contact.email}`} onClose={onClose}>
       <Form class="dialog-body form" task={task} onSubmit={save} fields={FIELDS}>
         <NameFields values={values} task={task} />
-        <Foot verb="Save contact" task={task} onClose={onClose} />
+        <FormFoot verb="Save contact" task={task} onClose={onClose} />
       </Form>
     </Dialog>
   );
@@ -122,18 +122,5 @@ function NameFields({ values, task }: { values: Values; task: Task }) {
         hint="Your own fields as a JSON object. Optional."
       />
     </>
-  );
-}
-
-function Foot({ verb, task, onClose }: { verb: string; task: Task; onClose: () => void }) {
-  return (
-    <footer class="dialog-foot">
-      <button type="button" class="button" onClick={onClose}>
-        Close
-      </button>
-      <button type="submit" class="button primary" disabled={task.busy.value}>
-        {verb}
-      </button>
-    </footer>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 
@@ -63,14 +63,7 @@ export function NewInbox({ onClose, onCreated }: NewInboxProps) {
           task={task}
           hint="Shown to the people who get replies. Optional."
         />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Create inbox
-          </button>
-        </footer>
+        <FormFoot verb="Create inbox" task={task} onClose={onClose} />
       </Form>
     </Dialog>
   );

@@ -3,7 +3,7 @@ import { post } from "../../api/client.ts";
 import type { Suppression } from "../../api/people.ts";
 import { now } from "../../clock.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
 import { localField } from "../../words/time.ts";
 
 interface AddProps {
@@ -54,14 +54,7 @@ export function AddSuppression({ onClose, onAdded }: AddProps) {
           task={task}
           hint="In your own time zone. Empty: until it is lifted."
         />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Suppress address
-          </button>
-        </footer>
+        <FormFoot verb="Suppress address" task={task} onClose={onClose} />
       </Form>
     </Dialog>
   );

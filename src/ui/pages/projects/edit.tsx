@@ -1,0 +1,152 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { patch, post } from "../../api/client.ts";
+import type { Project } from "../../api/types.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import {
+  CheckBox,
+  Form,
+  FormFoot,
+  SelectField,
+  type Task,
+  TextField,
+  useTask,
+} from "../../components/form.tsx";
+import { useLevels } from "./project.tsx";
+
+const FIELDS = ["name", "externalId", "plan", "trustTier", "dailyQuota"];
+
+interface Values {
+  name: Signal<string>;
+  externalId: Signal<string>;
+  /** Empty: the default of the service. */
+  plan: Signal<string>;
+  trustTier: Signal<string>;
+  dailyQuota: Signal<string>;
+  opens: Signal<boolean>;
+  clicks: Signal<boolean>;
+}
+
+function useValues(project: Project | null): Values {
+  return {
+    name: useSignal(project?.name ?? ""),
+    externalId: useSignal(project?.externalId ?? ""),
+    plan: useSignal(project?.plan ?? ""),
+    trustTier: useSignal(project?.trustTier ?? ""),
+    dailyQuota: useSignal(project?.dailyQuota?.toString() ?? ""),
+    opens: useSignal(project?.tracking.opens ?? true),
+    clicks: useSignal(project?.tracking.clicks ?? true),
+  };
+}
+
+/** Returns the fields as the API takes them. Empty choices are left out. */
+function bodyOf({ name, externalId, plan, trustTier, dailyQuota, opens, clicks }: Values) {
+  const chosen = Object.entries({ externalId, plan, trustTier }).flatMap(([field, { value }]) =>
+    value.trim() === "" ? [] : [[field, value.trim()]],
+  );
+  return {
+    name: name.value.trim(),
+    ...Object.fromEntries(chosen),
+    dailyQuota: dailyQuota.value.trim() === "" ? null : Number(dailyQuota.value),
+    tracking: { opens: opens.value, clicks: clicks.value },
+  };
+}
+
+interface NewProps {
+  onClose: () => void;
+  onCreated: (project: Project) => void;
+}
+
+/** Makes a project. */
+export function NewProject({ onClose, onCreated }: NewProps) {
+  const task = useTask();
+  const values = useValues(null);
+  const create = async () => onCreated(await post<Project>("/v1/senders", bodyOf(values), { account: true }));
+  return (
+    <Dialog title="Create a project" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={create} fields={FIELDS}>
+        <Fields values={values} task={task} fresh />
+        <FormFoot verb="Create project" task={task} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+interface EditProps {
+  project: Project;
+  onClose: () => void;
+  onSaved: (project: Project) => void;
+}
+
+/** Changes a project. */
+export function EditProject({ project, onClose, onSaved }: EditProps) {
+  const task = useTask();
+  const values = useValues(project);
+  const save = async () => {
+    const path = `/v1/senders/${encodeURIComponent(project.id)}`;
+    onSaved(await patch<Project>(path, bodyOf(values), { account: true }));
+    onClose();
+  };
+  return (
+    <Dialog title={`Edit ${project.name}`} onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={save} fields={FIELDS}>
+        <Fields values={values} task={task} />
+        <FormFoot verb="Save project" task={task} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function Fields({ values, task, fresh = false }: { values: Values; task: Task; fresh?: boolean }) {
+  const levels = useLevels().value.value;
+  const options = (names: readonly string[], { value }: Signal<string>) => [
+    ...(fresh ? [{ value: "", text: "default" }] : []),
+    ...[...new Set([...names, value])]
+      .filter((name) => name !== "")
+      .map((name) => ({ value: name, text: name })),
+  ];
+  return (
+    <>
+      <TextField label="Name" name="name" value={values.name} task={task} autoFocus />
+      <TextField
+        label="External id"
+        name="externalId"
+        value={values.externalId}
+        task={task}
+        code
+        placeholder={fresh ? "customer-42" : ""}
+        hint={
+          fresh
+            ? "Names the project in requests. Empty: it is made from the name."
+            : "Names the project in requests. Programs that use the old one are refused after a change."
+        }
+      />
+      <div class="field-pair">
+        <SelectField
+          label="Plan"
+          name="plan"
+          value={values.plan}
+          task={task}
+          options={options(levels?.plans ?? [], values.plan)}
+        />
+        <SelectField
+          label="Trust tier"
+          name="trustTier"
+          value={values.trustTier}
+          task={task}
+          options={options(levels?.tiers ?? [], values.trustTier)}
+        />
+      </div>
+      <TextField
+        label="Daily quota"
+        name="dailyQuota"
+        type="number"
+        min="0"
+        value={values.dailyQuota}
+        task={task}
+        hint="Recipients per UTC day. Empty: only the trust tier limits them."
+      />
+      <CheckBox label="Track opens" checked={values.opens} />
+      <CheckBox label="Track clicks" checked={values.clicks} />
+    </>
+  );
+}

@@ -1,0 +1,109 @@
+import { get } from "../../api/client.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Setting } from "../../api/types.ts";
+import { CopyButton } from "../../components/copy.tsx";
+import { EmptyState } from "../../components/empty.tsx";
+import { Page } from "../../components/page.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { SearchField } from "../../components/search.tsx";
+import { Views } from "../../components/views.tsx";
+import { navigate, query, urlWith } from "../../state/router.ts";
+import { helpParts } from "../../words/help.ts";
+
+const VIEWS = [
+  { id: null, name: "All" },
+  { id: "own", name: "Set by you" },
+] as const;
+
+const SOURCES: Readonly<Record<string, string>> = {
+  environment: "from the environment",
+  file: "from a file",
+  default: "default",
+};
+
+/** The settings in effect, where each value comes from, and its meaning. */
+export function SettingsPage() {
+  const settings = useResource("settings", () =>
+    get<{ data: Setting[] }>("/v1/settings", {}, { account: true }),
+  );
+  const wanted = query.value.get("q") ?? "";
+  const own = query.value.get("source") === "own";
+  const all = settings.value.value?.data ?? null;
+  const found = (all ?? []).filter(
+    (setting) => fits(setting, wanted.toLowerCase()) && (!own || setting.source !== "default"),
+  );
+  return (
+    <Page
+      title="Settings"
+      tools={
+        <SearchField
+          label="Search settings"
+          placeholder="Search name, value, meaning"
+          value={wanted}
+          onSearch={(q) => navigate(urlWith({ q }), { replace: true })}
+        />
+      }
+      bar={<Views label="Source" name="source" path="/settings" views={VIEWS} />}
+    >
+      <Problem error={settings.error.value} onRetry={settings.reload} />
+      {all === null ? null : found.length === 0 ? (
+        <NoSettings own={own && wanted === ""} />
+      ) : (
+        <>
+          <p class="hint">
+            Settings are environment variables of the process. Change one there and restart the process.
+          </p>
+          <ul class="settings" aria-label="Settings">
+            {found.map((setting) => (
+              <SettingRow key={setting.name} setting={setting} />
+            ))}
+          </ul>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function fits({ name, value, help }: Setting, wanted: string): boolean {
+  return [name, value ?? "", help].some((text) => text.toLowerCase().includes(wanted));
+}
+
+function SettingRow({ setting: { name, value, source, secret, set, help } }: { setting: Setting }) {
+  return (
+    <li>
+      <div>
+        <p class="id">
+          <code class="setting-name">{name}</code>
+          <CopyButton text={name} what="name" />
+        </p>
+        <p class="setting-help">
+          {helpParts(help).map(({ text, code, at }) => (code ? <code key={at}>{text}</code> : text))}
+        </p>
+      </div>
+      <p class="setting-value">
+        {value !== null ? (
+          <code>{value}</code>
+        ) : (
+          <span class="quiet">{secret ? (set ? "secret, set" : "secret, not set") : "none"}</span>
+        )}
+        {!set && source === "default" ? null : (
+          <span class={source === "default" ? "quiet" : "tag"}>{SOURCES[source] ?? source}</span>
+        )}
+      </p>
+    </li>
+  );
+}
+
+function NoSettings({ own }: { own: boolean }) {
+  return (
+    <EmptyState
+      action={
+        <a class="button" href="/settings">
+          Show all settings
+        </a>
+      }
+    >
+      {own ? "Every setting has its default." : "No setting fits this search."}
+    </EmptyState>
+  );
+}
