@@ -41,7 +41,7 @@ async function answer(argv: readonly string[]): Promise<number> {
   if (found === null)
     throw new CommandError(
       EX_USAGE,
-      `no such command: ${argv.join(" ")}\n\n${helpText(first) ?? helpText(null)}`,
+      `no such command: ${argv.join(" ")}\n${helpText(first) ?? "postrider: see postrider --help"}`,
     );
   return run(await found.entry.load(), found.rest);
 }

@@ -44,12 +44,12 @@ test.each(NAMES)("%s refuses an unknown flag before it does anything", async (na
 });
 
 test.each<[string[], string]>([
-  [["fly"], "no such command: fly"],
+  [["fly"], "postrider: no such command: fly\npostrider: see postrider --help\n"],
   [["keys"], "keys create"],
   [["keys", "steal"], "keys revoke"],
   [["migrate", "back"], "too many arguments: back"],
   [["constructor"], "no such command: constructor"],
-])("%p is wrong usage, and the answer lists the valid choices", async (args, says) => {
+])("%p is wrong usage, and the answer leads to the valid choices", async (args, says) => {
   const ran = await postrider(args);
   expect([ran.code, ran.stdout]).toEqual([64, ""]);
   expect(ran.stderr).toContain(says);

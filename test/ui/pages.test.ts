@@ -51,6 +51,8 @@ async function send(to: string, subject: string, more: object = {}): Promise<str
 
 describe("the dashboard", () => {
   browserTest("ticks a first step on Home as soon as it is done", async () => {
+    // A domain below the service's own name is verified from the start, which is no step of the user.
+    await service.call("POST", "/v1/domains", { domain: `inbox.${SERVICE_DOMAIN}` });
     await go("/");
     await see("0 of 5");
     await send(`delivered@${SIMULATOR}`, "First");

@@ -79,6 +79,20 @@ describe("a browser", () => {
   });
 });
 
+browserTest(
+  "a start link that was used leads a browser that is signed in to Home, and others to sign in",
+  async () => {
+    const used = "/start#a-link-that-was-used";
+    const inside = await browser.visit(service.url, used, { key: service.projectKey });
+    await inside.page.waitForURL(`${service.url}/`);
+    await inside.page.close();
+    const outside = await browser.visit(service.url, used);
+    await outside.page.getByText("This link has been used").waitFor();
+    expect(new URL(outside.page.url()).pathname).toBe("/sign-in");
+    await outside.page.close();
+  },
+);
+
 describe("a page of another origin on the same host, to which the browser sends the cookie", () => {
   browserTest("can neither write, nor read, nor frame the dashboard", async () => {
     const before = await domains();

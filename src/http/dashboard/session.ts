@@ -73,7 +73,7 @@ async function keyOf(db: Db, { key, token }: Static<typeof SignIn>, now: number)
   if (keyId !== null) return keyId;
   throw new AppError(
     "authentication_error",
-    "This link has been used, or is older than 15 minutes. `postrider open` makes another one.",
+    "This link has been used, or is older than 15 minutes. The command postrider open makes another one.",
   );
 }
 

@@ -36,35 +36,30 @@ export function can(scope: string): boolean {
 /** Reads who is signed in, or turns to the sign-in page. */
 export async function startSession(): Promise<void> {
   setAccess({ onSignedOut: signedOut });
-  if (place.peek().path === "/start" && (await openStartLink())) return;
+  const isStart = place.peek().path === "/start";
+  const refusal = isStart ? await openStartLink() : null;
   try {
     await readSession();
-    if (place.peek().path === "/start") navigate("/", { replace: true });
+    if (isStart) navigate("/", { replace: true });
   } catch (thrown) {
-    if (!(thrown instanceof ApiError) || thrown.status !== 401) {
-      sessionError.value = thrown as ApiError;
-      return;
-    }
-    signedOut();
+    const signsIn = thrown instanceof ApiError && thrown.status === 401;
+    sessionError.value = signsIn ? refusal : (thrown as ApiError);
+    if (signsIn) signedOut();
   }
 }
 
-/** Opens a session with the token of a start link. The token is in the fragment, so that no request line carries it. */
-async function openStartLink(): Promise<boolean> {
+/**
+ * Opens a session with the token of a start link. The token is in the fragment, so that no request line carries it.
+ * Returns why the link is refused, or null. A browser that is signed in already does not need the link.
+ */
+async function openStartLink(): Promise<ApiError | null> {
   const token = window.location.hash.slice(1);
   window.history.replaceState(null, "", "/start");
-  if (token === "") return false;
-  try {
-    await post("/ui/session", { token });
-    await readSession();
-  } catch (thrown) {
-    me.value = null;
-    sessionError.value = thrown as ApiError;
-    navigate(SIGN_IN, { replace: true });
-    return true;
-  }
-  navigate("/", { replace: true });
-  return true;
+  if (token === "") return null;
+  return post("/ui/session", { token }).then(
+    () => null,
+    (refusal: ApiError) => refusal,
+  );
 }
 
 /** Opens a session with a key. @throws ApiError if the key is refused */

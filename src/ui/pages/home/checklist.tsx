@@ -39,10 +39,12 @@ async function readProgress(): Promise<Progress> {
   return { send, receive, webhook, domain, real };
 }
 
+/** Returns whether a domain of the project is verified. Those below the service's own name need no verifying. */
 async function hasVerifiedDomain(): Promise<boolean> {
   if (!can("domains:read")) return false;
+  const own = `.${me.value?.service.domain ?? ""}`;
   const { data } = await get<Page<Domain>>("/v1/domains", { limit: 100 });
-  return data.some(({ status }) => status === "verified");
+  return data.some(({ status, domain }) => status === "verified" && !domain.endsWith(own));
 }
 
 /** Returns whether another mail server has taken a message. Captured and simulated ones name no such server. */

@@ -24,9 +24,11 @@ interface Span {
   interval: "hour" | "day";
 }
 
-const SPANS: readonly [Span, ...Span[]] = [
-  { id: "7d", text: "7 days", days: 7, interval: "day" },
+/** The span that is shown first. */
+const WEEK: Span = { id: "7d", text: "7 days", days: 7, interval: "day" };
+const SPANS: readonly Span[] = [
   { id: "24h", text: "24 hours", days: 1, interval: "hour" },
+  WEEK,
   { id: "30d", text: "30 days", days: 30, interval: "day" },
 ];
 
@@ -51,11 +53,10 @@ export function HomePage() {
 
 /** The figures of a span of time. */
 function FiguresPanel() {
-  const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? SPANS[0];
+  const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? WEEK;
   const stats = useResource(`stats ${span.id}`, () => readStats(span));
   useLiveReload(stats.reload, REFRESH_MS);
-  const choose = (id: string) =>
-    navigate(urlWith({ span: id === SPANS[0].id ? null : id }), { replace: true });
+  const choose = (id: string) => navigate(urlWith({ span: id === WEEK.id ? null : id }), { replace: true });
   return (
     <section class="panel" aria-label="Figures">
       <header class="panel-head">
