@@ -14,7 +14,8 @@ const CALLS: Readonly<Record<string, (path: string) => string>> = {
 };
 
 const HINTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: ": another program uses that port. Stop it, or set another port (PORT, SMTP_PORT, SUBMISSION_PORT, …).",
+  EADDRINUSE:
+    ": another program uses that port. Stop it, or set another port (PORT, SMTP_PORT, SUBMISSION_PORT, …).",
   EACCES: ": ports below 1024 need a special permission",
   EADDRNOTAVAIL: ": this machine has no such address",
 };

@@ -4,7 +4,7 @@ import { invalid } from "../core/errors.ts";
 const MAX_URL_CHARS = 2048;
 
 const FOR_DEVELOPMENT =
-  "For development, the setting ALLOW_PRIVATE_WEBHOOKS=1 also allows http and private addresses.";
+  "For development, run postrider listen, or set ALLOW_PRIVATE_WEBHOOKS=1, which allows http and private addresses.";
 
 export interface WebhookUrlRules {
   /** Returns whether a webhook may use an IP address. */

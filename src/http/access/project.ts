@@ -40,9 +40,13 @@ export async function resolveProject(
   if (key.senderId !== null) throw invalidKey();
   const found = await projectOfAccount(db, key.accountId, name);
   if (found === null)
-    throw new AppError("invalid_request", `An account-wide key names its project in ${PROJECT_HEADER}.`, {
-      param: PROJECT_HEADER,
-    });
+    throw new AppError(
+      "invalid_request",
+      `An account-wide key names its project in the header ${PROJECT_HEADER}. GET /v1/senders lists the projects.`,
+      {
+        param: PROJECT_HEADER,
+      },
+    );
   return found;
 }
 
