@@ -22,6 +22,11 @@ export class Emails {
     return this.#api.json<"sendEmailBatch">("POST", "/v1/emails/batch", { body: { emails }, options });
   }
 
+  /** Checks a message without sending it: whether it would be accepted, and what mail programs may dislike. */
+  check(body: Body<"checkEmail">, options?: RequestOptions): ApiPromise<Answer<"checkEmail">> {
+    return this.#api.json<"checkEmail">("POST", "/v1/emails/check", { body, options });
+  }
+
   /** Lists messages, newest first. */
   list(query?: Query<"listEmails">, options?: RequestOptions): List<Item<"listEmails">> {
     return this.#api.list<"listEmails">("/v1/emails", { query, options });
