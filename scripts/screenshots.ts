@@ -78,12 +78,20 @@ async function fill(service: TestService): Promise<Picture[]> {
   const welcome = { from, to: `Ana <delivered+ana@${SIMULATOR}>`, subject: "Welcome to Acme", html: HTML };
   const { id } = await call(service, "POST", "/v1/emails", { ...welcome, text: "Welcome to Acme, Ana." });
   await service.message(id, "delivered");
+  const contact = { email: "ana@example.net", firstName: "Ana", metadata: { customerId: "42" } };
+  const { id: contactId } = await call(service, "POST", "/v1/contacts", contact);
+  await call(service, "POST", "/v1/suppressions", { email: "ben@example.net", note: "asked by phone" });
+  const { project } = await call(service, "GET", "/v1/me");
   return [
     { name: "home", path: "/", ready: "Median time" },
     { name: "messages", path: `/messages/${id}`, ready: "simulated delivery" },
     { name: "compose", path: "/messages?compose=1", ready: "Send message" },
     { name: "live", path: "/live", ready: "Live" },
     { name: "inboxes", path: `/threads/${threadId}`, ready: "Wonderful, thank you!" },
+    { name: "contacts", path: `/contacts/${contactId}`, ready: "customerId" },
+    { name: "suppressions", path: "/suppressions/ben%40example.net", ready: "It was added by hand" },
+    { name: "projects", path: `/projects/${project.id}`, ready: "Recipients today" },
+    { name: "settings", path: "/settings", ready: "SERVICE_DOMAIN" },
   ];
 }
 

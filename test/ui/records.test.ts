@@ -9,7 +9,7 @@ import {
   type TestBrowser,
   type Visit,
 } from "../support/browser.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
 setDefaultTimeout(BROWSER_MS);
 const browserTest = test.skipIf(CHROMIUM === null);
@@ -151,6 +151,45 @@ describe("the dashboard", () => {
     await gone("MASTER_KEY");
     const row = page.locator(".settings > li", { hasText: "mail.test" });
     await row.getByText("from the environment").waitFor();
+  });
+
+  browserTest("checks a message before it is sent", async () => {
+    await go("/messages?compose=1");
+    await fill("Subject", "Checked");
+    await page.getByRole("textbox", { name: "From" }).fill("ana@elsewhere.example");
+    await fill("Text", "Hello");
+    await page.getByRole("tab", { name: "Check" }).click();
+    await see("Would be refused");
+    await page.getByRole("tab", { name: "Message" }).click();
+    await fill("From", `hello@onboarding.${SERVICE_DOMAIN}`);
+    await page.getByRole("tab", { name: "Check" }).click();
+    await see("Would be accepted");
+    expect((await read("/v1/emails?q=Checked")).data).toEqual([]);
+  });
+
+  browserTest("approves one message that waits for it, and rejects another with a reason", async () => {
+    const wide = { key: service.accountKey };
+    const { project } = await read("/v1/me");
+    const bounds = { name: "agent", senderId: project.id, approval: true };
+    const { secret: key } = (await service.call("POST", "/v1/api-keys", bounds, wide)).body;
+    const from = `hello@onboarding.${SERVICE_DOMAIN}`;
+    const send = async (subject: string) => {
+      const item = { from, to: `delivered@simulator.${SERVICE_DOMAIN}`, subject, text: "Hello" };
+      return (await service.call("POST", "/v1/emails", item, { key })).body.id;
+    };
+    const good = await send("Good");
+    await go(`/messages/${good}`);
+    await see("Needs approval");
+    await press("Approve");
+    await see("Delivered by the simulator");
+    const bad = await send("Bad");
+    await go(`/messages/${bad}`);
+    await press("Reject");
+    await fill("Reason", "wrong recipient");
+    await inDialog("Reject message");
+    await page.getByRole("button", { name: "Reject", exact: true }).waitFor({ state: "detached" });
+    const { recipients } = await service.message(bad, "failed");
+    expect(recipients).toMatchObject([{ status: "failed", reason: "wrong recipient" }]);
   });
 
   browserTest("has kept its Content-Security-Policy and asked no other origin", () => {

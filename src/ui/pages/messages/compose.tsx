@@ -13,6 +13,7 @@ import { navigate } from "../../state/router.ts";
 import { me } from "../../state/session.ts";
 import { parseMailboxes } from "../../words/addresses.ts";
 import { sendAsCurl, sendAsTypeScript } from "../../words/code.ts";
+import { Check } from "./check.tsx";
 
 type TextName = "from" | "to" | "cc" | "bcc" | "replyTo" | "subject" | "text" | "html" | "scheduledAt";
 type Values = Record<TextName, Signal<string>> & { files: Signal<readonly ChosenFile[]> };
@@ -94,6 +95,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
           label="View"
           tabs={[
             { id: "write", label: "Message" },
+            { id: "check", label: "Check" },
             { id: "curl", label: "curl" },
             { id: "typescript", label: "TypeScript" },
           ]}
@@ -102,6 +104,8 @@ export function Compose({ onClose }: { onClose: () => void }) {
         >
           {view.value === "write" ? (
             <Editor values={values} more={more} task={task} />
+          ) : view.value === "check" ? (
+            <Check item={item} />
           ) : (
             <SameAsCode item={item} language={view.value} />
           )}

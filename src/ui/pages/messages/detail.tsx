@@ -5,11 +5,12 @@ import type { Message } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
 import { Fact } from "../../components/fact.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { Status } from "../../components/status.tsx";
+import { Dot, Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
-import { messageAnswer } from "../../words/answer.ts";
+import { isAwaitingApproval, messageAnswer } from "../../words/answer.ts";
 import { sizeText } from "../../words/amounts.ts";
 import { Actions } from "./actions.tsx";
+import { Approval } from "./approval.tsx";
 import { ContentTabs } from "./content.tsx";
 import { Recipients } from "./recipients.tsx";
 import { Why } from "./why.tsx";
@@ -27,7 +28,13 @@ export function MessageDetail({ id, onClose }: DetailProps) {
   const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
   useLiveReload(message.reload, REFRESH_MS, ({ messageId }) => messageId === id);
   const found = message.value.value;
-  const actions = found === null ? null : <Actions message={found} onChanged={message.reload} />;
+  const actions =
+    found === null ? null : (
+      <>
+        <Approval message={found} onChanged={message.reload} />
+        <Actions message={found} onChanged={message.reload} />
+      </>
+    );
   return (
     <Detail name="Message" id={id} busy={message.loading.value} actions={actions} onClose={onClose}>
       <Problem error={message.error.value} onRetry={message.reload} />
@@ -53,7 +60,11 @@ function Head({ message }: { message: Message }) {
     <div class="detail-head">
       <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
       <p class="answer" role="status">
-        <Status status={status} direction={direction} />
+        {isAwaitingApproval(message) ? (
+          <Dot tone="late" word="Needs approval" />
+        ) : (
+          <Status status={status} direction={direction} />
+        )}
         <span>{messageAnswer(message)}</span>
         {testMode === true ? <span class="tag">test</span> : null}
       </p>

@@ -3,12 +3,12 @@ import { useResource } from "../../api/resource.ts";
 import type { Setting } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
+import { HelpText } from "../../components/help-text.tsx";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Views } from "../../components/views.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
-import { helpParts } from "../../words/help.ts";
 
 const VIEWS = [
   { id: null, name: "All" },
@@ -77,7 +77,7 @@ function SettingRow({ setting: { name, value, source, secret, set, help } }: { s
           <CopyButton text={name} what="name" />
         </p>
         <p class="setting-help">
-          {helpParts(help).map(({ text, code, at }) => (code ? <code key={at}>{text}</code> : text))}
+          <HelpText text={help} />
         </p>
       </div>
       <p class="setting-value">

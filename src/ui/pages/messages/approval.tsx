@@ -1,0 +1,79 @@
+import { useSignal } from "@preact/signals";
+import { post } from "../../api/client.ts";
+import type { Message } from "../../api/types.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { can } from "../../state/session.ts";
+import { isAwaitingApproval } from "../../words/answer.ts";
+
+interface ApprovalProps {
+  message: Message;
+  onChanged: () => void;
+}
+
+/** Approves or rejects a message that waits for it. */
+export function Approval({ message, onChanged }: ApprovalProps) {
+  const rejecting = useSignal(false);
+  const task = useTask();
+  if (!isAwaitingApproval(message) || !can("emails:approve")) return null;
+  const path = `/v1/emails/${encodeURIComponent(message.id)}`;
+  const approve = () =>
+    task.run(async () => {
+      await post(`${path}/approve`);
+      onChanged();
+    });
+  return (
+    <>
+      <Problem error={task.error.value} />
+      <button
+        type="button"
+        class="button small primary"
+        disabled={task.busy.value}
+        onClick={() => void approve()}
+      >
+        Approve
+      </button>
+      <button type="button" class="button small" onClick={() => (rejecting.value = true)}>
+        Reject
+      </button>
+      {rejecting.value ? (
+        <Reject path={`${path}/reject`} onChanged={onChanged} onClose={() => (rejecting.value = false)} />
+      ) : null}
+    </>
+  );
+}
+
+interface RejectProps {
+  path: string;
+  onChanged: () => void;
+  onClose: () => void;
+}
+
+function Reject({ path, onChanged, onClose }: RejectProps) {
+  const task = useTask();
+  const reason = useSignal("");
+  const reject = async () => {
+    const text = reason.value.trim();
+    await post(path, text === "" ? {} : { reason: text });
+    onChanged();
+    onClose();
+  };
+  return (
+    <Dialog title="Reject this message?" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={reject} fields={["reason"]}>
+        <p>It will not be sent. This cannot be undone.</p>
+        <TextField
+          label="Reason"
+          name="reason"
+          value={reason}
+          task={task}
+          autoFocus
+          placeholder="wrong recipient"
+          hint="For the record and the failed event. Optional."
+        />
+        <FormFoot verb="Reject message" task={task} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,71 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { post } from "../../api/client.ts";
+import type { SendItem } from "../../api/types.ts";
+import { useTask } from "../../components/form.tsx";
+import { HelpText } from "../../components/help-text.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { Dot } from "../../components/status.tsx";
+import { sizeText } from "../../words/amounts.ts";
+import type { Tone } from "../../words/status.ts";
+
+/** `POST /v1/emails/check`. */
+interface Checked {
+  wouldAccept: boolean;
+  error?: { message: string };
+  size: number;
+  clipped: boolean;
+  findings: { level: "error" | "warning" | "info"; code: string; message: string; fix: string }[];
+}
+
+const LEVELS: Readonly<Record<string, { tone: Tone; word: string }>> = {
+  error: { tone: "bad", word: "Fault" },
+  warning: { tone: "late", word: "Warning" },
+  info: { tone: "quiet", word: "Note" },
+};
+
+/** Whether the send would be accepted, and what may keep the message from its reader. It is sent to the check only. */
+export function Check({ item }: { item: SendItem }) {
+  const task = useTask();
+  const checked = useSignal<Checked | null>(null);
+  // The item cannot change while this tab is open.
+  useEffect(() => {
+    void task.run(async () => {
+      checked.value = await post<Checked>("/v1/emails/check", item);
+    });
+  }, []);
+  const found = checked.value;
+  return (
+    <section class="form" aria-label="Check" aria-busy={task.busy.value}>
+      <Problem error={task.error.value} />
+      {found === null ? null : <Answer found={found} />}
+    </section>
+  );
+}
+
+function Answer({ found }: { found: Checked }) {
+  const { wouldAccept, error, size, findings } = found;
+  return (
+    <>
+      <p class="answer" role="status">
+        <Dot
+          tone={wouldAccept ? "good" : "bad"}
+          word={wouldAccept ? "Would be accepted" : "Would be refused"}
+        />
+        <span>{error?.message ?? sizeText(size)}</span>
+      </p>
+      {wouldAccept && findings.length === 0 ? <p class="quiet">The check found nothing to improve.</p> : null}
+      <ul class="form" aria-label="Findings">
+        {findings.map(({ level, code, message, fix }) => (
+          <li key={code}>
+            <Dot {...(LEVELS[level] ?? { tone: "quiet", word: level })} />
+            <p>{message}</p>
+            <p class="hint">
+              <HelpText text={fix} />
+            </p>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
