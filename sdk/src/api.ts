@@ -1081,10 +1081,7 @@ export interface components {
              * @example 3600
              */
             ttl: number;
-            /**
-             * @description Of MX records alone: the host with the lowest is tried first. 10 if left out.
-             * @example 10
-             */
+            /** @description Of MX records alone: the host with the lowest is tried first. 10 if left out. */
             priority?: number;
             /**
              * Format: date-time
@@ -3518,10 +3515,7 @@ export interface operations {
                      * @example 3600
                      */
                     ttl?: number;
-                    /**
-                     * @description Of MX records alone: the host with the lowest is tried first. 10 if left out.
-                     * @example 10
-                     */
+                    /** @description Of MX records alone: the host with the lowest is tried first. 10 if left out. */
                     priority?: number;
                 };
             };

@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import { changesRow, type Db, type Statement } from "./engine/client.ts";
+import { changesRow, type Db, type Guard, type Statement } from "./engine/client.ts";
 import { flag, flags, plain, table } from "./columns.ts";
 import { requireGuard } from "./guards.ts";
 
@@ -194,13 +194,34 @@ export async function claimDueDomains(
  * Returns the statement that undoes its write with the guard `delegation_overlaps` if another delegated domain has the
  * name, or is above or below it. Otherwise one project could answer for names of another.
  */
-export function noDelegationAround({ id, name }: Pick<Domain, "id" | "name">): Statement {
-  const below = `.${name}`;
+export function noDelegationAround(domain: Pick<Domain, "id" | "name">): Statement {
+  const { sql, args } = delegatedAround(domain);
   return requireGuard("delegation_overlaps", {
-    sql: `NOT EXISTS (SELECT 1 FROM domains WHERE delegated = 1 AND id <> ?
-            AND (name IN (SELECT value FROM json_each(?)) OR substr(name, -length(?)) = ?))`,
-    args: [id, JSON.stringify(namesAbove(name)), below, below],
+    sql: `NOT EXISTS (SELECT 1 FROM domains WHERE ${sql})`,
+    args,
   });
+}
+
+/** Returns the condition of the other delegated domains at, above and below a name. */
+function delegatedAround({ id, name }: Pick<Domain, "id" | "name">): Guard {
+  const below = `.${name}`;
+  return {
+    sql: `delegated = 1 AND id <> ? AND (name IN (SELECT value FROM json_each(?)) OR substr(name, -length(?)) = ?)`,
+    args: [id, JSON.stringify(namesAbove(name)), below, below],
+  };
+}
+
+/**
+ * Returns the statement that ends the delegations around a verified domain that were never seen in the DNS: a project
+ * cannot keep a name from its owner by registering it.
+ */
+function endUnseenDelegations(domain: Pick<Domain, "id" | "name">): Statement {
+  const { sql, args } = delegatedAround(domain);
+  return {
+    sql: `UPDATE domains SET delegated = 0 WHERE delegation_seen_at IS NULL AND ${sql}
+            AND EXISTS (SELECT 1 FROM domains WHERE id = ? AND status = 'verified')`,
+    args: [...args, domain.id],
+  };
 }
 
 /** Returns a name and all names above it, the longest first. */
@@ -219,7 +240,8 @@ function ownMxOnly(id: string, condition: string): Statement {
 }
 
 /**
- * Switches whether our name server holds the domain's zone, and checks the domain soon. It breaks the guard
+ * Switches whether our name server holds the domain's zone, and checks the domain soon. If the domain is verified, it
+ * ends delegations around it that were never seen. It breaks the guard
  * `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`. Returns false if the
  * project has no such domain.
  */
@@ -231,7 +253,9 @@ export async function setDelegated(
 ): Promise<boolean> {
   const { senderId, id } = domain;
   const written = await db.write([
-    ...(delegated ? [noDelegationAround(domain), ownMxOnly(id, "receiving = 1")] : []),
+    ...(delegated
+      ? [endUnseenDelegations(domain), noDelegationAround(domain), ownMxOnly(id, "receiving = 1")]
+      : []),
     {
       sql: `UPDATE domains SET delegated = ?, delegation_found = 0, delegation_seen_at = NULL, next_check_at = ?
             WHERE sender_id = ? AND id = ?`,

@@ -256,7 +256,7 @@ async function generateRequest(operation: Operation, random: Random): Promise<Ge
     made.map(({ id }) => encodeURIComponent(id)),
   );
   const query = queryFor(operation) || generateQuery(world.document, operation, random);
-  const good = bodyFor(operation, world, world.home);
+  const good = bodyFor(operation, world, world.home, path);
   const any = operation.body === null ? undefined : generate(world.document, operation.body, random);
   const body =
     random() < 0.5 ? good : random() < 0.5 || !isObject(good) || !isObject(any) ? any : { ...any, ...good };

@@ -12,10 +12,10 @@ import { registerDomain } from "../../src/flows/verify/register.ts";
 import { rotateDkim } from "../../src/flows/verify/rotate.ts";
 import { verifyDomain } from "../../src/flows/verify/verify.ts";
 import type { Zone } from "../../src/net/zone/answer.ts";
-import type { Db } from "../../src/store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../src/store/dkim-keys.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 import { reason } from "../support/reason.ts";
+import { watched } from "../support/watched-db.ts";
 
 const SETTINGS: ZoneSettings = {
   ...loadConfig({}),
@@ -48,19 +48,6 @@ async function registered(name: string): Promise<{ id: string; key: PublicDkimKe
   if (only === undefined) throw new Error("not made");
   zone.set(`CNAME pr1._domainkey.${name}`, [`${only.key.token}.dkim.${SERVICE_DOMAIN}`]);
   return only;
-}
-
-/** A database that counts its reads, and fails or hangs on request. */
-function watched(db: Db): Db & { asked: number; state: "fine" | "failing" | "hanging" } {
-  const own = { asked: 0, state: "fine" as "fine" | "failing" | "hanging" };
-  return Object.assign(Object.create(db) as Db, own, {
-    first(this: typeof own, ...args: Parameters<Db["first"]>) {
-      this.asked++;
-      if (this.state === "failing") return Promise.reject(new Error("SQLITE_IOERR"));
-      if (this.state === "hanging") return new Promise(() => undefined);
-      return db.first(...args);
-    },
-  });
 }
 
 const ttlOf = async (zone: Zone, token: string) => (await zone.findDynamic(token))?.[0]?.ttl ?? null;

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isBroken } from "../../src/store/guards.ts";
 import {
+  allOwnRecords,
+  deleteOwnRecord,
+  insertOwnRecord,
+  listOwnRecords,
+} from "../../src/store/domain-records.ts";
+import {
   activateDkimKey,
   type DkimKeyRecord,
   dkimKeysOf,
@@ -19,6 +25,7 @@ import {
   getDomain,
   insertDomain,
   listDomains,
+  setDelegated,
   setReceiving,
   storeCheck,
 } from "../../src/store/domains.ts";
@@ -92,13 +99,21 @@ beforeAll(async () => {
       },
       "sealed",
     ),
+    { sql: "UPDATE domains SET delegated = 1 WHERE id = 'dom_1'", args: [] },
+    ...insertOwnRecord(
+      {
+        ...{ id: "rec_1", domainId: "dom_1", type: "A", name: "a.one.example", value: "192.0.2.1" },
+        ...{ ttl: 60, priority: null, createdAt: NOW },
+      },
+      { senderId: mine, isTopMx: false },
+    ),
   ]);
 });
 afterAll(() => api.close());
 
 /** The rows of all tables of projects. */
 async function everything(): Promise<string> {
-  const tables = ["domains", "dkim_keys", "inboxes", "webhooks", "senders"];
+  const tables = ["domains", "domain_records", "dkim_keys", "inboxes", "webhooks", "senders"];
   return JSON.stringify(await Promise.all(tables.map((table) => api.db.all(`SELECT * FROM ${table}`))));
 }
 
@@ -109,12 +124,23 @@ describe("a row of another project is treated as absent", () => {
     ...{ delegationFound: false, delegationSeenAt: null },
   };
   const flags = { dkim: true, spf: true, dmarc: true, mx: true };
-  const dom1 = { id: "dom_1", checkedAt: null, receiving: false, delegated: false };
+  const dom1 = { id: "dom_1", checkedAt: null, receiving: false, delegated: true };
   const rows: [string, (a: TestApi) => Promise<unknown>, unknown][] = [
     ["getDomain", ({ db }) => getDomain(db, theirs, "dom_1"), null],
     ["findDomain", ({ db }) => findDomain(db, theirs, "one.example"), null],
     ["listDomains", ({ db }) => listDomains(db, theirs, null, 10), []],
     ["deleteDomain", ({ db }) => deleteDomain(db, theirs, "dom_1"), false],
+    [
+      "setDelegated",
+      async ({ db }) => {
+        const domain = await getDomain(db, mine, "dom_1");
+        return domain !== null && setDelegated(db, { ...domain, senderId: theirs }, true, 5);
+      },
+      false,
+    ],
+    ["listOwnRecords", ({ db }) => listOwnRecords(db, theirs, "dom_1", null, 10), []],
+    ["allOwnRecords", ({ db }) => allOwnRecords(db, theirs, "dom_1"), []],
+    ["deleteOwnRecord", ({ db }) => deleteOwnRecord(db, theirs, "dom_1", "rec_1"), false],
     ["setReceiving", ({ db }) => setReceiving(db, theirs, "dom_1", false, 5), false],
     [
       "storeCheck",

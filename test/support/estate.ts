@@ -35,7 +35,7 @@ async function post({ world, tenant }: Making, path: string, body?: unknown): Pr
 }
 
 /** Names of the domains that were made, by id: a record's name is at or below its domain. */
-const domainNames = new Map<string, string>();
+export const domainNames = new Map<string, string>();
 
 /** How to make a new resource of each collection. If a collection is missing here, the test of its path fails. */
 export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>> = {

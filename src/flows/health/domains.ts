@@ -5,11 +5,13 @@ import { domainsOfAll } from "../../store/health.ts";
 import {
   type DomainLookups,
   type RecordState as Seen,
+  findDelegation,
   findDkim,
   findDmarc,
   findMx,
   findSpf,
 } from "../verify/lookups.ts";
+import { nsHost } from "../zone/own-names.ts";
 import type { IsCaptureDomain } from "../verify/capture-domain.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -42,6 +44,8 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   const { db, lookups, serviceDomain, isCaptureDomain } = parts;
   const { id, senderId, name, receiving } = domain;
   if (isCaptureDomain(name)) return ok("The domain is verified without DNS, because it is for tests.");
+  if (domain.delegated && (await findDelegation(lookups, name, serviceDomain)) !== "present")
+    return delegationFinding(domain, serviceDomain);
   const key = (await listDkimKeys(db, senderId, id)).find(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
     key === undefined ? ("absent" as const) : findDkim(lookups, name, key, serviceDomain),
@@ -50,6 +54,13 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
     receiving ? findMx(lookups, name, serviceDomain) : ("present" as const),
   ]);
   return judge(domain, { dkim, spf, dmarc, mx });
+}
+
+/** Returns the finding for a delegated domain whose NS record is not found. */
+function delegationFinding({ name, status }: Domain, serviceDomain: string): Finding {
+  const message = `The domain is ${status}, and the DNS does not delegate it to ${nsHost(serviceDomain)}.`;
+  const fix = `Publish "${name} NS ${nsHost(serviceDomain)}" in the zone above it.`;
+  return status === "verified" ? fail(message, fix) : warn(message, fix);
 }
 
 function judge({ id, status }: Domain, seen: Readonly<Record<string, Seen>>): Finding {

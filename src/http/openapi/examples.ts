@@ -7,7 +7,15 @@ const PREFIXES: Readonly<Record<string, string>> = {
   ...{ Message: "msg", MessageSummary: "msg", AcceptedMessage: "msg" },
   ...{ rescheduleEmail: "msg", cancelEmail: "msg", replyToThread: "msg", lastMessageId: "msg" },
   ...{ messageId: "msg", MessageEvent: "evt", eventId: "evt", Attachment: "att" },
-  ...{ Domain: "dom", domainId: "dom", Inbox: "inb", inboxId: "inb", Thread: "thr", threadId: "thr" },
+  ...{
+    Domain: "dom",
+    DomainRecord: "rec",
+    domainId: "dom",
+    Inbox: "inb",
+    inboxId: "inb",
+    Thread: "thr",
+    threadId: "thr",
+  },
   ...{ Suppression: "sup", Webhook: "whk", WebhookDelivery: "dlv" },
   ...{ testWebhook: "dlv", replayWebhookDelivery: "dlv" },
 };

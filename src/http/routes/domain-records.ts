@@ -20,7 +20,7 @@ const MAX_TTL_SECONDS = 86_400;
 const MAX_PRIORITY = 65_535;
 
 const PRIORITY = Type.Integer({
-  ...{ minimum: 0, maximum: MAX_PRIORITY, examples: [10] },
+  ...{ minimum: 0, maximum: MAX_PRIORITY },
   description: "Of MX records alone: the host with the lowest is tried first. 10 if left out.",
 });
 const Ttl = Type.Integer({
