@@ -61,7 +61,7 @@ async function asked(
   return result.records
     .map((record) => {
       if (record.type === "TXT") return joinedStrings(record.data);
-      if (record.type === "MX") return `${record.data.preference} ${record.data.exchange}`;
+      if (record.type === "MX") return `${record.data.preference} ${record.data.exchange.toLowerCase()}`;
       return "data" in record ? String(record.data).toLowerCase() : record.type;
     })
     .sort();
@@ -218,7 +218,9 @@ test.skipIf(TOOLS !== null)(
           ]);
         const said = async (program: string) => {
           const asks = [program, "+short", "-p", String(port), "@127.0.0.1", name, type];
-          return (await run(asks)).output.trim().split("\n").sort();
+          const lines = (await run(asks)).output.trim().split("\n");
+          // kdig tells that it asked again by TCP.
+          return lines.filter((line) => !line.startsWith(";;")).sort();
         };
         // The serial is the time in seconds.
         if (type !== "SOA") expect([name, type, await said("kdig")]).toEqual([name, type, await said("dig")]);

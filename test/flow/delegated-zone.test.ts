@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
 import { loadConfig } from "../../src/config.ts";
 import { delegatedZones, MAX_DELEGATED_LABELS, zoneNames } from "../../src/flows/zone/delegated-zone.ts";
 import { openZone, type ZoneSettings } from "../../src/flows/zone/service-zone.ts";
 import { ensureInstallationKey } from "../../src/flows/verify/keys.ts";
 import { createResponder } from "../../src/net/zone/responder.ts";
 import { zoneLine } from "../../src/net/zone/zone-file.ts";
+import { addOwnRecord } from "../../src/flows/zone/add-record.ts";
+import type { OwnRecordType } from "../../src/store/domain-records.ts";
+import { run, titled, toolMissing } from "../support/dns-tools.ts";
+import { newFolder } from "../support/folder.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 import { watched } from "../support/watched-db.ts";
 import { queryOctets, quietLog } from "../support/zone.ts";
@@ -95,6 +100,34 @@ test("a long name is looked up by its last ten labels", () => {
   expect(zoneNames("com")).toEqual([]);
   expect(zoneNames("")).toEqual([]);
 });
+
+const CHECKZONE = toolMissing("named-checkzone");
+test.skipIf(CHECKZONE !== null)(
+  titled("named-checkzone accepts a zone with every type of record", CHECKZONE),
+  async () => {
+    const wanted: [OwnRecordType, string, string][] = [
+      ["A", `*.www.${DOMAIN}`, "192.0.2.1"],
+      ["AAAA", `www.${DOMAIN}`, "2001:db8::1"],
+      ["CNAME", `shop.${DOMAIN}`, "shops.example.net"],
+      ["TXT", `text.${DOMAIN}`, `;"\\ ${"ü".repeat(300)}`],
+      ["MX", `in.${DOMAIN}`, "mx.example.net"],
+      ["CAA", DOMAIN, '128 issuewild ";"'],
+    ];
+    for (const [type, name, value] of wanted)
+      await addOwnRecord(api.db, {
+        ...{ senderId: api.acme.a.id, domainId: id, type, name, value, now: api.clock.now() },
+        ...{ ttl: undefined, priority: undefined, also: () => [] },
+      });
+    const { find } = await server();
+    const zone = (await find(DOMAIN))?.zone;
+    if (zone === undefined) throw new Error("no zone");
+    const file = join(newFolder("zone"), "zone");
+    await Bun.write(file, `${[zone.soa(), ...zone.records].map(zoneLine).join("\n")}\n`);
+    const { output } = await run(["named-checkzone", "-i", "none", DOMAIN, file]);
+    expect(output.trim().split("\n")).toEqual([expect.stringContaining("loaded serial"), "OK"]);
+    for (const [, name] of wanted) expect(zone.records.map((record) => record.name)).toContain(name);
+  },
+);
 
 test("an alias has one line in a zone file", () => {
   expect(zoneLine({ name: "a.test", ttl: 60, type: "CNAME", data: "b.test" })).toBe(
