@@ -141,7 +141,7 @@ async function openServices(
   const threads = threadsFor(availableParallelism());
   const inspector = openInspector(
     { clock, log: log("smtp") },
-    { host: mxName(config), dnsServers: config.dnsServers, threads },
+    { host: mxName(config), dnsServers: config.dnsServers, ownZone: config.serviceDomain, threads },
   );
   const links = {
     serviceDomain: config.serviceDomain,
@@ -155,7 +155,10 @@ async function openServices(
       { clock, log: log("queue") },
       { redisUrl: config.redisUrl, works: config.roles.has("worker") },
     ),
-    resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
+    resolver: createResolver(
+      { clock },
+      { servers: dnsServers(config.dnsServers), ownZone: config.serviceDomain },
+    ),
     pool: createPool(
       { clock, log: log("smtp") },
       { maxConnectionsPerDestination: config.destinationConnections, maxIdle: maxIdleConnections() },

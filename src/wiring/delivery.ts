@@ -109,7 +109,12 @@ function openMtaSts(
 function patientResolver(config: Config, clock: Clock, patient: Resolver): Resolver {
   const quick = createResolver(
     { clock },
-    { servers: dnsServers(config.dnsServers), tries: 1, tryTimeoutMs: QUICK_LOOK_MS },
+    {
+      servers: dnsServers(config.dnsServers),
+      tries: 1,
+      tryTimeoutMs: QUICK_LOOK_MS,
+      ownZone: config.serviceDomain,
+    },
   );
   const runPatiently = createTaskLimit(PATIENT_LOOKS, MAX_WAITING_LOOKS);
   return {

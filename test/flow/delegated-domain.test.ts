@@ -232,6 +232,18 @@ test.skipIf(TOOLS !== null)(
   LIMIT_MS,
 );
 
+test("if our own name server is in DNS_SERVERS, it does not prove a delegation", async () => {
+  const dns = { ip: "127.0.0.1", port };
+  const name = "proof.test";
+  await service.call("POST", "/v1/domains", { domain: name, delegated: true });
+  const only = createResolver({ clock: systemClock }, { servers: [dns], ownZone: SERVICE_DOMAIN });
+  expect(await asked(name, "NS")).toEqual([NS.value]);
+  expect(await asked(name, "NS", only)).toBe("failure");
+  expect(await asked(SERVICE_DOMAIN, "NS", only)).toEqual([NS.value]);
+  const both = createResolver({ clock: systemClock }, { servers: [dns, world], ownZone: SERVICE_DOMAIN });
+  expect(await asked(name, "NS", both)).toBe("nxdomain");
+});
+
 describe("a switch", () => {
   const BY_HAND = "hand.customer.test";
   let made: { id: string; records: ShownRecord[] };

@@ -24,6 +24,8 @@ export interface DnsAnswer {
   rcode: number;
   /** The AD bit (RFC 4035 §3.2.3): the server has verified the answer by DNSSEC. */
   authentic: boolean;
+  /** The RA bit (RFC 1035 §4.1.1): the server asks others for what it does not hold. */
+  recursive: boolean;
   answers: readonly Answer[];
   authorities: readonly Answer[];
   octets: number;
@@ -89,6 +91,7 @@ export function decodeAnswer(packet: Buffer, question: DnsQuestion, id: number):
   return {
     rcode: (decoded.flags ?? 0) & RCODE_MASK,
     authentic: decoded.flag_ad,
+    recursive: decoded.flag_ra,
     answers: inClass(decoded.answers),
     authorities: inClass(decoded.authorities),
     octets: packet.length,

@@ -1,4 +1,5 @@
 import type { Answer, RecordType } from "dns-packet";
+import { isWithin } from "../../core/addresses.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { createTtlCache, MAX_CACHE_ENTRIES, type TtlCache } from "./cache.ts";
 import { createTaskLimit, type TaskLimit } from "../../core/concurrency/admission.ts";
@@ -24,6 +25,11 @@ export interface ResolverOptions {
   tryTimeoutMs?: number;
   tries?: number;
   maxCacheEntries?: number;
+  /**
+   * The zone in which the answers of a server that is no resolver count. If our own name server is among the servers, a
+   * customer could otherwise forge the records of any name by adding it as a delegated domain. If left out, all answers count.
+   */
+  ownZone?: string;
 }
 
 export interface LookupOptions {
@@ -38,7 +44,7 @@ export interface Resolver {
 
 interface Lookups {
   clock: Clock;
-  options: Required<ResolverOptions>;
+  options: Required<Omit<ResolverOptions, "ownZone">> & Pick<ResolverOptions, "ownZone">;
   cache: TtlCache<DnsResult<Answer>>;
   underway: Map<string, Promise<ReadAnswer>>;
   limit: TaskLimit;
@@ -111,12 +117,14 @@ function askOnce(lookups: Lookups, question: DnsQuestion): Promise<ReadAnswer> {
 
 /** Asks each server, round after round, until one answers. If none does, returns the last failure. */
 async function askServers(lookups: Lookups, question: DnsQuestion): Promise<ReadAnswer> {
-  const { servers, tries, tryTimeoutMs } = lookups.options;
+  const { servers, tries, tryTimeoutMs, ownZone } = lookups.options;
+  const trustsAll = ownZone === undefined || isWithin(question.name, ownZone);
   let reason: DnsFailure = "unreachable";
   for (let round = 0; round < tries; round++) {
     for (const server of servers) {
       const outcome = await askServer(lookups, server, question, tryTimeoutMs * 2 ** round);
-      if (outcome.kind === "answer") {
+      if (outcome.kind === "answer" && !outcome.answer.recursive && !trustsAll) reason = "refused";
+      else if (outcome.kind === "answer") {
         const read = readAnswer(outcome.answer, question);
         if (read.result.status !== "failure") return read;
         reason = read.result.reason;

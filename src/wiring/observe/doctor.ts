@@ -44,7 +44,12 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
   const { config, clock, db } = parts;
   const resolver = createResolver(
     { clock },
-    { servers: dnsServers(config.dnsServers), tries: 2, tryTimeoutMs: DNS_TRY_MS },
+    {
+      servers: dnsServers(config.dnsServers),
+      tries: 2,
+      tryTimeoutMs: DNS_TRY_MS,
+      ownZone: config.serviceDomain,
+    },
   );
   const hostname = mxName(config);
   const direct = config.delivery === "mx";

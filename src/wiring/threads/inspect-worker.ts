@@ -20,8 +20,15 @@ const MAX_OCTETS_AT_ONCE = 64 * 1024;
 
 serveThread(reading);
 
-function reading({ host, dnsServers: texts }: InspectorSettings): Work<AnyAsked, Found<ReadingKind>> {
-  const resolver = createResolver({ clock: systemClock }, { servers: dnsServers(texts) });
+function reading({
+  host,
+  dnsServers: texts,
+  ownZone,
+}: InspectorSettings): Work<AnyAsked, Found<ReadingKind>> {
+  const resolver = createResolver(
+    { clock: systemClock },
+    { servers: dnsServers(texts), ...(ownZone === undefined ? {} : { ownZone }) },
+  );
   const memory = new CheckMemory();
   const deps: ReadingDeps = { clock: systemClock, host, resolve: nodeStyleResolver(resolver), memory };
   const oneAtWork = new TaskQueue();

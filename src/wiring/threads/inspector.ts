@@ -24,6 +24,8 @@ export interface InspectorSettings {
   host: string;
   /** The value of DNS_SERVERS. */
   dnsServers: readonly string[];
+  /** The service domain. If left out, every answer of the servers counts. */
+  ownZone?: string | undefined;
 }
 
 export interface InspectorOptions extends InspectorSettings {
@@ -44,8 +46,8 @@ export function openInspector(
   { clock, log }: { clock: Clock; log: Log },
   options: InspectorOptions,
 ): Inspector {
-  const { host, dnsServers, threads, open = () => openWorker("inspect-worker.ts") } = options;
-  const settings: InspectorSettings = { host, dnsServers };
+  const { host, dnsServers, ownZone, threads, open = () => openWorker("inspect-worker.ts") } = options;
+  const settings: InspectorSettings = { host, dnsServers, ownZone };
   const pool = new ThreadPool<AnyAsked, Found<ReadingKind> | Asked<"header">>(clock, {
     open,
     settings,
