@@ -93,6 +93,7 @@ export function domainRecordRoutes({ db }: { db: Db }): Route[] {
       description:
         "The name server serves it within seconds. The domain must be delegated, and a record in the way of one of the service is refused: 409. A domain has at most 200 such records.",
       scope: "domains:write",
+      examples: { body: { type: "A", name: "www.mail.example.com", value: "192.0.2.1", ttl: 3600 } },
       body: CreateRecord,
       answers: { 201: OwnRecordView },
       errors: ["conflict"],
