@@ -51,6 +51,16 @@ async function fill(service: TestService): Promise<Picture[]> {
   const { id: domainId } = await call(service, "POST", "/v1/domains", { domain: "mail.acme.example" });
   await call(service, "POST", `/v1/domains/${domainId}/verify`);
   await call(service, "PATCH", `/v1/domains/${domainId}/receiving`, { enabled: true });
+  const webhook = await call(service, "POST", "/v1/webhooks", {
+    url: `${service.url}/hooks`,
+    eventTypes: ["delivery", "bounce", "complaint", "inbound_received"],
+  });
+  await call(service, "POST", `/v1/webhooks/${webhook.id}/test`);
+  const template = await call(service, "POST", "/v1/templates", {
+    name: "Welcome",
+    subject: "Welcome to Acme, {{ name }}",
+    html: HTML.replace("Ana", "{{ name }}"),
+  });
   const from = "Acme <hello@mail.acme.example>";
   for (const [to, subject] of SENT)
     await call(service, "POST", "/v1/emails", { from, to: `${to}@${SIMULATOR}`, subject, text: "Hello" });
@@ -92,6 +102,10 @@ async function fill(service: TestService): Promise<Picture[]> {
     { name: "suppressions", path: "/suppressions/ben%40example.net", ready: "It was added by hand" },
     { name: "projects", path: `/projects/${project.id}`, ready: "Recipients today" },
     { name: "settings", path: "/settings", ready: "SERVICE_DOMAIN" },
+    { name: "domains", path: `/domains/${domainId}`, ready: "DNS records" },
+    { name: "templates", path: `/templates/${template.id}`, ready: "Welcome to Acme, name" },
+    { name: "webhooks", path: `/webhooks/${webhook.id}`, ready: "Retrying" },
+    { name: "keys", path: "/keys?create=1", ready: "Create an API key" },
   ];
 }
 

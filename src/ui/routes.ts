@@ -4,12 +4,13 @@ import { ContactsPage } from "./pages/contacts/contacts.tsx";
 import { DomainsPage } from "./pages/domains/domains.tsx";
 import { HomePage } from "./pages/home/home.tsx";
 import { InboxesPage } from "./pages/inboxes/inboxes.tsx";
+import { KeysPage } from "./pages/keys/keys.tsx";
 import { LivePage } from "./pages/live/live.tsx";
 import { MessagesPage } from "./pages/messages/messages.tsx";
 import { ProjectsPage } from "./pages/projects/projects.tsx";
 import { SettingsPage } from "./pages/settings/settings.tsx";
 import { SuppressionsPage } from "./pages/suppressions/suppressions.tsx";
-import { KeysPage, TemplatesPage } from "./pages/coming.tsx";
+import { TemplatesPage } from "./pages/templates/templates.tsx";
 import { WebhooksPage } from "./pages/webhooks/webhooks.tsx";
 import { match } from "./state/paths.ts";
 import type { PageProps } from "./state/router.ts";
@@ -77,7 +78,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     ...{ name: "Keys", icon: "keys", href: "/keys", key: "k", scope: "api_keys:read" },
-    paths: ["/keys"],
+    paths: ["/keys", "/keys/:id"],
     page: KeysPage,
   },
   {

@@ -120,16 +120,89 @@ describe("the page Webhooks", () => {
   });
 });
 
+describe("the page Keys", () => {
+  browserTest("creates a key with scopes for a project, and shows it once", async () => {
+    await go("/keys");
+    await follow("Create key");
+    await fill("Name", "Robot");
+    await page.getByLabel("May do everything").uncheck();
+    await page.getByLabel("emails:read", { exact: true }).uncheck();
+    await page.getByLabel("domains:read", { exact: true }).check();
+    await fill("Recipients", "@example.org");
+    await page.getByLabel("Each send waits").check();
+    await inWindow("Create key").click();
+    const secret = await page.getByRole("dialog").getByText(/^pr_/).textContent();
+    await inWindow("I have stored it").click();
+    const { body } = await service.call("GET", "/v1/me", undefined, { key: secret ?? "" });
+    expect(body.key.scopes).toEqual(["emails:send", "domains:read"]);
+    expect(body.project.name).toBe("Default");
+    await see("Each send waits until another key approves it");
+    expect(await page.getByText(secret ?? "").count()).toBe(0);
+  });
+
+  browserTest("renames a key, and revokes it only if its name is typed", async () => {
+    await press("Rename");
+    await fill("Name", "Old robot");
+    await inWindow("Rename key").click();
+    await press("Revoke");
+    expect(await inWindow("Revoke key").isDisabled()).toBe(true);
+    await fill("Type Old robot to confirm", "Old robot");
+    await inWindow("Revoke key").click();
+    await page.getByRole("article").getByText("Revoked").first().waitFor();
+  });
+});
+
+describe("the page Templates", () => {
+  browserTest("creates a template, previews each change, and names what the data lacks", async () => {
+    await go("/templates");
+    await follow("Create a template");
+    await fill("Name", "Welcome");
+    await inWindow("Create template").click();
+    await page.waitForURL(/\/templates\/tpl_\w+$/);
+    await page.frameLocator("iframe").getByText("Hello name,").waitFor();
+    await page.getByRole("textbox", { name: "Html" }).fill("<p>Dear {{ user.first }},</p>");
+    await see("The data lacks");
+    await press("Add to the data");
+    await page.frameLocator("iframe").getByText("Dear first,").waitFor();
+    await fill("Subject", "Hi {{ user.first }}");
+    await page.getByRole("heading", { name: "Hi first" }).waitFor();
+    await press("Save template");
+    await see("Saved.");
+    const [template] = (await service.call("GET", "/v1/templates")).body.data;
+    expect([template.subject, template.html]).toEqual([
+      "Hi {{ user.first }}",
+      "<p>Dear {{ user.first }},</p>",
+    ]);
+  });
+
+  browserTest("shows a syntax error in the words of the API, and deletes a template", async () => {
+    await page.getByRole("tab", { name: "Html" }).click();
+    await page.getByRole("textbox", { name: "Html" }).fill("{% if %}");
+    await page.getByRole("region", { name: "Preview" }).getByRole("alert").waitFor();
+    await press("Delete");
+    await inWindow("Delete template").click();
+    await see("A template is a message with placeholders");
+  });
+});
+
 describe("on the pages that set a project up", () => {
   browserTest("WCAG AA holds, light and dark, wide and narrow", async () => {
     const body = { url: sink.url, eventTypes: ["*"] };
     const { id: webhookId } = (await service.call("POST", "/v1/webhooks", body)).body;
+    const wide = { key: service.accountKey };
+    const [key] = (await service.call("GET", "/v1/api-keys", undefined, wide)).body.data;
+    const source = { name: "Hello", subject: "Hi {{ name }}", html: "<p>Hello</p>", text: "Hello" };
+    const template = await service.call("POST", "/v1/templates", source);
     const test = await service.call("POST", `/v1/webhooks/${webhookId}/test`, { type: "bounce" });
     const [domain] = (await service.call("GET", "/v1/domains")).body.data;
     const { page, context } = await browser.visit(service.url, "/", { key: service.accountKey });
     const broken = await brokenPages(page, service.url, [
       ["/domains?create=1", "Add a domain"],
       [`/domains/${domain.id}`, "DNS records"],
+      [`/keys/${key.id}?create=1`, "Create an API key"],
+      [`/keys/${key.id}`, "Last used"],
+      ["/templates?create=1", "Create a template"],
+      [`/templates/${template.body.id}`, "Hi name"],
       ["/webhooks?create=1", "Add a webhook"],
       [`/webhooks/${webhookId}?delivery=${test.body.id}`, "Payload"],
     ]);

@@ -13,12 +13,22 @@ interface PreviewProps {
 
 type Width = "desktop" | "phone";
 
-/** The html of a message in a frame of its own, which runs nothing and loads nothing until asked to. */
-export function Preview({ messageId, title, small = false }: PreviewProps) {
+/** The html of a message in a frame of its own. */
+export function Preview({ messageId, ...rest }: PreviewProps) {
+  return <PagePreview path={`/v1/emails/${encodeURIComponent(messageId)}/preview`} {...rest} />;
+}
+
+interface PagePreviewProps extends Omit<PreviewProps, "messageId"> {
+  /** A path of the service that shows html in its sandbox. */
+  path: string;
+}
+
+/** Html in a frame of its own, which runs nothing and loads nothing until asked to. */
+export function PagePreview({ path, title, small = false }: PagePreviewProps) {
   const width = useSignal<Width>("desktop");
   const dark = useSignal(isDark());
   const images = useSignal(false);
-  const src = browserPath(`/v1/emails/${encodeURIComponent(messageId)}/preview`, {
+  const src = browserPath(path, {
     images: images.value ? 1 : 0,
     theme: dark.value ? "dark" : "light",
   });

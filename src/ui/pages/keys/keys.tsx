@@ -1,0 +1,89 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { usePages } from "../../api/pages.ts";
+import type { ApiKey } from "../../api/setup-types.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { SecretDialog } from "../../components/secret.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { useKey } from "../../state/keyboard.ts";
+import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { KeyDetail } from "./detail.tsx";
+import { NewKey } from "./new-key.tsx";
+import { KeyStatus, projectText, scopesText } from "./words.tsx";
+
+/** The API keys that the session may see, and next to them the one that the path names. */
+export function KeysPage({ params }: PageProps) {
+  const selected = params.id ?? null;
+  const pages = usePages<ApiKey>("/v1/api-keys", {}, ({ id }) => id);
+  const secret = useSignal<string | null>(null);
+  const close = () => navigate("/keys");
+  useKey("Escape", () => selected !== null && close());
+  const found = pages.rows.value.find(({ id }) => id === selected);
+  const further = selected !== null && found === undefined && !pages.done.value && !pages.loading.value;
+  // The API gives no single key, so the page reads the list until it has found an older one.
+  useEffect(() => {
+    if (further && pages.ready.value && pages.error.value === null) pages.more();
+  }, [further, pages.rows.value.length]);
+  const create = can("api_keys:write") ? (
+    <a class="button primary" href={urlWith({ create: "1" })}>
+      <Icon name="plus" />
+      Create key
+    </a>
+  ) : null;
+  return (
+    <Page title="Keys" layout="panes" actions={create}>
+      <div class={selected === null ? "split" : "split open"}>
+        <List
+          label="API keys"
+          pages={pages}
+          columns="columns-keys"
+          selected={selected}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => `/keys/${id}`}
+          cells={(key) => <Cells apiKey={key} />}
+          empty={<EmptyState>There is no API key.</EmptyState>}
+        />
+        {found !== undefined ? (
+          <KeyDetail key={found.id} apiKey={found} onClose={close} onChanged={pages.refresh} />
+        ) : selected !== null && pages.done.value ? (
+          <EmptyState>There is no API key with this id.</EmptyState>
+        ) : null}
+      </div>
+      {query.value.has("create") ? (
+        <NewKey
+          onClose={() => navigate(urlWith({ create: null }), { replace: true })}
+          onCreated={(key) => {
+            pages.refresh();
+            secret.value = key.secret;
+            navigate(`/keys/${key.id}`, { replace: true });
+          }}
+        />
+      ) : null}
+      {secret.value === null ? null : (
+        <SecretDialog
+          title="The API key"
+          what="API key"
+          secret={secret.value}
+          onClose={() => (secret.value = null)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Cells({ apiKey }: { apiKey: ApiKey }) {
+  const { name, lastUsedAt } = apiKey;
+  return (
+    <>
+      <span class="cut strong">{name}</span>
+      <KeyStatus apiKey={apiKey} />
+      <span class="cut quiet wide-only">{projectText(apiKey)}</span>
+      <span class="cut quiet wide-only far-only">{scopesText(apiKey.scopes)}</span>
+      {lastUsedAt === null ? <span class="age">unused</span> : <RelativeTime at={lastUsedAt} />}
+    </>
+  );
+}

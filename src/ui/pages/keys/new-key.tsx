@@ -1,0 +1,99 @@
+import { useSignal } from "@preact/signals";
+import { post } from "../../api/client.ts";
+import type { ApiKey } from "../../api/setup-types.ts";
+import { Checks } from "../../components/checks.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { CheckBox, Form, SelectField, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { accountWide, can, projectId, projects } from "../../state/session.ts";
+import { SCOPES } from "./words.tsx";
+
+interface NewKeyProps {
+  onClose: () => void;
+  onCreated: (key: ApiKey & { secret: string }) => void;
+}
+
+/** Creates an API key. */
+export function NewKey({ onClose, onCreated }: NewKeyProps) {
+  const task = useTask();
+  const name = useSignal("");
+  const project = useSignal(projectId.peek() ?? "");
+  const everything = useSignal(can("*"));
+  const scopes = useSignal<ReadonlySet<string>>(new Set(["emails:send", "emails:read"].filter(can)));
+  const recipients = useSignal("");
+  const approval = useSignal(false);
+  const create = async () => {
+    const allowed = recipients.value.split(/[\s,]+/).filter((text) => text !== "");
+    const body = {
+      name: name.value.trim(),
+      senderId: project.value === "" ? null : project.value,
+      scopes: everything.value ? [] : [...scopes.value],
+      ...(allowed.length === 0 ? {} : { allowRecipients: allowed }),
+      approval: approval.value,
+    };
+    onCreated(await post<ApiKey & { secret: string }>("/v1/api-keys", body, { account: true }));
+  };
+  return (
+    <Dialog title="Create an API key" onClose={onClose}>
+      <Form
+        class="dialog-body form"
+        task={task}
+        onSubmit={create}
+        fields={["name", "senderId", "scopes", "allowRecipients"]}
+      >
+        <TextField
+          label="Name"
+          name="name"
+          value={name}
+          task={task}
+          autoFocus
+          placeholder="Production"
+          hint="It says what the key is for."
+        />
+        {accountWide.value ? (
+          <SelectField
+            label="Project of the key"
+            name="senderId"
+            value={project}
+            task={task}
+            options={[
+              ...projects.value.map(({ id, name }) => ({ value: id, text: name })),
+              { value: "", text: "All projects" },
+            ]}
+          />
+        ) : null}
+        <CheckBox label="May do everything" checked={everything} />
+        {everything.value ? null : (
+          <Checks
+            label="May do only this"
+            name="scopes"
+            chosen={scopes}
+            task={task}
+            options={SCOPES.filter(can).map((scope) => ({ value: scope, text: scope }))}
+          />
+        )}
+        <TextArea
+          label="Recipients"
+          name="allowRecipients"
+          value={recipients}
+          task={task}
+          rows={2}
+          placeholder="ana@example.com, @example.org"
+          hint="If set, the key sends to these addresses and domains only."
+        />
+        <CheckBox label="Each send waits until another key approves it" checked={approval} />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Close
+          </button>
+          <button
+            type="submit"
+            class="button primary"
+            disabled={task.busy.value || (!everything.value && scopes.value.size === 0)}
+          >
+            Create key
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,78 @@
+import { usePages } from "../../api/pages.ts";
+import type { Template } from "../../api/setup-types.ts";
+import { EmptyState } from "../../components/empty.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { List } from "../../components/list.tsx";
+import { Page } from "../../components/page.tsx";
+import { RelativeTime } from "../../components/time.tsx";
+import { codeContext } from "../../state/installation.ts";
+import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { curlText } from "../../words/code.ts";
+import { EditorPage } from "./editor-page.tsx";
+import { FIRST_HTML, NewTemplate } from "./new-template.tsx";
+
+/** The templates of the project, or the editor of the one that the path names. */
+export function TemplatesPage({ params: { id } }: PageProps) {
+  return id === undefined ? <TemplateList /> : <EditorPage key={id} id={id} />;
+}
+
+function TemplateList() {
+  const pages = usePages<Template>("/v1/templates", {}, ({ id }) => id);
+  const create = can("templates:write") ? (
+    <a class="button primary" href={urlWith({ create: "1" })}>
+      <Icon name="plus" />
+      Create template
+    </a>
+  ) : null;
+  return (
+    <Page title="Templates" layout="panes" actions={create}>
+      <div class="split">
+        <List
+          label="Templates"
+          pages={pages}
+          columns="columns-templates"
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => `/templates/${id}`}
+          cells={(template) => <Cells template={template} />}
+          empty={<NoTemplates />}
+        />
+      </div>
+      {query.value.has("create") ? (
+        <NewTemplate
+          onClose={() => navigate(urlWith({ create: null }), { replace: true })}
+          onCreated={({ id }) => navigate(`/templates/${id}`, { replace: true })}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+function Cells({ template: { name, slug, subject, updatedAt } }: { template: Template }) {
+  return (
+    <>
+      <span class="cut strong">{name}</span>
+      <code class="cut quiet far-only">{slug}</code>
+      <span class="cut quiet wide-only">{subject}</span>
+      <RelativeTime at={updatedAt} />
+    </>
+  );
+}
+
+function NoTemplates() {
+  const body = { name: "Welcome", subject: "Hello {{ name }}", html: FIRST_HTML };
+  return (
+    <EmptyState
+      action={
+        can("templates:write") ? (
+          <a class="button primary" href={urlWith({ create: "1" })}>
+            Create a template
+          </a>
+        ) : null
+      }
+      command={curlText("POST", "/v1/templates", body, codeContext())}
+    >
+      A template is a message with placeholders, which each send fills with its own data.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,46 @@
+type Data = Record<string, unknown>;
+
+function isData(value: unknown): value is Data {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the JSON object of a text, or null. */
+export function parseData(text: string): Data | null {
+  try {
+    const value: unknown = JSON.parse(text.trim() === "" ? "{}" : text);
+    return isData(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Puts a sample at a path such as `user.name`, unless something is there. */
+function fill(data: Data, path: string): void {
+  const parts = path.split(".");
+  const last = parts.pop() ?? path;
+  let place = data;
+  for (const part of parts) {
+    if (!Object.hasOwn(place, part)) Object.defineProperty(place, part, { ...OWN, value: {} });
+    const next = place[part];
+    if (!isData(next)) return;
+    place = next;
+  }
+  if (!Object.hasOwn(place, last)) Object.defineProperty(place, last, { ...OWN, value: last });
+}
+
+/** Defining a property, other than setting it, is safe for a name such as `__proto__`. */
+const OWN = { configurable: true, enumerable: true, writable: true };
+
+/** Returns data with a sample for each variable: its own name. */
+export function sampleData(variables: readonly string[]): Data {
+  const data: Data = {};
+  for (const path of variables) fill(data, path);
+  return data;
+}
+
+/** Returns the JSON of data with samples for the variables that it lacks. */
+export function withMissing(text: string, missing: readonly string[]): string {
+  const data = parseData(text) ?? {};
+  for (const path of missing) fill(data, path);
+  return JSON.stringify(data, null, 2);
+}
