@@ -719,13 +719,6 @@ export interface components {
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
             replyText?: string | null;
-            /** @description Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail. */
-            links?: {
-                url: string;
-                text: string;
-            }[];
-            /** @description Codes to verify an address or to sign in, the most likely first; at most 5. Of the same mail. */
-            codes?: string[];
             /** @description The same addresses with their display names. */
             addresses: {
                 from: components["schemas"]["MailAddress"];

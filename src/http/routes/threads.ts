@@ -237,7 +237,7 @@ function messagesRoute(deps: RecordDeps): Route {
     operationId: "listThreadMessages",
     scope: "threads:read",
     summary: "List a thread's messages, newest first",
-    description: "Long bodies are shortened. The record of a message has all of it.",
+    description: "Long bodies are shortened. The record of a message has all of it, and its links and codes.",
     query: Type.Object(PAGE_QUERY),
     answers: { 200: PageOf(ThreadMessageView) },
     errors: ["not_found"],

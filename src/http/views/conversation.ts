@@ -17,10 +17,10 @@ export const MAX_CONVERSATION_CHARS = 8 * 1024 * 1024;
  */
 export const MAX_EVENTS_SHOWN = 300;
 
-/** A message as its thread shows it. */
+/** A message as its thread shows it: without links and codes, because a hundred messages would be parsed for them. */
 export const ThreadMessageView = Type.Object(
   {
-    ...MessageView.properties,
+    ...Type.Omit(MessageView, ["links", "codes"]).properties,
     truncated: Type.Optional(
       Type.Literal(true, {
         description: "True if something is shortened or left out. `GET /v1/emails/{id}` has all of it.",
