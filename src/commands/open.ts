@@ -5,7 +5,7 @@ import { defineCommand } from "./command.ts";
 import { withDatabase } from "./database.ts";
 import { EX_OK, refused } from "./exit.ts";
 
-/** Prints a link that signs a browser in once. Who can read the database could also make a key. */
+/** Prints a link that signs a browser in once. A user who can read the database could also make a key. */
 export const open = defineCommand({
   name: "open",
   flags: { account: ACCOUNT_FLAG },

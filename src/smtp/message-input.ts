@@ -16,7 +16,7 @@ export interface MessageInput {
   readonly held: number | null;
   /** False if the octets belong to a refused chunk. */
   readonly isMessage: boolean;
-  /** Reads what has come. Returns null if more is to come. */
+  /** Reads what has come. Returns null if more will come. */
   read(input: InputBuffer): InputEnd | null;
   /** Frees the memory. */
   discard(): void;

@@ -75,13 +75,6 @@ function timesOf({ issued_at, not_after, served_from }: Row) {
   return { issuedAt: issued_at ?? 0, notAfter: not_after ?? 0, servedFrom: served_from ?? 0 };
 }
 
-/** Returns at most `limit` certificates, by id. */
-export async function listCertificates(db: Db, limit: number): Promise<CertificateRecord[]> {
-  return (await db.all<Row>(`SELECT ${COLUMNS} FROM certificates ORDER BY id LIMIT ?`, [limit])).map(
-    recordOf,
-  );
-}
-
 /** Returns a certificate; null if it was never wanted. */
 export async function findCertificate(db: Db, id: string): Promise<CertificateRecord | null> {
   const row = await db.first<Row>(`SELECT ${COLUMNS} FROM certificates WHERE id = ?`, [id]);

@@ -85,6 +85,8 @@ describe("over a socket", () => {
     expect(got).toContain('"type":"payload_too_large"');
   });
 
+  // If a request arrives before the answer to the one before, Bun closes the connection and passes the later one to no
+  // handler. It does so too if the answer says `Connection: close`, so only the client can make up for it.
   test("a client that is cut off for pipelining gets the answer of its first request when it sends that again", async () => {
     const { port, api: running } = await started();
     const body = JSON.stringify({ url: "https://hooks.example/", eventTypes: ["*"] });

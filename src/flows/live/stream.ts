@@ -54,7 +54,7 @@ export class Stream {
   #resolve: ((piece: Uint8Array | null) => void) | null = null;
   #release: Release | null = null;
   #ended = false;
-  /** Time at which the client was given its last piece; null if it has taken it. */
+  /** When the client was given its last piece, milliseconds of `Clock.elapsed`; null if it has taken it. */
   #givenAt: number | null = null;
 
   constructor(deps: StreamDeps, wanted: StreamWanted) {
@@ -73,7 +73,7 @@ export class Stream {
     return this.#ended;
   }
 
-  /** Time in milliseconds since which the client has been taking a piece; null if it waits for one. */
+  /** When the client began to take a piece, milliseconds of `Clock.elapsed`; null if it waits for one. */
   get givenAt(): number | null {
     return this.#givenAt;
   }
@@ -86,7 +86,7 @@ export class Stream {
     while (!this.#ended) {
       const piece = this.#follower === null ? await this.#catchUp() : await this.#wait();
       if (piece === null || piece.length === 0) continue;
-      this.#givenAt = this.#deps.clock.now();
+      this.#givenAt = this.#deps.clock.elapsed();
       return piece;
     }
     return null;

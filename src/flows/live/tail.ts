@@ -124,7 +124,7 @@ export class Tail {
     this.#again = true;
     if (this.#looking) return;
     this.#looking = true;
-    const startedAt = this.#deps.clock.now();
+    const startedAt = this.#deps.clock.elapsed();
     try {
       while (this.#again && this.#channels.size > 0) {
         this.#again = await this.#readNews();
@@ -135,7 +135,7 @@ export class Tail {
     }
     this.#looking = false;
     if (this.#channels.size === 0) return;
-    this.#lookAfter(Math.max(this.#pauseMs, PAUSE_PER_LOOK * (this.#deps.clock.now() - startedAt)));
+    this.#lookAfter(Math.max(this.#pauseMs, PAUSE_PER_LOOK * (this.#deps.clock.elapsed() - startedAt)));
   }
 
   /** Runs the channels that have news. Returns true if there may be more. */

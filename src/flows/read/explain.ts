@@ -16,14 +16,14 @@ interface Cause {
   next: string;
 }
 
-/** What became of one recipient, in plain words. */
+/** The outcome of one recipient, in plain words. */
 export interface Explained extends Cause {
   email: string;
   status: RecipientStatus;
   what: string;
 }
 
-/** What became of a message, in plain words. */
+/** The outcome of a message, in plain words. */
 export interface Explanation {
   summary: string;
   recipients: Explained[];

@@ -50,7 +50,7 @@ export interface MailToMake {
   trackOpens: boolean;
   trackClicks: boolean;
   unsubscribeLink: boolean;
-  /** Whether a text part is made from the html if `text` is null. */
+  /** True if a text part is made from the html when `text` is null. */
   textFromHtml: boolean;
   /** Key of the From domain. If it has none any more, null: the copy is shown unsigned. */
   signing: Signing | null;

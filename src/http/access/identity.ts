@@ -25,6 +25,8 @@ export interface Identity extends Authenticated {
   refusal: AppError | null;
   /** Milliseconds. */
   at: number;
+  /** When the key was read, milliseconds of `Clock.elapsed`. */
+  readAt: number;
 }
 
 /**
@@ -34,14 +36,14 @@ export interface Identity extends Authenticated {
 export async function identify(deps: AuthDeps, route: Route, request: Request): Promise<Identity> {
   const authenticated = await authenticate(deps, route, request);
   const { presented, session } = authenticated;
-  const at = deps.clock.now();
+  const times = { at: deps.clock.now(), readAt: deps.clock.elapsed() };
   const fromUrl = session !== null && route.browserLoads === true;
   try {
     const caller = await callerOf(deps, route, presented, () => nameIn(request, fromUrl));
-    return { ...authenticated, caller, refusal: null, at };
+    return { ...authenticated, caller, refusal: null, ...times };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { ...authenticated, caller: NOBODY, refusal: error, at };
+    return { ...authenticated, caller: NOBODY, refusal: error, ...times };
   }
 }
 
@@ -86,7 +88,7 @@ export async function stillAllowed(
   request: Request,
   arrived: Identity,
 ): Promise<Identity> {
-  if (Math.abs(deps.clock.now() - arrived.at) <= FRESH_MS) return arrived;
+  if (deps.clock.elapsed() - arrived.readAt <= FRESH_MS) return arrived;
   const again = await identify(deps, route, request);
   if (again.refusal !== null) throw again.refusal;
   requireRights(route, again.presented.key);

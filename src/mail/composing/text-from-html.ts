@@ -12,7 +12,7 @@ export const MAX_TEXT_SOURCE_CHILDREN = 10_000;
 /** A mark for what the library leaves out at a limit. No html can have it: the parser and we remove NUL. */
 const LEFT_OUT = "\0";
 
-/** Addresses that mean something outside the page. Others are ids within it, or programs. */
+/** Addresses that mean something outside the page. The rest names places within it, or programs. */
 const LINK = /^(?:https?|mailto|tel):/i;
 
 /** Writes a link's address after its words, between the delimiters that RFC 3986 appendix C recommends. */
@@ -24,7 +24,7 @@ const link: Formatter = ({ attribs, children }, walk, builder) => {
   if (LINK.test(href) && !isShown) builder.addInline(` <${href}>`, { noWordTransform: true });
 };
 
-/** Writes the words that stand for a picture. */
+/** Writes the words that replace a picture. */
 const picture: Formatter = ({ attribs }, _, builder) => {
   const words = attribs?.["alt"]?.trim() ?? "";
   if (words !== "") builder.addInline(words, { noWordTransform: true });
