@@ -15,10 +15,10 @@ afterAll(() => service.stop());
 
 describe("domains of the package resend", () => {
   test("a domain is added, verified, set to receive and removed", async () => {
-    const made = (await resend.domains.create({ name: "brand.test" })).data;
+    const made = (await resend.domains.create({ name: "mail.brand.com" })).data;
     const id = made?.id ?? "";
     expect(made).toMatchObject({
-      ...{ name: "brand.test", status: "pending" },
+      ...{ name: "mail.brand.com", status: "pending" },
       capabilities: { sending: "enabled", receiving: "disabled" },
     });
     expect(made?.records.map(({ record, type, status }) => [record, type, status])).toEqual([
@@ -37,7 +37,7 @@ describe("domains of the package resend", () => {
       ...{ object: "domain", status: "verified", capabilities: receiving },
     });
     const listed = (await resend.domains.list()).data;
-    expect(listed).toMatchObject({ object: "list", has_more: false, data: [{ id, name: "brand.test" }] });
+    expect(listed).toMatchObject({ object: "list", has_more: false, data: [{ id, name: "mail.brand.com" }] });
     expect((await resend.domains.remove(id)).data).toEqual({ object: "domain", id, deleted: true });
     expect((await resend.domains.get(id)).error).toMatchObject({ statusCode: 404, name: "not_found" });
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Resend } from "resend";
 import { Webhook } from "svix";
+import { until } from "../support/poll.ts";
 import { verifiedDomain } from "../support/service.ts";
 import { webhookService } from "../support/webhook-service.ts";
 
@@ -52,7 +53,23 @@ describe("webhooks of the package resend", () => {
       expect(() => new Webhook(secret).verify(body, svix)).not.toThrow();
       expect(() => new Webhook(secret).verify(`${body} `, svix)).toThrow();
     }
-    const events = requests.map(({ body }) => JSON.parse(body)).sort((a, b) => (a.type < b.type ? 1 : -1));
+    const logged = async () => (await resend.webhooks.events.list({ webhookId: id })).data?.data ?? [];
+    // An answer is recorded after the endpoint has given it.
+    await until(async () => (await logged()).every(({ status }) => status === "success"));
+    const log = await logged();
+    expect(log.map(({ type }) => type).sort()).toEqual(["email.bounced", "email.sent"]);
+    const eventId = log[0]?.id ?? "";
+    const one = (await resend.webhooks.events.get({ webhookId: id, eventId })).data;
+    expect(one).toMatchObject({ object: "webhook_event", id: eventId, payload: { type: log[0]?.type } });
+    const tried = (await resend.webhooks.events.attempts.list({ webhookId: id, eventId })).data;
+    expect(tried).toMatchObject({ has_more: false, data: [{ http_status_code: 200 }] });
+    const replayed = await resend.webhooks.events.replay({ webhookId: id, eventId });
+    expect(replayed.data).toEqual({ object: "webhook_event", id: eventId });
+    await received(3);
+    const events = requests
+      .slice(0, 2)
+      .map(({ body }) => JSON.parse(body))
+      .sort((a, b) => (a.type < b.type ? 1 : -1));
     expect(events).toMatchObject([
       {
         type: "email.sent",

@@ -8,6 +8,7 @@ import { emailRoutes } from "./emails.ts";
 import { receivingRoutes } from "./receiving.ts";
 import { suppressionRoutes } from "./suppressions.ts";
 import { templateRoutes } from "./templates.ts";
+import { webhookEventRoutes } from "./webhook-events.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
 /**
@@ -28,6 +29,7 @@ export function resendRoutes(routes: readonly Route[], deps: FileDeps & WebhookD
     ...templateRoutes(operations),
     ...suppressionRoutes(operations, deps.db),
     ...webhookRoutes(operations, deps),
+    ...webhookEventRoutes(operations),
     ...apiKeyRoutes(operations, deps.db),
   ];
 }
