@@ -4,8 +4,8 @@ import { after, every, throttle } from "../clock.ts";
 import { browserPath } from "./client.ts";
 import type { LiveEvent } from "./types.ts";
 
-/** Event types of the stream. An EventSource hands out named events by name only. */
-export const EVENT_TYPES = [
+/** Event types of the API, which streams and webhooks name. An EventSource hands out named events by name only. */
+export const EVENT_TYPES: readonly string[] = [
   "accepted",
   "queued",
   "sending",
@@ -21,7 +21,7 @@ export const EVENT_TYPES = [
   "click",
   "inbound_received",
   "inbound_rejected",
-] as const;
+];
 
 /** Without a stream, pages look again so often. */
 const POLL_MS = 4_000;

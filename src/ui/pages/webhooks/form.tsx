@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
+import { EVENT_TYPES } from "../../api/live.ts";
 import type { Webhook } from "../../api/setup-types.ts";
 import { Checks } from "../../components/checks.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -7,24 +8,6 @@ import { CheckBox, Form, TextField, useTask } from "../../components/form.tsx";
 import { can } from "../../state/session.ts";
 import { eventWords } from "../../words/status.ts";
 
-/** The event types of the API that webhooks push. */
-export const EVENT_TYPES = [
-  "accepted",
-  "queued",
-  "sending",
-  "sent",
-  "delivery_delayed",
-  "delivery",
-  "bounce",
-  "complaint",
-  "rejected",
-  "rendering_failure",
-  "failed",
-  "open",
-  "click",
-  "inbound_received",
-  "inbound_rejected",
-];
 const ALL_TYPES = "*";
 /** Types that are chosen at first: those that a program must act on. */
 const FIRST_TYPES = ["delivery", "bounce", "complaint", "inbound_received"];
