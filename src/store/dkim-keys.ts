@@ -132,3 +132,30 @@ export function activateDkimKey(domainId: string, token: string, retireAt: numbe
     },
   ];
 }
+
+/** Which keys of delegated domains are old. Times in milliseconds. */
+export interface OldKeys {
+  madeBefore: number;
+  now: number;
+  limit: number;
+}
+
+/**
+ * Returns at most `limit` domains of all projects that are delegated to us and verified, and whose key was made before that
+ * time. Domains whose last rotation is not over are left out.
+ */
+export async function delegatedWithOldKey(
+  db: Db,
+  { madeBefore, now, limit }: OldKeys,
+): Promise<{ id: string; senderId: string }[]> {
+  const rows = await db.all<{ id: string; sender_id: string }>(
+    `SELECT id, sender_id FROM domains
+     WHERE delegated = 1 AND delegation_found = 1 AND status = 'verified'
+       AND EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = domains.id AND status = 'active' AND created_at < ?)
+       AND NOT EXISTS (SELECT 1 FROM dkim_keys
+         WHERE domain_id = domains.id AND (status = 'pending' OR retire_at > ?))
+     ORDER BY id LIMIT ?`,
+    [madeBefore, now, limit],
+  );
+  return rows.map(({ id, sender_id: senderId }) => ({ id, senderId }));
+}

@@ -5,6 +5,7 @@ import { limitsOf } from "../flows/send/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/send/admission.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
+import { openRotation } from "../flows/verify/rotate-old.ts";
 import { post } from "../net/post.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
@@ -52,6 +53,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     push: pushDeps(services, common),
     chores: [
       recheckDomains,
+      { name: "dkim-rotation", turn: openRotation(verification) },
       forgetAnswers,
       forgetNews,
       ...storageChores(config, { db, clock, objects }, services.store),
