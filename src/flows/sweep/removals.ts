@@ -2,6 +2,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { removeUnused } from "../../store/contents/contents.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { giveBackPages } from "../../store/free-pages.ts";
 import { markedInboxes, removeInbox } from "../../store/inbox-removal.ts";
 import { removeDeleted } from "../../store/webhooks.ts";
 import { pauseWhenDone } from "./backoff.ts";
@@ -17,6 +18,9 @@ export const LOG_WRITES_PER_TURN = 4;
 export const CONTENTS_PER_WRITE = 50;
 /** Enough to remove the bodies and raw messages that one turn of the retention releases. */
 export const CONTENT_WRITES_PER_TURN = 40;
+/** Pages given back in one write, which takes about two milliseconds, and such writes of a turn: 2 MiB. */
+export const PAGES_PER_WRITE = 64;
+const PAGE_WRITES_PER_TURN = 8;
 
 /**
  * Makes the chore that finishes deletions of inboxes. A deletion stays half done if its process ended or its write
@@ -39,4 +43,10 @@ export async function removeDeletedWebhooks(db: Db): Promise<void> {
 export async function removeUnusedContents({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
   for (let write = 0; write < CONTENT_WRITES_PER_TURN; write++)
     if (!(await removeUnused(db, clock.now(), CONTENTS_PER_WRITE))) return;
+}
+
+/** Gives pages of the file that deletions have freed back to the file system, as far as one turn gets. */
+export async function giveBackSpace(db: Db): Promise<void> {
+  for (let write = 0; write < PAGE_WRITES_PER_TURN; write++)
+    if (!(await giveBackPages(db, PAGES_PER_WRITE))) return;
 }

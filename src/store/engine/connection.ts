@@ -52,6 +52,8 @@ export function openReader(path: string): Database.Database {
 }
 
 function setPragmas(database: Database.Database): void {
+  // Takes effect in an empty file only, and lets `giveBackPages` make a file shorter that has shrunk.
+  database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const wanted: [string, string, unknown][] = [
     ["journal_mode", "WAL", "wal"],
     ["synchronous", "FULL", 2],
@@ -74,7 +76,8 @@ export function preparedIn(cache: Map<string, Prepared>, database: Database.Data
   const known = cache.get(sql);
   if (known !== undefined) return known;
   const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };
-  const prepared = { statement, reader: statement.reader };
+  // A pragma such as incremental_vacuum has a step per page, though it has no columns.
+  const prepared = { statement, reader: statement.reader || sql.startsWith("PRAGMA ") };
   setBounded(cache, sql, prepared, MAX_PREPARED);
   return prepared;
 }

@@ -1,7 +1,11 @@
 import type { Config } from "../../config.ts";
-import { removeUnusedContents } from "../../flows/sweep/removals.ts";
-import { removeDeletedInboxes } from "../../flows/sweep/removals.ts";
-import { removeDeletedWebhooks } from "../../flows/sweep/removals.ts";
+import {
+  giveBackSpace,
+  removeDeletedInboxes,
+  removeDeletedWebhooks,
+  removeUnusedContents,
+} from "../../flows/sweep/removals.ts";
+import { databasePath } from "../../store/engine/client.ts";
 import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
   forgetContents,
@@ -22,6 +26,8 @@ import type { Objects } from "./objects.ts";
 export function storageChores(config: Config, deps: RetentionDeps, store: Objects | null): readonly Chore[] {
   const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
   const { db, clock } = deps;
+  // A server gives back its own space.
+  const ownFile = config.databaseSyncUrl === null && databasePath(config.databaseUrl) !== null;
   return [
     { name: "quotas", turn: watchQuotas({ db, clock, quotas: config.quotas }) },
     { name: "unused-contents", turn: () => removeUnusedContents(deps) },
@@ -37,6 +43,7 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
           { name: "old-messages", turn: forgetMessages(deps, eventDays) },
           { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },
         ]),
+    ...(ownFile ? [{ name: "free-space", turn: () => giveBackSpace(db) }] : []),
     ...(store?.chores(deps.db) ?? []),
   ];
 }
