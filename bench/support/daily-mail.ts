@@ -30,8 +30,15 @@ const ATTACHMENTS = [
 /** Messages that arrive in an inbox join one thread, this many at a time. */
 const MAILS_OF_A_THREAD = 3;
 
-/** Stores one message with every row that it has after its delivery. Every other message came to an inbox. */
-export async function storeMail(deps: PrepareDeps, at: number): Promise<void> {
+/**
+ * Stores one message with every row that it has after its delivery. Every other message came to an inbox.
+ * @param options.attachments false if no message has one
+ */
+export async function storeMail(
+  deps: PrepareDeps,
+  at: number,
+  { attachments = true }: { attachments?: boolean } = {},
+): Promise<void> {
   const { db, clock } = deps;
   const now = clock.now();
   const inbound = at % 2 === 1;
@@ -43,7 +50,7 @@ export async function storeMail(deps: PrepareDeps, at: number): Promise<void> {
       : {}),
   };
   const body = await prepareBody(deps, PROJECTS[0], { html: words(at, 300), text: words(at + 1, 150) });
-  const attachment = ATTACHMENTS.find(({ oneOf }) => at % oneOf < 2);
+  const attachment = attachments ? ATTACHMENTS.find(({ oneOf }) => at % oneOf < 2) : undefined;
   const large =
     attachment === undefined ? null : await prepareContent(deps, PROJECTS[0], randomBytes(attachment.bytes));
   const raw = inbound
