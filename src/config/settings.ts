@@ -203,6 +203,12 @@ const ROWS = [
   setting("SMTP_OUT_PORT", kind.integer(1, 65_535), "25", "Port of the MX hosts that mail is delivered to."),
   setting("SMTP_HOST", kind.host, "0.0.0.0", "Address on which the SMTP listener listens."),
   setting("SMTP_PORT", kind.port, "2525", "Port of the SMTP listener."),
+  setting(
+    "SMTP_PORT_SHARED",
+    kind.flag,
+    "0",
+    "If 1, other processes of the same user with this setting may listen on SMTP_PORT as well. The system gives each connection to one of them. Needs Linux.",
+  ),
   optional(
     "SUBMISSION_PORT",
     kind.port,

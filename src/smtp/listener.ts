@@ -45,6 +45,8 @@ export interface ListenerOptions {
   /** Address and port to listen on; port 0 takes any free one. */
   host: string;
   port: number;
+  /** If true, further processes may listen there, too: the system gives each connection to one of them (SO_REUSEPORT). */
+  shared?: boolean;
   /** Our name in the banner and in EHLO's answer. */
   hostname: string;
   maxMessageBytes: number;
@@ -161,6 +163,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     server = Bun.listen<SocketOwner | undefined>({
       hostname: options.host,
       port: options.port,
+      ...{ reusePort: options.shared === true },
       // A client may close its side after its last command and still wait for the reply.
       allowHalfOpen: true,
       socket: { ...SOCKET_EVENTS, open: accept },

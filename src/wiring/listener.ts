@@ -72,6 +72,7 @@ export function openListener(services: Services, tls: Certificate): Listener {
     {
       host: config.smtpHost,
       port: config.smtpPort,
+      shared: config.smtpPortShared,
       hostname,
       maxMessageBytes: config.maxMessageBytes,
       maxRecipients: MAX_INBOUND_RECIPIENTS,
