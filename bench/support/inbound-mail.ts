@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/auth/dkim.ts";
-import { startDns, type TestDns } from "../../test/support/dns.ts";
+import { type DnsRecord, startDns, type TestDns } from "../../test/support/dns.ts";
 import { startChild } from "./children.ts";
 
 const SMTP_SOURCE = "/usr/sbin/smtp-source";
@@ -25,20 +25,24 @@ export type Body = "text" | "attachment";
 export interface Sender {
   /** The sender's DNS records: SPF and DMARC, and the DKIM key if messages are signed. */
   dns: TestDns;
+  /** The same records, for other name servers. */
+  records: readonly DnsRecord[];
   /** Returns a message whose body has this many bytes. It is unsigned unless the sender signs. */
   mail: (body: Body, octets: number) => Promise<MailFlags>;
 }
 
 /** Makes a sender whose messages pass SPF and DMARC, and DKIM if it signs. Files are put into the folder. */
 export async function openSender(folder: string, recipient: string, signs: boolean): Promise<Sender> {
-  const dns = await startDns(
+  const records: DnsRecord[] = [
     txt(SENDER_DOMAIN, "v=spf1 ip4:127.0.0.1 -all"),
     txt(`_dmarc.${SENDER_DOMAIN}`, "v=DMARC1; p=reject"),
-  );
-  const sign = signs ? await openSigner(dns) : async (raw: Buffer) => raw;
+  ];
+  const sign = signs ? await openSigner(records) : async (raw: Buffer) => raw;
+  const dns = await startDns(...records);
   const envelope = ["-f", SENDER, "-t", recipient, "-M", SENDER_DOMAIN];
   return {
     dns,
+    records,
     async mail(body, octets) {
       if (body === "text" && !signs) return [...envelope, "-S", "Measured", "-l", String(octets)];
       const raw = Buffer.from(`${HEADER}To: <${recipient}>\r\n${BODIES[body](octets)}`);
@@ -51,16 +55,16 @@ export async function openSender(folder: string, recipient: string, signs: boole
   };
 }
 
-/** Publishes a key, and signs with it. */
-async function openSigner(dns: TestDns): Promise<(raw: Buffer) => Promise<Buffer>> {
+/** Adds the record of a new key, and signs with the key. */
+async function openSigner(records: DnsRecord[]): Promise<(raw: Buffer) => Promise<Buffer>> {
   const key = await generateDkimKey();
-  dns.add(txt(`${SELECTOR}._domainkey.${SENDER_DOMAIN}`, dkimRecord(key.publicKeyBase64)));
+  records.push(txt(`${SELECTOR}._domainkey.${SENDER_DOMAIN}`, dkimRecord(key.publicKeyBase64)));
   const privateKey = dkimPrivateKey(key.privateKeyPem);
   return (raw) => signDkim({ raw, domain: SENDER_DOMAIN, selector: SELECTOR, privateKey });
 }
 
-function txt(name: string, value: string) {
-  return { name, type: "TXT", data: value.match(TXT_CHARS) } as const;
+function txt(name: string, value: string): DnsRecord {
+  return { name, type: "TXT", data: value.match(TXT_CHARS) };
 }
 
 /** Has no Message-ID: smtp-source sends one file each time, and a repeated Message-ID would be stored once. */

@@ -2,10 +2,12 @@
 import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { DnsRecord } from "../../test/support/dns.ts";
 import { postfix, startPostfix } from "../../test/support/peers/postfix.ts";
 import { freePort } from "../../test/support/redis.ts";
 import { type Child, startChild } from "./children.ts";
 import { copyOf } from "./folder.ts";
+import { checkingMissing, startChecking } from "./postfix-checking.ts";
 import { familyOf, processorOf } from "./process-family.ts";
 import { type Prepared, startService } from "./service.ts";
 
@@ -13,6 +15,8 @@ import { type Prepared, startService } from "./service.ts";
 export interface Target {
   port: number;
   pid: number;
+  /** The part of the messages that it gets because it is slow; left out: all. */
+  share?: number;
   /** Processor time so far, microseconds. */
   processor: () => number;
   /** Ends it. Resolves with the number of messages that it has taken. */
@@ -42,14 +46,24 @@ const TAKEN_WHOLLY = `SELECT count(*) AS n FROM messages m JOIN message_content 
     AND c.auth ->> '$.dkim[0].result' IS ?
     AND m.id IN (SELECT message_id FROM webhook_deliveries)`;
 
-/** Starts the service with only its SMTP role: pushes are stored and wait for a worker, which is another process. */
-export function service(prepared: Prepared, dnsServers: string, signed: boolean): Kind {
+/**
+ * Starts the service with only its SMTP role: pushes are stored and wait for a worker, which is another process.
+ * @param processes how many share its port and its database
+ */
+export function service(
+  prepared: Prepared,
+  dnsServers: string,
+  { signed, processes }: { signed: boolean; processes: number },
+): Kind {
   return [
-    "inbound",
+    processes === 1 ? "inbound" : `inbound, ${processes} processes`,
     async () => {
       const folder = copyOf(prepared.folder);
-      const { child, smtpPort } = await startService(folder, { ROLES: "smtp", DNS_SERVERS: dnsServers });
-      return databaseTarget(child, smtpPort, join(folder, "postrider.db"), TAKEN_WHOLLY, [
+      const port = freePort();
+      const env = { ROLES: "smtp", DNS_SERVERS: dnsServers, SMTP_PORT: String(port), SMTP_PORT_SHARED: "1" };
+      const children: Child[] = [];
+      for (let n = 0; n < processes; n++) children.push((await startService(folder, env)).child);
+      return databaseTarget(children, port, join(folder, "postrider.db"), TAKEN_WHOLLY, [
         signed ? "pass" : null,
       ]);
     },
@@ -69,13 +83,13 @@ export function bareListener(home: string): Kind {
         ready: "ready",
         log: join(folder, "floor"),
       });
-      return databaseTarget(child, port, file, "SELECT count(*) AS n FROM mails", []);
+      return databaseTarget([child], port, file, "SELECT count(*) AS n FROM mails", []);
     },
   ];
 }
 
 function databaseTarget(
-  child: Child,
+  children: readonly Child[],
   port: number,
   file: string,
   sql: string,
@@ -83,10 +97,10 @@ function databaseTarget(
 ): Target {
   return {
     port,
-    pid: child.pid,
-    processor: child.processor,
+    pid: children[0]?.pid ?? 0,
+    processor: () => children.reduce((sum, child) => sum + child.processor(), 0),
     async end() {
-      await child.end();
+      await Promise.all(children.map((child) => child.end()));
       using database = new Database(file, { readonly: true });
       return database.query<{ n: number }, (string | null)[]>(sql).get(...bindings)?.n ?? 0;
     },
@@ -117,6 +131,13 @@ export function postfixHold(): Kind[] {
     };
   };
   return [["Postfix, hold queue", start]];
+}
+
+/** Starts Postfix with SPF, DKIM and DMARC checks, which is what the service does with a message. */
+export function postfixChecking(home: string, records: readonly DnsRecord[]): Kind[] {
+  const why = checkingMissing();
+  if (why !== null) return missing("Postfix with checks", why);
+  return [["Postfix with SPF, OpenDKIM and OpenDMARC", () => startChecking(home, records)]];
 }
 
 /** Starts nodemailer's smtp-server, under Bun and under node. */

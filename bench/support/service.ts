@@ -32,7 +32,7 @@ export async function startService(folder: string, env: Record<string, string>):
     {
       ready: READY,
       // Next to the folder, so that a copy of the folder does not contain output of an earlier process.
-      log: `${folder}-service`,
+      log: `${folder}-service-${httpPort}`,
       cwd: folder,
       env: {
         HOST: "127.0.0.1",

@@ -32,10 +32,18 @@ function start(options: PeerOptions): Promise<Peer> {
   return startPostfix(settings(options), options.tls === null ? "" : options.tls.key + options.tls.cert);
 }
 
+export interface PostfixExtras {
+  /** More lines of master.cf. */
+  master?: string;
+  /** Words before the command that starts it. */
+  wrapper?: readonly string[];
+}
+
 /** A Postfix by main.cf settings, which may name its `FOLDER`. `pid` is the master's. */
 export async function startPostfix(
   main: Readonly<Record<string, string>>,
   chain = "",
+  { master = "", wrapper = [] }: PostfixExtras = {},
 ): Promise<Peer & { folder: string; pid: number }> {
   const ip = "127.0.0.1";
   const started = await onFreePort(ip, async (port) => {
@@ -45,10 +53,10 @@ export async function startPostfix(
     makeFolders(folder);
     writeFileSync(join(folder, "etc/chain.pem"), chain, { mode: 0o600 });
     writeFileSync(join(folder, "etc/main.cf"), mainCf(folder, main));
-    writeFileSync(join(folder, "etc/master.cf"), masterCf(ip, port));
+    writeFileSync(join(folder, "etc/master.cf"), masterCf(ip, port) + master);
     const file = join(folder, "maillog");
     // Not `postfix start`: that checks the machine's own installation first, which takes seconds.
-    const child = Bun.spawn([MASTER, "-d", "-s", "-c", join(folder, "etc")], {
+    const child = Bun.spawn([...wrapper, MASTER, "-d", "-s", "-c", join(folder, "etc")], {
       stdin: "ignore",
       cwd: join(folder, "queue"),
       stdout: Bun.file(join(folder, "start.log")),
