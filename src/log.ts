@@ -19,12 +19,20 @@ function jsonLine(record: LogRecord): string {
     room: record.category.slice(1).join("."),
     message: record.message.map(String).join(""),
   };
+  const { properties } = record;
   try {
-    return JSON.stringify({ ...head, ...record.properties, ...head }, shown);
+    const whole = { ...head, ...properties, ...head };
+    return Object.values(properties).every(isPlain) ? JSON.stringify(whole) : JSON.stringify(whole, shown);
   } catch (error) {
     // If a value cannot be written as JSON, such as a circular one, keep the rest of the line.
     return JSON.stringify({ ...head, unprintable: String(error) });
   }
+}
+
+/** Returns true if JSON shows a value as it is. Most are like that, and asking `shown` costs more than the rest of a line. */
+function isPlain(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every((one) => typeof one === "string");
+  return value === null || (typeof value !== "object" && typeof value !== "bigint");
 }
 
 /** Converts values that JSON cannot show, such as errors, which would become `{}`. */
@@ -53,7 +61,24 @@ function prettyValue(value: unknown): string {
   }
 }
 
-/** Writes a line. If that fails, as on a full disk, only the line is lost. */
+/** Lines of this turn of the event loop, which are written together at its end: each write is a system call. */
+let waiting = "";
+/** Characters of lines that are written before the end of the turn. */
+const MAX_WAITING_CHARS = 64 * 1024;
+
+function add(line: string): void {
+  if (waiting === "") setImmediate(flush);
+  waiting += `${line}\n`;
+  if (waiting.length > MAX_WAITING_CHARS) flush();
+}
+
+function flush(): void {
+  const lines = waiting;
+  waiting = "";
+  if (lines !== "") write(lines);
+}
+
+/** Writes lines. If that fails, as on a full disk, only they are lost. */
 function write(text: string): void {
   if (!process.stderr.destroyed) {
     process.stderr.write(text);
@@ -72,10 +97,11 @@ const ignoreError = (): void => undefined;
 /** Configures the log, which writes one line per record to standard error. */
 export async function configureLog(level: LogLevel, format: LogFormat): Promise<void> {
   process.stderr.off("error", ignoreError).on("error", ignoreError);
+  process.off("exit", flush).on("exit", flush);
   const line = format === "json" ? jsonLine : prettyLine;
   await configure({
     reset: true,
-    sinks: { stderr: (record: LogRecord) => write(`${line(record)}\n`) },
+    sinks: { stderr: (record: LogRecord) => add(line(record)) },
     loggers: [
       { category: "postrider", sinks: ["stderr"], lowestLevel: level satisfies LogtapeLevel },
       { category: ["logtape", "meta"], sinks: ["stderr"], lowestLevel: "error" },
