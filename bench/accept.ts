@@ -1,11 +1,12 @@
 /**
- * Measures accepted sends per second: `bun bench/accept.ts [--profile=FOLDER] [--only=NAME] [--rounds=N]
- * [--domains=N] [--json=FILE]`.
+ * Measures accepted sends per second, and those that one process accepts and sends to a sink: `bun bench/accept.ts
+ * [--profile=FOLDER] [--only=NAME] [--rounds=N] [--domains=N] [--json=FILE]`.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../test/support/redis.ts";
 import { type Child, startChild } from "./support/children.ts";
+import { acceptToSink } from "./support/end-to-end.ts";
 import { handOver, rowFigures } from "./support/figures.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
@@ -61,28 +62,44 @@ async function load(port: number): Promise<LoadResult> {
   return JSON.parse(await child.finished());
 }
 
-const subjects: [string, Start][] = [
-  ["accept, api only", service(prepared, { ROLES: "api" })],
-  ["accept, all roles", service(prepared, { ROLES: "api,smtp,worker" })],
+/** One round of a row: its rate and further columns. */
+type Measure = () => Promise<{ perSecond: number; p50: number; p99: number; processor: number }>;
+
+function accepting(start: Start): Measure {
+  return async () => {
+    const { port, child } = await start();
+    const before = child.processor();
+    const { answered, ...times } = await load(port);
+    const processor = (child.processor() - before) / answered;
+    await child.end();
+    return { ...times, processor };
+  };
+}
+
+const subjects: [string, Measure][] = [
+  ["accept, api only", accepting(service(prepared, { ROLES: "api" }))],
+  ["accept, all roles", accepting(service(prepared, { ROLES: "api,smtp,worker" }))],
+  [
+    "accept to sink, all roles",
+    () => acceptToSink(home, prepared, { connections: CONNECTIONS, domains: domains() }),
+  ],
 ];
-const floors: [string, Start][] = [
-  ["one commit a request", floor("single")],
-  ["one row, group commit", floor("group")],
+const floors: [string, Measure][] = [
+  ["one commit a request", accepting(floor("single"))],
+  ["one row, group commit", accepting(floor("group"))],
 ];
 const rows = new Map<string, Row & { more: Record<string, number[]> }>();
 for (let round = 0; round < rounds(); round++)
-  for (const [name, start] of chosen([...subjects, ...floors])) {
+  for (const [name, measure] of chosen([...subjects, ...floors])) {
     const row = rows.get(name) ?? { name, rounds: [], more: { "p50 ms": [], "p99 ms": [], [PROCESSOR]: [] } };
     rows.set(name, row);
-    const { port, child } = await start();
-    const before = child.processor();
-    const { answered, perSecond, p50, p99 } = await load(port);
-    row.more[PROCESSOR]?.push((child.processor() - before) / answered);
-    await child.end();
+    const { perSecond, p50, p99, processor } = await measure();
     row.rounds.push(perSecond);
+    row.more[PROCESSOR]?.push(processor);
     row.more["p50 ms"]?.push(p50);
     row.more["p99 ms"]?.push(p99);
   }
-const rowsOf = (kinds: [string, Start][]): Row[] => kinds.flatMap(([name]) => rows.get(name) ?? []);
+const rowsOf = (kinds: [string, Measure][]): Row[] => kinds.flatMap(([name]) => rows.get(name) ?? []);
 printTable("req/s", rowsOf(subjects), rowsOf(floors));
 handOver(rowFigures("req/s", [...rows.values()]));
+process.exit(0);

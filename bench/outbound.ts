@@ -1,27 +1,26 @@
 /**
  * Measures messages sent per second from the queue to a sink: `bun bench/outbound.ts [--profile=FOLDER] [--only=NAME]
- * [--rounds=N] [--domains=N] [--json=FILE]`.
+ * [--rounds=N] [--dkim=rsa|ed25519|both] [--domains=N] [--json=FILE]`. Without `--dkim` it measures RSA, then Ed25519.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { freePort } from "../test/support/redis.ts";
+import type { DkimChoice } from "../src/core/dkim-keys.ts";
 import { startChild } from "./support/children.ts";
 import { handOver, rowFigures } from "./support/figures.ts";
 import type { FloorOutboundOptions, FloorOutboundResult } from "./support/floor-outbound.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
-import { chosen, domains, rounds } from "./support/options.ts";
+import { chosen, dkimChoices, domains, rounds } from "./support/options.ts";
 import { postfixMissing, relayThroughPostfix } from "./support/postfix.ts";
 import { DOMAIN, prepareData, startService } from "./support/service.ts";
+import { relayTo, SINK_CONNECTIONS, startSink } from "./support/sink.ts";
 import { PROCESSOR, printTable, type Row } from "./support/table.ts";
 
-const SMTP_SINK = "/usr/sbin/smtp-sink";
 const MAILS = 5000;
 /** Unmeasured messages first: compiling takes up to a sixth of the processor time of the first twenty thousand. */
 const WARM_MAILS = 20_000;
 /** Unmeasured messages for peers that compile nothing. */
 const PEER_WARM_MAILS = 5000;
-const CONNECTIONS = 20;
 const ACCEPT_CONNECTIONS = 50;
 const POLL_MS = 200;
 /** Time limit of one run. */
@@ -31,11 +30,7 @@ const FROM = `news@${DOMAIN}`;
 const SUPPORT = join(import.meta.dir, "support");
 
 const home = benchFolder();
-const prepared = await prepareData(home);
-const sinkPort = freePort();
-// If root starts the sink, it must know which user to run as. It listens long before the first message is accepted.
-const user = process.getuid?.() === 0 ? ["-u", "root"] : [];
-await startChild([SMTP_SINK, ...user, `127.0.0.1:${sinkPort}`, "1000"], { log: join(home, "sink") });
+const sinkPort = await startSink(home);
 
 interface Sent {
   perSecond: number;
@@ -44,7 +39,8 @@ interface Sent {
 }
 
 /** Accepts the messages without a worker. Resolves with the data folder that has them. */
-async function fill(): Promise<string> {
+async function fill(dkimKeys: DkimChoice): Promise<string> {
+  const prepared = await prepareData(home, dkimKeys);
   const folder = copyOf(prepared.folder);
   const { child, httpPort } = await startService(folder, { ROLES: "api" });
   const load: LoadOptions = {
@@ -58,7 +54,7 @@ async function fill(): Promise<string> {
     count: WARM_MAILS + MAILS,
   };
   const client = await startChild([process.execPath, join(SUPPORT, "http-load.ts"), JSON.stringify(load)], {
-    log: join(home, "load"),
+    log: join(home, `load-${dkimKeys}`),
   });
   const { answered }: LoadResult = JSON.parse(await client.finished());
   await child.end();
@@ -75,13 +71,7 @@ interface Progress {
 /** Sends the messages of a copy of the folder. Measures from the end of the warm-up to the last settled message. */
 async function drain(filled: string): Promise<Sent> {
   const folder = copyOf(filled);
-  const { child } = await startService(folder, {
-    ROLES: "worker",
-    DELIVERY: "relay",
-    SMTP_RELAY_URL: `smtp://127.0.0.1:${sinkPort}`,
-    DESTINATION_CONNECTIONS: String(CONNECTIONS),
-    DESTINATION_RATE: "1000000",
-  });
+  const { child } = await startService(folder, { ROLES: "worker", ...relayTo(sinkPort) });
   using database = new Database(join(folder, "postrider.db"), { readonly: true });
   const query = database.query<Progress, []>(
     "SELECT count(*) AS sent, max(last_event_at) AS ended FROM recipients WHERE status = 'sent'",
@@ -109,7 +99,7 @@ async function floor(): Promise<Sent> {
     port: sinkPort,
     warm: WARM_MAILS,
     count: MAILS,
-    connections: CONNECTIONS,
+    connections: SINK_CONNECTIONS,
     domains: domains(),
     from: FROM,
   };
@@ -133,15 +123,24 @@ function peer(signing: boolean): Promise<Sent> {
     sinkPort,
     warm: PEER_WARM_MAILS,
     count: MAILS,
-    connections: CONNECTIONS,
+    connections: SINK_CONNECTIONS,
     signing,
     limitMs: LIMIT_MS,
   });
 }
 
 type Kind = readonly [name: string, run: () => Promise<Sent>];
-const filled = await fill();
-const subjects = chosen<Kind>([["queue to sink", () => drain(filled)]]);
+const NAMES: Readonly<Record<DkimChoice, string>> = {
+  rsa: "queue to sink",
+  ed25519: "queue to sink, Ed25519",
+  both: "queue to sink, RSA and Ed25519",
+};
+const wanted = chosen(dkimChoices(["rsa", "ed25519"]).map((choice) => [NAMES[choice], choice] as const));
+const subjects: Kind[] = [];
+for (const [name, choice] of wanted) {
+  const filled = await fill(choice);
+  subjects.push([name, () => drain(filled)]);
+}
 const missing = postfixMissing();
 if (missing !== null) console.log(`Without Postfix and OpenDKIM: ${missing}.`);
 const peers: readonly Kind[] = [

@@ -15,6 +15,8 @@ export interface LoadOptions {
   warmMs: number;
   measureMs: number;
   count?: number;
+  /** Number of earlier loads of BUILT_REQUESTS on the same data, so that no recipient comes twice. */
+  earlier?: number;
 }
 
 export interface LoadResult {
@@ -67,7 +69,7 @@ function more(): boolean {
 
 /** Returns the next request, with a recipient that no other request had, for a number of rounds. */
 function nextRequest(): Uint8Array {
-  const round = Math.floor(next / BUILT_REQUESTS) % ROUNDS;
+  const round = ((options.earlier ?? 0) + Math.floor(next / BUILT_REQUESTS)) % ROUNDS;
   const request = requests[next++ % BUILT_REQUESTS];
   if (request === undefined) throw new Error("there are no requests");
   for (const at of request.digits) request.octets[at] = ONE + round;

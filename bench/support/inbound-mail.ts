@@ -60,7 +60,7 @@ async function openSigner(records: DnsRecord[]): Promise<(raw: Buffer) => Promis
   const key = await generateDkimKey();
   records.push(txt(`${SELECTOR}._domainkey.${SENDER_DOMAIN}`, dkimRecord(key.publicKeyBase64)));
   const privateKey = dkimPrivateKey(key.privateKeyPem);
-  return (raw) => signDkim({ raw, domain: SENDER_DOMAIN, selector: SELECTOR, privateKey });
+  return (raw) => signDkim({ raw, domain: SENDER_DOMAIN, keys: [{ selector: SELECTOR, privateKey }] });
 }
 
 function txt(name: string, value: string): DnsRecord {

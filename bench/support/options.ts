@@ -1,3 +1,5 @@
+import { DKIM_CHOICES, type DkimChoice } from "../../src/core/dkim-keys.ts";
+
 const ROUNDS = 3;
 const DOMAINS = 50;
 
@@ -45,6 +47,16 @@ export function profileFolder(): string | null {
 /** Returns the number of recipient domains: `--domains=N`. */
 export function domains(): number {
   return numberOption("domains", DOMAINS);
+}
+
+/** Returns the DKIM keys to measure with, `--dkim=KEYS`, which may be given several times. */
+export function dkimChoices(fallback: readonly DkimChoice[]): readonly DkimChoice[] {
+  const given = options("dkim").map((text) => {
+    const choice = DKIM_CHOICES.find((each) => each === text);
+    if (choice === undefined) throw new Error(`--dkim=${text} is none of ${DKIM_CHOICES.join(", ")}`);
+    return choice;
+  });
+  return given.length === 0 ? fallback : given;
 }
 
 /** Returns the folder in which the bench keeps its databases, `--keep=FOLDER`; null if not given. */

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { DkimChoice } from "../../src/core/dkim-keys.ts";
 import { publish, type ShownRecord, startDns, type TestDns } from "../../test/support/dns.ts";
 import { freePort } from "../../test/support/redis.ts";
 import { type Child, startChild } from "./children.ts";
@@ -69,15 +70,15 @@ export interface Prepared {
   inbox: string;
 }
 
-/** Makes the data folder that every run of a bench copies. */
-export async function prepareData(parent: string): Promise<Prepared> {
-  const folder = join(parent, "prepared");
+/** Makes the data folder that every run of a bench copies. Its domain has these DKIM keys. */
+export async function prepareData(parent: string, dkimKeys: DkimChoice = "rsa"): Promise<Prepared> {
+  const folder = join(parent, `prepared-${dkimKeys}`);
   mkdirSync(folder);
   const dns = await startDns();
   const service = await startService(folder, { ROLES: "api", DNS_SERVERS: dns.address });
   try {
     const key = /project key +(pr_\S+)/.exec(service.child.output())?.[1] ?? "";
-    const inbox = await prepareDomain(service, dns, key);
+    const inbox = await prepareDomain(service, dns, { key, dkimKeys });
     return { folder, key, inbox };
   } finally {
     await service.child.end();
@@ -91,7 +92,11 @@ interface DomainAnswer {
   records: ShownRecord[];
 }
 
-async function prepareDomain(service: Service, dns: TestDns, key: string): Promise<string> {
+async function prepareDomain(
+  service: Service,
+  dns: TestDns,
+  { key, dkimKeys }: { key: string; dkimKeys: DkimChoice },
+): Promise<string> {
   const call = async (method: string, path: string, body?: unknown): Promise<DomainAnswer> => {
     const response = await fetch(`${service.url}${path}`, {
       method,
@@ -102,7 +107,7 @@ async function prepareDomain(service: Service, dns: TestDns, key: string): Promi
     // The API's own shape, as far as this function needs it.
     return (await response.json()) as DomainAnswer;
   };
-  const made = await call("POST", "/v1/domains", { domain: DOMAIN });
+  const made = await call("POST", "/v1/domains", { domain: DOMAIN, dkimKeys });
   publish(dns, made.records);
   const verified = await call("POST", `/v1/domains/${made.id}/verify`);
   if (verified.status !== "verified") throw new Error(`the domain is ${verified.status}`);

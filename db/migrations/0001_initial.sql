@@ -104,6 +104,7 @@ CREATE TABLE dkim_keys (
   token TEXT PRIMARY KEY,
   domain_id TEXT REFERENCES domains (id) ON DELETE CASCADE,
   selector TEXT NOT NULL,
+  algorithm TEXT NOT NULL CHECK (algorithm IN ('rsa', 'ed25519')),
   public_key TEXT NOT NULL,
   private_key TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('pending', 'active', 'retired')),

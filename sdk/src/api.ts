@@ -3256,6 +3256,11 @@ export interface operations {
                     domain: string;
                     /** @description The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other. */
                     delegated?: boolean;
+                    /**
+                     * @description Algorithms of the DKIM keys. With `both`, each message has two signatures. Many receivers do not verify Ed25519 yet.
+                     * @enum {string}
+                     */
+                    dkimKeys?: "rsa" | "ed25519" | "both";
                 };
             };
         };
@@ -3378,12 +3383,22 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Algorithms of the DKIM keys. With `both`, each message has two signatures. Many receivers do not verify Ed25519 yet.
+                     * @enum {string}
+                     */
+                    dkimKeys?: "rsa" | "ed25519" | "both";
+                };
+            };
+        };
         responses: {
-            /** @description Rotate a domain's DKIM key */
+            /** @description Rotate a domain's DKIM keys */
             200: {
                 content: {
-                    "application/json": components["schemas"]["Domain"];
+                    "application/json": components["schemas"]["Domain"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -1,3 +1,4 @@
+import type { DkimAlgorithm } from "../core/dkim-keys.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { plain, table } from "./columns.ts";
 import { requireGuard } from "./guards.ts";
@@ -12,6 +13,7 @@ export interface DkimKeyRecord {
   /** null: the installation's own key. */
   domainId: string | null;
   selector: string;
+  algorithm: DkimAlgorithm;
   /** The value of `p=`, base64. */
   publicKey: string;
   sealedPrivateKey: string;
@@ -27,6 +29,7 @@ const PUBLIC = {
   token: plain<string>("token"),
   domainId: plain<string | null>("domain_id"),
   selector: plain<string>("selector"),
+  algorithm: plain<DkimAlgorithm>("algorithm"),
   publicKey: plain<string>("public_key"),
   status: plain<DkimKeyStatus>("status"),
   retireAt: plain<number | null>("retire_at"),
@@ -35,36 +38,51 @@ const PUBLIC = {
 const PUBLIC_KEYS = table<PublicDkimKey>("dkim_keys", PUBLIC);
 const KEYS = table<DkimKeyRecord>("dkim_keys", { ...PUBLIC, sealedPrivateKey: plain("private_key") });
 
+/** RSA first: its signature is on top, for receivers that look at one alone. */
+export const IN_ORDER_OF_SIGNATURES = "k.algorithm DESC";
+
 /** Returns the statement that stores a domain's key. */
 export function insertDkimKey(key: DkimKeyRecord): Statement {
   return KEYS.insert(key);
 }
 
 /**
- * Returns the statements that store a domain's next key. A retired key with the same token is replaced. If the domain has
- * a pending key, the write is undone with the guard `dkim_key_pending`: of two rotations at once one wins.
+ * Returns the statements that store a domain's next keys. A retired key with the same token is replaced, and so are pending
+ * keys that the caller has read. If the domain has others, the write is undone with the guard `dkim_key_pending`: of two
+ * rotations at once one wins.
+ * @param replaced the domain's pending keys as read
  */
-export function putPendingKey(key: DkimKeyRecord, domainId: string): Statement[] {
+export function putPendingKeys(
+  keys: readonly DkimKeyRecord[],
+  domainId: string,
+  replaced: readonly PublicDkimKey[],
+): Statement[] {
   const noPendingKey: Guard = {
     sql: "NOT EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = ? AND status = 'pending')",
     args: [domainId],
   };
-  const { sql, args } = KEYS.insert({ ...key, domainId, status: "pending", retireAt: null });
   return [
+    ...replaced.map(({ token, createdAt }) => ({
+      sql: "DELETE FROM dkim_keys WHERE domain_id = ? AND token = ? AND created_at = ? AND status = 'pending'",
+      args: [domainId, token, createdAt],
+    })),
     requireGuard("dkim_key_pending", noPendingKey),
-    {
-      sql: `${sql}
+    ...keys.map((key) => {
+      const { sql, args } = KEYS.insert({ ...key, domainId, status: "pending", retireAt: null });
+      return {
+        sql: `${sql}
           ON CONFLICT (token) DO UPDATE SET public_key = excluded.public_key, private_key = excluded.private_key,
             status = excluded.status, retire_at = NULL, created_at = excluded.created_at`,
-      args,
-    },
+        args,
+      };
+    }),
   ];
 }
 
 /** Returns the statement that stores a key for the installation's own domains. It changes nothing if there is one. */
 export function insertInstallationKey(key: DkimKeyRecord): Statement {
   return {
-    sql: `INSERT INTO dkim_keys (${KEYS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?
+    sql: `INSERT INTO dkim_keys (${KEYS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
           WHERE NOT EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id IS NULL)`,
     args: KEYS.values({ ...key, domainId: null }),
   };
@@ -84,7 +102,7 @@ export async function dkimKeysOf(
   const keys = await PUBLIC_KEYS.all(
     db,
     `WHERE domain_id IN (SELECT id FROM domains WHERE sender_id = ? AND id IN (SELECT value FROM json_each(?)))
-     ORDER BY created_at, token`,
+     ORDER BY created_at, algorithm DESC, token`,
     [senderId, JSON.stringify(domainIds)],
   );
   return Map.groupBy(keys, (key) => key.domainId ?? "");
@@ -117,19 +135,20 @@ export function publicInstallationKey(db: Db): Promise<PublicDkimKey | null> {
   return PUBLIC_KEYS.first(db, "WHERE domain_id IS NULL", []);
 }
 
-/** Returns the statements that make a domain's pending key sign. The key before it stays published until `retireAt`. */
-export function activateDkimKey(domainId: string, token: string, retireAt: number): Statement[] {
+/**
+ * Returns the statements that make a domain's pending keys of one rotation sign. The keys before them stay published until
+ * `retireAt`.
+ * @param madeAt when the pending keys were made
+ */
+export function activateDkimKeys(domainId: string, madeAt: number, retireAt: number): Statement[] {
+  const pending = "domain_id = ? AND status = 'pending' AND created_at = ?";
   return [
     {
       sql: `UPDATE dkim_keys SET status = 'retired', retire_at = ?
-            WHERE domain_id = ? AND status = 'active' AND token <> ?
-              AND EXISTS (SELECT 1 FROM dkim_keys WHERE token = ? AND status = 'pending')`,
-      args: [retireAt, domainId, token, token],
+            WHERE domain_id = ? AND status = 'active' AND EXISTS (SELECT 1 FROM dkim_keys WHERE ${pending})`,
+      args: [retireAt, domainId, domainId, madeAt],
     },
-    {
-      sql: "UPDATE dkim_keys SET status = 'active' WHERE domain_id = ? AND token = ? AND status = 'pending'",
-      args: [domainId, token],
-    },
+    { sql: `UPDATE dkim_keys SET status = 'active' WHERE ${pending}`, args: [domainId, madeAt] },
   ];
 }
 

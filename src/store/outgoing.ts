@@ -1,6 +1,8 @@
 import { FROM_DOMAIN, IS_WHOLE, MESSAGES, type Message } from "./messages.ts";
+import { IN_ORDER_OF_SIGNATURES } from "./dkim-keys.ts";
 import type { ContentEncoding } from "./engine/content-values.ts";
 import { type ContentDeps, contentBytes, type StoredContent } from "./contents/content-read.ts";
+import type { SigningKey } from "./sending.ts";
 import type { MemoryBudget } from "./contents/memory-budget.ts";
 import { bodyIn, NO_BODY } from "./contents/message-body.ts";
 
@@ -29,9 +31,12 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   /** The message that was submitted whole, in place of html, text and attachments; null if there is none. */
   whole: { bytes: Uint8Array; smtpUtf8: boolean } | null;
   hasAttachments: boolean;
-  /** The active DKIM key of the From domain; null if the project has no such domain, or the domain no such key. */
-  key: { token: string; selector: string; createdAt: number } | null;
+  /** The active DKIM keys of the From domain, in the order of their signatures. There are none if it is not a domain of the project. */
+  keys: readonly ActiveKey[];
 }
+
+/** Names a key. */
+type ActiveKey = Pick<SigningKey, "token" | "createdAt">;
 
 /** Fields that the query returns as they are. */
 interface Facts {
@@ -45,9 +50,7 @@ interface Facts {
 interface FactsRow extends Facts, Record<string, unknown> {
   rendered: number;
   hasAttachments: number;
-  keyToken: string | null;
-  keyCreatedAt: number | null;
-  keySelector: string | null;
+  keys: ActiveKey[];
   /** 1 if the message was submitted whole. */
   isWhole: number;
   smtpUtf8: number | null;
@@ -79,7 +82,9 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     'rendered', c.rendered, 'headers', json(c.headers),
     'isWhole', ${IS_WHOLE}, 'smtpUtf8', json_extract(c.envelope, '$.smtpUtf8'),
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
-    'keyToken', k.token, 'keyCreatedAt', k.created_at, 'keySelector', k.selector,
+    'keys', json((SELECT json_group_array(json_object('token', k.token, 'createdAt', k.created_at))
+      FROM (SELECT k.token, k.created_at FROM dkim_keys k WHERE k.domain_id = d.id AND k.status = 'active'
+        ORDER BY ${IN_ORDER_OF_SIGNATURES}) k)),
     'body', json_object('named', ${CONTENT} IS NOT NULL, 'storedIn', b.stored_in, 'encoding', b.encoding, 'size', b.size,
       'key', CASE WHEN b.stored_in <> 'row' THEN hex(b.key) END, 'object', b.object)) AS facts, b.bytes
   FROM messages m
@@ -88,7 +93,6 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     LEFT JOIN contents b ON b.key = ${CONTENT}
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
       AND d.name = ${FROM_DOMAIN}
-    LEFT JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 
 /** Returns an outbound message of the project; null if the project has none with that id. */
@@ -101,21 +105,17 @@ export async function findOutgoing(
   const row = await deps.db.first<{ facts: string; bytes: ArrayBuffer | null }>(OUTGOING, [id, senderId]);
   if (row === null) return null;
   const facts: FactsRow = JSON.parse(row.facts);
-  const { date, data, headers, keyToken, keyCreatedAt, keySelector } = facts;
+  const { date, data, headers, keys } = facts;
   const bytes = row.bytes === null ? null : new Uint8Array(row.bytes);
   const content = await contentOf(deps, facts.body, bytes, budget);
   const isWhole = facts.isWhole === 1 && content !== null;
   const { html, text } = content === null || isWhole ? NO_BODY : bodyIn(content);
   return {
     ...MESSAGES.fromJson(facts, FIELDS),
-    ...{ date, data, headers, html, text },
+    ...{ date, data, headers, html, text, keys },
     whole: isWhole ? { bytes: content, smtpUtf8: facts.smtpUtf8 === 1 } : null,
     rendered: facts.rendered === 1,
     hasAttachments: facts.hasAttachments === 1,
-    key:
-      keyToken === null || keyCreatedAt === null || keySelector === null
-        ? null
-        : { token: keyToken, createdAt: keyCreatedAt, selector: keySelector },
   };
 }
 

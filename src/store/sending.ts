@@ -1,4 +1,5 @@
 import type { ConfigurationQuery, Db } from "./engine/client.ts";
+import { IN_ORDER_OF_SIGNATURES } from "./dkim-keys.ts";
 import type { Project } from "./projects.ts";
 import { inForce } from "./suppressions.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
@@ -108,17 +109,19 @@ export interface SigningKey {
 const KEY_COLUMNS = "k.token, k.created_at AS createdAt, k.selector, k.private_key AS sealedPrivateKey";
 
 /** Parameters: From domain, project. */
-const SIGNING_KEY: ConfigurationQuery<SigningKey, SigningKey> = {
-  sql: `SELECT ${KEY_COLUMNS} FROM senders s
-      JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
-      JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
-    WHERE s.id = ?`,
-  read: (key) => key,
+const SIGNING_KEYS: ConfigurationQuery<{ keys: string }, readonly SigningKey[]> = {
+  sql: `SELECT json_group_array(json_object('token', token, 'createdAt', createdAt, 'selector', selector,
+      'sealedPrivateKey', sealedPrivateKey)) AS keys
+    FROM (SELECT ${KEY_COLUMNS} FROM senders s
+        JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
+        JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
+      WHERE s.id = ? ORDER BY ${IN_ORDER_OF_SIGNATURES})`,
+  read: ({ keys }) => listIn<SigningKey>(keys),
 };
 
-/** Returns the active DKIM key of a project's domain; null if it has none. */
-export function signingKey(db: Db, senderId: string, domain: string): Promise<SigningKey | null> {
-  return db.readConfig(SIGNING_KEY, [domain, senderId]);
+/** Returns the active DKIM keys of a project's domain in the order of their signatures. */
+export async function signingKeys(db: Db, senderId: string, domain: string): Promise<readonly SigningKey[]> {
+  return (await db.readConfig(SIGNING_KEYS, [domain, senderId])) ?? [];
 }
 
 const INSTALLATION_KEY: ConfigurationQuery<SigningKey, SigningKey> = {

@@ -3,7 +3,7 @@ import { rotateDkim } from "../../src/flows/verify/rotate.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
 import { listDkimKeys } from "../../src/store/dkim-keys.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { signingKey } from "../../src/store/sending.ts";
+import { signingKeys } from "../../src/store/sending.ts";
 import { around } from "../support/around.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 
@@ -34,7 +34,7 @@ function publish(records: Shown[]): void {
 }
 
 const call = (path: string, method = "POST") => api.call(method, `/v1/domains/${id}${path}`);
-const selector = async () => (await signingKey(api.db, api.acme.a.id, NAME))?.selector;
+const selector = async () => (await signingKeys(api.db, api.acme.a.id, NAME))[0]?.selector;
 const cnames = (records: Shown[]) =>
   records.filter(({ purpose }) => purpose === "dkim").map(({ name }) => name);
 

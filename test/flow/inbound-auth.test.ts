@@ -82,7 +82,7 @@ function mailOf(domain: string, text = "Hello"): Buffer {
 }
 
 function signed(raw: Buffer, domain: string): Promise<Buffer> {
-  return signDkim({ raw, domain, selector: "k", privateKey: dkimPrivateKey(key.privateKeyPem) });
+  return signDkim({ raw, domain, keys: [{ selector: "k", privateKey: dkimPrivateKey(key.privateKeyPem) }] });
 }
 
 /** Delivers a message to the listener as another server does. Returns its last reply. */

@@ -123,7 +123,7 @@ describe("a message is inspected in a thread", () => {
     const mails = await Promise.all(
       domains.map(async (domain) => {
         const raw = Buffer.from(`From: ann@${domain}\r\nSubject: Hi\r\n\r\nYes.\r\n`);
-        const signed = await signDkim({ raw, domain, selector: "s", privateKey });
+        const signed = await signDkim({ raw, domain, keys: [{ selector: "s", privateKey }] });
         return { kind: "mail", raw: signed, session: { ...SESSION, mailFrom: `ann@${domain}` } } as const;
       }),
     );

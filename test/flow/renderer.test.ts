@@ -62,7 +62,10 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
     ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello", whole: null },
     ...{ headers: { "X-A": "b" }, attachments: [], rfcMessageId: "<1@from.test>", date: 1_700_000_000_000 },
     ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true, textFromHtml: true },
-    signing: { domain: "from.test", selector: "s", privateKey: createPrivateKey(TEST_KEY.privateKeyPem) },
+    signing: {
+      domain: "from.test",
+      keys: [{ selector: "s", privateKey: createPrivateKey(TEST_KEY.privateKeyPem) }],
+    },
     ...over,
   };
 }

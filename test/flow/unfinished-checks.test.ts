@@ -103,7 +103,7 @@ async function answersOf(policy: Policy, ways: Ways, { raw = MAIL, from, names }
 const WHOLE: Ways = [(resolve) => resolve];
 
 function signed(domain: string, raw = MAIL): Promise<Buffer> {
-  return signDkim({ raw, domain, selector: "k", privateKey: dkimPrivateKey(key.privateKeyPem) });
+  return signDkim({ raw, domain, keys: [{ selector: "k", privateKey: dkimPrivateKey(key.privateKeyPem) }] });
 }
 
 function junkSignatures(count: number, tags: (nth: number) => string): string {

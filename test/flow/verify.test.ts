@@ -11,7 +11,14 @@ import { type TestZone, testApi, zoneLookups } from "../support/api.ts";
 
 const SERVICE = "post.example";
 const KEY: PublicDkimKey = {
-  ...{ token: "tok", domainId: "dom_1", selector: "pr1", publicKey: "MIIBabc+/=", status: "active" },
+  ...{
+    token: "tok",
+    domainId: "dom_1",
+    selector: "pr1",
+    algorithm: "rsa",
+    publicKey: "MIIBabc+/=",
+    status: "active",
+  },
   ...{ retireAt: null, createdAt: 0 },
 };
 const SELECTOR = "pr1._domainkey.a.example.com";

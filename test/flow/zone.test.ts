@@ -210,7 +210,8 @@ test("the printed zone has every published key, and no expired one", async () =>
   const token = (at: number) => String(at).padStart(26, "0");
   const extra = Array.from({ length: 1003 }, (_, at) =>
     insertDkimKey({
-      ...{ token: token(at), domainId: id, selector: "pr2", publicKey: "MIIB", sealedPrivateKey: "" },
+      ...{ token: token(at), domainId: id, selector: "pr2", algorithm: "rsa" },
+      ...{ publicKey: "MIIB", sealedPrivateKey: "" },
       ...{ status: "retired", retireAt: at === 7 ? now : now + 60_000, createdAt: now },
     }),
   );

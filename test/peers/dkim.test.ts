@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { DKIM_ALGORITHMS, type DkimAlgorithm } from "../../src/core/dkim-keys.ts";
 import { compose } from "../../src/mail/composing/compose.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/auth/dkim.ts";
 import { startDns, type TestDns } from "../support/dns.ts";
@@ -39,45 +40,61 @@ const LONG_LINES = Buffer.from(
   `${"x".repeat(998)}\r\n${" y\t".repeat(332)}\r\n${"é".repeat(499)}\r\n \r\n\r\n\r\n`,
 );
 
-let dns: TestDns;
-let published: PublishedKey;
-let signed: Buffer[];
+/** Messages signed with one key, and where the key is. */
+interface Signed {
+  messages: Buffer[];
+  published: PublishedKey;
+}
 
-beforeAll(async () => {
-  const key = await generateDkimKey();
-  const record = dkimRecord(key.publicKeyBase64);
-  const name = `${SELECTOR}._domainkey.${DOMAIN}`;
-  dns = await startDns({ name, type: "TXT", data: record.match(new RegExp(`.{1,${TXT_STRING}}`, "g")) });
-  published = { dnsPort: dns.port, name, record };
-  const privateKey = dkimPrivateKey(key.privateKeyPem);
+let dns: TestDns;
+let signed: Record<DkimAlgorithm, Signed>;
+
+async function signedBy(algorithm: DkimAlgorithm): Promise<Signed> {
+  const key = await generateDkimKey(algorithm);
+  const record = dkimRecord(key.publicKeyBase64, algorithm);
+  const name = `${SELECTOR}-${algorithm}._domainkey.${DOMAIN}`;
+  dns.add({ name, type: "TXT", data: record.match(new RegExp(`.{1,${TXT_STRING}}`, "g")) });
+  const keys = [{ selector: `${SELECTOR}-${algorithm}`, privateKey: dkimPrivateKey(key.privateKeyPem) }];
   const random = seeded(SEED);
-  signed = await Promise.all(
+  const messages = await Promise.all(
     Array.from({ length: MESSAGES }, (_, at) => {
       const mail = variedMail(random, DOMAIN);
       const { raw } = compose(mail);
-      const signing = { domain: DOMAIN, selector: SELECTOR, privateKey, signedAt: mail.date };
+      const signing = { domain: DOMAIN, keys, signedAt: mail.date };
       return signDkim({ raw: at % 10 === 0 ? Buffer.concat([raw, LONG_LINES]) : raw, ...signing });
     }),
   );
+  return { messages, published: { dnsPort: dns.port, name, record } };
+}
+
+beforeAll(async () => {
+  dns = await startDns();
+  signed = { rsa: await signedBy("rsa"), ed25519: await signedBy("ed25519") };
 }, LIMIT_MS);
 afterAll(() => dns?.stop());
 
 test("the messages differ from one another", () => {
-  expect(new Set(signed.map((raw) => raw.toString("latin1"))).size).toBe(MESSAGES);
-  const lines = signed.flatMap((raw) => raw.toString("latin1").split("\r\n"));
+  const { messages } = signed.rsa;
+  expect(new Set(messages.map((raw) => raw.toString("latin1"))).size).toBe(MESSAGES);
+  const lines = messages.flatMap((raw) => raw.toString("latin1").split("\r\n"));
   expect(lines.reduce((longest, line) => Math.max(longest, line.length), 0)).toBe(998);
 });
 
-const titled = VERIFIERS.map((verifier) => {
-  const { name, missing } = verifier;
-  return [missing === null ? name : `${name} (skipped: ${missing})`, verifier] as const;
-});
+const titled = DKIM_ALGORITHMS.flatMap((algorithm) =>
+  VERIFIERS.map((verifier) => {
+    const { name } = verifier;
+    const missing = verifier.missing ?? (algorithm === "ed25519" ? verifier.lacksEd25519 : null);
+    const title = `${name}, ${algorithm}${missing === null ? "" : ` (skipped: ${missing})`}`;
+    return [title, algorithm, { ...verifier, missing }] as const;
+  }),
+);
 
-describe.each(titled)("%s", (_title, { missing, verify }) => {
+describe.each(titled)("%s", (_title, algorithm, { missing, verify }) => {
   test.skipIf(missing !== null)(
     `verifies ${MESSAGES} of ${MESSAGES} varied messages`,
     async () => {
-      const verdicts = await verify(signed, published);
+      const { messages, published } = signed[algorithm];
+      const verdicts = await verify(messages, published);
       const refused = verdicts.flatMap((verdict, at) => (verdict === "pass" ? [] : [`${at}: ${verdict}`]));
       expect(refused).toEqual([]);
       expect(verdicts).toHaveLength(MESSAGES);
@@ -88,7 +105,8 @@ describe.each(titled)("%s", (_title, { missing, verify }) => {
   test.skipIf(missing !== null)(
     "refuses each of them after a change",
     async () => {
-      const sample = signed.filter((_, at) => at % 100 === 0).map((raw) => raw.toString("latin1"));
+      const { messages, published } = signed[algorithm];
+      const sample = messages.filter((_, at) => at % 100 === 0).map((raw) => raw.toString("latin1"));
       const tampered = TAMPERINGS.flatMap(([what, change]) =>
         sample.map((raw) => ({
           what,

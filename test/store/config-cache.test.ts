@@ -5,7 +5,13 @@ import type { ConfigurationQuery } from "../../src/store/engine/config-cache.ts"
 import type { Statement } from "../../src/store/engine/client.ts";
 import { findKeyByHash, insertKey, revokeKey } from "../../src/store/keys.ts";
 import { findProject, insertProject, updateProject } from "../../src/store/projects.ts";
-import { inboundRoute, installationKey, ownerEmail, sendFacts, signingKey } from "../../src/store/sending.ts";
+import {
+  inboundRoute,
+  installationKey,
+  ownerEmail,
+  sendFacts,
+  signingKeys,
+} from "../../src/store/sending.ts";
 import { subscriptions } from "../../src/store/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { around } from "../support/around.ts";
@@ -43,7 +49,7 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await findProject(db, "acc", "name");
   await subscriptions(db, "sender");
   await sendFacts(db, SENDER, QUESTION, NOW);
-  await signingKey(db, "sender", "a.test");
+  await signingKeys(db, "sender", "a.test");
   await installationKey(db);
   await ownerEmail(db, "acc");
   await inboundRoute(db, "a.test", "i@a.test");

@@ -7,7 +7,7 @@ import {
   listOwnRecords,
 } from "../../src/store/domain-records.ts";
 import {
-  activateDkimKey,
+  activateDkimKeys,
   type DkimKeyRecord,
   dkimKeysOf,
   findPublishedKey,
@@ -15,7 +15,7 @@ import {
   insertInstallationKey,
   listDkimKeys,
   publicInstallationKey,
-  putPendingKey,
+  putPendingKeys,
 } from "../../src/store/dkim-keys.ts";
 import {
   claimDueDomains,
@@ -65,6 +65,7 @@ function keyOf(token: string, changes: Partial<DkimKeyRecord> = {}): DkimKeyReco
       token,
       domainId: "dom_1",
       selector: "pr1",
+      algorithm: "rsa",
       publicKey: "AA==",
       sealedPrivateKey: "x",
       status: "active",
@@ -212,7 +213,8 @@ describe("a stored idempotent answer", () => {
 describe("DKIM keys", () => {
   test("a second pending key rolls back the write it comes with", async () => {
     const { db } = api;
-    const pending = (token: string) => putPendingKey(keyOf(token, { selector: "pr2" }), "dom_1");
+    const pending = (token: string) =>
+      putPendingKeys([keyOf(token, { selector: "pr2", createdAt: NOW + 1 })], "dom_1", []);
     await db.write(pending("token-2"));
     const error = await db.write(pending("token-3")).catch((thrown: unknown) => thrown);
     expect(isBroken(error, "dkim_key_pending")).toBe(true);
@@ -222,9 +224,9 @@ describe("DKIM keys", () => {
   test("the active one retires once, when the pending one takes over", async () => {
     const { db } = api;
     const states = async () => (await listDkimKeys(db, mine, "dom_1")).map(({ status }) => status);
-    await db.write(activateDkimKey("dom_1", "token-9", NOW + 10));
+    await db.write(activateDkimKeys("dom_1", NOW + 2, NOW + 10));
     expect(await states()).toEqual(["active", "pending"]);
-    for (let twice = 0; twice < 2; twice++) await db.write(activateDkimKey("dom_1", "token-2", NOW + 10));
+    for (let twice = 0; twice < 2; twice++) await db.write(activateDkimKeys("dom_1", NOW + 1, NOW + 10));
     expect(await states()).toEqual(["retired", "active"]);
   });
 

@@ -10,7 +10,7 @@ import {
   type SendFacts,
   type SendQuestion,
   sendFacts,
-  signingKey,
+  signingKeys,
 } from "../../src/store/sending.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -102,7 +102,8 @@ function project(sender: Project, mark: string, status: "verified" | "pending"):
 
 function keysOf(mark: string, status: string): Statement[] {
   const names = { token: `${mark}-${status}`, domain_id: `dom_${mark}`, selector: `s-${status}` };
-  return [insert("dkim_keys", { ...names, status, public_key: "p", private_key: "k", created_at: NOW })];
+  const key = { algorithm: "rsa", public_key: "p", private_key: "k" };
+  return [insert("dkim_keys", { ...names, ...key, status, created_at: NOW })];
 }
 
 beforeAll(async () => {
@@ -185,7 +186,7 @@ describe("a project's rows, if another account has a domain of the same name", (
     ["stranger", stranger, "stranger-active"],
     ["sibling", sibling, undefined],
   ])("%s signs only with its own key", async (_, sender, token) => {
-    expect((await signingKey(database.db, sender.id, DOMAIN))?.token).toBe(token);
+    expect((await signingKeys(database.db, sender.id, DOMAIN))[0]?.token).toBe(token);
   });
 
   test.each([
@@ -211,7 +212,7 @@ describe("a project's rows, if another account has a domain of the same name", (
 });
 
 describe("an outgoing message", () => {
-  test("has its content and the active key of its project's domain", async () => {
+  test("has its content and the active keys of its project's domain", async () => {
     expect(await findOutgoing(database, home.id, "msg_home_outbound", reservedBudget())).toMatchObject({
       from: { email: INBOX },
       html: "<p>",
@@ -219,7 +220,7 @@ describe("an outgoing message", () => {
       headers: { "X-Of": "home" },
       hasAttachments: false,
       rendered: false,
-      key: { token: "home-active", selector: "s-active" },
+      keys: [{ token: "home-active", createdAt: NOW }],
     });
   });
 
@@ -249,6 +250,6 @@ describe("an outgoing message", () => {
       { sql: "DELETE FROM inboxes WHERE domain_id = 'dom_stranger'", args: [] },
       { sql: "DELETE FROM domains WHERE id = 'dom_stranger'", args: [] },
     ]);
-    expect((await findOutgoing(database, stranger.id, id, reservedBudget()))?.key).toBeNull();
+    expect((await findOutgoing(database, stranger.id, id, reservedBudget()))?.keys).toEqual([]);
   });
 });

@@ -14,6 +14,7 @@ import { type DomainDeps, domainRoutes } from "../../src/http/routes/domains.ts"
 import { inboxRoutes } from "../../src/http/routes/inboxes.ts";
 import { senderRoutes } from "../../src/http/routes/senders.ts";
 import { webhookRoutes } from "../../src/http/routes/webhooks.ts";
+import { generateDkimKey } from "../../src/mail/auth/dkim.ts";
 import { createHttp, type Http, type HttpDeps } from "../../src/http/server.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { insertKey } from "../../src/store/keys.ts";
@@ -126,7 +127,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   };
   const domains: DomainDeps = {
     ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
-    generateDkimKey: async () => TEST_KEY,
+    generateDkimKey: async (algorithm) => (algorithm === "rsa" ? TEST_KEY : generateDkimKey(algorithm)),
     lookups: zoneLookups(zone),
     isCaptureDomain: () => false,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),

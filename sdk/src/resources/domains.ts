@@ -72,9 +72,13 @@ export class Domains {
     return this.#api.json<"verifyDomain">("POST", path`/v1/domains/${id}/verify`, { options });
   }
 
-  /** Makes a new DKIM key for a domain. */
-  rotateDkim(id: string, options?: RequestOptions): ApiPromise<Answer<"rotateDomainDkim">> {
-    return this.#api.json<"rotateDomainDkim">("POST", path`/v1/domains/${id}/rotate-dkim`, { options });
+  /** Makes new DKIM keys for a domain, or changes to other algorithms. */
+  rotateDkim(
+    id: string,
+    body: Body<"rotateDomainDkim"> = {},
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"rotateDomainDkim">> {
+    return this.#api.json<"rotateDomainDkim">("POST", path`/v1/domains/${id}/rotate-dkim`, { body, options });
   }
 
   /** Returns whether a domain receives mail. */

@@ -5,8 +5,8 @@ import { domainsOfAll } from "../../store/health.ts";
 import {
   type DomainLookups,
   type RecordState as Seen,
+  findAllDkim,
   findDelegation,
-  findDkim,
   findDmarc,
   findMx,
   findSpf,
@@ -46,9 +46,9 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   if (isCaptureDomain(name)) return ok("The domain is verified without DNS, because it is for tests.");
   if (domain.delegated && (await findDelegation(lookups, name, serviceDomain)) !== "present")
     return delegationFinding(domain, serviceDomain);
-  const key = (await listDkimKeys(db, senderId, id)).find(({ status }) => status === "active");
+  const keys = (await listDkimKeys(db, senderId, id)).filter(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
-    key === undefined ? ("absent" as const) : findDkim(lookups, name, key, serviceDomain),
+    findAllDkim(lookups, name, keys, serviceDomain),
     findSpf(lookups, name, serviceDomain),
     findDmarc(lookups, name),
     receiving ? findMx(lookups, name, serviceDomain) : ("present" as const),

@@ -110,9 +110,9 @@ async function groupFinding(parts: ZoneParts, group: Group): Promise<Finding> {
 async function domainKeys(parts: ZoneParts): Promise<Finding> {
   const { db, clock, settings } = parts;
   const keys = await publishedKeys(db(), clock.now(), "", MAX_KEYS);
-  const wanted = keys.map(({ token, publicKey }): ZoneRecord => {
+  const wanted = keys.map(({ token, publicKey, algorithm }): ZoneRecord => {
     const name = dkimTarget(token, settings.serviceDomain);
-    return { name, ttl: 0, type: "TXT", data: dkimRecord(publicKey) };
+    return { name, ttl: 0, type: "TXT", data: dkimRecord(publicKey, algorithm) };
   });
   return wanted.length === 0 ? ok("No domain has a key yet.") : compareRecords(parts, wanted);
 }

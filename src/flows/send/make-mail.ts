@@ -1,10 +1,9 @@
-import type { KeyObject } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
 import { outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
-import { signDkim } from "../../mail/auth/dkim.ts";
+import { type DkimSigning, signDkim } from "../../mail/auth/dkim.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from "./unsubscribe.ts";
 
@@ -20,12 +19,8 @@ export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
   serviceDomain: string;
 }
 
-/** A DKIM key with its domain and selector. */
-export interface Signing {
-  domain: string;
-  selector: string;
-  privateKey: KeyObject;
-}
+/** The DKIM keys of a domain. */
+export type Signing = Pick<DkimSigning, "domain" | "keys">;
 
 /** One recipient's copy of a message, with all that its bytes depend on. */
 export interface MailToMake {
@@ -52,7 +47,7 @@ export interface MailToMake {
   unsubscribeLink: boolean;
   /** True if a text part is made from the html when `text` is null. */
   textFromHtml: boolean;
-  /** Key of the From domain. If it has none any more, null: the copy is shown unsigned. */
+  /** Keys of the From domain. If it has none any more, null: the copy is shown unsigned. */
   signing: Signing | null;
 }
 

@@ -1,18 +1,17 @@
 import { Admission } from "../../core/concurrency/admission.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
-import type { KeyObject } from "node:crypto";
 import { splitAddress } from "../../core/addresses.ts";
 import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { type RenderedTemplate, RenderingFailure } from "../../core/templates/render.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
-import { dkimPrivateKey } from "../../mail/auth/dkim.ts";
+import { type DkimSigner, dkimPrivateKey } from "../../mail/auth/dkim.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import { loadAttachments } from "../../store/attachments.ts";
 import { storeRendered } from "../../store/contents/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
-import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
+import { installationKey, type SigningKey, signingKeys } from "../../store/sending.ts";
 import { findTemplate, type SavedTemplate } from "../../store/templates.ts";
 import { type PrepareDeps, prepareBody } from "../contents/prepare-content.ts";
 import { LARGE_READS } from "../read/large-reads.ts";
@@ -56,7 +55,7 @@ export function renderMemory(): RenderMemory {
 }
 
 /** Opened private keys, by `cacheName`. Reading a PEM costs as much as signing with it. */
-export type KeyCache = Map<string, KeyObject>;
+export type KeyCache = Map<string, DkimSigner>;
 
 /** Opened keys kept at most, to bound memory. */
 const MAX_CACHED_KEYS = 10_000;
@@ -71,7 +70,7 @@ export interface MadeMail extends ComposedMail {
 }
 
 /**
- * Makes the bytes to send: renders the template, composes, and signs by DKIM with the From domain's key. They are the
+ * Makes the bytes to send: renders the template, composes, and signs by DKIM with the From domain's keys. They are the
  * same at each attempt, the time of the signature included, because a peer whose 250 got lost must recognize the
  * message (RFC 1047). The caller was admitted for the whole message.
  * @param ord the recipient's number; if null, the copy is only shown, with a placeholder for each recipient's link
@@ -171,7 +170,7 @@ async function renderOnce(
   }
 }
 
-/** Loads one recipient's copy, with its attachments and the key of its From domain. */
+/** Loads one recipient's copy, with its attachments and the keys of its From domain. */
 async function copyFor(
   deps: RenderDeps,
   senderId: string,
@@ -179,41 +178,36 @@ async function copyFor(
   ord: number | null,
   message: Outgoing,
 ): Promise<MailToMake> {
-  const { templateId, data, rendered, hasAttachments, key, testMode, ...mail } = message;
+  const { templateId, data, rendered, hasAttachments, keys: active, testMode, ...mail } = message;
   const attachments =
     hasAttachments && mail.whole === null ? await loadAttachments(deps, senderId, id, reservedBudget()) : [];
   if (attachments === null) throw new RenderingError("an attachment is gone");
   const domain = splitAddress(message.from.email)?.domain ?? "";
   // Mail in test mode never leaves. It may be from any address, or have no From, which cannot be signed.
-  const open = testMode ? null : await keyOf(deps, senderId, domain, key);
+  const keys = testMode ? [] : await keysOf(deps, senderId, domain, active);
   // If the From domain was deleted, its messages are not sent, and never unsigned. Messages already sent are still
   // shown.
-  if (open === null && ord !== null && !testMode) throw new UnsignedError(`the domain ${domain} has no key`);
-  return { ...mail, id, ord, attachments, signing: open && { ...open, domain } };
-}
-
-/** An opened key and its selector. */
-interface OpenKey {
-  selector: string;
-  privateKey: KeyObject;
+  if (keys.length === 0 && ord !== null && !testMode)
+    throw new UnsignedError(`the domain ${domain} has no key`);
+  return { ...mail, id, ord, attachments, signing: keys.length === 0 ? null : { domain, keys } };
 }
 
 /**
- * Returns the key to sign with, or null if there is none. `active` is the key of the project's From domain as just
- * read.
+ * Returns the keys to sign with. `active` are the keys of the project's From domain as just read.
  */
-async function keyOf(
+async function keysOf(
   deps: RenderDeps,
   senderId: string,
   domain: string,
-  active: Outgoing["key"],
-): Promise<OpenKey | null> {
-  if (domain === onboardingDomain(deps.serviceDomain)) return openKey(deps, await installationKey(deps.db));
-  if (active === null) return null;
-  const privateKey = deps.memory.keys.get(cacheName(active));
-  return privateKey === undefined
-    ? openKey(deps, await signingKey(deps.db, senderId, domain))
-    : { selector: active.selector, privateKey };
+  active: Outgoing["keys"],
+): Promise<readonly DkimSigner[]> {
+  if (domain === onboardingDomain(deps.serviceDomain)) {
+    const key = await installationKey(deps.db);
+    return key === null ? [] : [openKey(deps, key)];
+  }
+  const known = active.flatMap((key) => deps.memory.keys.get(cacheName(key)) ?? []);
+  if (known.length === active.length) return known;
+  return (await signingKeys(deps.db, senderId, domain)).map((key) => openKey(deps, key));
 }
 
 /**
@@ -223,14 +217,15 @@ function cacheName({ token, createdAt }: Pick<SigningKey, "token" | "createdAt">
   return `${token} ${createdAt}`;
 }
 
-function openKey(deps: RenderDeps, key: SigningKey | null): OpenKey | null {
-  if (key === null) return null;
-  const { selector } = key;
+function openKey(deps: RenderDeps, key: SigningKey): DkimSigner {
   const name = cacheName(key);
   const known = deps.memory.keys.get(name);
-  if (known !== undefined) return { selector, privateKey: known };
+  if (known !== undefined) return known;
   if (deps.memory.keys.size >= MAX_CACHED_KEYS) deps.memory.keys.clear();
-  const privateKey = dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey));
-  deps.memory.keys.set(name, privateKey);
-  return { selector, privateKey };
+  const opened = {
+    selector: key.selector,
+    privateKey: dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey)),
+  };
+  deps.memory.keys.set(name, opened);
+  return opened;
 }

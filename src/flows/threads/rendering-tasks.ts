@@ -8,13 +8,7 @@ import {
 } from "../../core/templates/render.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
 import { dkimPrivateKey } from "../../mail/auth/dkim.ts";
-import {
-  type MailLinks,
-  type MailToMake,
-  makeMail,
-  RenderingError,
-  type Signing,
-} from "../send/make-mail.ts";
+import { type MailLinks, type MailToMake, makeMail, RenderingError } from "../send/make-mail.ts";
 
 /** The process is stopping, so the task was not run. Its caller keeps the claim, which the stop frees. */
 export class PoolClosedError extends Error {}
@@ -46,9 +40,9 @@ export interface Renderer {
   mail(senderId: string, mail: MailToMake): Promise<ComposedMail>;
 }
 
-/** A message to compose on a thread. Its key is sent as text. */
+/** A message to compose on a thread. Its keys are sent as text. */
 export interface SentMail extends Omit<MailToMake, "signing"> {
-  signing: (Omit<Signing, "privateKey"> & { privateKeyPem: string }) | null;
+  signing: { domain: string; keys: { selector: string; privateKeyPem: string }[] } | null;
 }
 
 /** The tasks of threads that render, by kind: the input and the result. */
@@ -90,8 +84,12 @@ const RENDERINGS: {
   template: (_, __, { source, data }) => renderTemplate(source, data),
   mail(links, keys, { mail }) {
     if (mail.signing === null) return makeMail(links, { ...mail, signing: null });
-    const { privateKeyPem, ...signing } = mail.signing;
-    return makeMail(links, { ...mail, signing: { ...signing, privateKey: opened(keys, privateKeyPem) } });
+    const { domain, keys: sent } = mail.signing;
+    const signers = sent.map(({ selector, privateKeyPem }) => ({
+      selector,
+      privateKey: opened(keys, privateKeyPem),
+    }));
+    return makeMail(links, { ...mail, signing: { domain, keys: signers } });
   },
 };
 

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { DkimAlgorithm } from "../../core/dkim-keys.ts";
 import { SettingsError } from "../../core/errors.ts";
 import { encodeBase32 } from "../../core/ids.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
@@ -15,22 +16,22 @@ export interface GeneratedKey {
 export interface KeyDeps {
   /** Seals private keys at rest. */
   boxKey: Uint8Array;
-  generateDkimKey: () => Promise<GeneratedKey>;
+  generateDkimKey: (algorithm: DkimAlgorithm) => Promise<GeneratedKey>;
 }
 
 /** Random bytes of a token, which is a DNS label of 26 characters. */
 const TOKEN_BYTES = 16;
 
-/** The selectors. The first key uses the first one, and each rotation changes to the other. */
-export const SELECTORS = ["pr1", "pr2"] as const;
+/** The selectors of each algorithm. The first key uses the first one, and each rotation changes to the other. */
+export const SELECTORS = { rsa: ["pr1", "pr2"], ed25519: ["pe1", "pe2"] } as const;
 
 /** Makes a DKIM key with its private key sealed, under the given token or a new one. */
 export async function makeDkimKey(
   deps: KeyDeps,
-  key: Pick<DkimKeyRecord, "domainId" | "selector" | "status"> & { token?: string | undefined },
+  key: Pick<DkimKeyRecord, "domainId" | "selector" | "algorithm" | "status"> & { token?: string | undefined },
   now: number,
 ): Promise<DkimKeyRecord> {
-  const { privateKeyPem, publicKeyBase64 } = await deps.generateDkimKey();
+  const { privateKeyPem, publicKeyBase64 } = await deps.generateDkimKey(key.algorithm);
   return {
     ...key,
     token: key.token ?? encodeBase32(randomBytes(TOKEN_BYTES)),
@@ -48,7 +49,8 @@ export async function makeDkimKey(
 export async function ensureInstallationKey(deps: KeyDeps & { db: Db }, now: number): Promise<void> {
   const own = await installationKey(deps.db);
   if (own !== null) return requireOpens(deps.boxKey, own.sealedPrivateKey);
-  const key = await makeDkimKey(deps, { domainId: null, selector: SELECTORS[0], status: "active" }, now);
+  const first = { domainId: null, selector: SELECTORS.rsa[0], algorithm: "rsa", status: "active" } as const;
+  const key = await makeDkimKey(deps, first, now);
   await deps.db.write([insertInstallationKey(key)]);
 }
 

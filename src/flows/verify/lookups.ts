@@ -55,6 +55,18 @@ export async function findDkim(
   return alias === "absent" && records.status === "failure" ? "unknown" : alias;
 }
 
+/** Checks DKIM for keys that sign together: receivers may look at any signature. Without keys it is absent. */
+export async function findAllDkim(
+  lookups: DomainLookups,
+  domain: string,
+  keys: readonly PublicDkimKey[],
+  serviceDomain: string,
+): Promise<RecordState> {
+  const states = await Promise.all(keys.map((key) => findDkim(lookups, domain, key, serviceDomain)));
+  if (states.length === 0 || states.includes("absent")) return "absent";
+  return states.includes("unknown") ? "unknown" : "present";
+}
+
 function isKey(key: string | undefined): key is string {
   return key !== undefined;
 }

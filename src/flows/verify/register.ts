@@ -1,3 +1,4 @@
+import { algorithmsOf, type DkimChoice } from "../../core/dkim-keys.ts";
 import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
@@ -25,6 +26,8 @@ export interface NewDomain {
   now: number;
   /** If true, our name server holds its zone. */
   delegated?: boolean;
+  /** RSA if left out. */
+  dkimKeys?: DkimChoice | undefined;
   /** Statements for the same write. */
   also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];
 }
@@ -53,7 +56,7 @@ function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain 
 }
 
 /**
- * Registers a domain with a new DKIM key. Its token is new, so that the record of a former owner does not verify it.
+ * Registers a domain with new DKIM keys. Their tokens are new, so that the record of a former owner does not verify it.
  * @throws AppError 422 if the name cannot be sent from, or not be delegated; 409 if the account has the domain already, or
  *   a delegated domain overlaps with it
  */
@@ -62,11 +65,16 @@ export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Pro
   const name = sendingDomainName(wanted.name, deps);
   const domain = newDomain(deps, wanted, name);
   if (domain.delegated) requireDelegable(deps, name);
-  const key = await makeDkimKey(deps, { domainId: domain.id, selector: SELECTORS[0], status: "active" }, now);
+  const keys = await Promise.all(
+    algorithmsOf(wanted.dkimKeys ?? "rsa").map((algorithm) => {
+      const first = { domainId: domain.id, selector: SELECTORS[algorithm][0], algorithm } as const;
+      return makeDkimKey(deps, { ...first, status: "active" }, now);
+    }),
+  );
   try {
     await deps.db.write([
       ...(domain.delegated ? [noDelegationAround(domain)] : []),
-      ...[insertDomain(domain), insertDkimKey(key), ...wanted.also(domain, [key])],
+      ...[insertDomain(domain), ...keys.map(insertDkimKey), ...wanted.also(domain, keys)],
     ]);
   } catch (error) {
     if (error instanceof ConstraintError && error.unique?.startsWith("domains.") === true)

@@ -2,7 +2,12 @@ import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { activateDkimKey, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
+import {
+  activateDkimKeys,
+  type DkimKeyStatus,
+  listDkimKeys,
+  type PublicDkimKey,
+} from "../../store/dkim-keys.ts";
 import {
   type Domain,
   type DomainCheck,
@@ -12,7 +17,7 @@ import {
 } from "../../store/domains.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
 import { lookupsOf } from "./zone-lookups.ts";
-import { type DomainLookups, type RecordState, findDkim, findDmarc, findMx, findSpf } from "./lookups.ts";
+import { type DomainLookups, type RecordState, findAllDkim, findDmarc, findMx, findSpf } from "./lookups.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./schedule.ts";
 
 export interface VerifyDeps {
@@ -42,8 +47,8 @@ const ALL_PRESENT: Findings = {
 /** The result of looking up a domain's records. */
 interface CheckResult {
   findings: Findings;
-  /** The key whose record is not published yet; `resolved` is true if it now is. */
-  pending: PublicDkimKey | null;
+  /** When the keys were made whose records are awaited; null if none are. `resolved` is true if all are published now. */
+  awaited: number | null;
   resolved: boolean;
 }
 
@@ -73,27 +78,30 @@ export async function verifyDomain(
 
 /** Applies the result to the present keys. About a key that was made since, it says nothing. */
 function withKeys({ findings, ...before }: CheckResult, keys: readonly PublicDkimKey[]): CheckResult {
-  const pending = pendingOf(keys);
-  const isSame = pending !== null && pending.createdAt === before.pending?.createdAt;
-  return { findings, pending, resolved: before.resolved && isSame };
+  const awaited = madeAt(keysIn(keys, "pending"));
+  return { findings, awaited, resolved: before.resolved && awaited === before.awaited };
 }
 
-function pendingOf(keys: readonly PublicDkimKey[]): PublicDkimKey | null {
-  return keys.find(({ status }) => status === "pending") ?? null;
+function keysIn(keys: readonly PublicDkimKey[], wanted: DkimKeyStatus): PublicDkimKey[] {
+  return keys.filter(({ status }) => status === wanted);
+}
+
+/** Returns when the keys of a rotation were made, all at once; null if there are none. */
+function madeAt([key]: readonly PublicDkimKey[]): number | null {
+  return key?.createdAt ?? null;
 }
 
 /** Stores the result of a check. Returns null if the domain changed since it was read. */
 async function store(
   { db, clock, recheckSeconds }: VerifyDeps,
   before: Domain,
-  { findings, pending, resolved }: CheckResult,
+  { findings, awaited, resolved }: CheckResult,
 ): Promise<Domain | null> {
   const now = clock.now();
-  const awaited = resolved ? null : (pending?.createdAt ?? null);
-  const check = judge(before, findings, recheckSeconds, now, awaited);
+  const check = judge(before, findings, recheckSeconds, now, resolved ? null : awaited);
   const activate =
-    resolved && pending !== null ? activateDkimKey(before.id, pending.token, now + RETIRED_KEY_MS) : [];
-  const [stored] = await db.write([storeCheck(before, check, pending?.createdAt ?? null), ...activate]);
+    resolved && awaited !== null ? activateDkimKeys(before.id, awaited, now + RETIRED_KEY_MS) : [];
+  const [stored] = await db.write([storeCheck(before, check, awaited), ...activate]);
   if (stored?.changes !== 1) return null;
   const { id, name: domain } = before;
   if (before.status !== check.status)
@@ -106,15 +114,17 @@ async function checkRecords(
   domain: Domain,
   keys: readonly PublicDkimKey[],
 ): Promise<CheckResult> {
-  const pending = pendingOf(keys);
+  const pending = keysIn(keys, "pending");
+  const awaited = madeAt(pending);
   if (deps.isCaptureDomain(domain.name))
-    return { findings: ALL_PRESENT, pending, resolved: pending !== null };
-  const [findings, resolved] = await Promise.all([
+    return { findings: ALL_PRESENT, awaited, resolved: awaited !== null };
+  const [findings, found] = await Promise.all([
     recordStates(deps, domain, keys),
-    isKeyPublished(deps, domain, pending),
+    findAllDkim(deps.lookups, domain.name, pending, deps.serviceDomain),
   ]);
-  // If the new key is published, it signs from now on, so its record counts.
-  return { findings: resolved ? { ...findings, dkim: "present" } : findings, pending, resolved };
+  // If the new keys are published, they sign from now on, so their records count.
+  const resolved = awaited !== null && found === "present";
+  return { findings: resolved ? { ...findings, dkim: "present" } : findings, awaited, resolved };
 }
 
 async function recordStates(
@@ -124,22 +134,13 @@ async function recordStates(
 ): Promise<Findings> {
   const { serviceDomain } = deps;
   const { delegation, lookups } = await lookupsOf(deps, domain);
-  const active = keys.find(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
-    active === undefined ? ("absent" as const) : findDkim(lookups, domain.name, active, serviceDomain),
+    findAllDkim(lookups, domain.name, keysIn(keys, "active"), serviceDomain),
     findSpf(lookups, domain.name, serviceDomain),
     findDmarc(lookups, domain.name),
     findMx(lookups, domain.name, serviceDomain),
   ]);
   return { dkim, spf, dmarc, mx, delegation };
-}
-
-async function isKeyPublished(
-  { lookups, serviceDomain }: VerifyDeps,
-  domain: Domain,
-  key: PublicDkimKey | null,
-): Promise<boolean> {
-  return key !== null && (await findDkim(lookups, domain.name, key, serviceDomain)) === "present";
 }
 
 /** Returns the new state of a record. If its lookup failed, the state stays. */

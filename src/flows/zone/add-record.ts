@@ -72,7 +72,7 @@ function recordOf(wanted: WantedRecord, domain: Domain): OwnRecord {
 /** Checks that a record is not in the way of one that we publish. */
 function requireFree({ type, name, value }: OwnRecord, { name: domain }: Domain): void {
   const ours = [`_dmarc.${domain}`, `_smtp._tls.${domain}`];
-  const keys = SELECTORS.map((selector) => dkimName(selector, domain));
+  const keys = Object.values(SELECTORS).flatMap((names) => names.map((name) => dkimName(name, domain)));
   if (ours.includes(name) || keys.includes(name))
     throw inTheWay(`The service publishes its own record at ${name}.`);
   if (name !== domain) return;

@@ -172,7 +172,7 @@ export function keyRecord(key: PublicDkimKey, name: string, now: number): ZoneRe
     name,
     ttl: Math.min(KEY_TTL_SECONDS, Math.max(0, left)),
     type: "TXT",
-    data: dkimRecord(key.publicKey),
+    data: dkimRecord(key.publicKey, key.algorithm),
   };
 }
 

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { DKIM_CHOICES } from "../../core/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import { type DiagnoseDeps, diagnose } from "../../flows/verify/diagnose.ts";
 import { switchDelegation } from "../../flows/verify/delegation.ts";
@@ -13,7 +14,7 @@ import { deleteDomain, type Domain, getDomain, listDomains, setReceiving } from 
 import { isBroken } from "../../store/guards.ts";
 import { type Answer, created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { PAGE_QUERY, PageOf } from "../schemas.ts";
+import { OneOf, PAGE_QUERY, PageOf } from "../schemas.ts";
 import { CheckedDomainView, DomainView, RecordView, showCheckedDomain, showDomain } from "../views/domain.ts";
 
 export type DomainDeps = RegisterDeps & VerifyDeps & DiagnoseDeps;
@@ -24,6 +25,12 @@ const ReceivingSchema = Type.Object(
     records: Type.Array(RecordView),
   },
   { title: "Receiving" },
+);
+const DkimKeys = Type.Optional(
+  OneOf(
+    DKIM_CHOICES,
+    "Algorithms of the DKIM keys. With `both`, each message has two signatures. Many receivers do not verify Ed25519 yet.",
+  ),
 );
 const CreateDomain = Type.Object({
   domain: Type.String({
@@ -38,12 +45,14 @@ const CreateDomain = Type.Object({
         "The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other.",
     }),
   ),
+  dkimKeys: DkimKeys,
 });
 const ChangeDomain = Type.Object({
   delegated: Type.Optional(
     Type.Boolean({ description: "Whether the service's name server holds the domain's zone." }),
   ),
 });
+const RotateDkim = Type.Object({ dkimKeys: DkimKeys });
 const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
 type Deps = Pick<DomainDeps, "db" | "serviceDomain" | "isCaptureDomain">;
@@ -106,7 +115,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
         let answer = created(undefined);
         await registerDomain(deps, {
           ...{ accountId: project.accountId, senderId, name: body.domain, now },
-          delegated: body.delegated ?? false,
+          ...{ delegated: body.delegated ?? false, dkimKeys: body.dkimKeys },
           also(domain, keys) {
             answer = created(showDomain(domain, keys, deps));
             return record(answer);
@@ -212,15 +221,17 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains/:id/rotate-dkim",
       operationId: "rotateDomainDkim",
-      summary: "Rotate a domain's DKIM key",
+      summary: "Rotate a domain's DKIM keys",
       description:
-        "Signing switches to the new key when its record resolves. The old record stays needed for 7 days.",
+        "Signing switches to the new keys when their records resolve. The old records stay needed for 7 days. With `dkimKeys`, the domain changes to other algorithms.",
       scope: "domains:write",
+      body: RotateDkim,
+      bodyOptional: true,
       answers: { 200: DomainView },
-      async handle({ senderId, params, now, record }) {
+      async handle({ senderId, params, body, now, record }) {
         let answer = ok(undefined);
         await rotateDkim(deps, {
-          ...{ senderId, id: params.id, now },
+          ...{ senderId, id: params.id, now, dkimKeys: body.dkimKeys },
           also(domain, keys) {
             answer = ok(showDomain(domain, keys, deps));
             return record(answer);

@@ -1,11 +1,14 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
 import { normalizeDomain } from "../../core/addresses.ts";
+import type { DkimAlgorithm } from "../../core/dkim-keys.ts";
 import { fieldsOf, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
 import { relaxedBody } from "./canonical-body.ts";
 
 /** RFC 8301 §3.2: signers should use at least 2048 bits. Longer keys do not fit the DNS answers of many providers. */
 const KEY_BITS = 2048;
+/** Octets of an Ed25519 key. They are the last ones of its SubjectPublicKeyInfo (RFC 8410 §4). */
+const ED25519_OCTETS = 32;
 
 /**
  * Fields that are signed and named once more than the mail has them (RFC 6376 §8.15). Another one, added later, breaks the signature:
@@ -44,8 +47,15 @@ const MAX_LINE_CHARS = 78;
 export interface DkimKey {
   /** PKCS #8. */
   privateKeyPem: string;
-  /** The value of `p=`: SubjectPublicKeyInfo in base64. */
+  /** The value of `p=` in base64: SubjectPublicKeyInfo for RSA, the bare key for Ed25519 (RFC 8463 §4). */
   publicKeyBase64: string;
+}
+
+/** A key of a domain, to sign with. */
+export interface DkimSigner {
+  selector: string;
+  /** Made once by `dkimPrivateKey` and kept: reading a PEM takes as long as signing. */
+  privateKey: KeyObject;
 }
 
 export interface DkimSigning {
@@ -53,19 +63,29 @@ export interface DkimSigning {
   raw: Buffer;
   /** The `d=` domain, A-labels. */
   domain: string;
-  selector: string;
-  /** Made once by `dkimPrivateKey` and kept: reading a PEM takes as long as signing. */
-  privateKey: KeyObject;
+  /** Each makes a signature of its own, the first on top. */
+  keys: readonly DkimSigner[];
   /** Milliseconds since the epoch, for `t=`. Without it the signature has no `t=`. */
   signedAt?: number;
 }
 
-/** Generates a new RSA key pair off the main thread. */
-export async function generateDkimKey(): Promise<DkimKey> {
+const ENCODINGS = {
+  publicKeyEncoding: { type: "spki", format: "der" },
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+} as const;
+
+/** Generates a new key pair off the main thread. */
+export async function generateDkimKey(algorithm: DkimAlgorithm = "rsa"): Promise<DkimKey> {
+  if (algorithm === "ed25519") {
+    const { publicKey, privateKey } = await promisify(generateKeyPair)("ed25519", ENCODINGS);
+    return {
+      privateKeyPem: privateKey,
+      publicKeyBase64: publicKey.toString("base64", publicKey.length - ED25519_OCTETS),
+    };
+  }
   const { publicKey, privateKey } = await promisify(generateKeyPair)("rsa", {
+    ...ENCODINGS,
     modulusLength: KEY_BITS,
-    publicKeyEncoding: { type: "spki", format: "der" },
-    privateKeyEncoding: { type: "pkcs8", format: "pem" },
   });
   return { privateKeyPem: privateKey, publicKeyBase64: publicKey.toString("base64") };
 }
@@ -76,40 +96,47 @@ export function dkimPrivateKey(pem: string): KeyObject {
 }
 
 /** Returns the TXT record that publishes a key (RFC 6376 §3.6.1). */
-export function dkimRecord(publicKeyBase64: string): string {
-  return `v=DKIM1; k=rsa; p=${publicKeyBase64}`;
+export function dkimRecord(publicKeyBase64: string, algorithm: DkimAlgorithm = "rsa"): string {
+  return `v=DKIM1; k=${algorithm}; p=${publicKeyBase64}`;
 }
 
 /**
- * Returns the message with a DKIM-Signature in front: rsa-sha256, relaxed/relaxed. The RSA operation runs on the thread pool.
- * Throws if the message has no From, or the domain or selector is no name.
+ * Returns the message with a DKIM-Signature of each key in front: sha256, relaxed/relaxed. They share the body hash, and none
+ * covers another. The operations of the keys run on the thread pool.
+ * Throws if the message has no From, or the domain or a selector is no name.
  */
-export async function signDkim(signing: DkimSigning): Promise<Buffer> {
-  const { raw, domain, selector, privateKey, signedAt } = signing;
-  if (normalizeDomain(domain) !== domain || normalizeDomain(`${selector}.${domain}`) === null)
-    throw new Error("a DKIM signature needs a domain in A-labels and a selector");
+export async function signDkim({ raw, domain, keys, signedAt }: DkimSigning): Promise<Buffer> {
   const { header, body } = findHeaderEnd(raw);
   const fields = signedFields(fieldsOf(raw.toString("latin1", 0, header)));
   const bodyHash = createHash("sha256")
     .update(relaxedBody(raw.subarray(body)))
     .digest("base64");
-  const names = [...fields.map(({ name }) => name), ...SEALED_FIELDS];
-  const unsigned = [
-    "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;",
-    ` d=${domain};`,
-    ` s=${selector};${signedAt === undefined ? "" : ` t=${Math.floor(signedAt / 1000)};`} bh=${bodyHash};`,
-    ` h=${foldedNames(names)};`,
-    " b=",
-  ].join("\r\n");
-  const covered = [...fields, { name: "dkim-signature", line: unsigned }].map(relaxedField).join("\r\n");
-  const signature = await signRsaSha256(Buffer.from(covered, "latin1"), privateKey);
-  const folded = signature.toString("base64").replace(/.{72}(?=.)/g, "$&\r\n  ");
-  return Buffer.concat([Buffer.from(`${unsigned}${folded}\r\n`, "latin1"), raw]);
+  const covered = fields.map(relaxedField).join("\r\n");
+  const time = signedAt === undefined ? "" : ` t=${Math.floor(signedAt / 1000)};`;
+  const names = foldedNames([...fields.map(({ name }) => name), ...SEALED_FIELDS]);
+  const signatures = keys.map(async ({ selector, privateKey }) => {
+    if (normalizeDomain(domain) !== domain || normalizeDomain(`${selector}.${domain}`) === null)
+      throw new Error("a DKIM signature needs a domain in A-labels and a selector");
+    const isRsa = privateKey.asymmetricKeyType === "rsa";
+    const unsigned = [
+      `DKIM-Signature: v=1; a=${isRsa ? "rsa" : "ed25519"}-sha256; c=relaxed/relaxed;`,
+      ` d=${domain};`,
+      ` s=${selector};${time} bh=${bodyHash};`,
+      ` h=${names};`,
+      " b=",
+    ].join("\r\n");
+    const own = relaxedField({ name: "dkim-signature", line: unsigned });
+    const made = await signature(Buffer.from(`${covered}\r\n${own}`, "latin1"), privateKey, isRsa);
+    return `${unsigned}${made.toString("base64").replace(/.{72}(?=.)/g, "$&\r\n  ")}\r\n`;
+  });
+  return Buffer.concat([Buffer.from((await Promise.all(signatures)).join(""), "latin1"), raw]);
 }
 
-function signRsaSha256(data: Buffer, key: KeyObject): Promise<Buffer> {
+/** Signs the data with RSA, or their hash with Ed25519 (RFC 8463 §3). */
+function signature(data: Buffer, key: KeyObject, isRsa: boolean): Promise<Buffer> {
+  const [digest, signed] = isRsa ? ["sha256", data] : [null, createHash("sha256").update(data).digest()];
   return new Promise((resolve, reject) => {
-    sign("sha256", data, key, (error, signature) => (error ? reject(error) : resolve(signature)));
+    sign(digest, signed, key, (error, made) => (error ? reject(error) : resolve(made)));
   });
 }
 

@@ -124,9 +124,11 @@ function textSourceChars({ textFromHtml, text, html }: MailToMake): number {
 
 function sentMail({ signing, ...mail }: MailToMake): SentMail {
   if (signing === null) return { ...mail, signing };
-  const { privateKey, ...named } = signing;
-  const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  return { ...mail, signing: { ...named, privateKeyPem } };
+  const keys = signing.keys.map(({ selector, privateKey }) => ({
+    selector,
+    privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  }));
+  return { ...mail, signing: { domain: signing.domain, keys } };
 }
 
 /** Puts attachments into shared memory, so that the message to the thread does not copy them. */

@@ -15,6 +15,8 @@ export interface Verifier {
   name: string;
   /** Why it cannot run here, or null if it can. */
   missing: string | null;
+  /** Why it cannot verify Ed25519 signatures (RFC 8463), or null if it can. */
+  lacksEd25519: string | null;
   /** Verdict on each message, in order: "pass", or the reason for failure. */
   verify(messages: readonly Buffer[], key: PublishedKey): Promise<string[]>;
 }
@@ -57,11 +59,18 @@ while (read(STDIN, my $head, 4) == 4) {
 
 /** Debian's own interpreters. If another Python or Perl comes first in PATH, it lacks Debian's packages. */
 export const VERIFIERS: readonly Verifier[] = [
-  verifier("dkimpy", "/usr/lib/python3/dist-packages/dkim/__init__.py", ["/usr/bin/python3", "-c", DKIMPY]),
-  verifier("Mail::DKIM", "/usr/share/perl5/Mail/DKIM.pm", ["/usr/bin/perl", "-e", MAIL_DKIM]),
+  verifier("dkimpy", "/usr/lib/python3/dist-packages/dkim/__init__.py", ["/usr/bin/python3", "-c", DKIMPY], {
+    file: "/usr/lib/python3/dist-packages/nacl/__init__.py",
+    name: "PyNaCl",
+  }),
+  verifier("Mail::DKIM", "/usr/share/perl5/Mail/DKIM.pm", ["/usr/bin/perl", "-e", MAIL_DKIM], {
+    file: "/usr/share/perl5/Mail/DKIM/Algorithm/ed25519_sha256.pm",
+    name: "a Mail::DKIM of 2024 or later",
+  }),
   {
     name: "OpenDKIM",
     missing: existsSync(OPENDKIM) ? null : "OpenDKIM is not installed",
+    lacksEd25519: null,
     verify: verifyByOpenDkim,
   },
 ];
@@ -93,10 +102,17 @@ async function verifyByOpenDkim(
   });
 }
 
-function verifier(name: string, file: string, command: readonly string[]): Verifier {
+/** @param ed25519 what it needs for Ed25519: a file, and a name for people */
+function verifier(
+  name: string,
+  file: string,
+  command: readonly string[],
+  ed25519: { file: string; name: string },
+): Verifier {
   return {
     name,
     missing: existsSync(file) ? null : `${name} is not installed`,
+    lacksEd25519: existsSync(ed25519.file) ? null : `${ed25519.name} is not installed`,
     async verify(messages, { dnsPort }) {
       const child = Bun.spawn([...command, String(dnsPort)], {
         stdin: Buffer.concat(messages.flatMap((message) => [lengthOf(message), message])),

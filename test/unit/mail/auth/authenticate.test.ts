@@ -55,8 +55,7 @@ beforeAll(async () => {
   signed = await signDkim({
     raw: unsigned,
     domain: "example.com",
-    selector: "pr1",
-    privateKey: dkimPrivateKey(key.privateKeyPem),
+    keys: [{ selector: "pr1", privateKey: dkimPrivateKey(key.privateKeyPem) }],
   });
 });
 

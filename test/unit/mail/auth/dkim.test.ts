@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
+import { DKIM_ALGORITHMS, type DkimAlgorithm } from "../../../../src/core/dkim-keys.ts";
 import {
   type DkimKey,
+  type DkimSigner,
   dkimPrivateKey,
   dkimRecord,
   generateDkimKey,
@@ -10,10 +12,18 @@ import {
   signDkim,
 } from "../../../../src/mail/auth/dkim.ts";
 
+const SELECTOR = { rsa: "pr1", ed25519: "pe1" } as const;
+
+let keys: Record<DkimAlgorithm, DkimKey>;
 let key: DkimKey;
 beforeAll(async () => {
-  key = await generateDkimKey();
+  keys = { rsa: await generateDkimKey(), ed25519: await generateDkimKey("ed25519") };
+  key = keys.rsa;
 });
+
+function signerOf(algorithm: DkimAlgorithm): DkimSigner {
+  return { selector: SELECTOR[algorithm], privateKey: dkimPrivateKey(keys[algorithm].privateKeyPem) };
+}
 
 /** The fields of which a reader would take one that was added for the author's. */
 const SEALED = [
@@ -42,23 +52,27 @@ const MAIL = [
   "",
 ].join("\r\n");
 
-function signed(raw: string | Buffer = MAIL, domain = "example.com"): Promise<Buffer> {
-  return signDkim({
-    raw: Buffer.from(raw),
-    domain,
-    selector: "pr1",
-    privateKey: dkimPrivateKey(key.privateKeyPem),
-    signedAt: 1_700_000_000_999,
-  });
+function signed(
+  raw: string | Buffer = MAIL,
+  domain = "example.com",
+  by: readonly DkimAlgorithm[] = ["rsa"],
+): Promise<Buffer> {
+  return signDkim({ raw: Buffer.from(raw), domain, keys: by.map(signerOf), signedAt: 1_700_000_000_999 });
+}
+
+/** Verdicts of mailauth on each signature, from the top. */
+async function verdicts(raw: Buffer): Promise<string[]> {
+  const resolver = async (name: string, type: string) => {
+    const algorithm = DKIM_ALGORITHMS.find((each) => name === `${SELECTOR[each]}._domainkey.example.com`);
+    if (algorithm === undefined || type !== "TXT") throw new Error(`${name} ${type} was looked up`);
+    return [[dkimRecord(keys[algorithm].publicKeyBase64, algorithm)]];
+  };
+  const { results } = await dkimVerify(raw, { resolver });
+  return results.map(({ status }) => status.result);
 }
 
 async function verdict(raw: Buffer): Promise<string | undefined> {
-  const resolver = async (name: string, type: string) => {
-    expect([name, type]).toEqual(["pr1._domainkey.example.com", "TXT"]);
-    return [[dkimRecord(key.publicKeyBase64)]];
-  };
-  const { results } = await dkimVerify(raw, { resolver });
-  return results[0]?.status.result;
+  return (await verdicts(raw))[0];
 }
 
 /** A second verifier, written from RFC 6376 §6 and independent of the signer. */
@@ -193,12 +207,47 @@ describe("a signed mail", () => {
     ["", "pr1"],
     ["example.com", ""],
   ])("is not made for domain %j and selector %j", async (domain, selector) => {
-    const privateKey = dkimPrivateKey(key.privateKeyPem);
-    await expect(signDkim({ raw: Buffer.from(MAIL), domain, selector, privateKey })).rejects.toThrow();
+    const keys = [{ ...signerOf("rsa"), selector }];
+    await expect(signDkim({ raw: Buffer.from(MAIL), domain, keys })).rejects.toThrow();
   });
 
   test("needs a From", async () => {
     await expect(signed("To: a@example.com\r\n\r\nx\r\n")).rejects.toThrow("From");
+  });
+});
+
+describe("Ed25519 (RFC 8463)", () => {
+  test("signs alone, the same bytes at each attempt", async () => {
+    const mail = await signed(MAIL, "example.com", ["ed25519"]);
+    expect(mail.toString()).toStartWith(
+      "DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;\r\n d=example.com;\r\n s=pe1;",
+    );
+    expect(await verdicts(mail)).toEqual(["pass"]);
+    expect(mail).toEqual(await signed(MAIL, "example.com", ["ed25519"]));
+  });
+
+  test("signs next to RSA. Each signature holds without the other, with the same body hash", async () => {
+    const mail = await signed(MAIL, "example.com", ["rsa", "ed25519"]);
+    expect(await verdicts(mail)).toEqual(["pass", "pass"]);
+    const [first = "", second = ""] = mail.toString("latin1").split(/^(?=DKIM-Signature:)/m);
+    expect(await verdicts(Buffer.from(second, "latin1"))).toEqual(["pass"]);
+    expect(await verdicts(Buffer.from(first + MAIL, "latin1"))).toEqual(["pass"]);
+    const hashes = [first, second].map((field) => / bh=(\S+);/.exec(field)?.[1]);
+    expect(hashes[0]).toBe(hashes[1] ?? "none");
+  });
+
+  test("of a changed message fails", async () => {
+    const mail = (await signed(MAIL, "example.com", ["rsa", "ed25519"])).toString("latin1");
+    const forged = mail.replace("A  subject", "B  subject");
+    expect(await verdicts(Buffer.from(forged, "latin1"))).toEqual(["fail", "fail"]);
+  });
+
+  test("publishes the bare key of 32 octets", () => {
+    const { publicKeyBase64, privateKeyPem } = keys.ed25519;
+    expect(Buffer.from(publicKeyBase64, "base64")).toHaveLength(32);
+    const { x } = createPublicKey(privateKeyPem).export({ format: "jwk" });
+    expect(Buffer.from(x ?? "", "base64url").toString("base64")).toBe(publicKeyBase64);
+    expect(dkimRecord("11qYAYKx", "ed25519")).toBe("v=DKIM1; k=ed25519; p=11qYAYKx");
   });
 });
 
