@@ -163,11 +163,11 @@ export const ips: Kind<readonly string[]> = {
 
 /** Printable characters, of which an attacker must not guess all. */
 export function secretText(minLength: number): Kind<string> {
+  const kind = "printable ASCII without spaces or line breaks";
+  const wanted = minLength === 1 ? kind : `at least ${minLength} characters of ${kind}`;
+  const fits = (given: string): boolean => given.length >= minLength && /^[\x21-\x7e]+$/.test(given);
   return {
-    fault: (given) =>
-      given.length >= minLength && /^[\x21-\x7e]+$/.test(given)
-        ? null
-        : `must be at least ${minLength} printable characters without spaces`,
+    fault: (given) => text.fault(given) ?? (fits(given) ? null : `must be ${wanted}`),
     read: (given) => given,
   };
 }

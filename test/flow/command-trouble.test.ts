@@ -24,7 +24,8 @@ async function takenPort(host = "127.0.0.1"): Promise<{ port: string; free(): vo
 }
 
 describe("a start that fails reports", () => {
-  const nothing = { HOST: "127.0.0.1", PORT: "0", SMTP_HOST: "127.0.0.1", SMTP_PORT: "0" };
+  const [HOST, SMTP_HOST, SUBMISSION_HOST] = ["127.0.0.1", "127.0.0.1", "127.0.0.1"];
+  const nothing = { HOST, PORT: "0", SMTP_HOST, SMTP_PORT: "0", SUBMISSION_HOST };
 
   /**
    * A start on a database that another process locks until the start has reported that. It ends at its port, which
@@ -51,15 +52,28 @@ describe("a start that fails reports", () => {
     return { ...ran, port };
   }
 
-  test.each(["SMTP_PORT", "PORT"])(
+  test.each(["SMTP_PORT", "PORT", "SUBMISSION_PORT", "METRICS_PORT"])(
     "a port in use by another program: %s",
     async (name) => {
       const { port, free } = await takenPort();
       const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder("command"), [name]: port });
       free();
-      expect(ran.code).toBe(70);
-      expect(ran.stderr).toContain(`cannot listen at 127.0.0.1:${port} (EADDRINUSE)`);
+      expect(ran.code).toBe(78);
+      expect(ran.stderr).toContain(`${name}: cannot listen at 127.0.0.1:${port} (EADDRINUSE)`);
       expect(ran.stderr).not.toContain("at async");
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "a UDP port in use by another program",
+    async () => {
+      const udp = await Bun.udpSocket({ hostname: "127.0.0.1" });
+      const at = { DNS_HOST: "127.0.0.1", DNS_PORT: String(udp.port) };
+      const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder("command"), ...at });
+      udp.close();
+      expect(ran.code).toBe(78);
+      expect(ran.stderr).toContain(`DNS_PORT: cannot listen at 127.0.0.1:${udp.port} (EADDRINUSE)`);
     },
     LIMIT_MS,
   );
@@ -108,7 +122,7 @@ describe("a start that fails reports", () => {
     async () => {
       const { code, stderr } = await startBehindLock((child) => child.kill("SIGHUP"));
       // It ends at the port, which is in use.
-      expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at")]);
+      expect([code, stderr]).toEqual([78, expect.stringContaining("cannot listen at")]);
     },
     LIMIT_MS,
   );
@@ -154,7 +168,7 @@ describe("a start that fails reports", () => {
       const first = await postrider(["serve"], { ...env, PORT: port });
       free();
       expect([first.code, first.stdout, first.stderr]).toEqual([
-        70,
+        78,
         "",
         expect.stringContaining("EADDRINUSE"),
       ]);
@@ -226,7 +240,8 @@ describe("a start that fails reports", () => {
     async (name) => {
       const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "192.0.2.1" };
       const { code, stderr } = await postrider(["serve"], env);
-      expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at 192.0.2.1:0 (EADDRNOT")]);
+      const words = `${name}: cannot listen at 192.0.2.1:0 (EADDRNOT`;
+      expect([code, stderr]).toEqual([78, expect.stringContaining(words)]);
     },
     LIMIT_MS,
   );
@@ -237,8 +252,10 @@ describe("a start that fails reports", () => {
       const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "nobody.invalid" };
       const { code, stderr } = await postrider(["serve"], env);
       expect([code, stderr]).toEqual([
-        70,
-        expect.stringContaining("cannot listen at nobody.invalid: this machine cannot look up that name"),
+        78,
+        expect.stringContaining(
+          `${name}: cannot listen at nobody.invalid: this machine cannot look up that name`,
+        ),
       ]);
     },
     LIMIT_MS,
