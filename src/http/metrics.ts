@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { notFound } from "../core/errors.ts";
 import { raw } from "./answer.ts";
 import { openRoute, type Route } from "./route.ts";
+import { routeNotFound } from "./route-table.ts";
 
 /** Metrics of a process in Prometheus' text form. */
 export interface MetricsSource {
@@ -39,7 +39,8 @@ export function metricsRoutes({ token, contentType, read }: ProtectedMetrics): R
  */
 function requireToken(token: string, header: string | null): void {
   const given = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
-  if (given === undefined || !timingSafeEqual(sha256(given), sha256(token))) throw notFound("path");
+  if (given === undefined || !timingSafeEqual(sha256(given), sha256(token)))
+    throw routeNotFound([], "GET", "/metrics");
 }
 
 function sha256(text: string): Buffer {

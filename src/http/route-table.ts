@@ -1,4 +1,4 @@
-import { type AppError, notFound } from "../core/errors.ts";
+import { AppError } from "../core/errors.ts";
 import { MethodNotAllowed } from "./errors.ts";
 import type { Route } from "./route.ts";
 
@@ -28,10 +28,27 @@ export function routeTable(routes: readonly Route[]): RouteTable {
   }));
 }
 
-/** Returns why no route took the request: 405 if the path has other methods, else 404. */
+/** Paths at which other services take a message: Postmark, SendGrid, Mailgun and SES. */
+const FOREIGN_SEND = /^\/(?:email|v3\/mail\/send|v3\/[^/]+\/messages|v2\/email\/outbound-emails)\/?$/;
+/** Bases at which a path may have been meant, with what speaks there. */
+const BASES = [
+  ["/v1", ""],
+  ["/resend", " (for programs written for Resend)"],
+] as const;
+
+/** Returns why no route took the request: 405 if the path has other methods, else 404, which says what may have been meant. */
 export function routeNotFound(table: RouteTable, method: string, path: string): AppError {
-  const allow = new Set(table.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods));
+  const allow = methodsOf(table, path);
   // The router refused the path for another reason. A target such as `/v1/emails#x` is not a path (RFC 9112 §3.2).
-  if (allow.size === 0 || allow.has(method)) return notFound("path");
-  return new MethodNotAllowed(method, [...allow]);
+  if (allow.size > 0 && !allow.has(method)) return new MethodNotAllowed(method, [...allow]);
+  const wanted = FOREIGN_SEND.test(path) ? "/emails" : path;
+  const meant = BASES.filter(([base]) => methodsOf(table, base + wanted).has(method)).map(
+    ([base, speech]) => `${method} ${base}${wanted}${speech}`,
+  );
+  const hint = meant.length === 0 ? "The paths of the API are at /docs." : `Try ${meant.join(" or ")}.`;
+  return new AppError("not_found", `No such path. ${hint}`);
+}
+
+function methodsOf(table: RouteTable, path: string): ReadonlySet<string> {
+  return new Set(table.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods));
 }

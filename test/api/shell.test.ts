@@ -96,6 +96,18 @@ const ROWS: Row[] = [
     status: 404,
     error: { type: "not_found" },
   },
+  {
+    name: "a path without its base is 404 that names the base",
+    call: ["GET", "/domains"],
+    status: 404,
+    error: { message: expect.stringContaining("Try GET /v1/domains") },
+  },
+  {
+    name: "another unknown path is 404 that names the reference",
+    call: ["GET", "/v1/nothing"],
+    status: 404,
+    error: { message: "No such path. The paths of the API are at /docs." },
+  },
   { name: "the root is 404", call: ["GET", "/"], status: 404, error: { type: "not_found" } },
   { name: "an unknown path is 404 without a key too", call: ["GET", "/x"], key: null, status: 404 },
   {
