@@ -1,5 +1,5 @@
 import { serveOnStdio } from "../mcp/stdio.ts";
-import type { CallApi } from "../mcp/tools.ts";
+import type { CallApi } from "../mcp/tool.ts";
 import { type Api, callApi, requestApi } from "./api-client.ts";
 import { type Context, defineCommand } from "./command.ts";
 import { EX_OK, usage } from "./exit.ts";

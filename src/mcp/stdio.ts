@@ -1,5 +1,5 @@
 import { loadMcp, mcpServer } from "./server.ts";
-import type { CallApi } from "./tools.ts";
+import type { CallApi } from "./tool.ts";
 
 /**
  * Serves the tools on this process's standard input and output, until its input is closed.

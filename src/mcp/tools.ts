@@ -1,56 +1,21 @@
-/** A request to the API, in a tool's words. */
-export interface ToolRequest {
-  method: "GET" | "POST";
-  /** Below the service's address, with its query. */
-  path: string;
-  body?: Record<string, unknown>;
-}
+import { Type } from "@sinclair/typebox";
+import { type Args, type CallApi, idIn, type Tool, type ToolAnswer } from "./tool.ts";
 
-/** The API's answer to it. */
-export interface ToolAnswer {
-  status: number;
-  body: Record<string, unknown>;
-}
-
-/** Sends a request as the agent's key. */
-export type CallApi = (request: ToolRequest) => Promise<ToolAnswer>;
-
-/** Arguments of a tool. They have been checked against its schema. */
-export type Args = Readonly<Record<string, unknown>>;
-
-/** A JSON Schema of one argument. */
-type Schema = Readonly<Record<string, unknown>>;
-
-/** An action of an agent: one or two requests to the API. */
-export interface Tool {
-  name: string;
-  title: string;
-  description: string;
-  /** The scopes that the key needs. */
-  scopes: readonly string[];
-  /** JSON Schemas of the arguments. */
-  input: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
-  /** True if it changes nothing. */
-  readOnly: boolean;
-  /** True if the answer has words of strangers. */
-  hasMail: boolean;
-  run(call: CallApi, args: Args): Promise<ToolAnswer>;
-}
-
-const textInput = (description: string): Schema => ({ type: "string", description });
-const flagInput = (description: string): Schema => ({ type: "boolean", description });
-const textsInput = (description: string): Schema => ({
-  type: "array",
-  items: { type: "string" },
-  description,
-});
-const objectInput = (description: string): Schema => ({ type: "object", description });
+const textInput = (description: string) => Type.String({ description });
+const flagInput = (description: string) => Type.Boolean({ description });
+const objectInput = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
+/** Addresses. Agents often give a single one as a text. */
+const addressesInput = (description: string) =>
+  Type.Union([Type.Array(Type.String()), Type.String()], {
+    description,
+    examples: [["ana@example.com"]],
+  });
+const choiceInput = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)));
 
 const PAGE = {
-  limit: { type: "integer", minimum: 1, maximum: 100, description: "Items in the answer, 20 if absent." },
+  limit: Type.Integer({ minimum: 1, maximum: 100, description: "Items in the answer, 20 if absent." }),
   cursor: textInput("`nextCursor` of the page before."),
-} as const;
+};
 
 /** Longest time that one call waits for a message, seconds. */
 const MAX_WAIT_SECONDS = 60;
@@ -62,33 +27,27 @@ const MESSAGE_INPUT = {
   from: textInput(
     "The sender, as `a@b` or `Name <a@b>`. Its domain must be verified, or be the onboarding domain.",
   ),
-  to: textsInput("Recipients, as `a@b` or `Name <a@b>`."),
-  cc: textsInput("Copies."),
-  bcc: textsInput("Hidden copies."),
-  replyTo: textsInput("Addresses for answers."),
+  to: addressesInput("Recipients, as `a@b` or `Name <a@b>`."),
+  cc: addressesInput("Copies."),
+  bcc: addressesInput("Hidden copies."),
+  replyTo: addressesInput("Addresses for answers."),
   subject: textInput("The subject. It may be left out with a template."),
   text: textInput("The plain text."),
   html: textInput("The html."),
   templateId: textInput("Id or slug of a saved template, in place of text and html."),
   data: objectInput("Values for the template's placeholders."),
   scheduledAt: textInput("ISO 8601 time at which to send."),
-  tags: {
-    type: "array",
-    items: { type: "object", properties: { name: { type: "string" }, value: { type: "string" } } },
+  tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
     description: "Tags to find the message by.",
-  },
-} as const;
+    examples: [[{ name: "campaign", value: "spring" }]],
+  }),
+};
 
 /** Returns the path with those arguments as its query that are given. */
 function withQuery(path: string, args: Args, names: readonly string[]): string {
   const query = new URLSearchParams();
   for (const name of names) if (args[name] !== undefined) query.set(name, String(args[name]));
   return query.size === 0 ? path : `${path}?${query}`;
-}
-
-/** Returns an argument as one segment of a path. An id is never more than that. */
-function segment(args: Args, name: string): string {
-  return encodeURIComponent(String(args[name] ?? ""));
 }
 
 function without(args: Args, names: readonly string[]): Record<string, unknown> {
@@ -121,7 +80,7 @@ export const TOOLS: readonly Tool[] = [
     input: { id: textInput("Id of the message, `msg_…`.") },
     required: ["id"],
     ...{ readOnly: true, hasMail: true },
-    run: (call, args) => call({ method: "GET", path: `/v1/emails/${segment(args, "id")}` }),
+    run: (call, args) => call({ method: "GET", path: `/v1/emails/${idIn(args, "id", "msg")}` }),
   },
   {
     name: "explain_delivery",
@@ -131,7 +90,7 @@ export const TOOLS: readonly Tool[] = [
     input: { id: textInput("Id of the message, `msg_…`.") },
     required: ["id"],
     ...{ readOnly: true, hasMail: true },
-    run: (call, args) => call({ method: "GET", path: `/v1/emails/${segment(args, "id")}/explain` }),
+    run: (call, args) => call({ method: "GET", path: `/v1/emails/${idIn(args, "id", "msg")}/explain` }),
   },
   {
     name: "list_inboxes",
@@ -183,7 +142,7 @@ export const TOOLS: readonly Tool[] = [
     input: { id: textInput("Id of the conversation, `thr_…`.") },
     required: ["id"],
     ...{ readOnly: true, hasMail: true },
-    run: (call, args) => call({ method: "GET", path: `/v1/threads/${segment(args, "id")}` }),
+    run: (call, args) => call({ method: "GET", path: `/v1/threads/${idIn(args, "id", "thr")}` }),
   },
   {
     name: "reply",
@@ -197,14 +156,14 @@ export const TOOLS: readonly Tool[] = [
       html: textInput("The html."),
       messageId: textInput("The message to answer, `msg_…`."),
       replyAll: flagInput("Also answers its other recipients."),
-      cc: textsInput("Further copies."),
+      cc: addressesInput("Further copies."),
     },
     required: ["threadId"],
     ...{ readOnly: false, hasMail: false },
     run: (call, args) =>
       call({
         method: "POST",
-        path: `/v1/threads/${segment(args, "threadId")}/reply`,
+        path: `/v1/threads/${idIn(args, "threadId", "thr")}/reply`,
         body: { ...without(args, ["threadId"]), headers: AUTOMATIC },
       }),
   },
@@ -221,12 +180,11 @@ export const TOOLS: readonly Tool[] = [
       after: textInput(
         "ISO 8601 time; earlier messages do not count. If absent, an earlier message may be the answer.",
       ),
-      timeoutSeconds: {
-        type: "integer",
+      timeoutSeconds: Type.Integer({
         minimum: 1,
         maximum: MAX_WAIT_SECONDS,
         description: "30 if absent.",
-      },
+      }),
     },
     ...{ readOnly: true, hasMail: true },
     run: waitForEmail,
@@ -239,7 +197,7 @@ export const TOOLS: readonly Tool[] = [
     input: {
       q: textInput("Part of a recipient, the sender or the subject."),
       status: textInput("For example delivered, bounced, queued."),
-      direction: { type: "string", enum: ["inbound", "outbound"] },
+      direction: choiceInput("inbound", "outbound"),
       from: textInput("The sender's address."),
       to: textInput("A recipient's address."),
       tag: textInput("A tag as `name:value`."),
@@ -259,7 +217,7 @@ export const TOOLS: readonly Tool[] = [
     input: { id: textInput("Id of the domain, `dom_…`.") },
     required: ["id"],
     ...{ readOnly: false, hasMail: false },
-    run: (call, args) => call({ method: "POST", path: `/v1/domains/${segment(args, "id")}/verify` }),
+    run: (call, args) => call({ method: "POST", path: `/v1/domains/${idIn(args, "id", "dom")}/verify` }),
   },
   {
     name: "list_suppressions",
@@ -269,7 +227,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["suppressions:read"],
     input: {
       email: textInput("Only this address."),
-      reason: { type: "string", enum: ["bounce", "complaint", "manual"] },
+      reason: choiceInput("bounce", "complaint", "manual"),
       ...PAGE,
     },
     ...{ readOnly: true, hasMail: false },

@@ -110,9 +110,36 @@ describe.each(Object.keys(TRANSPORTS))("MCP over %s", (transport) => {
       const mail = { from: "agent@in.test", to: ["eve@other.test"], subject: "x", text: "x" };
       const refused = await callTool(client, "send_email", mail);
       expect(refused).toMatchObject({ isError: true, json: { error: { code: "recipient_not_allowed" } } });
-      expect((await callTool(client, "get_email", { id: "../api-keys" })).json.error.type).toBe("not_found");
+      const missing = await callTool(client, "get_email", { id: "msg_00000000000000000000000000" });
+      expect(missing.json.error.type).toBe("not_found");
       expect((await callTool(client, "get_email", {})).isError).toBe(true);
       expect((await callTool(client, "get_email", { id: "x", other: 1 })).isError).toBe(true);
+    });
+  });
+
+  test("says what an id looks like, and calls no other path for a text that is none", async () => {
+    await session(transport, service.projectKey, async (client) => {
+      for (const id of ["", ".", "..", "../api-keys", "msg_", "thr_1"])
+        expect(await callTool(client, "get_email", { id })).toEqual({
+          json: undefined,
+          text: expect.stringContaining('"id" must be an id that begins with "msg_"'),
+          isError: true,
+        });
+    });
+  });
+
+  test("names every fault of a call", async () => {
+    await session(transport, service.projectKey, async (client) => {
+      const { text } = await callTool(client, "send_email", { from: "x", to: ["y"], text: "x" });
+      for (const field of ["from", "to[0]", "subject"]) expect(text).toContain(`"${field}"`);
+      const wrong = await callTool(client, "send_email", { from: 5, To: "a@b.test" });
+      expect(wrong.isError).toBe(true);
+      for (const fault of [
+        '"from" must be a text',
+        '"to" is required',
+        '"To" is no argument: send_email takes from,',
+      ])
+        expect(wrong.text).toContain(fault);
     });
   });
 });

@@ -67,7 +67,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "chrono-node": ["http"],
   "@modelcontextprotocol/server": ["mcp"],
   "swagger-ui-dist": ["wiring"],
-  "@sinclair/typebox": ["http", "core"],
+  "@sinclair/typebox": ["http", "core", "mcp"],
   bullmq: ["queue"],
   ioredis: ["queue"],
   "@libsql/client": ["store"],

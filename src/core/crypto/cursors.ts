@@ -21,9 +21,11 @@ export function encodeCursor(key: Uint8Array, scope: string, position: string): 
 
 /** Returns the position in one of our cursors for the same scope. Throws 400 `invalid_request` for any other text. */
 export function decodeCursor(key: Uint8Array, scope: string, cursor: string): string {
-  const refused = new AppError("invalid_request", "This cursor is not valid for this query.", {
-    param: "cursor",
-  });
+  const refused = new AppError(
+    "invalid_request",
+    "This cursor is not valid for this query. Give the nextCursor of a page with the same filters, or none for the first page.",
+    { param: "cursor" },
+  );
   if (cursor.length > MAX_CURSOR_CHARS || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refused;
   const bytes = Buffer.from(cursor, "base64url");
   // The decoder ignores bits that do not fill a byte. Without this check, several texts would be the same cursor.

@@ -96,5 +96,5 @@ async function refuseStrangersInTestMode(
 async function refuseUnknownTemplate(deps: PolicyDeps, project: Project, send: CheckedSend): Promise<void> {
   const { templateId } = send.item;
   if (templateId === undefined || (await hasTemplate(deps.db, project.id, templateId))) return;
-  throw invalid("templateId", "The project has no such template.", "template_not_found");
+  throw invalid("templateId", "must be the id or slug of a template of this project.", "template_not_found");
 }

@@ -32,7 +32,7 @@ function refuse(message: string): AppError {
 
 /** Returns the 401 for a key that is unknown or revoked. The answer does not tell which. */
 export function invalidKey(): AppError {
-  return refuse("This API key is not valid.");
+  return refuse("This API key is not valid. It is misspelt or revoked, or belongs to another service.");
 }
 
 /** Returns the secret of an `Authorization: Bearer` header (RFC 6750 §2.1). Throws 401 if there is none. */

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { loadMcp, mcpServer } from "../../mcp/server.ts";
-import type { CallApi } from "../../mcp/tools.ts";
+import type { CallApi } from "../../mcp/tool.ts";
 import type { Answer } from "../answer.ts";
 import { accountRoute, type Method, type Route } from "../route.ts";
 

@@ -1,0 +1,80 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { validationError } from "../core/errors.ts";
+import { check } from "../core/validation.ts";
+
+/** A request to the API, in a tool's words. */
+export interface ToolRequest {
+  method: "GET" | "POST";
+  /** Below the service's address, with its query. */
+  path: string;
+  body?: Record<string, unknown>;
+}
+
+/** The API's answer to it. */
+export interface ToolAnswer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** Sends a request as the agent's key. */
+export type CallApi = (request: ToolRequest) => Promise<ToolAnswer>;
+
+/** Arguments of a tool. They have been checked against its schema. */
+export type Args = Readonly<Record<string, unknown>>;
+
+/** An action of an agent: one or two requests to the API. */
+export interface Tool {
+  name: string;
+  title: string;
+  description: string;
+  /** The scopes that the key needs. */
+  scopes: readonly string[];
+  /** Schemas of the arguments. */
+  input: Readonly<Record<string, TSchema>>;
+  required?: readonly string[];
+  /** True if it changes nothing. */
+  readOnly: boolean;
+  /** True if the answer has words of strangers. */
+  hasMail: boolean;
+  run(call: CallApi, args: Args): Promise<ToolAnswer>;
+}
+
+/** Returns the schema of a tool's arguments. */
+export function inputSchema({ input, required = [] }: Tool): TSchema {
+  const fields = Object.entries(input).map(([name, schema]): [string, TSchema] => [
+    name,
+    required.includes(name) ? schema : Type.Optional(schema),
+  ]);
+  return Type.Object(Object.fromEntries(fields), { additionalProperties: false });
+}
+
+/** Returns what is wrong with the arguments of a call, in sentences that tell the agent what to give; "" if nothing is. */
+export function faultsOf({ name, input }: Tool, schema: TSchema, args: unknown): string {
+  const given = typeof args === "object" && args !== null ? Object.keys(args) : [];
+  const unknown = new Set(given.filter((one) => !Object.hasOwn(input, one)));
+  const issues = check(schema, args).filter(({ param }) => !unknown.has(param));
+  const takes = `${name} takes ${Object.keys(input).join(", ")}.`;
+  return [
+    ...[...unknown].map((one) => `"${one}" is no argument: ${takes}`),
+    ...(issues.length === 0 ? [] : (validationError(issues).details.issues ?? [])).map(
+      ({ message }) => message,
+    ),
+  ].join(" ");
+}
+
+/** Thrown for an argument that a schema cannot check. Its message tells the agent what to give. */
+export class ArgumentError extends Error {}
+
+/** The tools or calls that return each kind of id. */
+const SOURCES = {
+  msg: "send_email, search_emails and get_thread return it",
+  thr: "list_threads and get_email return it",
+  dom: "the dashboard and GET /v1/domains show it",
+} as const;
+
+/** Returns an id as one segment of a path. Other texts may name another path: so do `..` and the empty text. */
+export function idIn(args: Args, name: string, kind: keyof typeof SOURCES): string {
+  const id = String(args[name] ?? "");
+  if (/^[a-z]{3}_[0-9A-Za-z]+$/.test(id) && id.startsWith(`${kind}_`)) return id;
+  throw new ArgumentError(`"${name}" must be an id that begins with "${kind}_", as ${SOURCES[kind]}.`);
+}
