@@ -4,6 +4,9 @@ import type { LargeContainer, LargeMember, LargeValue, LongString, Run, Span } f
 import { noJson, scanJson } from "./scanner.ts";
 import { STEP_OCTETS, type Steps } from "./steps.ts";
 
+type Brackets = readonly [open: number, close: number];
+const LIST: Brackets = [0x5b, 0x5d];
+const OBJECT: Brackets = [0x7b, 0x7d];
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 /** Octets of an escape sequence such as `\u00e9`. */
@@ -36,7 +39,7 @@ function* buildList(bytes: Buffer, { members }: LargeContainer): Steps<unknown[]
   const list: unknown[] = [];
   for (const member of members) {
     if (member.kind === "large") list.push(yield* build(bytes, member.value));
-    else for (const item of parseRun(bytes, member, "[", "]") as unknown[]) list.push(item);
+    else for (const item of parseRun(bytes, member, LIST) as unknown[]) list.push(item);
     yield;
   }
   return list;
@@ -47,7 +50,7 @@ function* buildObject(bytes: Buffer, { members }: LargeContainer): Steps<Record<
   for (const member of members) {
     if (member.kind === "large") setOwn(object, keyOf(bytes, member), yield* build(bytes, member.value));
     else {
-      const run = parseRun(bytes, member, "{", "}") as Record<string, unknown>;
+      const run = parseRun(bytes, member, OBJECT) as Record<string, unknown>;
       for (const key of Object.keys(run)) setOwn(object, key, run[key]);
     }
     yield;
@@ -55,8 +58,18 @@ function* buildObject(bytes: Buffer, { members }: LargeContainer): Steps<Record<
   return object;
 }
 
-function parseRun(bytes: Buffer, run: Run, open: string, close: string): unknown {
-  return parse(`${open}${textIn(bytes, run)}${close}`);
+/**
+ * Parses members as a list or an object of their own. The brackets take the place of the octets around them for that long: to
+ * join texts would make as much garbage again.
+ */
+function parseRun(bytes: Buffer, { start, end }: Run, brackets: Brackets): unknown {
+  const [before, after] = [bytes[start - 1] ?? 0, bytes[end] ?? 0];
+  [bytes[start - 1], bytes[end]] = brackets;
+  try {
+    return parse(textIn(bytes, { start: start - 1, end: end + 1 }));
+  } finally {
+    [bytes[start - 1], bytes[end]] = [before, after];
+  }
 }
 
 function keyOf(bytes: Buffer, { key }: LargeMember): string {

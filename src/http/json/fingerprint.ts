@@ -78,14 +78,17 @@ class Writer {
   }
 }
 
-/** Writes a value. It keeps its own stack, because each level of recursive generators would slow down all levels in it. */
+/**
+ * Writes a value; an absent one differs from every other. It keeps its own stack, because each level of recursive generators
+ * would slow down all levels in it.
+ */
 function* write(writer: Writer, root: unknown): Steps<void> {
   const levels: Level[] = [];
   let value = root;
   for (;;) {
     if (typeof value === "object" && value !== null) levels.push(yield* enter(writer, value));
     else if (typeof value === "string" && value.length > STEP_OCTETS) yield* writeLong(writer, value);
-    else if (writer.add(scalar(value))) yield;
+    else if (typeof value === "string" ? addString(writer, value) : writer.add(String(value))) yield;
     let level = levels.at(-1);
     while (level !== undefined && level.next >= sizeOf(level)) {
       writer.add(level.keys === null ? "]" : "}");
@@ -121,9 +124,14 @@ function take(writer: Writer, level: Level): unknown {
   return (members as Record<string, unknown>)[key];
 }
 
-/** Returns the text of a scalar. An absent body differs from every value, and numbers without JSON text differ from null. */
-function scalar(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : String(value);
+/**
+ * Writes a string after its length. Quoted, it would be copied first, and a large body has many. UTF-8 has no form for half a
+ * surrogate pair, so a string with one is quoted. Returns true if a step is full.
+ */
+function addString(writer: Writer, text: string): boolean {
+  if (!text.isWellFormed()) return writer.add(JSON.stringify(text));
+  const isFull = writer.add(`${text.length}:`);
+  return writer.add(text) || isFull;
 }
 
 /** Writes a long string part by part, its length first. */
