@@ -159,6 +159,23 @@ function idle(figures: Figures): Line[] {
   });
 }
 
+function waiters(figures: Figures): Line[] {
+  const name = `${at(figures, ["waiters", "count"])} requests that wait`;
+  return [
+    alone(figures, `${name}, growth`, ["waiters", "growth MB"], "MB", ["≤", 50]),
+    times(
+      figures,
+      name,
+      ["waiters", "growth MB"],
+      { name: "bare server", place: ["waiters", "bare server MB"] },
+      null,
+    ),
+    ...["alone", "among"].map((row) =>
+      alone(figures, `a waiting request ${row}, slowest wake-up`, [row, MOST], "ms", ["≤", 50]),
+    ),
+  ];
+}
+
 /** Returns, for each kind of page, the case that grows most and the slowest case. The bench prints all of them. */
 function lists(figures: Figures): Line[] {
   return ["first", "deep"].flatMap((kind) => {
@@ -184,4 +201,4 @@ function retention(figures: Figures): Line[] {
 }
 
 /** The lines of each bench. Each function throws if a figure is missing. */
-export const GOALS = { accept, inbound, outbound, queue, idle, lists, retention } as const;
+export const GOALS = { accept, inbound, outbound, queue, idle, waiters, lists, retention } as const;

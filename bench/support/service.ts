@@ -67,6 +67,7 @@ export interface Prepared {
   folder: string;
   /** The project's API key. */
   key: string;
+  accountKey: string;
   inbox: string;
 }
 
@@ -78,8 +79,9 @@ export async function prepareData(parent: string, dkimKeys: DkimChoice = "rsa"):
   const service = await startService(folder, { ROLES: "api", DNS_SERVERS: dns.address });
   try {
     const key = /project key +(pr_\S+)/.exec(service.child.output())?.[1] ?? "";
+    const accountKey = /account-wide key +(\S+)/.exec(service.child.output())?.[1] ?? "";
     const inbox = await prepareDomain(service, dns, { key, dkimKeys });
-    return { folder, key, inbox };
+    return { folder, key, accountKey, inbox };
   } finally {
     await service.child.end();
     dns.stop();

@@ -19,11 +19,20 @@ export interface Answer {
   /** Warnings of the handler. They are put into the body, with those about its unknown fields. */
   warnings?: readonly Warning[];
   /** The answer itself, if the handler waits for something. Then nothing of this one is sent. */
-  later?: Promise<Answer>;
+  later?: LaterAnswer;
 }
 
-/** Returns an answer that comes later. Until then, little more than the promise of it stays in memory. */
-export function later(answer: Promise<Answer>): Answer {
+/** An answer that is made when something has happened. Ten thousand may wait, and each holds nothing else of its request. */
+export interface LaterAnswer {
+  /** The project or account that the memory of the answer counts for. */
+  readonly owner: string;
+  /** Resolves when the answer can be made. */
+  ready(): Promise<void>;
+  make(): Promise<Answer>;
+}
+
+/** Returns an answer that comes later. */
+export function later(answer: LaterAnswer): Answer {
   return { status: 200, body: undefined, later: answer };
 }
 

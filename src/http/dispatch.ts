@@ -2,7 +2,7 @@ import type { Quotas } from "../core/quotas.ts";
 import { type FreeSpace, lowDisk } from "../flows/free-space.ts";
 import { NO_LIMIT } from "../store/holdings.ts";
 import type { Statement } from "../store/engine/client.ts";
-import { type Answer, later } from "./answer.ts";
+import type { Answer } from "./answer.ts";
 import {
   type Caller,
   countRequest,
@@ -86,19 +86,13 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
       : NO_BYTES;
     const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
     const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
-    if (answer.later !== undefined) return later(sendAfter(deps.answers, owner, answer.later));
-    return answers === null ? answer : answers.send(answer);
+    return answers === null || answer.later !== undefined ? answer : answers.send(answer);
   } catch (error) {
     answers?.leave();
     throw error;
   } finally {
     reservation.leave();
   }
-}
-
-/** Sends an answer that comes later. It keeps nothing of the request. */
-function sendAfter(begin: BeginAnswer, owner: string, coming: Promise<Answer>): Promise<Answer> {
-  return coming.then((answer) => begin(owner).send(answer));
 }
 
 /** Largest body, bytes, if the route sets no other limit. */
@@ -146,7 +140,7 @@ async function answerTo(
     const limited = (answer: Answer) => [...record(warned(answer)), ...own];
     const handle = async () =>
       route.handle(
-        contextOf(deps, routed, caller, { now, query, body, record: limited, growing, expectAnswer }),
+        contextOf(deps, route, routed, caller, { now, query, body, record: limited, growing, expectAnswer }),
       );
     return warned(await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse));
   };
@@ -168,11 +162,16 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
   const now = deps.clock.now();
   const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
   return route.handle(
-    contextOf(deps, routed, NOBODY, {
+    contextOf(deps, route, routed, NOBODY, {
       ...{ now, query, body, record: () => [], expectAnswer: UNBOUNDED },
       growing: NO_LIMIT,
     }),
   );
+}
+
+/** Returns the path of a list. Of the request's own, a waiting list would keep the whole URL in memory. */
+function pageOf({ path }: Route, request: Request): string {
+  return path.includes(":") ? pathOf(request) : path;
 }
 
 /** Returns the path of the request, without a slash at its end. */
@@ -187,6 +186,7 @@ type Parts = Pick<CheckedRequest, "now" | "record" | "growing" | "expectAnswer">
 
 function contextOf(
   deps: DispatchDeps,
+  route: Route,
   { request, params, requestId, ip }: RoutedRequest,
   { principal, project, owner }: Caller,
   { now, query, body, record, growing, expectAnswer }: Parts,
@@ -205,6 +205,6 @@ function contextOf(
     expectAnswer,
     senderId: project === null ? null : project.id,
     project,
-    page: () => openPage({ key: deps.cursorKey, path: pathOf(request), owner, query }),
+    page: () => openPage({ key: deps.cursorKey, path: pageOf(route, request), owner, query }),
   };
 }

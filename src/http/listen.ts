@@ -28,8 +28,13 @@ export interface ListenDeps {
   config: Pick<Config, "host" | "httpProxies">;
 }
 
+/** A response that comes later. While it is awaited, nothing else of its request should stay in memory. */
+export interface LaterResponse {
+  coming: Promise<Response>;
+}
+
 /** Answers a request. `ip` is the client's address. */
-export type Answering = (request: Request, ip: string | null) => Promise<Response>;
+export type Answering = (request: Request, ip: string | null) => Promise<Response | LaterResponse>;
 
 /** Private key and certificate chain, in PEM. */
 export interface TlsFiles {
@@ -63,6 +68,11 @@ export function listen(
   { port, tls, shared }: ListenOn,
 ): ListeningServer {
   let parting = false;
+  // RFC 9112 §9.6: if a client sees this header, it sends no further request on a connection that is about to close.
+  const finished = (response: Response): Response => {
+    if (parting) response.headers.set("connection", "close");
+    return response;
+  };
   // Each answer must include what other processes had committed when the request came.
   const taken = resumeTogether(() => db.refreshReads());
   const server = Bun.serve({
@@ -82,12 +92,10 @@ export function listen(
       if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(clock.now(), raw);
       const forwarded = raw.headers.get("x-forwarded-for");
       const ip = peer === undefined ? null : clientAddress(peer, forwarded, config.httpProxies);
-      const response = await answer(absolute(raw), ip);
-      if (response.headers.get("content-type") === EVENT_STREAM_TYPE) self.timeout(raw, 0);
-      // RFC 9112 §9.6: if a client sees this header, it sends no further request on a connection that is about to
-      // close.
-      if (parting) response.headers.set("connection", "close");
-      return response;
+      const answered = await answer(absolute(raw), ip);
+      if (!(answered instanceof Response)) return answered.coming.then(finished);
+      if (answered.headers.get("content-type") === EVENT_STREAM_TYPE) self.timeout(raw, 0);
+      return finished(answered);
     },
   });
   return {

@@ -49,8 +49,9 @@ export function errors(table: RouteTable, page: Page | null) {
   };
   return new Elysia({ name: "errors" })
     .onError(async ({ code, error, request, set }) => {
+      const hasKey = request.headers.has("authorization");
       const failed = (thrown: unknown) =>
-        answerErrorAt(pathOf(request.url), thrown, requestIdIn(set.headers), request.headers);
+        answerErrorAt(pathOf(request.url), thrown, requestIdIn(set.headers), hasKey);
       const { headers, ...answer } = await answerTo(code, error, request).catch(failed);
       // Elysia adds its own headers to those of a response, even if both have one.
       const fields = Object.fromEntries(

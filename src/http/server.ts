@@ -5,7 +5,7 @@ import type { Quotas } from "../core/quotas.ts";
 import type { FreeSpace } from "../flows/free-space.ts";
 import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
-import { toResponse } from "./answer.ts";
+import { type Answer, type LaterAnswer, toResponse } from "./answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS } from "./body/budget.ts";
 import { createLargeBodyLimit } from "./body/large-bodies.ts";
 import { assetRoutes, type UiSource } from "./dashboard/assets.ts";
@@ -16,6 +16,7 @@ import { createAnswers } from "./download.ts";
 import { answerErrorAt } from "./error-style.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { createStepRunner } from "./json/steps.ts";
+import { LaterResponses } from "./later.ts";
 import { type Answering, listen, type ListeningServer, type TlsFiles } from "./listen.ts";
 import { trackKeyUse } from "./access/key-use.ts";
 import { mcpRoutes } from "./routes/mcp.ts";
@@ -89,6 +90,11 @@ export function createHttp(deps: HttpDeps): Http {
     runSteps: createStepRunner(),
     answers: createAnswers(deps.clock),
   };
+  const later = new LaterResponses();
+  const answerWhole = async (request: Request): Promise<Response> => {
+    const response = await app.fetch(request);
+    return later.comingFor(response) ?? response;
+  };
   const routes = [
     ...probeRoutes(deps.clock, deps.checks, deps.space),
     ...(deps.metrics === undefined ? [] : metricsRoutes(deps.metrics)),
@@ -96,7 +102,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...(deps.ui === null ? [] : [...assetRoutes(deps.ui.files), ...deps.ui.routes]),
     ...(deps.wellKnown ?? []),
     ...deps.routes,
-    ...(deps.routes.length === 0 ? [] : mcpRoutes({ fetch: async (request) => app.fetch(request) })),
+    ...(deps.routes.length === 0 ? [] : mcpRoutes({ fetch: answerWhole })),
   ];
   const ips = new WeakMap<Request, string>();
   // Otherwise Elysia finds the path only if the host name has a standard length.
@@ -106,10 +112,12 @@ export function createHttp(deps: HttpDeps): Http {
     .use(requestId(deps.clock))
     .use(securityHeaders())
     .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui.files)))
-    .use(resources(deps, shell, routes, ips));
-  const answer: Answering = (request, ip) => {
+    .use(resources({ deps, shell, later, ips }, routes));
+  const answer: Answering = async (request, ip) => {
     if (ip !== null) ips.set(request, ip);
-    return Promise.resolve(app.fetch(request));
+    const response = await app.fetch(request);
+    const coming = later.comingFor(response);
+    return coming === null ? response : { coming };
   };
   const servers: ListeningServer[] = [];
   const secure = createTlsServer((on) => listen(deps, answer, on));
@@ -128,42 +136,77 @@ export function createHttp(deps: HttpDeps): Http {
     closeIdle() {
       for (const server of [...servers, ...secure.servers()]) server.closeIdle();
     },
-    async fetch(request) {
-      return app.fetch(request);
-    },
+    fetch: answerWhole,
   };
+}
+
+/** Dependencies of the handlers of all routes. */
+interface Shared {
+  deps: HttpDeps;
+  shell: DispatchDeps;
+  later: LaterResponses;
+  /** The address of each request's client. */
+  ips: WeakMap<Request, string>;
 }
 
 /** Registers our routes with Elysia. The body is read later, after key and scope have been checked. */
-function resources(
-  deps: HttpDeps,
-  shell: DispatchDeps,
-  routes: readonly Route[],
-  ips: WeakMap<Request, string>,
-) {
+function resources(shared: Shared, routes: readonly Route[]) {
   const app = new Elysia({ name: "resources" });
   for (const route of routes)
-    app.route(route.method, route.path, handlerOf(deps, shell, route, ips), { parse: "none" });
+    app.route(route.method, route.path, handlerOf(shared, route), { parse: "none" });
   return app;
 }
 
-function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakMap<Request, string>) {
+/** The facts of a request that its answer needs. */
+interface Asked {
+  route: Route;
+  method: string;
+  requestId: string;
+  startedAt: number;
+  /** Headers of the answer. */
+  headers: Record<string, string | number>;
+  /** True if the request brought a key. */
+  hasKey: boolean;
+}
+
+function handlerOf(shared: Shared, route: Route) {
+  const { deps, shell, later, ips } = shared;
   return async ({ request, params, set }: Routed): Promise<Response> => {
-    const startedAt = deps.clock.elapsed();
-    const id = requestIdIn(set.headers);
-    const ip = ips.get(request) ?? null;
-    const routed = { request, params: textsOf(params), requestId: id, ip, headers: set.headers };
-    const failed = (error: unknown) => answerErrorAt(route.path, error, id, request.headers);
-    let answer = await dispatch(shell, route, routed).catch(failed);
-    if (answer.later !== undefined) answer = await answer.later.catch(failed);
-    const durationMs = deps.clock.elapsed() - startedAt;
-    const { status } = answer;
-    deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });
-    const headers = { ...textsOf(set.headers), ...answer.headers };
+    const { headers } = set;
+    const { method } = request;
+    const requestId = requestIdIn(headers);
+    const hasKey = request.headers.has("authorization");
+    const asked = { route, method, requestId, startedAt: deps.clock.elapsed(), headers, hasKey };
+    const routed = { request, params: textsOf(params), requestId, ip: ips.get(request) ?? null, headers };
+    const answer = await dispatch(shell, route, routed).catch((error: unknown) => failed(asked, error));
     // Elysia would copy remaining headers into a second response made from this one.
     set.headers = {};
-    return toResponse({ ...answer, headers });
+    return answer.later === undefined
+      ? respond(deps, asked, answer)
+      : later.standIn(whenReady(shared, asked, answer.later));
   };
+}
+
+function failed({ route, requestId, hasKey }: Asked, error: unknown): Answer {
+  return answerErrorAt(route.path, error, requestId, hasKey);
+}
+
+/** Makes the response, and reports it. */
+function respond(deps: HttpDeps, asked: Asked, answer: Answer): Response {
+  const { route, method, requestId, startedAt, headers } = asked;
+  const durationMs = deps.clock.elapsed() - startedAt;
+  deps.onAnswer?.({ requestId, method, route: route.path, status: answer.status, durationMs });
+  return toResponse({ ...answer, headers: { ...textsOf(headers), ...answer.headers } });
+}
+
+/** Responds when the answer can be made. Until then only its arguments stay in memory. */
+function whenReady(shared: Shared, asked: Asked, later: LaterAnswer): Promise<Response> {
+  return later.ready().then(() => respondLater(shared, asked, later));
+}
+
+async function respondLater({ deps, shell }: Shared, asked: Asked, later: LaterAnswer): Promise<Response> {
+  const made = later.make().then((answer) => shell.answers(later.owner).send(answer));
+  return respond(deps, asked, await made.catch((error: unknown) => failed(asked, error)));
 }
 
 interface Routed {

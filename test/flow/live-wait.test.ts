@@ -91,6 +91,11 @@ describe("a list that waits", () => {
     expect([status, body.error.param]).toEqual([422, "wait"]);
   });
 
+  test.each(["to", "from"])("for a text that is no address in %s is refused", async (name) => {
+    const { status, body } = await service.call("GET", `/v1/emails?${name}=ana&wait=1`);
+    expect([status, body.error.param]).toEqual([422, name]);
+  });
+
   test("is forgotten when its client goes", async () => {
     const stop = new AbortController();
     const asked = fetch(`${service.url}/v1/emails?to=gone@example.com&wait=60`, {

@@ -88,8 +88,8 @@ export class Wait {
 /** The waits of one project. */
 interface Waiting {
   all: Set<Wait>;
-  /** Those that name a recipient, by its key, so that a thousand of them cost one look-up. */
-  byRecipient: Map<string, Set<Wait>>;
+  /** Those that name a recipient, by its key, so that a thousand of them cost one look-up. Most keys have one. */
+  byRecipient: Map<string, Wait | Set<Wait>>;
   others: Set<Wait>;
   leave: () => void;
 }
@@ -132,7 +132,7 @@ export class Waits {
       );
     const wait = new Wait(filter, this.#deps.clock.elapsed() + ms, signal);
     waiting.all.add(wait);
-    peersOf(waiting, wait).add(wait);
+    join(waiting, wait);
     this.#size++;
     if (this.#size === 1) this.#endOver();
     if (this.#closed) wait.end();
@@ -146,10 +146,7 @@ export class Waits {
     wait.end();
     this.#size--;
     if (this.#size === 0) this.#cancel();
-    const peers = peersOf(waiting, wait);
-    peers.delete(wait);
-    const { to } = wait.filter;
-    if (to !== undefined && peers.size === 0) waiting.byRecipient.delete(recipientKey(to));
+    part(waiting, wait);
     if (waiting.all.size > 0) return;
     waiting.leave();
     this.#projects.delete(senderId);
@@ -198,16 +195,30 @@ export class Waits {
   }
 }
 
-/** Returns the set of waits that the wait belongs to. */
-function peersOf({ byRecipient, others }: Waiting, { filter: { to } }: Wait): Set<Wait> {
-  if (to === undefined) return others;
+/** Adds a wait to those that a message is compared with. */
+function join({ byRecipient, others }: Waiting, wait: Wait): void {
+  const { to } = wait.filter;
+  if (to === undefined) return void others.add(wait);
   const key = recipientKey(to);
-  const peers = byRecipient.get(key) ?? new Set();
-  byRecipient.set(key, peers);
-  return peers;
+  const known = byRecipient.get(key);
+  if (known instanceof Set) known.add(wait);
+  else byRecipient.set(key, known === undefined ? wait : new Set([known, wait]));
+}
+
+/** Takes the wait away again. */
+function part({ byRecipient, others }: Waiting, wait: Wait): void {
+  const { to } = wait.filter;
+  if (to === undefined) return void others.delete(wait);
+  const key = recipientKey(to);
+  const known = byRecipient.get(key);
+  if (known instanceof Set) known.delete(wait);
+  if (known === wait || (known instanceof Set && known.size === 0)) byRecipient.delete(key);
 }
 
 function candidates({ byRecipient, others }: Waiting, message: Message): Wait[] {
-  const named = [...recipientKeys(message)].flatMap((key) => [...(byRecipient.get(key) ?? [])]);
+  const named = [...recipientKeys(message)].flatMap((key) => {
+    const known = byRecipient.get(key);
+    return known instanceof Set ? [...known] : (known ?? []);
+  });
   return [...named, ...others];
 }

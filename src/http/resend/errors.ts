@@ -57,17 +57,17 @@ function inTheirWords(message: string): string {
 }
 
 /** Returns Resend's error envelope for anything thrown: `{statusCode, name, message}`. */
-export function resendErrorAnswer(thrown: unknown, requestId: string, headers: Headers): Answer {
+export function resendErrorAnswer(thrown: unknown, requestId: string, hasKey: boolean): Answer {
   const error = appErrorOf(thrown, requestId);
   const answer = errorAnswer(error, requestId);
-  const name = nameOf(error, headers);
+  const name = nameOf(error, hasKey);
   const statusCode = STATUS_OF_NAME[name] ?? answer.status;
   const body = { statusCode, name, message: inTheirWords(error.message) };
   return { ...answer, status: statusCode, body };
 }
 
-function nameOf({ type, details: { code, param } }: ReturnType<typeof appErrorOf>, headers: Headers): string {
-  if (type === "authentication_error" && !headers.has("authorization")) return "missing_api_key";
+function nameOf({ type, details: { code, param } }: ReturnType<typeof appErrorOf>, hasKey: boolean): string {
+  if (type === "authentication_error" && !hasKey) return "missing_api_key";
   if (param === "Idempotency-Key") return "invalid_idempotency_key";
   return (code === undefined ? undefined : NAME_OF_CODE[code]) ?? NAME_OF_TYPE[type];
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../core/addresses.ts";
 import { invalid, readAll } from "../../core/errors.ts";
+import { expectationOf } from "../../core/expectations.ts";
 import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../core/time/date-times.ts";
 import type { Wait, Waits } from "../../flows/live/waits.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -12,7 +13,7 @@ import {
   summaryOf,
 } from "../../store/search/message-list.ts";
 import { invalidKey } from "../access/auth.ts";
-import { type Answer, later, ok } from "../answer.ts";
+import { type Answer, type LaterAnswer, later, ok } from "../answer.ts";
 import type { Page } from "../paging.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../schemas.ts";
@@ -70,7 +71,8 @@ export interface EmailListDeps {
 }
 
 /** Returns the route of `GET /v1/emails`. */
-export function emailListRoute({ db, waits }: EmailListDeps): Route {
+export function emailListRoute(deps: EmailListDeps): Route {
+  const { db, waits } = deps;
   return projectRoute({
     method: "GET",
     path: "/v1/emails",
@@ -86,13 +88,14 @@ export function emailListRoute({ db, waits }: EmailListDeps): Route {
       const read = () => listMessages(db, senderId, filter, page.after, page.take);
       // New messages are on the first page.
       if (query.wait === undefined || page.after !== null) return answerOf(page, await read());
+      requireAddresses(query);
       const wait = await waits.begin({ senderId, filter, ms: query.wait * 1000, signal: request.signal });
       const found = await read().catch((error: unknown) => {
         waits.leave(senderId, wait);
         throw error;
       });
       if (found.messages.length === 0)
-        return later(answerAfter({ db, waits }, wait, { senderId, keyId: principal.keyId, page }));
+        return later(new MessagesToCome(deps, wait, { owner: senderId, keyId: principal.keyId, page }));
       waits.leave(senderId, wait);
       return answerOf(page, found);
     },
@@ -103,22 +106,38 @@ function answerOf(page: Page, { messages, stoppedAt }: MessagePage): Answer {
   return ok(page.answer(messages, showSummary, ({ id }) => id, stoppedAt));
 }
 
-interface Waiting {
-  senderId: string;
-  keyId: string | null;
-  page: Page;
+/** The page of the messages that come. */
+class MessagesToCome implements LaterAnswer {
+  readonly #deps: EmailListDeps;
+  readonly #wait: Wait;
+  readonly #keyId: string | null;
+  readonly #page: Page;
+  readonly owner: string;
+
+  constructor(deps: EmailListDeps, wait: Wait, { owner, keyId, page }: Waiting) {
+    this.#deps = deps;
+    this.#wait = wait;
+    this.#keyId = keyId;
+    this.#page = page;
+    this.owner = owner;
+  }
+
+  ready(): Promise<void> {
+    return this.#wait.ended();
+  }
+
+  async make(): Promise<Answer> {
+    this.#deps.waits.leave(this.owner, this.#wait);
+    await requireUnrevoked(this.#deps.db, this.#keyId);
+    return answerOf(this.#page, { messages: this.#wait.found.map(summaryOf), stoppedAt: null });
+  }
 }
 
-/** Waits, and answers with the messages that came. Until then, nothing else of the request stays in memory. */
-async function answerAfter(
-  { db, waits }: EmailListDeps,
-  wait: Wait,
-  { senderId, keyId, page }: Waiting,
-): Promise<Answer> {
-  await wait.ended();
-  waits.leave(senderId, wait);
-  await requireUnrevoked(db, keyId);
-  return answerOf(page, { messages: wait.found.map(summaryOf), stoppedAt: null });
+interface Waiting {
+  /** The project. */
+  owner: string;
+  keyId: string | null;
+  page: Page;
 }
 
 /** Throws 401 if the key was revoked while its request waited. */
@@ -126,6 +145,13 @@ async function requireUnrevoked(db: Db, keyId: string | null): Promise<void> {
   if (keyId === null) return;
   db.refreshReads();
   if (!(await unrevokedKeys(db, [keyId])).has(keyId)) throw invalidKey();
+}
+
+/** Throws 422 if a request would wait for a text that is no address, because no message ever comes for it. */
+function requireAddresses(query: Static<typeof ListQuery>): void {
+  for (const name of ["from", "to"] as const)
+    if (query[name] !== undefined && normalizeAddress(query[name]) === null)
+      throw invalid(name, `must be ${expectationOf(ListQuery.properties[name])}.`);
 }
 
 function filterOf(query: Static<typeof ListQuery>): MessageFilter {
