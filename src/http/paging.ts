@@ -39,54 +39,30 @@ export interface PageRequest {
   query: Readonly<Record<string, unknown>>;
 }
 
-/** Reads `limit` and `cursor`. Throws 400 `invalid_request` if the cursor was altered or belongs to another query. */
-export function openPage(request: PageRequest): Page {
-  return new OpenPage(request);
+/** Returns the scope of a cursor: one path, owner and set of filters. The `limit` may change from page to page. */
+function scopeOf({ path, owner, query }: Omit<PageRequest, "key">): string {
+  const filters = Object.entries(query)
+    .filter(([name]) => name !== "limit" && name !== "cursor")
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([path, owner, filters]);
 }
 
-/** A page of a request. One that waits is kept for as long, so it is small. */
-class OpenPage implements Page {
-  readonly #key: Uint8Array;
-  readonly #path: string;
-  readonly #owner: string;
-  readonly #query: PageRequest["query"];
-  readonly after: string | null;
-
-  constructor({ key, path, owner, query }: PageRequest) {
-    this.#key = key;
-    this.#path = path;
-    this.#owner = owner;
-    this.#query = query;
-    this.after = typeof query.cursor === "string" ? decodeCursor(key, this.#scope(), query.cursor) : null;
-  }
-
-  /** Returns the scope of a cursor: one path, owner and set of filters. The `limit` may change from page to page. */
-  #scope(): string {
-    const filters = Object.entries(this.#query)
-      .filter(([name]) => name !== "limit" && name !== "cursor")
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-    return JSON.stringify([this.#path, this.#owner, filters]);
-  }
-
-  get #limit(): number {
-    const { limit } = this.#query;
-    return typeof limit === "number" ? limit : DEFAULT_PAGE_LIMIT;
-  }
-
-  get take(): number {
-    return this.#limit + 1;
-  }
-
-  answer<Row, Item>(
-    rows: readonly Row[],
-    show: (row: Row) => Item,
-    position: (row: Row) => string,
-    stoppedAt: string | null = null,
-  ): PageBody<Item> {
-    const shown = rows.slice(0, this.#limit);
-    const last = rows.length > this.#limit ? shown[shown.length - 1] : undefined;
-    const next = last === undefined ? stoppedAt : position(last);
-    const cursor = next === null ? null : encodeCursor(this.#key, this.#scope(), next);
-    return { data: shown.map(show), nextCursor: cursor };
-  }
+/**
+ * Reads `limit` and `cursor`. The page of a request that waits is kept for as long, so it holds little.
+ * @throws AppError 400 `invalid_request` if the cursor was altered or belongs to another query
+ */
+export function openPage({ key, path, owner, query }: PageRequest): Page {
+  const limit = typeof query.limit === "number" ? query.limit : DEFAULT_PAGE_LIMIT;
+  const scope = { path, owner, query };
+  return {
+    after: typeof query.cursor === "string" ? decodeCursor(key, scopeOf(scope), query.cursor) : null,
+    take: limit + 1,
+    answer(rows, show, position, stoppedAt = null) {
+      const shown = rows.slice(0, limit);
+      const last = rows.length > limit ? shown[shown.length - 1] : undefined;
+      const next = last === undefined ? stoppedAt : position(last);
+      const nextCursor = next === null ? null : encodeCursor(key, scopeOf(scope), next);
+      return { data: shown.map(show), nextCursor };
+    },
+  };
 }

@@ -147,7 +147,7 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   // The text and flags of a command, and the columns of its table.
   ...["defineCommand", "field"],
   // The schemas of a tool's arguments.
-  ...["textInput", "textsInput", "flagInput", "objectInput"],
+  ...["textInput", "flagInput", "objectInput", "addressesInput", "choiceInput"],
   // State of the dashboard, which is there before the first page is drawn.
   ...["signal", "computed"],
 ]);

@@ -9,7 +9,7 @@ import { watch, type WatchDeps } from "./watch.ts";
 
 /** Requests of one project that wait in this process at a time. */
 export const MAX_WAITS_PER_PROJECT = 1000;
-/** Time between two looks for waits whose time is over, milliseconds. A timer for each would take memory. */
+/** Time between two looks for waits that are over, milliseconds. A timer and a listener for each would take memory. */
 const OVER_PAUSE_MS = 250;
 /** Comparisons of a message and a filter in one turn of the event loop, in a few milliseconds. */
 const COMPARED_PER_TURN = 2000;
@@ -34,7 +34,7 @@ export class Wait {
   readonly filter: MessageFilter;
   readonly #signal: AbortSignal;
   /** Time of the clock's `elapsed` at which it is over. */
-  readonly endsAt: number;
+  readonly #endsAt: number;
   /** Messages that have come for it, by id. */
   #found: Map<string, Message> | null = null;
   #over = false;
@@ -42,7 +42,7 @@ export class Wait {
 
   constructor(filter: MessageFilter, endsAt: number, signal: AbortSignal) {
     this.filter = filter;
-    this.endsAt = endsAt;
+    this.#endsAt = endsAt;
     this.#signal = signal;
   }
 
@@ -53,8 +53,7 @@ export class Wait {
 
   /** Resolves when a message has come, the time is over, or the client has gone. */
   ended(): Promise<void> {
-    if (this.#over || this.#found !== null || this.#signal.aborted) return Promise.resolve();
-    this.#signal.addEventListener("abort", this);
+    if (this.#over || this.#found !== null) return Promise.resolve();
     return new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -71,17 +70,16 @@ export class Wait {
     if (this.#found !== null) this.end();
   }
 
+  /** Returns whether its time is over at that time of `Clock.elapsed`, or its client has gone. */
+  isOver(now: number): boolean {
+    return this.#endsAt <= now || this.#signal.aborted;
+  }
+
   /** Ends the wait. */
   end(): void {
     this.#over = true;
-    this.#signal.removeEventListener("abort", this);
     this.#resolve?.();
     this.#resolve = null;
-  }
-
-  /** Called by the signal. */
-  handleEvent(): void {
-    this.end();
   }
 }
 
@@ -171,10 +169,10 @@ export class Waits {
     return waiting;
   }
 
-  /** Ends the waits whose time is over, now and as long as there are waits. */
+  /** Ends the waits that are over, now and as long as there are waits. */
   #endOver(): void {
     const now = this.#deps.clock.elapsed();
-    for (const { all } of this.#projects.values()) for (const wait of all) if (wait.endsAt <= now) wait.end();
+    for (const { all } of this.#projects.values()) for (const wait of all) if (wait.isOver(now)) wait.end();
     this.#cancel = this.#deps.clock.after(OVER_PAUSE_MS, () => this.#endOver());
   }
 
