@@ -45,7 +45,10 @@ export function routeNotFound(table: RouteTable, method: string, path: string): 
   const meant = BASES.filter(([base]) => methodsOf(table, base + wanted).has(method)).map(
     ([base, speech]) => `${method} ${base}${wanted}${speech}`,
   );
-  const hint = meant.length === 0 ? "The paths of the API are at /docs." : `Try ${meant.join(" or ")}.`;
+  const list = path.startsWith("/resend/")
+    ? "docs/migrate.md lists what Postrider serves of Resend's API."
+    : "The paths of the API are at /docs.";
+  const hint = meant.length === 0 ? list : `Try ${meant.join(" or ")}.`;
   return new AppError("not_found", `No such path. ${hint}`);
 }
 

@@ -103,6 +103,24 @@ describe("emails of the package resend", () => {
     expect(error?.message).toStartWith('"scheduled_at"');
   });
 
+  test.each([
+    [{ attachments: [5] }, '"attachments[0]" must be an object.'],
+    [{ template: "welcome" }, '"template" must be an object.'],
+    [{ scheduled_at: "someday" }, 'or words such as "in 1 hour"'],
+    [{ scheduledAt: "in 1 hour" }, 'Use "scheduled_at" in place of "scheduledAt".'],
+    [{ topic_id: "x" }, '"topic_id" is not supported.'],
+  ])("a send with %j is refused with words that help", async (wrong, words) => {
+    const item = { from: FROM, to: TO, subject: "x", text: "x", ...wrong };
+    const post = (path: string, body: unknown) => service.call("POST", `/resend${path}`, body);
+    const refused = await post("/emails", item);
+    expect([refused.status, refused.body.message]).toEqual([422, expect.stringContaining(words)]);
+    const batch = await post("/emails/batch", [item]);
+    expect(batch.body.message).toContain(`Message 0 is refused, so none was accepted. `);
+    expect((await post("/emails/batch", [])).body.message).toBe(
+      "The body must be a list of 1 to 100 messages.",
+    );
+  });
+
   test("an idempotency key sends once, and another body under it is a conflict", async () => {
     const mail = { from: FROM, to: TO, subject: "Once", text: "Hi" };
     const options = { idempotencyKey: "order-1" };

@@ -58,7 +58,9 @@ export class RenderingFailure extends Error {
 
 /** Returns the failure as the API's 422. `code` is set if the syntax is not the cause. */
 export function refusalOf({ part, kind, message }: RenderingFailure): AppError {
-  return invalid(part, message, kind === "rendering" ? "rendering_failure" : undefined);
+  return kind === "rendering"
+    ? invalid(part, message, "rendering_failure")
+    : invalid(part, `is not valid Liquid: ${message}.`);
 }
 
 interface Parsed {

@@ -17,7 +17,7 @@ export function sendingDomainName(
   const name = normalizeDomain(text.trim());
   // A host name has no underscore (RFC 1123 §2.1). Names such as _dmarc are for records.
   if (name === null || name.includes("_") || !name.includes("."))
-    throw invalid("domain", "This is not a domain name.");
+    throw invalid("domain", 'must be a domain name, such as "mail.example.com".');
   if (name.length > MAX_DOMAIN_OCTETS - LONGEST_PREFIX)
     throw invalid("domain", "This domain name is too long to publish records below it.");
   // The holder of a public suffix could claim the mail of every domain below it.

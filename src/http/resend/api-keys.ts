@@ -27,7 +27,7 @@ export function apiKeyRoutes(operations: Operations, db: Db): Route[] {
         const fields = fieldsOf(context.body);
         refuseFields(fields, { domain_id: "A key of Postrider is limited to a project and to scopes." });
         const { name, permission = "full_access" } = fields;
-        const scopes = SCOPES[String(permission)];
+        const scopes = Object.hasOwn(SCOPES, String(permission)) ? SCOPES[String(permission)] : undefined;
         if (scopes === undefined) throw invalid("permission", 'must be "full_access" or "sending_access".');
         return { body: { name, scopes, senderId: await projectFor(db, context) } };
       },

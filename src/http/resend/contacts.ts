@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { addressKey } from "../../core/addresses.ts";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { findContact } from "../../store/contacts.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { CheckedRequest, Route } from "../route.ts";
@@ -63,7 +63,7 @@ function collectionRoutes(operations: Operations, path: string): Route[] {
         const fields = fieldsOf(context.body);
         refuseFields(fields, TOPICS);
         for (const segment of Array.isArray(fields.segments) ? fields.segments : [])
-          if (fieldsOf(segment).id !== ALL) throw noSegment();
+          if (fieldsOf(segment, "segments").id !== ALL) throw noSegment();
         return { body: { email: fields.email, ...contactFields(fields) } };
       },
       answer: ({ id }) => ({ object: "contact", id }),
@@ -82,6 +82,8 @@ function collectionRoutes(operations: Operations, path: string): Route[] {
 /** Returns the fields of a contact under the names of `/v1`. Null clears a name, so it is kept. */
 function contactFields(fields: Record<string, unknown>): Record<string, unknown> {
   const { unsubscribed } = fields;
+  if (unsubscribed !== undefined && unsubscribed !== null && typeof unsubscribed !== "boolean")
+    throw invalid("unsubscribed", "must be true or false.");
   return {
     ...renamed(fields, NAMES),
     ...(typeof unsubscribed === "boolean" ? { subscribed: !unsubscribed } : {}),

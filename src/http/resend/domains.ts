@@ -94,7 +94,7 @@ function updateRoute(operations: Operations): Route {
 
 /** Returns whether the body enables receiving; null if it says nothing. Throws 422 if it disables sending. */
 function receivingOf(fields: Record<string, unknown>): boolean | null {
-  const { sending, receiving } = fieldsOf(fields.capabilities);
+  const { sending, receiving } = fieldsOf(fields.capabilities, "capabilities");
   if (sending === "disabled") throw invalid("capabilities.sending", "cannot be disabled.");
   if (receiving === undefined) return null;
   if (receiving !== "enabled" && receiving !== "disabled")

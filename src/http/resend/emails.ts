@@ -1,11 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { mailboxText } from "../../core/addresses.ts";
-import { invalid, notFound } from "../../core/errors.ts";
+import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { parseTime } from "../../core/time/date-times.ts";
 import { type MessageRecord, type RecordDeps, readRecord } from "../../flows/read/record.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
 import { showTime } from "../schemas.ts";
 import type { CheckedRequest, Route } from "../route.ts";
+import { MAX_BATCH } from "../routes/emails.ts";
 import { mailboxTexts } from "./shapes.ts";
 import {
   fieldsOf,
@@ -37,6 +38,9 @@ const ATTACHMENT_NAMES = {
   content_type: "contentType",
   content_id: "contentId",
 } as const;
+
+/** Names of the package's options. Its requests have others, and a send must not ignore its time. */
+const OPTION_NAMES = { scheduledAt: "scheduled_at", replyTo: "reply_to", topicId: "topic_id" } as const;
 
 /** Name of an attachment that has none. */
 const UNNAMED = "attachment";
@@ -75,9 +79,12 @@ export function emailRoutes(operations: Operations, deps: RecordDeps): Route[] {
 /** Returns a send item for the body of a send. */
 async function sendItemOf(body: unknown, now: number): Promise<Record<string, unknown>> {
   const fields = withoutNulls(fieldsOf(body));
+  for (const [option, name] of Object.entries(OPTION_NAMES))
+    if (fields[option] !== undefined)
+      throw new AppError("validation_error", `Use "${name}" in place of "${option}".`, { param: option });
   refuseFields(fields, { topic_id: "Postrider has no topics. Use unsubscribeLink of POST /v1/emails." });
   const { scheduled_at: scheduledAt, template, attachments } = fields;
-  const { id: templateId, variables: data } = fieldsOf(template);
+  const { id: templateId, variables: data } = fieldsOf(template, "template");
   return {
     ...renamed(fields, SEND_NAMES),
     ...renamed({ templateId, data }, { templateId: "templateId", data: "data" }),
@@ -94,7 +101,7 @@ function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> 
 function attachmentsOf(attachments: unknown): unknown {
   if (!Array.isArray(attachments)) return attachments;
   return attachments.map((attachment, index) => {
-    const fields = withoutNulls(fieldsOf(attachment));
+    const fields = withoutNulls(fieldsOf(attachment, `attachments[${index}]`));
     if (fields.path !== undefined)
       throw invalid(
         `attachments[${index}].path`,
@@ -105,13 +112,21 @@ function attachmentsOf(attachments: unknown): unknown {
   });
 }
 
-/** Returns the ISO 8601 time of a text such as `in 1 min` or `tomorrow at 9am` (UTC). Other values stay as they are. */
+/**
+ * Returns the ISO 8601 time of a text such as `in 1 min` or `tomorrow at 9am` (UTC). A value that is no text stays as it is.
+ * @throws AppError 422 for a text without a time
+ */
 async function timeOf(text: unknown, now: number): Promise<unknown> {
   if (typeof text !== "string" || parseTime(text) !== null) return text;
   // Loaded when it is needed, because most processes never see such a text.
   const { parseDate } = await import("chrono-node/en");
   const at = parseDate(text, { instant: new Date(now), timezone: 0 }, { forwardDate: true });
-  return at === null ? text : at.toISOString();
+  if (at === null)
+    throw invalid(
+      "scheduledAt",
+      'must be an ISO 8601 time with a zone, such as "2026-01-31T09:30:00Z", or words such as "in 1 hour".',
+    );
+  return at.toISOString();
 }
 
 interface BatchResult {
@@ -125,9 +140,13 @@ function batchRoute(operations: Operations): Route {
     operation: "sendEmailBatch",
     summary: "Send up to 100 messages",
     async ask({ body, request, now }) {
-      if (!Array.isArray(body)) throw invalid("", "must be a list of messages.");
+      if (!Array.isArray(body) || body.length === 0 || body.length > MAX_BATCH)
+        throw invalid("", `must be a list of 1 to ${MAX_BATCH} messages.`);
       const emails: unknown[] = [];
-      for (const item of body) emails.push(await sendItemOf(item, now));
+      for (const [index, item] of body.entries())
+        emails.push(
+          await sendItemOf(item, now).catch((error: unknown) => Promise.reject(ofItem(error, index))),
+        );
       return { body: { emails, strict: !isPermissive(request.headers) } };
     },
     answer({ data }, { request }) {
@@ -139,6 +158,13 @@ function batchRoute(operations: Operations): Route {
       return { data: sent, errors };
     },
   });
+}
+
+/** Returns an error of one message as the refusal of the whole batch. */
+function ofItem(error: unknown, index: number): unknown {
+  if (!(error instanceof AppError)) return error;
+  const message = `Message ${index} is refused, so none was accepted. ${error.message}`;
+  return new AppError(error.type, message, error.details);
 }
 
 function isPermissive(headers: Headers): boolean {

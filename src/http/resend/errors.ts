@@ -50,7 +50,7 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
 
 /** Returns a message that names a field as Resend does: `"replyTo[0]" must…` becomes `"reply_to[0]" must…`. */
 function inTheirWords(message: string): string {
-  return message.replace(/^"([A-Za-z]+)/, (_all, name: string) => {
+  return message.replace(/^"([A-Za-z]+)(?=["[.])/, (_all, name: string) => {
     const theirs = FIELD_NAMES[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return `"${theirs}`;
   });

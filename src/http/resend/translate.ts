@@ -101,11 +101,11 @@ export function resendRoute(
 
 const ANY_BODY = { body: Type.Any(), bodyCheckedBy: "handler", bodyOptional: true } as const;
 
-/** Returns the fields of a body. No body counts as one without fields. Throws 422 if it is not an object. */
-export function fieldsOf(body: unknown): Record<string, unknown> {
-  if (body === undefined || body === null) return {};
-  if (typeof body !== "object" || Array.isArray(body)) throw invalid("", "must be an object.");
-  return body as Record<string, unknown>;
+/** Returns the fields of a body, or of the value of `param`. None counts as one without fields. Throws 422 if it is not an object. */
+export function fieldsOf(value: unknown, param = ""): Record<string, unknown> {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "object" || Array.isArray(value)) throw invalid(param, "must be an object.");
+  return value as Record<string, unknown>;
 }
 
 /** Returns the fields that are given under the names of `/v1`. A field whose value is undefined is left out. */
