@@ -108,7 +108,11 @@ function variablesOf(variables: unknown): ReadonlyMap<string, TemplateVariable> 
     throw invalid("variables", `must be a list of at most ${MAX_VARIABLES} variables.`);
   return new Map(
     variables.map((variable, index) => {
-      const { key, type = "string", fallback_value: fallback = null } = fieldsOf(variable);
+      const {
+        key,
+        type = "string",
+        fallback_value: fallback = null,
+      } = fieldsOf(variable, `variables[${index}]`);
       if (typeof key !== "string") throw invalid(`variables[${index}].key`, "must be a text.");
       const isFallback = fallback === null || typeof fallback === "string" || Number.isFinite(fallback);
       if (!isFallback) throw invalid(`variables[${index}].fallback_value`, "must be a text or a number.");
