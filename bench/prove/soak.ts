@@ -6,6 +6,7 @@
  * write-ahead log open. The run must then end with 1; from two minutes on, each of the three shows.
  */
 import { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { startRedis } from "../../test/support/redis.ts";
 import { check, checkedFindings, drained } from "./support/check.ts";
@@ -55,11 +56,11 @@ const ground = await startGround({ env, sink: { answerMs: 5 } });
 const ledger = await openLedger(join(ground.home, "ledger"));
 
 /** Begins the last life, with the control's leak and its reader, which keeps the log from being reused. */
-async function lastLife({ service }: Ground): Promise<Database | null> {
+async function lastLife({ service, file }: Ground): Promise<Database | null> {
   if (!isControl()) return null;
   await service.kill();
   await service.start({ env, preload: LEAK });
-  const reader = new Database(join(service.folder, "postrider.db"), { readonly: true });
+  const reader = new Database(file, { readonly: true });
   reader.run("BEGIN");
   reader.query("SELECT COUNT(*) FROM messages").get();
   await recordNever(ledger, "send", "mail");
@@ -79,12 +80,18 @@ async function faultsUntil(at: number, faults: readonly NamedFault[]): Promise<M
   return came;
 }
 
+/** Returns the size of the write-ahead log. */
+function walBytes(): number {
+  const log = `${ground.file}-wal`;
+  return existsSync(log) ? statSync(log).size : 0;
+}
+
 const memory: Sample[] = [];
 let largestWal = 0;
 const sampling = setInterval(() => {
   if (!ground.service.alive()) return;
   memory.push({ at: performance.now(), value: ground.service.memory() / MEBIBYTE });
-  largestWal = Math.max(largestWal, ground.service.walBytes() / MEBIBYTE);
+  largestWal = Math.max(largestWal, walBytes() / MEBIBYTE);
 }, SAMPLE_MS);
 
 /** Returns the median of each fifth: the course of the figure. */

@@ -25,7 +25,7 @@ export interface ChildOptions {
 }
 
 const READY_POLL_MS = 20;
-const READY_LIMIT_MS = 20_000;
+const READY_LIMIT_MS = 90_000;
 const END_GRACE_MS = 10_000;
 
 /** Starts a process and waits until it is ready. The process ends with the bench at the latest. */

@@ -71,12 +71,19 @@ export interface Prepared {
   inbox: string;
 }
 
-/** Makes the data folder that every run of a bench copies. Its domain has these DKIM keys. */
-export async function prepareData(parent: string, dkimKeys: DkimChoice = "rsa"): Promise<Prepared> {
+/**
+ * Makes the data folder that every run of a bench copies. Its domain has these DKIM keys. `env` may name another database
+ * than the folder's file.
+ */
+export async function prepareData(
+  parent: string,
+  dkimKeys: DkimChoice = "rsa",
+  env: Record<string, string> = {},
+): Promise<Prepared> {
   const folder = join(parent, `prepared-${dkimKeys}`);
-  mkdirSync(folder);
+  mkdirSync(folder, { recursive: true });
   const dns = await startDns();
-  const service = await startService(folder, { ROLES: "api", DNS_SERVERS: dns.address });
+  const service = await startService(folder, { ROLES: "api", DNS_SERVERS: dns.address, ...env });
   try {
     const key = /project key +(pr_\S+)/.exec(service.child.output())?.[1] ?? "";
     const accountKey = /account-wide key +(\S+)/.exec(service.child.output())?.[1] ?? "";

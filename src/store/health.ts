@@ -2,6 +2,9 @@ import { statSync } from "node:fs";
 import type { Db } from "./engine/client.ts";
 import { type Domain, getDomain } from "./domains.ts";
 
+/** The mode of `PRAGMA synchronous` from which SQLite waits for the disk at each commit. */
+const FULL = 2;
+
 /**
  * Returns the octets of a database file and its write-ahead log. The file is not opened: a process that closes a file
  * loses all its locks on it, also SQLite's (https://sqlite.org/howtocorrupt.html §2.2). Another program could then
@@ -17,6 +20,15 @@ export async function appliedVersions(db: Db): Promise<number[]> {
   if (ledger === null) return [];
   const rows = await db.all<{ version: number }>("SELECT version FROM schema_migrations ORDER BY version");
   return rows.map(({ version }) => version);
+}
+
+/**
+ * Returns false if a commit may be answered before it is on the disk of the database: sqld's default. Then a power cut can
+ * undo it. True also if the server does not say.
+ */
+export async function commitsReachDisk(db: Db): Promise<boolean> {
+  const row = await db.first<{ synchronous: number }>("PRAGMA synchronous").catch(() => null);
+  return (row?.synchronous ?? FULL) >= FULL;
 }
 
 /** Checks every page and returns at most `limit` faults. It blocks this thread, but no writer of another process. */

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "../../src/clock.ts";
 import { hashSecret } from "../../src/flows/account/api-keys.ts";
 import { bootstrap } from "../../src/flows/account/bootstrap.ts";
 import { generateDkimKey } from "../../src/mail/auth/dkim.ts";
-import { type Db, openDb } from "../../src/store/engine/client.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { publicInstallationKey } from "../../src/store/dkim-keys.ts";
 import { findKeyByHash } from "../../src/store/keys.ts";
 import { saveKeysToFile } from "../../src/wiring/first-keys-file.ts";
@@ -84,7 +83,7 @@ test("a second start makes and prints nothing", async () => {
 });
 
 test("two processes that start together make one account, and one of them prints its keys", async () => {
-  const second = await openDb(systemClock, { url: database.url, authToken: null, syncUrl: null });
+  const second = await database.another();
   const told = await Promise.all([start(database.db), start(second)]);
   expect(told.filter((secrets) => secrets !== null)).toHaveLength(1);
   expect(await counts(database.db)).toEqual({ accounts: 1, senders: 1, api_keys: 2, dkim_keys: 1 });

@@ -15,7 +15,8 @@ import { domainChecks, MAX_DOMAINS } from "../../src/flows/health/domains.ts";
 import { settingsChecks } from "../../src/flows/health/settings.ts";
 import { integrityCheck, QUICK_CHECK_BYTES, storageChecks } from "../../src/flows/health/storage.ts";
 import { loadConfig } from "../../src/config.ts";
-import type { Db } from "../../src/store/engine/client.ts";
+import type { Db, Value } from "../../src/store/engine/client.ts";
+import { around } from "../support/around.ts";
 import { testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
@@ -163,6 +164,27 @@ test.each<[string, string]>([
     message: expect.stringContaining("it cannot be read"),
     fix: expect.stringContaining(says),
   });
+});
+
+test("a database that answers before a commit is on disk is a warning", async () => {
+  const { db, remove } = await testDatabase("file");
+  const relaxed: Db = {
+    ...around(db),
+    // What sqld says unless it is told to wait for the disk.
+    first: async <Row>(sql: string, args?: Value[]) =>
+      sql === "PRAGMA synchronous" ? ({ synchronous: 1 } as Row) : db.first<Row>(sql, args),
+  };
+  const says = (one: Db) =>
+    found(
+      storageChecks({ db: () => one, disk: async () => ({ free: 1, total: 1 }), minFree: 0 }),
+      "database",
+    );
+  expect(await says(db)).toMatchObject({ status: "ok" });
+  expect(await says(relaxed)).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("a power cut"),
+  });
+  await remove();
 });
 
 test("the content of a large database is checked only on request", async () => {

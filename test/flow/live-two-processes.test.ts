@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { startServer } from "../support/database.ts";
 import { openEvents } from "../support/event-stream.ts";
 import { newFolder } from "../support/folder.ts";
-import { startPrimary } from "../support/hrana-server.ts";
 import { startRedis } from "../support/redis.ts";
 import { callRole, startRole } from "../support/role-process.ts";
 
@@ -21,7 +21,7 @@ test.each(GROUNDS)(
   "a stream shows, and a wait ends with, what another process commits to $name",
   async ({ server, redis }) => {
     const folder = newFolder("live");
-    const primary = server ? await startPrimary() : null;
+    const primary = server ? await startServer() : null;
     const shared = redis ? await startRedis() : null;
     const env = {
       DATA_DIR: folder,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { openDb } from "../../src/store/engine/client.ts";
+import { type DatabaseServer, startServer } from "../support/database.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { newFolder } from "../support/folder.ts";
-import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { deliverTo } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
@@ -19,7 +19,7 @@ const BESIDE_MS = 1000;
 const PAUSE_MS = 25;
 const LIMIT_MS = 270_000;
 
-let primary: Primary;
+let primary: DatabaseServer;
 let dns: TestDns;
 let peer: TestMx;
 let service: RoleProcess;
@@ -30,7 +30,7 @@ const call = (method: string, path: string, body?: unknown, headers?: Record<str
 
 beforeAll(async () => {
   folder = newFolder("load");
-  primary = await startPrimary();
+  primary = await startServer();
   dns = await startDns();
   dns.add({ name: "there.test", type: "A", data: "127.0.0.1" });
   peer = startMx();
@@ -109,7 +109,7 @@ test(
     const before = load.accepted.size;
     await primary.restart();
     // One more reply is lost with the server up: the client's next try must find the result of the first.
-    await primary.make({ loseReplies: 1 });
+    await primary.loseReply?.();
     await Bun.sleep(BESIDE_MS);
     over = true;
     await Promise.all(running);

@@ -8,8 +8,8 @@ import { verpAddress } from "../../src/mail/verp.ts";
 import { openDb } from "../../src/store/engine/client.ts";
 import { insertInbox, listInboxes } from "../../src/store/inboxes.ts";
 import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { startServer } from "../support/database.ts";
 import { newFolder } from "../support/folder.ts";
-import { startPrimary } from "../support/hrana-server.ts";
 import { deliverTo } from "../support/mail-in.ts";
 import { reportMail } from "../support/report-mail.ts";
 import { receivingInboxes, startService } from "../support/service.ts";
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 test("mail to an inbox that another process has just made is accepted even if a replica has not synced it", async () => {
-  const primary = await startPrimary();
+  const primary = await startServer();
   const replica = join(newFolder("replica"), "replica.db");
   const service = await startService({ DATABASE_URL: `file:${replica}`, DATABASE_SYNC_URL: primary.url });
   const other = await openDb(systemClock, { url: primary.url, authToken: null, syncUrl: null });
@@ -43,7 +43,7 @@ test("mail to an inbox that another process has just made is accepted even if a 
 });
 
 test("a bounce of a message that another process has just sent counts even if a replica has not synced it", async () => {
-  const primary = await startPrimary();
+  const primary = await startServer();
   const replica = join(newFolder("replica"), "replica.db");
   const env = {
     DATABASE_URL: `file:${replica}`,

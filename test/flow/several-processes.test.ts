@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
+import { startServer } from "../support/database.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { newFolder } from "../support/folder.ts";
-import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
@@ -33,7 +33,7 @@ interface Ground {
 
 async function ground(shared: Shared): Promise<Ground> {
   const folder = newFolder("several");
-  const primary: Primary | null = shared === "server" ? await startPrimary() : null;
+  const primary = shared === "server" ? await startServer() : null;
   const databaseUrl = primary?.url ?? `file:${join(folder, "postrider.db")}`;
   return {
     folder,

@@ -90,7 +90,7 @@ describe("group commit", () => {
   });
 
   test("a writer waits while another process holds the lock", async () => {
-    const other = createClient({ url: base.writesAt, concurrency: 1 });
+    const other = anotherClient();
     const transaction = await other.transaction("write");
     await transaction.execute("INSERT INTO t (a, b) VALUES ('other', 1)");
     const write = base.db.write([put("mine", 1)]);
@@ -102,6 +102,12 @@ describe("group commit", () => {
     expect(await rows()).toEqual(["mine", "other"]);
   });
 });
+
+/** A client of another program, at the place where writes are carried out. */
+function anotherClient() {
+  const { writesAt: url, authToken } = base;
+  return createClient({ url, concurrency: 1, ...(authToken === null ? {} : { authToken }) });
+}
 
 describe("an open file", () => {
   test.each([
@@ -115,7 +121,7 @@ describe("an open file", () => {
 
   test("readers see the last commit while another process writes", async () => {
     await base.db.write([put("seen", 1)]);
-    const other = createClient({ url: base.writesAt, concurrency: 1 });
+    const other = anotherClient();
     const transaction = await other.transaction("write");
     await transaction.execute("INSERT INTO t (a, b) VALUES ('unseen', 1)");
     expect(await rows()).toEqual(["seen"]);

@@ -179,6 +179,7 @@ test("if several processes run the chore and one may end at any time, each deliv
   expect(await left()).toBeGreaterThan(0);
   await workedOff(worker(other));
   await other.close();
+  await database.caughtUp();
   expect([await deliveries(), await amiss()]).toEqual([7700, 0]);
   const hinted = JSON.stringify(workers.flatMap((one) => one.hinted));
   const made = await counted(

@@ -4,15 +4,21 @@ import { type Db, type DbOptions, openDb } from "../../src/store/engine/client.t
 import { migrate } from "../../src/store/engine/migrate.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { type Primary, startPrimary } from "./hrana-server.ts";
+import { type Sqld, type SqldOptions, startSqld } from "./sqld.ts";
 
-/** The kind of database: a file of this process, a server, or a file that replicates a server. */
-export type EngineName = "file" | "server" | "replica";
+/**
+ * The kind of database: a file of this process, a server, or a file that replicates a server. The server is our stand-in, or
+ * sqld.
+ */
+export const ENGINES = ["file", "server", "replica", "sqld", "sqld-replica"] as const;
+export type EngineName = (typeof ENGINES)[number];
 
 /** A real libSQL database in a folder of its own, with the schema in it. */
 export interface TestDatabase {
   db: Db;
   folder: string;
   url: string;
+  authToken: string | null;
   /** Where writes are carried out: the file, or the server. */
   writesAt: string;
   /** Opens it again after `db` was closed. */
@@ -28,13 +34,28 @@ export interface TestDatabase {
   remove(): Promise<void>;
 }
 
-let chosen: EngineName = "file";
+/** Options of the servers as JSON, for example `{"auth": true, "roundTripMs": 50}`. */
+const SQLD_OPTIONS: SqldOptions = JSON.parse(Bun.env.SQLD_OPTIONS ?? "{}");
+/** The engine of the databases that are opened next. `TEST_ENGINE` runs tests and proofs on another one than the file. */
+let chosen: EngineName = named(Bun.env.TEST_ENGINE ?? "file");
 let primary: Promise<Primary> | null = null;
 let made = 0;
 
-/** The engine of the databases that later tests open. */
-export function useEngine(engine: EngineName): void {
+function named(text: string): EngineName {
+  const engine = ENGINES.find((name) => name === text);
+  if (engine === undefined) throw new Error(`TEST_ENGINE=${text} is none of ${ENGINES.join(", ")}`);
+  return engine;
+}
+
+/** Opens the next databases on another engine. `back` returns to the one before. */
+export function useEngine(engine: EngineName): { back: () => void } {
+  const before = chosen;
   chosen = engine;
+  return {
+    back() {
+      chosen = before;
+    },
+  };
 }
 
 /** The server shared by all test databases, because a process takes longer to start than a test takes to run. */
@@ -43,43 +64,86 @@ function sharedPrimary(): Promise<Primary> {
   return primary;
 }
 
-const OPTIONS: Readonly<Record<EngineName, (folder: string) => Promise<DbOptions[]>>> = {
-  async file(folder) {
-    const own = { url: `file:${join(folder, "postrider.db")}`, authToken: null, syncUrl: null };
-    return [own, own];
-  },
-  async server() {
-    const url = await (await sharedPrimary()).open(`database-${++made}`);
-    return [
-      { url, authToken: null, syncUrl: null },
-      { url, authToken: null, syncUrl: null },
-    ];
-  },
-  async replica(folder) {
-    const syncUrl = await (await sharedPrimary()).open(`database-${++made}`);
-    return ["postrider.db", "another.db"].map((name) => ({
-      ...{ url: `file:${join(folder, name)}`, authToken: null, syncUrl },
-    }));
-  },
-};
+/** An empty database: how two processes open it, and how to end what serves it. */
+export interface EmptyDatabase {
+  own: DbOptions;
+  other: DbOptions;
+  /** Settings by which a service opens it. Empty for the file that the service opens anyway. */
+  env: Record<string, string>;
+  /** The database file in which all writes end; null if it is in our stand-in. */
+  file: string | null;
+  /** The real server, which a test may kill; null on other engines. */
+  sqld: Sqld | null;
+  stop(): Promise<void>;
+}
+
+/** A server for a test that names its address itself, and kills it. */
+export interface DatabaseServer {
+  url: string;
+  kill(): Promise<void>;
+  /** Starts it again on the same port and files. */
+  restart(): Promise<void>;
+  /** Carries out the next write and does not answer it. Absent at sqld. */
+  loseReply?: () => Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts our stand-in, or sqld if `TEST_ENGINE` names it. */
+export async function startServer(): Promise<DatabaseServer> {
+  if (chosen.startsWith("sqld")) return startSqld();
+  const standIn = await startPrimary();
+  return { ...standIn, loseReply: () => standIn.make({ loseReplies: 1 }) };
+}
+
+/** Makes an empty database, whose files are in the folder if it is a file or a replica. */
+export async function emptyDatabase(
+  folder: string,
+  engine: EngineName = chosen,
+  server: SqldOptions = SQLD_OPTIONS,
+): Promise<EmptyDatabase> {
+  if (engine === "file") {
+    const path = join(folder, "postrider.db");
+    const own = { url: `file:${path}`, authToken: null, syncUrl: null };
+    return { own, other: own, env: {}, file: path, sqld: null, stop: async () => undefined };
+  }
+  const sqld = engine.startsWith("sqld") ? await startSqld(server) : null;
+  const url = sqld?.url ?? (await (await sharedPrimary()).open(`database-${++made}`));
+  const authToken = sqld?.token ?? null;
+  const at = (name: string): DbOptions =>
+    engine.endsWith("replica")
+      ? { url: `file:${join(folder, name)}`, authToken, syncUrl: url }
+      : { url, authToken, syncUrl: null };
+  const own = at("postrider.db");
+  const stop = async (): Promise<void> => sqld?.stop();
+  return { own, other: at("another.db"), env: settingsOf(own), file: sqld?.file ?? null, sqld, stop };
+}
+
+function settingsOf({ url, authToken, syncUrl }: DbOptions): Record<string, string> {
+  return {
+    DATABASE_URL: url,
+    ...(authToken === null ? {} : { DATABASE_AUTH_TOKEN: authToken }),
+    ...(syncUrl === null ? {} : { DATABASE_SYNC_URL: syncUrl }),
+  };
+}
 
 /** A database of the engine chosen, with the whole schema and nothing in it. */
 export async function testDatabase(engine: EngineName = chosen): Promise<TestDatabase> {
   const folder = newFolder("test");
-  const [options, other] = await OPTIONS[engine](folder);
-  if (options === undefined || other === undefined) throw new Error(`no such engine: ${engine}`);
+  const { own: options, other, stop } = await emptyDatabase(folder, engine);
   const db = await openDb(systemClock, options);
   await migrate(db, 1_700_000_000_000);
   return {
     db,
     folder,
     url: options.url,
+    authToken: options.authToken,
     writesAt: options.syncUrl ?? options.url,
     reopen: () => openDb(systemClock, options),
     another: () => openDb(systemClock, other),
     caughtUp: (reader = db) => reader.migrate([{ sql: "SELECT 1", args: [] }]),
     async remove() {
       await db.close();
+      await stop();
       removeFolder(folder);
     },
   };

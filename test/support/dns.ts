@@ -1,5 +1,6 @@
 import { type Answer, decode, encode, type Packet, type Question, type RecordType } from "dns-packet";
 import { type Arrivals, arrivals } from "./arrivals.ts";
+import { OUR_HOST } from "./our-host.ts";
 
 /** How the server treats a question. `hold` answers once `release` is called. */
 export type DnsBehaviour =
@@ -83,9 +84,9 @@ export async function startDns(...records: DnsRecord[]): Promise<TestDns> {
   };
   const { udp, tcp } = await listenBoth(state);
   return {
-    ip: "127.0.0.1",
+    ip: OUR_HOST,
     port: udp.port,
-    address: `127.0.0.1:${udp.port}`,
+    address: `${OUR_HOST}:${udp.port}`,
     queries: state.queries,
     add: (...added) => void state.records.push(...added),
     remove: (name) => {
@@ -149,7 +150,7 @@ async function listenBoth(state: State): Promise<{ udp: Udp; tcp: Tcp }> {
 
 function listenUdp(state: State): Promise<Udp> {
   return Bun.udpSocket({
-    hostname: "127.0.0.1",
+    hostname: OUR_HOST,
     binaryType: "buffer",
     socket: {
       data: (socket, packet, port, address) =>
@@ -176,7 +177,7 @@ function sendTo(socket: Udp, octets: Buffer, port: number, address: string): voi
 
 function listenTcp(state: State, port: number): Tcp {
   return Bun.listen<{ received: Buffer }>({
-    hostname: "127.0.0.1",
+    hostname: OUR_HOST,
     port,
     socket: {
       open: (socket) => {

@@ -1,3 +1,4 @@
+import { type EmptyDatabase, emptyDatabase } from "./database.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 import { type RoleProcess, startRole } from "./role-process.ts";
@@ -33,6 +34,7 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
   const url = `http://127.0.0.1:${port}`;
   const own = { PORT: String(port), SMTP_PORT: String(smtpPort), DATA_DIR: folder, ROOT_API_KEY };
   let child: RoleProcess | null = null;
+  let database: EmptyDatabase | null = null;
   const process: ServiceProcess = {
     url,
     smtpPort,
@@ -40,7 +42,8 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
     output: () => child?.output() ?? { stdout: "", stderr: "" },
     async start(over = {}, preload) {
       child = null;
-      child = await startRole({ ...own, ...env, ...over }, preload);
+      if (env.DATABASE_URL === undefined) database ??= await emptyDatabase(folder);
+      child = await startRole({ ...own, ...database?.env, ...env, ...over }, preload);
       await ready(url, child);
     },
     kill: async () => child?.kill(),
@@ -49,6 +52,7 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
     exited: async () => (await child?.exited()) ?? 0,
     async remove() {
       await process.kill();
+      await database?.stop();
       removeFolder(folder);
     },
   };

@@ -16,6 +16,16 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
+/** Where a server runs. */
+export interface RedisPlace {
+  /** Address that it listens on. */
+  host: string;
+  /** Words before its command, for a namespace of the network. */
+  inside: readonly string[];
+}
+
+const HERE: RedisPlace = { host: "127.0.0.1", inside: [] };
+
 type Server = Bun.Subprocess<"ignore", "pipe", "inherit">;
 
 /** Ports tried before giving up. Another process may take a free port before the server starts. */
@@ -38,11 +48,11 @@ export function freePort(): number {
 }
 
 /** Starts a server and waits until it says that it accepts connections. Resolves to null if it ends instead. */
-async function launch(port: number, folder: string): Promise<Server | null> {
+async function launch(port: number, folder: string, { host, inside }: RedisPlace): Promise<Server | null> {
   const server = Bun.spawn(
     [
-      "redis-server",
-      ...["--port", String(port), "--bind", "127.0.0.1", "--dir", folder],
+      ...[...inside, "redis-server"],
+      ...["--port", String(port), "--bind", host, "--protected-mode", "no", "--dir", folder],
       ...["--save", "", "--appendonly", "no", "--daemonize", "no"],
     ],
     { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
@@ -64,13 +74,13 @@ async function launch(port: number, folder: string): Promise<Server | null> {
 }
 
 /** Starts a Redis on a free port. Call `stop` when done; the end of the process also stops it. */
-export async function startRedis(): Promise<TestRedis> {
+export async function startRedis(place = HERE): Promise<TestRedis> {
   const folder = newFolder("redis");
   let server: Server | null = null;
   let port = 0;
   for (let tries = 0; server === null && tries < PORT_TRIES; tries++) {
     port = freePort();
-    server = await launch(port, folder);
+    server = await launch(port, folder, place);
   }
   if (server === null) throw new Error("redis-server did not start");
   const killNow = (): void => server?.kill("SIGKILL");
@@ -80,18 +90,20 @@ export async function startRedis(): Promise<TestRedis> {
     await server?.exited;
   };
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://${place.host}:${port}`,
     port,
     kill,
     async restart() {
       await kill();
-      server = await launch(port, folder);
+      server = await launch(port, folder, place);
       if (server === null) throw new Error(`redis-server did not start again on port ${port}`);
     },
     freeze: () => server?.kill("SIGSTOP"),
     thaw: () => server?.kill("SIGCONT"),
     async command(...words) {
-      const cli = Bun.spawn(["redis-cli", "-p", String(port), ...words], { stdout: "pipe" });
+      const cli = Bun.spawn(["redis-cli", "-h", place.host, "-p", String(port), ...words], {
+        stdout: "pipe",
+      });
       return (await new Response(cli.stdout).text()).trim();
     },
     async stop() {

@@ -21,13 +21,18 @@ export interface RoleProcess {
 }
 
 /**
- * Starts a process with these settings. Resolves when it says that it runs, and rejects if it ends instead. @param
- * preload a script that runs in it first
+ * Starts a process with these settings. Resolves when it says that it runs, and rejects if it ends instead.
+ * @param preload a script that runs in it first
+ * @param inside words before its command, for a namespace of the network
  */
-export async function startRole(env: Record<string, string>, preload?: string): Promise<RoleProcess> {
+export async function startRole(
+  env: Record<string, string>,
+  preload?: string,
+  inside: readonly string[] = [],
+): Promise<RoleProcess> {
   const [port, smtpPort] = [env.PORT ?? freePort(), Number(env.SMTP_PORT ?? freePort())];
   const first = preload === undefined ? [] : ["--preload", preload];
-  const child = Bun.spawn([process.execPath, ...first, MAIN, "serve"], {
+  const child = Bun.spawn([...inside, process.execPath, ...first, MAIN, "serve"], {
     cwd: env.DATA_DIR ?? "/",
     stdin: "ignore",
     stdout: "pipe",
@@ -66,7 +71,7 @@ export async function startRole(env: Record<string, string>, preload?: string): 
   await Promise.race([running, ended]);
   return {
     pid: child.pid,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${env.HOST ?? "127.0.0.1"}:${port}`,
     smtpPort,
     output: () => ({ ...said }),
     async kill() {

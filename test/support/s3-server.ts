@@ -8,6 +8,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { systemClock } from "../../src/clock.ts";
+import { OUR_HOST } from "./our-host.ts";
 
 /** A fault that the server applies to a request instead of serving it. */
 export type Mood =
@@ -105,7 +106,7 @@ export async function startS3(): Promise<S3Server> {
   await listening(server, 0);
   const { port } = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `http://${OUR_HOST}:${port}`,
     objects,
     seen,
     mood(mood, method) {
@@ -131,7 +132,7 @@ export async function startS3(): Promise<S3Server> {
 }
 
 function listening(server: Server, port: number): Promise<void> {
-  return new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return new Promise((resolve) => server.listen(port, OUR_HOST, resolve));
 }
 
 /** The server's response. If `cut` is set, sends half of the body under a head that announces all of it. */

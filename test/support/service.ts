@@ -3,6 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
 import type { DiskSpace } from "../../src/flows/free-space.ts";
+import { emptyDatabase } from "./database.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 
@@ -57,7 +58,9 @@ export async function startService(
 ): Promise<TestService> {
   const folder = newFolder("service");
   const dns = await startDns();
+  const database = env.DATABASE_URL === undefined ? await emptyDatabase(folder) : null;
   const settings = {
+    ...database?.env,
     HOST: "127.0.0.1",
     PORT: "0",
     SMTP_HOST: "127.0.0.1",
@@ -121,6 +124,7 @@ export async function startService(
     },
     async stop() {
       await app.stop();
+      await database?.stop();
       dns.stop();
       removeFolder(folder);
     },

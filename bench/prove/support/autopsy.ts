@@ -14,7 +14,7 @@ function withCopy<Result>(ground: Ground, read: (db: Database) => Result): Resul
   };
   remove();
   for (const end of FILES) {
-    const file = join(ground.service.folder, `postrider.db${end}`);
+    const file = `${ground.file}${end}`;
     if (existsSync(file)) copyFileSync(file, `${copy}${end}`);
   }
   const db = new Database(copy);
@@ -28,7 +28,7 @@ function withCopy<Result>(ground: Ground, read: (db: Database) => Result): Resul
 
 /** Reads the database of a running service from another process. */
 export function withLive<Result>(ground: Ground, read: (db: Database) => Result): Result {
-  const db = new Database(join(ground.service.folder, "postrider.db"), { readonly: true });
+  const db = new Database(ground.file, { readonly: true });
   try {
     return read(db);
   } finally {
@@ -38,7 +38,9 @@ export function withLive<Result>(ground: Ground, read: (db: Database) => Result)
 
 /** Returns the recipients whose delivery had begun and had no result when the service died. */
 export function inFlightOf(ground: Ground): string[] {
-  return withCopy(ground, (db) =>
+  // A database server outlives the service, so its file is in use.
+  const read = ground.database.sqld === null ? withCopy : withLive;
+  return read(ground, (db) =>
     db
       .query<{ email: string }, []>("SELECT email FROM recipients WHERE status = 'sending'")
       .all()

@@ -18,6 +18,22 @@ async function during(ms: number, begin: () => void, end: () => void): Promise<v
   end();
 }
 
+/** Faults of a real database server, if the run has one. */
+function databaseFaults({ database: { sqld } }: Ground): NamedFault[] {
+  if (sqld === null) return [];
+  return [
+    {
+      name: "database server killed",
+      async run() {
+        await sqld.kill();
+        await Bun.sleep(Math.random() * SHORT_MS);
+        await sqld.restart();
+      },
+    },
+    { name: "database server frozen", run: () => during(SHORT_MS, sqld.freeze, sqld.thaw) },
+  ];
+}
+
 /** All faults except a kill: the process survives them. */
 export function surroundingFaults(ground: Ground, redis: TestRedis): NamedFault[] {
   const { sink, hooks, dns } = ground;
@@ -43,6 +59,7 @@ export function surroundingFaults(ground: Ground, redis: TestRedis): NamedFault[
     { name: "DNS fails", run: () => during(SHORT_MS, () => dns.behave("servfail"), know) },
     { name: "Redis restarts empty", run: () => redis.restart() },
     { name: "Redis frozen", run: () => during(SHORT_MS, redis.freeze, redis.thaw) },
+    ...databaseFaults(ground),
   ];
 }
 

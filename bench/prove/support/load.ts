@@ -9,6 +9,8 @@ import { FROM, INBOX, RECIPIENT_DOMAINS } from "./service.ts";
 /** Target of the load. The key may not exist yet when a load is made. */
 export interface LoadTarget {
   url: string;
+  /** Host of the listener; this machine if absent. */
+  smtpHost?: string;
   smtpPort: number;
   key: string;
 }
@@ -96,7 +98,8 @@ export async function trySend(target: LoadTarget, n: number): Promise<SendOutcom
 
 /** Makes one try at message `n`. */
 export function tryMail(target: LoadTarget, n: number): Promise<MailOutcome> {
-  return bringMail(target.smtpPort, MAIL_FROM, INBOX, mailBytes(n));
+  const { smtpHost: host = "127.0.0.1", smtpPort: port } = target;
+  return bringMail({ host, port }, MAIL_FROM, INBOX, mailBytes(n));
 }
 
 export interface LoadOptions {

@@ -21,11 +21,11 @@ interface Talk {
 }
 
 /**
- * Sends a message and hangs up. `bytes` has CRLF line ends, including the last one. Dots are stuffed here (RFC 5321
+ * Sends a message to a port of this machine, or of another host, and hangs up. `bytes` has CRLF line ends, including the last one. Dots are stuffed here (RFC 5321
  * §4.5.2).
  */
 export function bringMail(
-  port: number,
+  at: number | { host: string; port: number },
   from: string,
   to: string | readonly string[],
   bytes: string,
@@ -55,8 +55,7 @@ export function bringMail(
     flush(socket);
   };
   const connected = Bun.connect<Talk>({
-    hostname: "127.0.0.1",
-    port,
+    ...(typeof at === "number" ? { hostname: "127.0.0.1", port: at } : { hostname: at.host, port: at.port }),
     data: { heard: "", unsent: new Uint8Array(), step: 0 },
     socket: {
       data(socket, chunk) {

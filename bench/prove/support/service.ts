@@ -2,8 +2,9 @@
  * The service as a process that a run kills, freezes and traces, on files and ports that outlive it, with its
  * surroundings.
  */
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type EmptyDatabase, emptyDatabase } from "../../../test/support/database.ts";
 import { publish, startDns, type TestDns } from "../../../test/support/dns.ts";
 import { benchFolder } from "../../support/folder.ts";
 import { residentMemory } from "../../support/peak-memory.ts";
@@ -57,8 +58,6 @@ export interface ProvedService {
   terminate(): Promise<number>;
   /** Resident memory, bytes. */
   memory(): number;
-  /** Bytes of the write-ahead log. */
-  walBytes(): number;
   /** Its output of all lives. */
   said(): string;
   /** Calls the API with the project's key. */
@@ -83,9 +82,7 @@ export function steadyPort(): number {
  * Makes a service that is not started yet. `env` overrides settings fit for a run: no limits of rate or quota,
  * loopback allowed.
  */
-function provedService(home: string, env: Record<string, string>): ProvedService {
-  const folder = env.DATA_DIR ?? join(home, "data");
-  mkdirSync(folder, { recursive: true });
+function provedService(home: string, env: Record<string, string> & { DATA_DIR: string }): ProvedService {
   const [httpPort, smtpPort] = [steadyPort(), steadyPort()];
   const url = `http://127.0.0.1:${httpPort}`;
   const log = join(home, "service.log");
@@ -97,7 +94,7 @@ function provedService(home: string, env: Record<string, string>): ProvedService
     url,
     httpPort,
     smtpPort,
-    folder,
+    folder: env.DATA_DIR,
     key: "",
     pid: () => child?.pid ?? 0,
     alive: () => child !== null && child.exitCode === null && child.signalCode === null,
@@ -123,7 +120,6 @@ function provedService(home: string, env: Record<string, string>): ProvedService
           PORT: String(httpPort),
           SMTP_HOST: "127.0.0.1",
           SMTP_PORT: String(smtpPort),
-          DATA_DIR: folder,
           SERVICE_DOMAIN: "mail.test",
           DELIVERY: "mx",
           DESTINATION_RATE: "0",
@@ -146,7 +142,6 @@ function provedService(home: string, env: Record<string, string>): ProvedService
       return (await child?.exited) ?? 0;
     },
     memory: () => residentMemory(service.pid()),
-    walBytes: () => sizeOf(join(folder, "postrider.db-wal")),
     said,
     async call(method, path, body, headers = {}) {
       const response = await fetch(`${url}${path}`, {
@@ -165,10 +160,6 @@ function provedService(home: string, env: Record<string, string>): ProvedService
     },
   };
   return service;
-}
-
-function sizeOf(path: string): number {
-  return existsSync(path) ? statSync(path).size : 0;
 }
 
 /** Returns the last words of a process that says too much for an error. */
@@ -204,6 +195,10 @@ export interface Ground {
   sink: MailSink;
   hooks: HookSink;
   service: ProvedService;
+  /** Where the service keeps its data: a file, or what `TEST_ENGINE` names. */
+  database: EmptyDatabase;
+  /** The file in which all writes end. */
+  file: string;
   /** Ends the service and its surroundings. The folder goes with the process. */
   stop(): Promise<void>;
 }
@@ -229,8 +224,12 @@ export async function startGround(options: GroundOptions = {}): Promise<Ground> 
   const hooks = startHookSink();
   for (let n = 0; n < RECIPIENT_DOMAINS; n++)
     dns.add({ name: `there${n}.test`, type: "A", data: "127.0.0.1" });
-  const env = { DNS_SERVERS: dns.address, SMTP_OUT_PORT: String(sink.port), ...options.env };
-  const service = provedService(home, env);
+  const folder = options.env?.DATA_DIR ?? join(home, "data");
+  mkdirSync(folder, { recursive: true });
+  const database = await emptyDatabase(folder);
+  if (database.file === null) throw new Error("a run needs TEST_ENGINE=file, sqld or sqld-replica");
+  const around = { DNS_SERVERS: dns.address, SMTP_OUT_PORT: String(sink.port), DATA_DIR: folder };
+  const service = provedService(home, { ...around, ...database.env, ...options.env });
   await service.start(options.launch);
   await prepare(service, dns);
   if (options.hook !== false)
@@ -241,8 +240,11 @@ export async function startGround(options: GroundOptions = {}): Promise<Ground> 
     sink,
     hooks,
     service,
+    database,
+    file: database.file,
     async stop() {
       await service.kill();
+      await database.stop();
       sink.stop();
       hooks.stop();
       dns.stop();

@@ -2,6 +2,7 @@
  * The target of a run's mail and webhooks: an SMTP server and an HTTP server that count, and that can be made to
  * fail.
  */
+import { OUR_HOST } from "../../../test/support/our-host.ts";
 
 /** Mail that a recipient of the sink has got. */
 export interface Received {
@@ -106,7 +107,7 @@ export function startMailSink(options: MailSinkOptions = {}): MailSink {
     }
   };
   const server = Bun.listen<Session>({
-    hostname: "127.0.0.1",
+    hostname: OUR_HOST,
     port: 0,
     socket: {
       open(socket) {
@@ -176,7 +177,7 @@ export function startHookSink(): HookSink {
   const modes = new Map<string, HookMode>();
   let usual: HookMode = { kind: "ok" };
   const server = Bun.serve({
-    hostname: "127.0.0.1",
+    hostname: OUR_HOST,
     port: 0,
     idleTimeout: 0,
     async fetch(request) {
@@ -194,7 +195,7 @@ export function startHookSink(): HookSink {
     },
   });
   return {
-    url: (name) => `http://127.0.0.1:${server.port}/${name}`,
+    url: (name) => `http://${OUR_HOST}:${server.port}/${name}`,
     events,
     deliveries,
     set(mode, name) {

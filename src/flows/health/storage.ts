@@ -1,7 +1,7 @@
 import { MIGRATIONS } from "../../store/engine/migrate.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { errorCode } from "../../store/engine/errors.ts";
-import { appliedVersions, quickCheck } from "../../store/health.ts";
+import { appliedVersions, commitsReachDisk, quickCheck } from "../../store/health.ts";
 import { type DiskSpace, isLow } from "../free-space.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -119,6 +119,11 @@ async function database(db: Db): Promise<Finding> {
     return fail(
       `The schema (${newest}) is newer than this program.`,
       "Run the version that the service runs.",
+    );
+  if (pending.length === 0 && !(await commitsReachDisk(db)))
+    return warn(
+      "The database server answers before a commit is on its disk, so a power cut there can lose accepted mail.",
+      "Set durability_mode to strong in sqld's admin API: see docs/self-host.md, Several processes.",
     );
   if (pending.length === 0) return ok(`The database answers and has schema ${newest}.`);
   const names = pending.map(({ version, name }) => `${version} ${name}`).join(", ");

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EngineName, useEngine } from "../../support/database.ts";
+import { NO_SQLD } from "../../support/sqld.ts";
 
 const STORE = join(import.meta.dir, "..");
 const FILES = readdirSync(STORE).filter((name) => name.endsWith(".test.ts"));
@@ -13,9 +14,17 @@ const FILES = readdirSync(STORE).filter((name) => name.endsWith(".test.ts"));
 export function everyFileOn(engine: EngineName): void {
   // Milliseconds: on a busy machine programs take seconds to start.
   setDefaultTimeout(90_000);
-  describe(`on a ${engine}`, () => {
-    beforeAll(() => useEngine(engine));
-    afterAll(() => useEngine("file"));
+  const missing = engine.startsWith("sqld") ? NO_SQLD : null;
+  if (missing !== null) {
+    test.skip(`${engine}: ${missing}`, () => undefined);
+    return;
+  }
+  describe(`on ${engine}`, () => {
+    let back = (): void => undefined;
+    beforeAll(() => {
+      ({ back } = useEngine(engine));
+    });
+    afterAll(() => back());
     for (const file of FILES)
       describe(file, async () => {
         // The query string loads the file as a new module, whose tests are registered here.

@@ -1,0 +1,3 @@
+import { everyFileOn } from "./every-file.ts";
+
+everyFileOn("sqld");
