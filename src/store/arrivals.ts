@@ -1,4 +1,5 @@
 import type { ConfigurationQuery, Db, Guard } from "./engine/client.ts";
+import { keyEnd, RAW_KEY_END } from "./contents/content-bytes.ts";
 import { THREAD_OF_IDS } from "./threads.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
@@ -111,8 +112,8 @@ export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limi
     sql: `NOT EXISTS (SELECT 1 FROM (SELECT id, sender_id, direction, created_at FROM messages
           WHERE inbox_id = ? AND rfc_message_id = ? ORDER BY rowid DESC LIMIT ?) m
         JOIN message_content c ON c.message_id = m.id
-        WHERE m.sender_id = ? AND m.direction = 'inbound' AND m.created_at > ? AND c.raw = ?)`,
-    args: [inboxId, rfcMessageId, limit, senderId, since, raw],
+        WHERE m.sender_id = ? AND m.direction = 'inbound' AND m.created_at > ? AND ${RAW_KEY_END} = ?)`,
+    args: [inboxId, rfcMessageId, limit, senderId, since, keyEnd(raw)],
   };
 }
 

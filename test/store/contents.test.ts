@@ -19,8 +19,10 @@ import {
   CHUNK_OCTETS,
   chunkCount,
   type HashedContent,
+  keyEnd,
   newContent,
   ofProject,
+  orderedByTime,
   type ByteSource,
 } from "../../src/store/contents/content-bytes.ts";
 import {
@@ -138,6 +140,25 @@ test("a content is stored once, however many rows refer to it", async () => {
   const content = newContent(text(2000));
   for (let times = 0; times < 3; times++) await db.write([storeContent(content, NOW)]);
   expect(await refsOf()).toEqual([3]);
+});
+
+test("a small received content has a key in the order of time, by which equal bytes are still found", async () => {
+  const content = ofProject(SENDER, newContent(text(2000)));
+  const [first, second, last] = [NOW, NOW + 1, NOW + 256 ** 5].map((at) => orderedByTime(content, at));
+  await db.write([first, second, second, last].map((one) => storeContent(one ?? content, NOW)));
+  const rows = await db.all<{ key: ArrayBuffer; refs: number }>("SELECT key, refs FROM contents ORDER BY key");
+  expect(rows.map(({ refs }) => refs)).toEqual([1, 2, 1]);
+  const keys = rows.map(({ key }) => Buffer.from(key));
+  expect(keys).toEqual([first, second, last].map((one) => Buffer.from(one?.key ?? "")));
+  expect(keys.every((key) => key.length === 32 && Buffer.from(keyEnd(key)).equals(keyEnd(content.key)))).toBe(true);
+  expect((await read(keys[2] ?? content.key)).equals(text(2000))).toBe(true);
+});
+
+test("a received content of more than a page, or in chunks, keeps the key of its bytes", () => {
+  for (const bytes of [random(5000), random(CHUNK_OCTETS + 1)]) {
+    const content = ofProject(SENDER, newContent(bytes));
+    expect(orderedByTime(content, NOW).key).toEqual(content.key);
+  }
 });
 
 test("a large content that is already referred to is not written again", async () => {

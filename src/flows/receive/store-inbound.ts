@@ -6,7 +6,12 @@ import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
-import { CHUNK_OCTETS, type HashedContent, ofProject } from "../../store/contents/content-bytes.ts";
+import {
+  CHUNK_OCTETS,
+  type HashedContent,
+  ofProject,
+  orderedByTime,
+} from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
@@ -112,10 +117,11 @@ async function storeContents(
   { inspection: { contents }, raw }: InboundMail,
 ): Promise<StoredContents> {
   const deps = { db, clock, storedLimit: await storedLimit({ db, quotas }, senderId) };
+  const now = clock.now();
   const whole = ofProject(senderId, contents.raw);
   return {
-    body: await storeBody(deps, senderId, contents),
-    raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : whole,
+    body: orderedByTime(await storeBody(deps, senderId, contents), now),
+    raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : orderedByTime(whole, now),
   };
 }
 

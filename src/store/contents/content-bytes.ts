@@ -58,6 +58,32 @@ export function ofProject(senderId: string, content: HashedContent): HashedConte
   return { ...content, senderId, key: projectKey(senderId, content.key) };
 }
 
+/** Octets of the time at the start of an ordered key. */
+const TIME_OCTETS = 6;
+/** Stored octets up to which a received content has an ordered key: sharing it would save less than a page. */
+const MAX_ORDERED_OCTETS = 4096;
+
+/**
+ * Gives a small content of a received message a key that begins with the time, so that the newest keys are together in
+ * their index. A commit then writes one page of it, not one for each content. Only copies that are stored in one write
+ * share such a content. A larger content keeps its key.
+ * @param at milliseconds
+ */
+export function orderedByTime(content: HashedContent, at: number): HashedContent {
+  if (content.bytes === null || content.bytes.length > MAX_ORDERED_OCTETS) return content;
+  const key = Buffer.from(content.key);
+  key.writeUIntBE(at, 0, TIME_OCTETS);
+  return { ...content, key };
+}
+
+/** Returns the part of a key that equal bytes of a project have in common, ordered or not. See `RAW_KEY_END`. */
+export function keyEnd(key: Uint8Array): Uint8Array {
+  return key.subarray(TIME_OCTETS);
+}
+
+/** SQL for that part of the key of the raw bytes of a message's content `c`. */
+export const RAW_KEY_END = `substr(c.raw, ${TIME_OCTETS + 1})`;
+
 /** Chunks hashed at a time: 4 MiB, some milliseconds. */
 const CHUNKS_PER_TURN = 16;
 

@@ -1,5 +1,5 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
-import type { NewContent } from "./content-bytes.ts";
+import { keyEnd, type NewContent, RAW_KEY_END } from "./content-bytes.ts";
 import {
   CONTENT_COLUMNS,
   type ContentDeps,
@@ -122,7 +122,10 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Stor
   return { trace: row.trace, content, submitted: row.submitted === 1 };
 }
 
-/** Returns those of the project's messages whose raw bytes have the key. */
+/**
+ * Returns those of the project's messages whose raw bytes have a key.
+ * @param key as `projectKey` makes it
+ */
 export async function messagesOfRaw(
   db: Db,
   senderId: string,
@@ -131,8 +134,8 @@ export async function messagesOfRaw(
 ): Promise<Set<string>> {
   const rows = await db.all<{ id: string }>(
     `SELECT m.id FROM messages m JOIN message_content c ON c.message_id = m.id
-      WHERE m.id IN (SELECT value FROM json_each(?)) AND m.sender_id = ? AND c.raw = ?`,
-    [JSON.stringify(ids), senderId, key],
+      WHERE m.id IN (SELECT value FROM json_each(?)) AND m.sender_id = ? AND ${RAW_KEY_END} = ?`,
+    [JSON.stringify(ids), senderId, keyEnd(key)],
   );
   return new Set(rows.map(({ id }) => id));
 }
