@@ -12,6 +12,7 @@ import { dnsServers } from "../../net/dns/servers.ts";
 import { nodeStyleResolver } from "../../net/dns/node-style-resolver.ts";
 import { createResolver } from "../../net/dns/resolver.ts";
 import type { InspectorSettings } from "./inspector.ts";
+import { packedInspection } from "./packed-inspection.ts";
 import { TaskQueue } from "./task-queue.ts";
 import { serveThread, type Work } from "./serve.ts";
 
@@ -49,6 +50,7 @@ function reading({
     },
     octets: ({ raw }) => raw.length,
     handedOver: largeBuffers,
+    packed: packedInspection,
   };
 }
 

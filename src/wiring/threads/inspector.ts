@@ -8,6 +8,7 @@ import {
   resultIfUnreadable,
 } from "../../flows/threads/reading-tasks.ts";
 import type { Log } from "../../log.ts";
+import { unpackedInspection } from "./packed-inspection.ts";
 import { ThreadPool } from "./pool.ts";
 import { openWorker, shared } from "./thread.ts";
 import { timed } from "../observe/timing.ts";
@@ -55,6 +56,7 @@ export function openInspector(
     stallMs: STALL_MS,
     waiting: { tasks: MAX_MAILS_WAITING, octets: MAX_OCTETS_WAITING },
     sent: (asked) => ({ ...asked, raw: shared(asked.raw) }),
+    unpacked: unpackedInspection,
     givenUp(asked) {
       log.warning("a mail could not be read in time", { kind: asked.kind, bytes: asked.raw.length });
       return resultIfUnreadable(asked);

@@ -14,7 +14,7 @@ const BUSY_TASKS = 16;
 /** Idle time after which the threads end to free their memory, milliseconds. */
 export const IDLE_MS = 300_000;
 
-export interface PoolOptions<Asked, Found> extends ThreadOptions<Asked> {
+export interface PoolOptions<Asked, Found> extends ThreadOptions<Asked, Found> {
   /** Most threads. */
   threads: number;
   /** Limits of waiting tasks and their octets. Further tasks are refused. */

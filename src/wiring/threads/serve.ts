@@ -8,6 +8,8 @@ export interface Work<Asked, Found> {
   octets(asked: Asked): number;
   /** Returns the buffers of the result that are transferred instead of copied. */
   handedOver(found: Found): ArrayBuffer[];
+  /** Returns the result in a form that is passed faster; null if it has none. */
+  packed?(found: Found): Packed | null;
 }
 
 interface Thread<Asked, Found> {
@@ -49,7 +51,9 @@ async function answer<Asked, Found>(
   const said = await answerTo(thread, id, asked);
   thread.inHand--;
   const octets = thread.work.octets(asked);
-  postMessage(said, said.error === undefined ? thread.work.handedOver(said.found) : []);
+  const packed = said.error === undefined ? thread.work.packed?.(said.found) : null;
+  if (packed) postMessage({ ...packed, id, isPacked: true } satisfies PackedFromThread);
+  else postMessage(said, said.error === undefined ? thread.work.handedOver(said.found) : []);
   if (octets >= LARGE_OCTETS) Bun.gc(true);
 }
 
@@ -90,3 +94,9 @@ export type ToThread<Settings, Asked> =
 export type FromThread<Found> =
   | { id: number; found: Found; error?: undefined }
   | { id: number; found?: undefined; error: string };
+
+/** A result as texts alone. Bun passes such an object between threads in half the time. */
+export type Packed = Readonly<Record<`${string}Text`, string>>;
+
+/** The answer of a thread if its result is packed. */
+export type PackedFromThread = Packed & { id: number; isPacked: true };

@@ -1,5 +1,13 @@
 import type { Clock } from "../../core/time/clock.ts";
-import { BEATS, type FromThread, PULSE_OCTETS, TURNED_TO, type ToThread } from "./serve.ts";
+import {
+  BEATS,
+  type FromThread,
+  type Packed,
+  type PackedFromThread,
+  PULSE_OCTETS,
+  TURNED_TO,
+  type ToThread,
+} from "./serve.ts";
 
 /** Additional stall time for each MiB of the largest task, which takes 20 to 30 ms on an idle machine. */
 const STALL_MS_PER_MIB = 100;
@@ -33,7 +41,7 @@ export interface ThreadEvents<Asked, Found> {
   lost(thread: PoolThread<Asked, Found>, tasks: Task<Asked, Found>[], loss: Loss): void;
 }
 
-export interface ThreadOptions<Asked> {
+export interface ThreadOptions<Asked, Found> {
   /** Starts a thread. */
   open: () => Worker;
   /** The first message to a thread, which must be cloneable. */
@@ -42,6 +50,8 @@ export interface ThreadOptions<Asked> {
   stallMs: number;
   /** Returns the task to send, with large parts in shared memory, so that it can be sent again. */
   sent: (asked: Asked) => Asked;
+  /** Returns the result that a thread has packed. Left out: its threads pack none. */
+  unpacked?: (packed: Packed) => Found;
 }
 
 /**
@@ -63,7 +73,7 @@ export function asError(thrown: unknown): Error {
 export class PoolThread<Asked, Found> {
   readonly #clock: Clock;
   readonly #events: ThreadEvents<Asked, Found>;
-  readonly #options: ThreadOptions<Asked>;
+  readonly #options: ThreadOptions<Asked, Found>;
   readonly #worker: Worker;
   readonly #pulse = new SharedArrayBuffer(PULSE_OCTETS);
   readonly #tasks = new Map<number, Task<Asked, Found>>();
@@ -73,12 +83,13 @@ export class PoolThread<Asked, Found> {
   #lookedAt = 0;
   #cancelWatch: () => void = () => undefined;
 
-  constructor(clock: Clock, options: ThreadOptions<Asked>, events: ThreadEvents<Asked, Found>) {
+  constructor(clock: Clock, options: ThreadOptions<Asked, Found>, events: ThreadEvents<Asked, Found>) {
     this.#clock = clock;
     this.#events = events;
     this.#options = options;
     this.#worker = options.open();
-    this.#worker.onmessage = ({ data }: MessageEvent<FromThread<Found>>) => this.#said(data);
+    this.#worker.onmessage = ({ data }: MessageEvent<FromThread<Found> | PackedFromThread>) =>
+      this.#said("isPacked" in data ? this.#unpacked(data) : data);
     this.#worker.onerror = ({ message }) => this.#fell(message);
     this.#worker.addEventListener("close", () => this.#fell("the thread has ended"));
     this.#tell({ kind: "start", pulse: this.#pulse, settings: options.settings });
@@ -114,6 +125,11 @@ export class PoolThread<Asked, Found> {
 
   #tell(message: ToThread<unknown, Asked>): void {
     this.#worker.postMessage(message);
+  }
+
+  #unpacked({ id, ...packed }: PackedFromThread): FromThread<Found> {
+    const { unpacked } = this.#options;
+    return unpacked === undefined ? { id, error: "an answer is packed" } : { id, found: unpacked(packed) };
   }
 
   #said(said: FromThread<Found>): void {
