@@ -18,6 +18,8 @@ export interface ArrivalQuestion {
   since: number;
   /** The most messages with its Message-ID that are returned. */
   limit: number;
+  /** True if a message that names no other may count as new unasked. `beginsThreadGuard` finds out. */
+  asNew?: boolean;
 }
 
 /** The facts about a message before an inbox stores it. */
@@ -81,9 +83,9 @@ export async function arrivalFacts(
 async function mailFacts(
   db: Db,
   { id, senderId }: { id: string; senderId: string },
-  { rfcMessageId, related, since, limit }: ArrivalQuestion,
+  { rfcMessageId, related, since, limit, asNew = false }: ArrivalQuestion,
 ): Promise<MailFacts> {
-  if (related.every((named) => named === rfcMessageId) && !(await isKnown(db, id, rfcMessageId)))
+  if (related.every((named) => named === rfcMessageId) && (asNew || !(await isKnown(db, id, rfcMessageId))))
     return NEVER_SEEN;
   const args = [id, senderId, JSON.stringify(related), rfcMessageId, since, limit];
   const row = await db.first<{ thread_id: string | null; earlier: string }>(MAIL, args);

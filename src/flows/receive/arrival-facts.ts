@@ -4,6 +4,7 @@ import { type ArrivalFacts, arrivalFacts, type EarlierArrival } from "../../stor
 import type { Db } from "../../store/engine/client.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import type { ReadMail } from "./inspect.ts";
+import { type RoleMailbox, roleFacts } from "./role-mailbox.ts";
 import { projectKey } from "../../store/engine/content-values.ts";
 import { messagesOfRaw } from "../../store/contents/message-content.ts";
 
@@ -15,18 +16,30 @@ export const DUPLICATE_WINDOW_MS = DAY_MS;
 /** Messages with the same Message-ID that are compared, newest first. */
 export const MAX_COMPARED = 5;
 
-/** Reads what the database knows about a message for an inbox; null if the inbox is gone. */
+/** Reads what the database knows about a message for an inbox; null if the inbox is gone. @param asNew see `StoreAsNew` */
 export function arrivalFactsOf(
   { db, clock }: { db: Db; clock: Clock },
   inbox: InboxRef,
   mail: ReadMail,
+  asNew = false,
 ): Promise<ArrivalFacts | null> {
   return arrivalFacts(db, inbox, {
     rfcMessageId: mail.messageId,
     related: relatedMessageIds(mail),
     since: clock.now() - DUPLICATE_WINDOW_MS,
     limit: MAX_COMPARED,
+    asNew,
   });
+}
+
+/** Reads the facts of a message for an inbox or a role mailbox; null if the inbox is gone. */
+export function factsFor(
+  deps: { db: Db; clock: Clock },
+  inbox: InboxRef | RoleMailbox,
+  mail: ReadMail,
+  asNew: boolean,
+): Promise<ArrivalFacts | null> {
+  return inbox.id === null ? roleFacts(deps.db, inbox) : arrivalFactsOf(deps, inbox, mail, asNew);
 }
 
 /**

@@ -13,15 +13,14 @@ import type { Inspect } from "../threads/reading-tasks.ts";
 import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportDeps, type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { queryAfterSync } from "../../store/engine/client.ts";
-import { arrivalFactsOf, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
+import { factsFor, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { DISK_LOW, MAILBOX_FULL, storageRefusal } from "./storage-limits.ts";
-import { retryOnConflict } from "../retry/retry-on-conflict.ts";
 import { recordRefusal } from "./record-refusal.ts";
-import { roleFacts } from "./role-mailbox.ts";
 import { type RoleLimits, type RoleVolume, roleVolume } from "./role-volume.ts";
 import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
+import { createStoreAsNew, type StoreAsNew } from "./store-as-new.ts";
 import { type ArrivalTarget, type StoreInboundDeps, storeInbound } from "./store-inbound.ts";
 import { traceFields } from "./trace-fields.ts";
 
@@ -92,6 +91,7 @@ export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
     // Related messages are stored one after another. A sender may repeat a message while we still work on it, or
     // deliver a message and its replies at once, and they must find each other's thread.
     mutex: createKeyedMutex(),
+    storeAsNew: createStoreAsNew(deps.clock),
     targetsAtRcpt: new Map(),
     volume: roleVolume(deps.clock, deps.roleLimits),
     earlyReports: earlyReports(deps.clock),
@@ -135,6 +135,7 @@ function isUnknown({ kind }: InboundTarget): boolean {
 interface HandlerState {
   deps: InboundHandlerDeps;
   mutex: KeyedMutex;
+  storeAsNew: StoreAsNew;
   /** The inboxes found at RCPT. Before a message is stored, they are checked again. */
   targetsAtRcpt: Map<string, InboundTarget>;
   volume: RoleVolume;
@@ -197,7 +198,7 @@ function reportTo(
 
 /** Inspects a message for inboxes, and stores or refuses it. */
 async function inspectAndStore(
-  { deps, mutex }: HandlerState,
+  { deps, mutex, storeAsNew }: HandlerState,
   targets: readonly InboundTargetInbox[],
   session: Envelope,
   raw: Uint8Array,
@@ -216,14 +217,15 @@ async function inspectAndStore(
   }
   const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
   const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
-  const taken = mutex(
-    relatedMessageIds(inspection.mail),
-    async () => (await retryOnConflict(() => checkAndStore(deps, targets, mail, answer))) ?? BUSY,
+  const taken = mutex(relatedMessageIds(inspection.mail), () =>
+    storeAsNew((asNew) => checkAndStore(deps, targets, mail, { answer, asNew })),
   );
-  return taken.catch((error: unknown) => {
-    if (overQuotaIn(error) === null) throw error;
-    return MAILBOX_FULL;
-  });
+  return taken
+    .then((reply) => reply ?? BUSY)
+    .catch((error: unknown) => {
+      if (overQuotaIn(error) === null) throw error;
+      return MAILBOX_FULL;
+    });
 }
 
 /** Returns true if a mailbox accepts every message, as a postmaster's must (RFC 5321 §4.5.1). */
@@ -236,11 +238,11 @@ async function checkAndStore(
   deps: InboundHandlerDeps,
   targets: readonly InboundTargetInbox[],
   mail: InboundMail,
-  answer: "take" | "refuse",
+  { answer, asNew }: { answer: "take" | "refuse"; asNew: boolean },
 ): Promise<Reply> {
   const asked = targets.map(async (target) => ({
     ...target,
-    facts: await factsFor(deps, target.inbox, mail),
+    facts: await factsFor(deps, target.inbox, mail.inspection.mail, asNew),
   }));
   const places = (await Promise.all(asked)).filter(isReceiving);
   if (places.length === 0) return (await areAllUnknown(deps, targets)) ? NO_MAILBOX : RECIPIENT_GONE;
@@ -271,10 +273,6 @@ async function areAllUnknown(
   const addresses = targets.flatMap((target) => target.addresses);
   const found = await Promise.all(addresses.map((address) => routeAfterSync(deps, address)));
   return found.every(isUnknown);
-}
-
-function factsFor(deps: InboundHandlerDeps, inbox: InboundTargetInbox["inbox"], mail: InboundMail) {
-  return inbox.id === null ? roleFacts(deps.db, inbox) : arrivalFactsOf(deps, inbox, mail.inspection.mail);
 }
 
 function isReceiving(place: InboundTargetInbox & { facts: ArrivalFacts | null }): place is ArrivalTarget {
