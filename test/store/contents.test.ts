@@ -146,11 +146,15 @@ test("a small received content has a key in the order of time, by which equal by
   const content = ofProject(SENDER, newContent(text(2000)));
   const [first, second, last] = [NOW, NOW + 1, NOW + 256 ** 5].map((at) => orderedByTime(content, at));
   await db.write([first, second, second, last].map((one) => storeContent(one ?? content, NOW)));
-  const rows = await db.all<{ key: ArrayBuffer; refs: number }>("SELECT key, refs FROM contents ORDER BY key");
+  const rows = await db.all<{ key: ArrayBuffer; refs: number }>(
+    "SELECT key, refs FROM contents ORDER BY key",
+  );
   expect(rows.map(({ refs }) => refs)).toEqual([1, 2, 1]);
   const keys = rows.map(({ key }) => Buffer.from(key));
   expect(keys).toEqual([first, second, last].map((one) => Buffer.from(one?.key ?? "")));
-  expect(keys.every((key) => key.length === 32 && Buffer.from(keyEnd(key)).equals(keyEnd(content.key)))).toBe(true);
+  expect(keys.every((key) => key.length === 32 && Buffer.from(keyEnd(key)).equals(keyEnd(content.key)))).toBe(
+    true,
+  );
   expect((await read(keys[2] ?? content.key)).equals(text(2000))).toBe(true);
 });
 
