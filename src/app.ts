@@ -25,6 +25,7 @@ import { installationKey } from "./store/sending.ts";
 import { needsCertificate, openServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/disk.ts";
 import { openDatabase, writerFor } from "./wiring/store/database.ts";
+import { takesSends } from "./wiring/takes-sends.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
@@ -35,13 +36,7 @@ import { openInspector, timedInspect } from "./wiring/threads/inspector.ts";
 import { commitBell } from "./wiring/commit-bell.ts";
 import { listenerCertificate } from "./wiring/listener.ts";
 import { openLive } from "./wiring/live.ts";
-import {
-  type Listeners,
-  NO_SMTP,
-  type SmtpPorts,
-  startListeners,
-  takesSubmissions,
-} from "./wiring/listeners.ts";
+import { type Listeners, NO_SMTP, type SmtpPorts, startListeners } from "./wiring/listeners.ts";
 import { watchLag } from "./wiring/observe/timing.ts";
 import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
 import { stopRoles } from "./wiring/stop.ts";
@@ -217,10 +212,9 @@ async function openData(
 
 async function startRoles(services: Services, begun: Begun): Promise<App> {
   const { config, clock, db, queue } = services;
-  const rates =
-    config.roles.has("api") || takesSubmissions(config)
-      ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
-      : null;
+  const rates = takesSends(config)
+    ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
+    : null;
   const live = openLive(services);
   const parts: HttpParts = {
     ...services,

@@ -16,15 +16,6 @@ export interface SmtpPorts {
 /** The ports before the listeners start. */
 export const NO_SMTP: SmtpPorts = { smtp: null, submission: null, submissions: null };
 
-/** Returns true if programs can send over SMTP by this process. */
-export function takesSubmissions({
-  roles,
-  submissionPort,
-  submissionsPort,
-}: Pick<Services["config"], "roles" | "submissionPort" | "submissionsPort">): boolean {
-  return roles.has("smtp") && (submissionPort !== null || submissionsPort !== null);
-}
-
 /** The SMTP listeners of a process. */
 export interface Listeners {
   readonly ports: SmtpPorts;

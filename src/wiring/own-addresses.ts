@@ -1,6 +1,6 @@
 import { networkInterfaces } from "node:os";
 import type { Config } from "../config.ts";
-import { takesSubmissions } from "./listeners.ts";
+import { takesSubmissions } from "./takes-sends.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { distinctAddresses } from "../core/networks.ts";
 import { MINUTE_MS } from "../core/time/units.ts";

@@ -108,6 +108,37 @@ describe("a submitted message", () => {
     expect(await rawOf(service, id)).not.toContain("di@to.test");
   });
 
+  const texts = [
+    "--=b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\ngrün, code 482913\r\n",
+    '--=b\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<a href="https://x.example/1">grün</a>\r\n--=b--\r\n',
+  ].join("");
+  const alternatives = 'Content-Type: multipart/alternative; boundary="=b"';
+  const file =
+    "--=f\r\nContent-Type: text/plain\r\nContent-Disposition: attachment\r\n\r\na file\r\n--=f--\r\n";
+  const withFile = `--=f\r\n${alternatives}\r\n\r\n${texts}${file}`;
+  test.each([
+    ["is nothing but texts", 0, alternatives, texts],
+    ["has a file", 1, 'Content-Type: multipart/mixed; boundary="=f"', withFile],
+  ])("that %s shows them in its record, and is stored whole", async (_, files, type, body) => {
+    const header = [`From: ${FROM}`, "Subject: Code", "Bcc: x@to.test", type];
+    const id = idIn(await submit(service, { header, body }));
+    const record = await service.message(id, "delivered");
+    expect(record).toMatchObject({
+      text: "grün, code 482913\n",
+      html: '<a href="https://x.example/1">grün</a>\n',
+      links: [{ url: "https://x.example/1", text: "grün" }],
+      codes: ["482913"],
+    });
+    expect(Object.keys(record.headers)).toEqual(["From", "Subject", "Content-Type"]);
+    expect(record.attachments).toHaveLength(files);
+    // Texts that the message alone holds are stored once.
+    const stored = await service.app.db.first<{ body: unknown; raw: unknown }>(
+      "SELECT body, raw FROM message_content WHERE message_id = ?",
+      [id],
+    );
+    expect([stored?.body === null, stored?.raw === null]).toEqual([files === 0, false]);
+  });
+
   test("gets Date and Message-ID if it has none", async () => {
     const id = idIn(await submit(service));
     const raw = await rawOf(service, id);

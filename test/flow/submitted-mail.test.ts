@@ -151,7 +151,13 @@ test("an answer to a message of an inbox joins its thread", async () => {
   expect(receiving.status).toBe(200);
   expect((await service.call("POST", "/v1/inboxes", { address: FROM })).status).toBe(201);
   const first = await sent({ header: [...HTML, "Message-ID: <first@from.test>"] });
-  const next = await sent({ header: [...HTML, "In-Reply-To: <first@from.test>"] });
-  expect(first.record.threadId).toStartWith("thr_");
-  expect(next.record.threadId).toBe(first.record.threadId);
+  const references = "<root@to.test> <first@from.test>";
+  const header = [...HTML, "Message-ID: <next@from.test>", `References: ${references}`];
+  const { threadId } = (await sent({ header, body: "<p>Are you there?</p>\r\n" })).record;
+  expect(threadId).toStartWith("thr_");
+  expect(threadId).toBe(first.record.threadId);
+  expect((await service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Are you there?");
+  const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "I am." });
+  const { headers } = await service.message(reply.body.id, "sent");
+  expect(headers.References).toBe(`${references} <next@from.test>`);
 });

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
 import { prepareBody, prepareContent } from "../../src/flows/contents/prepare-content.ts";
+import { readWhole } from "../../src/flows/submit/read-whole.ts";
 import { systemClock } from "../../src/clock.ts";
 import { newContent } from "../../src/store/contents/content-bytes.ts";
 import { contentBytes } from "../../src/store/contents/content-read.ts";
+import { removeContents } from "../../src/store/contents/content-release.ts";
 import {
   getContent,
+  getContentStart,
   getRaw,
   storeComposed,
   storeRendered,
@@ -20,6 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
+const deps = () => ({ ...lists, readWhole });
 const bodyOf = (senderId: string, text: string) =>
   prepareBody({ db: lists.db, clock: systemClock }, senderId, { html: null, text });
 const rows = () =>
@@ -31,7 +35,7 @@ test("equal bodies of a project are one content, whatever their size; another pr
     for (const senderId of [ours, ours, theirs]) {
       const given = message(senderId, {});
       await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, text) }, []));
-      expect((await getContent(lists, senderId, given.id, reservedBudget()))?.text).toBe(text);
+      expect((await getContent(deps(), senderId, given.id, reservedBudget()))?.text).toBe(text);
     }
     expect((await rows()).slice(-2).map(({ refs }) => refs)).toEqual([2, 1]);
   }
@@ -46,7 +50,7 @@ test("a rendered template replaces the stored body once, and moves the reference
     await lists.db.write(
       storeRendered(senderId, given.id, { subject: "S", body: await bodyOf(senderId, text ?? "") }, NOW),
     );
-  expect(await getContent(lists, senderId, given.id, reservedBudget())).toMatchObject({
+  expect(await getContent(deps(), senderId, given.id, reservedBudget())).toMatchObject({
     text: first,
     rendered: true,
   });
@@ -61,8 +65,8 @@ test.each([
   const senderId = await lists.project();
   const given = message(senderId, {});
   await lists.db.write(insertMessage(given, { body: null }, []));
-  const deps = { db: lists.db, clock: systemClock };
-  await lists.db.write(storeComposed(given.id, await prepareContent(deps, given.senderId, raw), NOW));
+  const preparing = { db: lists.db, clock: systemClock };
+  await lists.db.write(storeComposed(given.id, await prepareContent(preparing, given.senderId, raw), NOW));
   await lists.db.write(storeComposed(given.id, newContent(Buffer.from("another")), NOW));
   const kept = await getRaw(lists.db, senderId, given.id);
   expect(
@@ -80,5 +84,24 @@ test("a composed message whose chunks are gone is not stored, and the write cont
     ...storeComposed(given.id, missing, NOW),
   ]);
   expect(await getRaw(lists.db, senderId, given.id)).toBeNull();
-  expect(await getContent(lists, senderId, given.id, reservedBudget())).not.toBeNull();
+  expect(await getContent(deps(), senderId, given.id, reservedBudget())).not.toBeNull();
+});
+
+test("a message that was submitted whole and has no body shows the texts in its bytes, until they are removed", async () => {
+  const senderId = await lists.project();
+  const given = message(senderId, {});
+  const bytes = Buffer.from("X-Own: a\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nGr\u00fc\u00dfe\r\n");
+  const raw = await prepareContent({ db: lists.db, clock: systemClock }, senderId, bytes);
+  await lists.db.write(insertMessage(given, { body: null, raw, envelope: { helo: "x" } }, []));
+  const headers = { "X-Own": "a", "Content-Type": "text/plain; charset=utf-8" };
+  const budget = reservedBudget();
+  const whole = { html: null, text: "Gr\u00fc\u00dfe\n", headers };
+  expect(await getContent(deps(), senderId, given.id, budget)).toMatchObject(whole);
+  expect(await getContentStart(deps(), senderId, given.id, 5, budget)).toMatchObject({
+    text: { part: "Gr\u00fc", cut: true },
+    headers,
+  });
+  await lists.db.write(removeContents([given.id], NOW));
+  const gone = { html: null, text: null, headers: {} };
+  expect(await getContent(deps(), senderId, given.id, budget)).toMatchObject(gone);
 });

@@ -12,6 +12,7 @@ import { getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
 import { largeReadBudget } from "../read/large-reads.ts";
 import type { MadePayload, SharedPayload, SharedPayloads } from "./shared-payloads.ts";
+import { readWhole } from "../submit/read-whole.ts";
 
 /** Octets of UTF-8 that an `inbound_received` event carries of each body. */
 export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
@@ -109,7 +110,7 @@ export function commonData(
 export async function arrivalData(deps: ArrivalDeps, message: Message): Promise<Record<string, unknown>> {
   const { senderId, id } = message;
   const budget = largeReadBudget(deps.memory.largeReads, senderId);
-  const content = await getContentStart(deps, senderId, id, MAX_PUSHED_BODY_BYTES, budget);
+  const content = await getContentStart({ ...deps, readWhole }, senderId, id, MAX_PUSHED_BODY_BYTES, budget);
   const { text, html } = content ?? { text: NO_TEXT, html: NO_TEXT };
   const isEmpty = text.part === null && html.part === null;
   return {

@@ -9,6 +9,7 @@ import { getMessage, type Message, type MessageContent } from "../../store/messa
 import { listRecipients, type Recipient } from "../../store/recipients.ts";
 import { readLarge } from "./large-reads.ts";
 import { withOwnFields } from "../receive/shown-headers.ts";
+import { readWhole } from "../submit/read-whole.ts";
 
 /** The full record of a message. */
 export interface MessageRecord {
@@ -50,7 +51,7 @@ export async function readRecord(
     expect?.(octets);
     return readLarge(deps.memory.largeReads, senderId, octets, read);
   });
-  const content = await getContent(deps, senderId, id, budget);
+  const content = await getContent({ ...deps, readWhole }, senderId, id, budget);
   if (content === null) return null;
   // Read in one turn of the event loop, so that all show the same state of the message.
   const [message, attachments, recipients, events] = await Promise.all([

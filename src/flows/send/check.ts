@@ -33,6 +33,7 @@ const BASE64_GROWTH = 1.37;
 /** Content that is not kept. */
 const NOTHING: SendContent = {
   mayWriteAhead: () => false,
+  texts: async () => ({ html: null, text: null }),
   keep: async () => ({ body: null, attachments: [], size: 0 }),
 };
 

@@ -2,6 +2,7 @@ import { AppError } from "../../core/errors.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
 import { CHUNK_OCTETS, type NewContent } from "../../store/contents/content-bytes.ts";
+import type { MessageBody } from "../../store/contents/message-body.ts";
 import { isBroken } from "../../store/guards.ts";
 import { type PrepareDeps, prepareBody, prepareContent } from "../contents/prepare-content.ts";
 import { base64Pieces, shownAttachment } from "./attachment.ts";
@@ -10,6 +11,8 @@ import { base64Pieces, shownAttachment } from "./attachment.ts";
 export interface SendContent {
   /** Returns whether it may have to be written before the commit. False is certain. */
   mayWriteAhead(): boolean;
+  /** Returns its texts, or their beginnings, for a preview. */
+  texts(): Promise<Pick<MessageBody, "html" | "text">>;
   /** Stores it for the commit. `now` in milliseconds. */
   keep(deps: PrepareDeps, senderId: string, now: number): Promise<KeptContent>;
 }
@@ -41,6 +44,7 @@ const MAX_BODY_END_OCTETS = 64;
 export function contentOfItem(item: ReadItem): SendContent {
   return {
     mayWriteAhead: () => mayWriteAhead(item),
+    texts: async () => ({ html: item.html ?? null, text: item.text ?? null }),
     async keep(deps, senderId, now) {
       const body = await keepBodyOf(deps, senderId, item);
       const attachments = await keepAttachments(deps, senderId, item, now);

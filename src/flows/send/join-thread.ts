@@ -12,6 +12,7 @@ import {
   stepThread,
   type ThreadPlace,
 } from "../../store/threads.ts";
+import type { SendContent } from "./content.ts";
 import { participantsOf, type ThreadEntry } from "./threading.ts";
 
 /** The inbox that is the From of a send. */
@@ -53,7 +54,7 @@ export function referencesOf(item: ReadItem): string[] {
 export async function joinThread(
   db: Db,
   message: Message,
-  item: ReadItem,
+  { item, content }: { item: ReadItem; content: Pick<SendContent, "texts"> },
   inbox: FromInbox | null,
   { into, named = new Map() }: Conversation,
 ): Promise<Joined> {
@@ -73,7 +74,7 @@ export async function joinThread(
     senderId,
     messageId: message.id,
     subject: message.subject,
-    preview: newPreview({ text: item.text ?? null, html: item.html ?? null }),
+    preview: newPreview(await content.texts()),
     participants: participantsOf(message, inbox.address),
     hasAttachments: (item.attachments?.length ?? 0) > 0,
     inbound: false,

@@ -21,6 +21,7 @@ import { largeReadBudget } from "../read/large-reads.ts";
 import { reachesInbox, type ThreadEntry } from "./threading.ts";
 import { type AcceptDeps, commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
+import { readWhole } from "../submit/read-whole.ts";
 
 /** The fields of a reply that a client gives. The rest follows from the message replied to. */
 export interface ReplyRequest
@@ -243,7 +244,7 @@ async function referenceHeaders(deps: ReplyDeps, parent: Message): Promise<Recor
   if (parent.rfcMessageId === null) return {};
   // Reads only the header fields, which are stored after the texts.
   const budget = largeReadBudget(deps.memory.largeReads, parent.senderId);
-  const content = await getContentStart(deps, parent.senderId, parent.id, 0, budget);
+  const content = await getContentStart({ ...deps, readWhole }, parent.senderId, parent.id, 0, budget);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");
   const named = messageIdsIn(field?.[1] ?? "");
   const before = named.length > 0 || parent.inReplyTo === null ? named : [parent.inReplyTo];

@@ -1,6 +1,5 @@
 import type { ParsedAttachment } from "../../mail/reading/parse.ts";
 import { openMail, parseMail } from "../../mail/reading/parse.ts";
-import { simpleTexts } from "../../mail/submitted/simple-texts.ts";
 import type { MessageBody } from "../../store/contents/message-body.ts";
 import { type HashedBody, hashedBody } from "../receive/inspect.ts";
 
@@ -22,8 +21,7 @@ export interface SubmittedParts<Contents = HashedBody | MessageBody> {
 
 /** Parses a small submitted message here. */
 export async function readSmall({ raw, headers }: SubmittedToRead): Promise<SubmittedParts> {
-  const simple = simpleTexts(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength));
-  const { text, html, attachments } = simple === null ? await parseMail(raw) : { ...simple, attachments: [] };
+  const { text, html, attachments } = await parseMail(raw);
   return {
     attachments: attachments.map(({ bytes: _, ...file }: ParsedAttachment) => file),
     contents: { html, text, headers },

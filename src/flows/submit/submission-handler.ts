@@ -4,7 +4,6 @@ import { UNBOUND } from "../../core/key-bounds.ts";
 import { AppError } from "../../core/errors.ts";
 import type { SendLimits } from "../../core/messages/send-rules.ts";
 import { log } from "../../log.ts";
-import { countFields } from "../../mail/reading/raw-headers.ts";
 import { splitHeader, type SubmittedHeader } from "../../mail/submitted/header.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { isLoopback } from "../../smtp/peer.ts";
@@ -87,9 +86,9 @@ interface Sender extends SubmittingKey {
 }
 
 async function submit(deps: SubmissionDeps, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
-  if (countFields(raw, "received") > MAX_RECEIVED) return LOOP;
   const header = splitHeader(raw);
   if (typeof header === "string") return reply(550, "5.6.0", header);
+  if (header.kept.filter(({ name }) => name === "received").length > MAX_RECEIVED) return LOOP;
   const now = deps.clock.now();
   const controls = readControls(header.control, deps.limits, now);
   const sender = await senderOf(deps, envelope, controls);
@@ -133,27 +132,29 @@ async function sendAs(
   { envelope, raw, header, controls }: Submission,
 ): Promise<string | Reply> {
   const block = headerBlockOf(header.kept);
-  const { from: authors, ...addresses } = addressesIn(block);
+  const { from: authors, ...addresses } = addressesIn(header.kept);
   const from = captured ? (authors[0] ?? mailboxOf(envelope.mailFrom)) : soleAuthor(header, authors);
   if (from === null) return ONE_FROM;
   const item = submittedItem(block, from, addresses, envelope.rcptTo, controls);
   const { template: templateId, data, scheduledAt, idempotencyKey: key } = controls;
   const submitIt = async (record: Parameters<Parameters<typeof submitOnce>[2]>[0]): Promise<string> => {
     const parts = await partsOf(deps, raw, block);
-    const whole = { raw, header, block, parts, envelope };
+    const { attachments = [] } = parts ?? {};
+    const [sent, content] =
+      templateId === null
+        ? [item, wholeContent({ raw, header, block, parts, envelope })]
+        : [await templateItem(deps, { item, block, raw, attachments }, { templateId, data }), undefined];
     return sending(async () => {
-      const send =
-        templateId === null
-          ? { item: { ...item, text: parts.text ?? "", html: parts.html ?? "" }, scheduledAt }
-          : {
-              item: await templateItem(deps, { item, block, raw, parts }, { templateId, data }),
-              scheduledAt,
-            };
-      const content = templateId === null ? { content: wholeContent(whole) } : {};
-      const prepared = await prepareSend(deps, project, by, send, { ...content, captured });
+      const prepared = await prepareSend(
+        deps,
+        project,
+        by,
+        { item: sent, scheduledAt },
+        { content, captured },
+      );
       const { id } = prepared.accepted;
       await commitSend(deps, project, prepared, record(id));
-      log("smtp").info("a message was submitted", { message: id, bytes: raw.length });
+      log("smtp").debug("a message was submitted", { message: id, bytes: raw.length });
       return id;
     });
   };

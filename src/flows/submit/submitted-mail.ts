@@ -1,7 +1,8 @@
 import { addressKey, type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import type { ReadItem } from "../../core/messages/send-item.ts";
-import type { HeaderBlock } from "../../mail/reading/header-block.ts";
+import { type HeaderBlock, toHeaderField } from "../../mail/reading/header-block.ts";
 import { mailboxes } from "../../mail/reading/parse.ts";
+import type { RawField } from "../../mail/reading/raw-headers.ts";
 import type { Controls } from "./controls.ts";
 
 /** The addresses in a header. */
@@ -14,9 +15,9 @@ export interface Addresses {
 }
 
 /** Returns the addresses in the header. */
-export function addressesIn({ fields }: HeaderBlock): Addresses {
+export function addressesIn(fields: readonly RawField[]): Addresses {
   const list = (name: string): Mailbox[] => {
-    const values = fields.filter((field) => field.name.toLowerCase() === name).map(({ value }) => value);
+    const values = fields.filter((field) => field.name === name).map((field) => toHeaderField(field).value);
     return values.length === 0 ? [] : mailboxes(values.join(", "));
   };
   return { from: list("from"), to: list("to"), cc: list("cc"), replyTo: list("reply-to") };

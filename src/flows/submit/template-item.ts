@@ -9,8 +9,8 @@ import type { HeaderBlock } from "../../mail/reading/header-block.ts";
 import { partBytes } from "../../mail/reading/parse.ts";
 import { tooManyReads } from "../read/large-reads.ts";
 import type { Inspect } from "../threads/reading-tasks.ts";
-import { MAX_PARSED_HERE } from "./whole-content.ts";
 import type { SubmittedParts } from "./read-submitted.ts";
+import { MAX_PARSED_HERE } from "./read-whole.ts";
 
 export interface TemplateDeps {
   inspect: Inspect;
@@ -22,7 +22,7 @@ export interface TemplateMail {
   item: ReadItem;
   block: HeaderBlock;
   raw: Uint8Array;
-  parts: SubmittedParts;
+  attachments: SubmittedParts["attachments"];
 }
 
 /**
@@ -32,14 +32,14 @@ export interface TemplateMail {
  */
 export async function templateItem(
   deps: TemplateDeps,
-  { item, block, raw, parts }: TemplateMail,
+  { item, block, raw, attachments: files }: TemplateMail,
   template: { templateId: string; data: Record<string, unknown> | null },
 ): Promise<ReadItem> {
   const { maxAttachments } = deps.limits;
-  if (parts.attachments.length > maxAttachments)
+  if (files.length > maxAttachments)
     throw invalid("attachments", `must have at most ${maxAttachments} attachments.`, "invalid_attachment");
   const attachments: SendAttachment[] = [];
-  for (const [ord, { filename, contentType, contentId, disposition }] of parts.attachments.entries()) {
+  for (const [ord, { filename, contentType, contentId, disposition }] of files.entries()) {
     const content = Buffer.from(await bytesOf(deps, raw, ord)).toString("base64");
     attachments.push({ filename, contentType, disposition, content, ...(contentId ? { contentId } : {}) });
   }

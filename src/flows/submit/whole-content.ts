@@ -2,24 +2,26 @@ import { newId } from "../../core/ids.ts";
 import type { HeaderBlock } from "../../mail/reading/header-block.ts";
 import type { SubmittedHeader } from "../../mail/submitted/header.ts";
 import type { Envelope } from "../../smtp/envelope.ts";
-import { type ByteSource, CHUNK_OCTETS } from "../../store/contents/content-bytes.ts";
-import { prepareBody, prepareContent } from "../contents/prepare-content.ts";
+import { type ByteSource, CHUNK_OCTETS, type NewContent } from "../../store/contents/content-bytes.ts";
+import { type PrepareDeps, prepareBody, prepareContent } from "../contents/prepare-content.ts";
 import { tooManyReads } from "../read/large-reads.ts";
 import { fieldsByName } from "../receive/shown-headers.ts";
 import { storeBody } from "../receive/store-inbound.ts";
 import type { SendContent } from "../send/content.ts";
 import type { Inspect } from "../threads/reading-tasks.ts";
 import { readSmall, type SubmittedParts } from "./read-submitted.ts";
+import { isStoredAlone, MAX_PARSED_HERE, readWhole } from "./read-whole.ts";
 
-/** Octets of a message that is parsed on the main thread, which takes some hundred microseconds. */
-export const MAX_PARSED_HERE = 16 * 1024;
-
-/** Parses a submitted message, a large one on a thread. Throws 503 if too many messages wait. */
+/**
+ * Parses a submitted message, a large one on a thread. Returns null if it is stored alone.
+ * @throws AppError 503 if too many messages wait
+ */
 export async function partsOf(
   { inspect }: { inspect: Inspect },
   raw: Uint8Array,
   block: HeaderBlock,
-): Promise<SubmittedParts> {
+): Promise<SubmittedParts | null> {
+  if (isStoredAlone(raw)) return null;
   const asked = { raw, headers: fieldsByName(block.fields) };
   if (raw.length <= MAX_PARSED_HERE) return readSmall(asked);
   const parts = await inspect({ kind: "submitted", ...asked });
@@ -32,25 +34,28 @@ export interface WholeMessage {
   raw: Uint8Array;
   header: SubmittedHeader;
   block: HeaderBlock;
-  parts: SubmittedParts;
+  /** Null if it is stored alone. */
+  parts: SubmittedParts | null;
   envelope: Envelope;
 }
 
-/** Returns the content of a send that is kept whole: the bytes to send, and the texts that the record shows. */
+/**
+ * Returns the content of a send that is kept whole: the bytes to send, and the texts that the record shows unless they
+ * are read from the bytes.
+ */
 export function wholeContent({ raw, header, block, parts, envelope }: WholeMessage): SendContent {
-  const bytes = joined(header.octets, raw.subarray(header.body));
+  const isUnchanged = header.octets.length === header.body;
+  const bytes = isUnchanged ? raw : joined(header.octets, raw.subarray(header.body));
   const { mailFrom, rcptTo, ip, helo, tls, smtpUtf8 } = envelope;
   const hasMessageId = header.kept.some(({ name }) => name === "message-id");
   return {
     mayWriteAhead: () => bytes.length > CHUNK_OCTETS,
+    texts: async () => parts ?? readWhole(raw),
     async keep(deps, senderId, now) {
-      const { contents } = parts;
-      const body = await ("body" in contents
-        ? storeBody(deps, senderId, contents)
-        : prepareBody(deps, senderId, contents));
+      const files = parts?.attachments ?? [];
       return {
-        body,
-        attachments: parts.attachments.map((file) => ({ ...file, id: newId("att", now), content: null })),
+        body: parts === null ? null : await keepBody(deps, senderId, parts),
+        attachments: files.map((file) => ({ ...file, id: newId("att", now), content: null })),
         size: bytes.length,
         whole: {
           raw: await prepareContent(deps, senderId, bytes),
@@ -60,6 +65,10 @@ export function wholeContent({ raw, header, block, parts, envelope }: WholeMessa
       };
     },
   };
+}
+
+function keepBody(deps: PrepareDeps, senderId: string, { contents }: SubmittedParts): Promise<NewContent> {
+  return "body" in contents ? storeBody(deps, senderId, contents) : prepareBody(deps, senderId, contents);
 }
 
 /** Joins header and body on demand, because a large body must not be in memory twice. */

@@ -38,6 +38,7 @@ import { deleteExpiredSuppressions, oldSuppressions } from "../../store/suppress
 import { utcDay } from "../../store/usage.ts";
 import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
+import { readWhole } from "../submit/read-whole.ts";
 
 export interface RetentionDeps extends ContentDeps {
   clock: Clock;
@@ -162,7 +163,13 @@ async function previewOfNext(
 ): Promise<string> {
   try {
     const budget = budgetOf(MAX_PREVIEWED_OCTETS);
-    const content = await getContentStart(deps, senderId, nextMessageId, PREVIEWED_OCTETS, budget);
+    const content = await getContentStart(
+      { ...deps, readWhole },
+      senderId,
+      nextMessageId,
+      PREVIEWED_OCTETS,
+      budget,
+    );
     return content === null ? "" : newPreview({ text: content.text.part, html: content.html.part });
   } catch (error) {
     log("sweep").warning("a thread has lost its preview", { messageId: nextMessageId, error: String(error) });

@@ -6,12 +6,23 @@ export interface ListedMailbox {
   name: string;
 }
 
+/** One mailbox of plain words and dot-atoms, as most fields have. It is tried first, because tokens take ten times as long. */
+const PLAIN =
+  /^(?:([A-Za-z0-9]+(?: [A-Za-z0-9]+)*) <)?([A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)>?$/;
+
+function plainMailbox(value: string): ListedMailbox | null {
+  const [, name = "", address] = PLAIN.exec(value) ?? [];
+  return address === undefined || (name === "") === value.endsWith(">") ? null : { address, name };
+}
+
 /**
  * Returns the mailboxes of an address list that obeys the grammar of RFC 5322 §3.4, with the obsolete forms of §4.4.
  * Groups are unwrapped. Returns null for any other list. A comment next to an address without a name becomes its
  * name, because old programs write names so.
  */
 export function readAddressList(value: string): ListedMailbox[] | null {
+  const plain = plainMailbox(value);
+  if (plain !== null) return [plain];
   const tokens = addressTokens(value);
   if (tokens === null) return null;
   const list: ListedMailbox[] = [];

@@ -17,6 +17,7 @@ const STARTS_FRESH = /^(?:cs)?(?:x-)?(?:iso-?2022|utf-?16|ucs-?2|unicode)/i;
  * begin the next one within a character, although §5 forbids it.
  */
 export function joinedWords(value: string): string {
+  if (!value.includes("=?")) return value;
   return value.replace(WORD, knownWord).replace(BASE64_WORDS, (words: string, charset: string) => {
     if (STARTS_FRESH.test(charset)) return words;
     const octets = words.split(/\s+/).map((word) => Buffer.from(word.split("?")[3] ?? "", "base64"));

@@ -40,8 +40,12 @@ export function headerBlockOf(present: readonly RawField[]): HeaderBlock {
   const value = (name: string): string => firstValue(present, name) ?? "";
   const auto = firstValue(present, "auto-submitted");
   const references = boundedReferences(messageIdsIn(value("references"), MAX_HEADER_OCTETS));
+  let fields: readonly HeaderField[] | undefined;
   return {
-    fields: present.map(toHeaderField),
+    // On demand, because a submission rarely needs all of them.
+    get fields() {
+      return (fields ??= present.map(toHeaderField));
+    },
     subject: decodedText(value("subject")),
     messageId: messageIdsIn(value("message-id"))[0] ?? null,
     inReplyTo: messageIdsIn(value("in-reply-to"))[0] ?? null,
@@ -74,6 +78,7 @@ function trimmedReferences(value: string): string {
 /** Returns a header's text on one line, with its encoded words (RFC 2047) decoded. Broken ones stay unchanged. */
 export function decodedText(value: string): string {
   const bounded = value.slice(0, MAX_HEADER_VALUE_CHARS);
+  if (!bounded.includes("=?")) return storedLine(bounded, MAX_HEADER_VALUE_CHARS);
   try {
     return storedLine(decodeWords(joinedWords(bounded)), MAX_HEADER_VALUE_CHARS);
   } catch {

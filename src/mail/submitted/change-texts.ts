@@ -3,6 +3,7 @@ import { wrap as wrapBase64 } from "nodemailer/lib/base64";
 import { quotedPrintable } from "../composing/quoted-printable.ts";
 import { normalizeLineEnds } from "../composing/text-entry.ts";
 import { octetsOf } from "../reading/part-octets.ts";
+import { rawFields } from "../reading/raw-headers.ts";
 import { headerOctets } from "./header.ts";
 import { type TextPart, textParts } from "./text-parts.ts";
 
@@ -51,7 +52,7 @@ function changedPart(bytes: Buffer, part: TextPart, change: ChangeText): Buffer 
         bytes.subarray(part.header, part.from),
         body(wrapBase64(octets.toString("base64")), isWhole),
       ])
-    : Buffer.concat([quotedPrintableHeader(part), body(quotedPrintable(octets), isWhole)]);
+    : Buffer.concat([quotedPrintableHeader(bytes, part), body(quotedPrintable(octets), isWhole)]);
 }
 
 /** Returns how the octets are read, or null if a change could break characters of their charset. */
@@ -66,7 +67,8 @@ function body(text: string, isWhole: boolean): Buffer {
   return Buffer.from(isWhole ? `${bare}\r\n` : bare, "latin1");
 }
 
-function quotedPrintableHeader({ fields }: TextPart): Buffer {
+function quotedPrintableHeader(bytes: Buffer, { header, from }: TextPart): Buffer {
+  const fields = rawFields(bytes.subarray(header, from));
   const others = fields.filter(({ name }) => name !== "content-transfer-encoding");
   const line = "Content-Transfer-Encoding: quoted-printable";
   return headerOctets([...others, { name: "content-transfer-encoding", line }]);

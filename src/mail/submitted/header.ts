@@ -11,7 +11,7 @@ export interface SubmittedHeader {
   kept: RawField[];
   /** Our control fields, which are removed. */
   control: RawField[];
-  /** The kept fields as octets, with the empty line. */
+  /** The kept fields as octets, with the empty line. If none was removed, they are those of the message. */
   octets: Buffer;
   /** The start of the body. */
   body: number;
@@ -36,7 +36,9 @@ export function splitHeader(raw: Uint8Array): SubmittedHeader | string {
   if (typeof fields === "string") return fields;
   const control = fields.filter(({ name }) => CONTROL.test(name));
   const kept = fields.filter(({ name }) => !CONTROL.test(name) && !REMOVED.test(name));
-  return { kept, control, octets: headerOctets(kept), body: end.body };
+  const isWhole = kept.length === fields.length && end.body > end.header;
+  const octets = isWhole ? Buffer.from(raw.buffer, raw.byteOffset, end.body) : headerOctets(kept);
+  return { kept, control, octets, body: end.body };
 }
 
 /** Reads fields strictly. A line that is none would be skipped by some readers and end the header for others. */

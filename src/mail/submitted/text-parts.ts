@@ -1,4 +1,4 @@
-import { fieldsOf, fieldValue, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
+import { fieldValue, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
 import { type Encoding, encodingOf } from "../reading/transfer-decoders.ts";
 
 /** Levels of nested multiparts that are searched. */
@@ -14,7 +14,6 @@ export interface TextPart {
   encoding: Encoding;
   /** True if its lines are flowed (RFC 3676). */
   isFlowed: boolean;
-  fields: RawField[];
   /** The start of the part's header. */
   header: number;
   /** Start and end of its body. The line end before a delimiter does not belong to it (RFC 2046 §5.1.1). */
@@ -59,11 +58,11 @@ function searchPart(search: Search, start: number, end: number, depth: number): 
   }
   const part = search.bytes.subarray(start, end);
   const { header, body } = findHeaderEnd(part);
-  const fields = fieldsOf(part.toString("latin1", 0, header));
+  const fields = contentFields(part.toString("latin1", 0, header));
   const type = textOf(fields, "content-type");
   const media = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)/.exec(type)?.[1]?.toLowerCase() ?? "text/plain";
   if (/^multipart\//.test(media)) {
-    const boundary = parameterOf(type, "boundary");
+    const boundary = parameterOf(type, BOUNDARY);
     search.hasMore ||= depth > 0 || media !== "multipart/alternative";
     if (depth < MAX_DEPTH && boundary !== "" && !/^multipart\/(?:signed|encrypted)$/.test(media))
       for (const [from, to] of partsBetween(part, body, boundary))
@@ -79,14 +78,24 @@ function searchPart(search: Search, start: number, end: number, depth: number): 
   }
   search.found.push({
     kind: media === "text/html" ? "html" : "plain",
-    charset: parameterOf(type, "charset").toLowerCase(),
+    charset: parameterOf(type, CHARSET).toLowerCase(),
     encoding: encodingOf(encoding),
     isFlowed: /;\s*format\s*=\s*"?flowed/i.test(type),
-    fields,
     header: start,
     from: start + body,
     to: end,
   });
+}
+
+/** The fields of the MIME structure (RFC 2045 §3) with their folds. */
+const CONTENT_FIELDS = /^(content-[\x21-\x39\x3b-\x7e]*)[ \t]*:.*(?:\r\n[ \t].*)*/gim;
+
+/** Returns those fields of a header block, in order. Reading only them takes a third of the time. */
+function contentFields(block: string): RawField[] {
+  return Array.from(block.matchAll(CONTENT_FIELDS), ([line, name = ""]) => ({
+    name: name.toLowerCase(),
+    line,
+  }));
 }
 
 function textOf(fields: readonly RawField[], name: string): string {
@@ -94,8 +103,13 @@ function textOf(fields: readonly RawField[], name: string): string {
   return field === undefined ? "" : fieldValue(field);
 }
 
-function parameterOf(value: string, name: string): string {
-  const match = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;]+))`, "is").exec(value);
+const [BOUNDARY, CHARSET] = [
+  /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))/is,
+  /;\s*charset\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))/is,
+];
+
+function parameterOf(value: string, pattern: RegExp): string {
+  const match = pattern.exec(value);
   return match?.[1]?.replace(/\\(.)/gs, "$1") ?? match?.[2] ?? "";
 }
 

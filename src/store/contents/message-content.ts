@@ -23,18 +23,30 @@ interface Row extends ContentRow {
   trace: string | null;
   rendered: number;
   direction: Direction;
+  /** 1 if the content is the message as it was submitted, which has no body of its own. */
+  is_raw: number;
 }
 
-const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, m.direction, ${CONTENT_COLUMNS}
-  FROM message_content c JOIN messages m ON m.id = c.message_id LEFT JOIN contents b ON b.key = c.body
+const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, m.direction, c.body IS NULL AS is_raw,
+    ${CONTENT_COLUMNS}
+  FROM message_content c JOIN messages m ON m.id = c.message_id
+    LEFT JOIN contents b ON b.key = COALESCE(c.body, CASE WHEN ${IS_WHOLE} THEN c.raw END)
   WHERE c.message_id = ? AND m.sender_id = ?`;
+
+/** Reads the body of a message that was submitted whole, from its bytes. */
+export type ReadWhole = (raw: Uint8Array) => Promise<MessageBody>;
+
+/** Where contents are read from, and how the body of a message is, if it is stored only within the message. */
+export interface BodyDeps extends ContentDeps {
+  readWhole: ReadWhole;
+}
 
 /**
  * Reads the bodies, headers and authentication results of a message. Returns null if the project has no such message.
  * @param budget for the whole body
  */
 export async function getContent(
-  deps: ContentDeps,
+  deps: BodyDeps,
   senderId: string,
   id: string,
   budget: MemoryBudget,
@@ -56,9 +68,11 @@ export async function getContent(
   };
 }
 
-async function bodyOf(deps: ContentDeps, row: Row, budget: MemoryBudget): Promise<MessageBody> {
+async function bodyOf(deps: BodyDeps, row: Row, budget: MemoryBudget): Promise<MessageBody> {
   const stored = contentIn(row);
-  return stored === null ? NO_BODY : bodyIn(await contentBytes(deps, stored, budget));
+  if (stored === null) return NO_BODY;
+  const bytes = await contentBytes(deps, stored, budget);
+  return row.is_raw === 1 ? deps.readWhole(bytes) : bodyIn(bytes);
 }
 
 /** The first octets of a message's texts, with its headers. */
@@ -73,7 +87,7 @@ export interface ContentStart extends Pick<MessageContent, "headers" | "auth"> {
  * @param budget for the parts that are read, or for the whole body if it is an object
  */
 export async function getContentStart(
-  deps: ContentDeps,
+  deps: BodyDeps,
   senderId: string,
   id: string,
   octets: number,
@@ -91,13 +105,14 @@ export async function getContentStart(
 }
 
 async function startOfBody(
-  deps: ContentDeps,
+  deps: BodyDeps,
   row: Row,
   octets: number,
   budget: MemoryBudget,
 ): Promise<BodyStart> {
   const stored = contentIn(row);
-  return stored === null ? startOf(NO_BODY, octets) : readBodyStart(deps, stored, octets, budget);
+  if (stored === null || row.is_raw === 1) return startOf(await bodyOf(deps, row, budget), octets);
+  return readBodyStart(deps, stored, octets, budget);
 }
 
 /** The stored bytes of a message, as received or sent. */

@@ -27,7 +27,7 @@ import { WriteThread, type WriterOptions } from "./write-thread.ts";
  *
  * The choice, in `batch` below:
  * - A transaction with more than `maxValuesHere` values or `MAX_OCTETS_HERE` octets goes to the thread, all others run here.
- * - A process with the role `api` alone sets `maxValuesHere` to 0, so all its writes go to the thread. It hardly reads between
+ * - A process that takes sends, and has no role `worker`, sets `maxValuesHere` to 0, so all its writes go to the thread. It hardly reads between
  *   its writes, and its event loop is the bottleneck: a send takes 100 µs of the event loop and 95 µs of the thread.
  *   The group commit then prepares the next transaction while one is written (`Engine.writesInThread`).
  * - The thread starts with the first transaction that needs it. Until it is ready, transactions run here. Only one with more than

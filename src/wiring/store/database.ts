@@ -4,15 +4,16 @@ import { type CommitMeter, type Db, openDb } from "../../store/engine/client.ts"
 import { VALUES_PER_TURN } from "../../store/engine/engine.ts";
 import type { WriterOptions } from "../../store/engine/write-thread.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
+import { takesSends, type TakingSettings } from "../takes-sends.ts";
 import { openWorker } from "../threads/thread.ts";
 
 /**
- * Returns the options of the write thread for the roles of a process. If it only has the role api, the thread makes all
+ * Returns the options of the write thread for a process. If it takes sends and delivers none, the thread makes all
  * transactions, because the event loop limits such a process.
  */
-export function writerFor({ roles }: Pick<Config, "roles">): WriterOptions {
-  const onlyApi = roles.has("api") && roles.size === 1;
-  return { open: () => openWorker("write-worker.ts"), maxValuesHere: onlyApi ? 0 : VALUES_PER_TURN };
+export function writerFor(config: TakingSettings): WriterOptions {
+  const onlyTakes = takesSends(config) && !config.roles.has("worker");
+  return { open: () => openWorker("write-worker.ts"), maxValuesHere: onlyTakes ? 0 : VALUES_PER_TURN };
 }
 
 /**

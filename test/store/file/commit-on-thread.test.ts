@@ -14,7 +14,8 @@ let engine: Engine;
 beforeEach(async () => {
   database = await testDatabase();
   path = database.url.slice("file:".length);
-  engine = openEmbedded(systemClock, { path, writer: writerFor({ roles: new Set(["worker"]) }) });
+  const settings = { roles: new Set(["worker"] as const), submissionPort: null, submissionsPort: null };
+  engine = openEmbedded(systemClock, { path, writer: writerFor(settings) });
 });
 afterEach(async () => {
   await engine.close();

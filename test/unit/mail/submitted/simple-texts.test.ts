@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { compose } from "../../../../src/mail/composing/compose.ts";
 import { parseMail } from "../../../../src/mail/reading/parse.ts";
-import { simpleTexts } from "../../../../src/mail/submitted/simple-texts.ts";
+import { isSimple, simpleTexts } from "../../../../src/mail/submitted/simple-texts.ts";
 
 const TEXTS = [
   "Hi\n",
@@ -70,6 +70,20 @@ test("the texts of a simple message are those that the full parser finds", async
     expect(found).toEqual({ text, html });
   }
   expect(SIMPLE.filter((raw) => simpleTexts(raw) !== null).length).toBeGreaterThan(SIMPLE.length / 2);
+});
+
+test("a message that counts as simple has a text and no file, for the full parser, too", async () => {
+  const notUtf8 = Buffer.from(`${UTF8}\r\n\r\n\xff\r\n`, "latin1");
+  const all = [...SIMPLE, notUtf8, lines(UTF8, 'Content-Disposition: inline; filename="a.txt"', "", "a")];
+  const simple = all.filter((raw) => isSimple(raw));
+  for (const raw of simple) {
+    const { text, html, attachments } = await parseMail(raw);
+    expect({ hasText: text !== null || html !== null, attachments }).toEqual({
+      hasText: true,
+      attachments: [],
+    });
+  }
+  expect(simple.length).toBeGreaterThan(all.length / 2);
 });
 
 test.each([
