@@ -41,14 +41,14 @@ async function load(script: string, options: LoadOptions | SmtpLoadOptions): Pro
 
 const common = { from, connections: CONNECTIONS, domains: domains(), warmMs: WARM_MS, measureMs: MEASURE_MS };
 
-async function submission(): ReturnType<Measure> {
+async function submission(chunked: boolean): ReturnType<Measure> {
   const port = freePort();
   const { child } = await startService(copyOf(prepared.folder), {
     ...{ ROLES: "smtp", SUBMISSION_PORT: String(port), SUBMISSION_HOST: "127.0.0.1" },
     SUBMISSION_INSECURE_LOOPBACK: "1",
   });
   const before = child.processor();
-  const result = await load("smtp-load.ts", { ...common, port, user: "", password: prepared.key });
+  const result = await load("smtp-load.ts", { ...common, port, user: "", password: prepared.key, chunked });
   const processor = (child.processor() - before) / result.answered;
   await child.end();
   return { result, processor };
@@ -64,7 +64,7 @@ async function post(): ReturnType<Measure> {
 }
 
 /** Debian's Postfix with logins by Cyrus SASL and sasldb. It takes all mail to its hold queue and delivers none. */
-async function postfixWithSasl(): ReturnType<Measure> {
+async function postfixWithSasl(chunked: boolean): ReturnType<Measure> {
   const server = await startPostfix({
     ...{ smtpd_sasl_auth_enable: "yes", smtpd_sasl_type: "cyrus", smtpd_sasl_local_domain: DOMAIN },
     smtpd_relay_restrictions: "permit_sasl_authenticated, reject",
@@ -91,16 +91,28 @@ async function postfixWithSasl(): ReturnType<Measure> {
   const processor = () => processorOf(familyOf(server.pid));
   const before = processor();
   const user = `${USER}@${DOMAIN}`;
-  const result = await load("smtp-load.ts", { ...common, port: server.port, user, password: PASSWORD });
+  const result = await load("smtp-load.ts", {
+    ...common,
+    port: server.port,
+    user,
+    password: PASSWORD,
+    chunked,
+  });
   const used = (processor() - before) / result.answered;
   await server.stop();
   return { result, processor: used };
 }
 
-const subjects: [string, Measure][] = [["submission", submission]];
+const subjects: [string, Measure][] = [
+  ["submission", () => submission(false)],
+  ["submission, BDAT", () => submission(true)],
+];
 const peers: [string, Measure][] = [["POST /v1/emails", post]];
 if (postfix.missing === null && existsSync(SASLPASSWD))
-  peers.push(["Postfix, SASL, hold queue", postfixWithSasl]);
+  peers.push(
+    ["Postfix, SASL, hold queue", () => postfixWithSasl(false)],
+    ["Postfix, SASL, hold queue, BDAT", () => postfixWithSasl(true)],
+  );
 else console.error(`not measured: Postfix (${postfix.missing ?? "sasl2-bin is not installed"})`);
 
 const rows = new Map<string, Row & { more: Record<string, number[]> }>();

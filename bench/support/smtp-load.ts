@@ -1,6 +1,7 @@
 /**
  * Submits messages over kept sessions as fast as they are answered, from a process of its own. Each session logs in
- * once, and sends MAIL, RCPT and DATA together. Prints one JSON line.
+ * once. It sends MAIL, RCPT and DATA together, or, with `chunked`, all of a message with BDAT (RFC 3030). Prints one JSON
+ * line.
  */
 import { HTML, recipient, textTo } from "./message.ts";
 import type { LoadResult } from "./http-load.ts";
@@ -16,6 +17,7 @@ export interface SmtpLoadOptions {
   /** Unmeasured and measured time, milliseconds. */
   warmMs: number;
   measureMs: number;
+  chunked: boolean;
 }
 
 /** Messages built beforehand. If they are sent again, their recipient changes, so that no two are equal. */
@@ -26,6 +28,7 @@ const ROUNDS = 9;
 const ONE = 0x31;
 
 interface Built {
+  /** With `chunked`, the message is part of the envelope. */
   envelope: Buffer;
   message: Buffer;
   /** Positions of the first digit. */
@@ -45,7 +48,6 @@ const options: SmtpLoadOptions = JSON.parse(process.argv[2] ?? "{}");
 
 function build(n: number): Built {
   const to = recipient(FIRST_RECIPIENT + n, options.domains);
-  const envelope = Buffer.from(`MAIL FROM:<${options.from}>\r\nRCPT TO:<${to}>\r\nDATA\r\n`);
   const header = [
     `From: Bench <${options.from}>`,
     `To: ${to}`,
@@ -58,7 +60,10 @@ function build(n: number): Built {
   const part = (type: string, text: string) =>
     `--=_part\r\nContent-Type: text/${type}; charset=utf-8\r\n\r\n${text.replace(/\r?\n/g, "\r\n")}\r\n`;
   const body = `${part("plain", textTo(to))}${part("html", HTML.replaceAll("</p>", "</p>\n"))}--=_part--\r\n`;
-  const message = Buffer.from(`${header.join("\r\n")}\r\n\r\n${body}.\r\n`);
+  const content = `${header.join("\r\n")}\r\n\r\n${body}`;
+  const end = options.chunked ? `BDAT ${Buffer.byteLength(content)} LAST\r\n${content}` : "DATA\r\n";
+  const envelope = Buffer.from(`MAIL FROM:<${options.from}>\r\nRCPT TO:<${to}>\r\n${end}`);
+  const message = Buffer.from(options.chunked ? "" : `${content}.\r\n`);
   const digits: Built["digits"] = [];
   const digit = to.search(/\d/);
   for (const where of [envelope, message])
@@ -93,7 +98,7 @@ function nextMessage(socket: Bun.Socket<Lane>): void {
   for (const [where, at] of built.digits) where[at] = ONE + round;
   socket.data.built = built;
   socket.data.sentAt = performance.now();
-  socket.data.waits.push("ready", "ready", "envelope");
+  socket.data.waits.push("ready", "ready", options.chunked ? "message" : "envelope");
   write(socket, built.envelope);
 }
 
