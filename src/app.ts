@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
 import { type Clock, within } from "./core/time/clock.ts";
 import { type Begun, bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
+import { hostsDomains } from "./flows/certificates/domain-hosts.ts";
 import { ALWAYS_ROOM, watchSpace } from "./flows/free-space.ts";
 import { renderMemory } from "./flows/send/render.ts";
 import { registerInstance } from "./flows/sweep/instance.ts";
@@ -40,6 +41,7 @@ import { type Listeners, NO_SMTP, type SmtpPorts, startListeners } from "./wirin
 import { watchLag } from "./wiring/observe/timing.ts";
 import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
 import { stopRoles } from "./wiring/stop.ts";
+import { openTlsHosts } from "./wiring/tls-hosts.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
 import { openObjects } from "./wiring/store/objects.ts";
 import { openRenderer } from "./wiring/threads/renderer.ts";
@@ -141,6 +143,7 @@ async function openServices(
   const links = {
     serviceDomain: config.serviceDomain,
     publicUrl: config.publicUrl,
+    hostsDomains: hostsDomains(config),
     unsubscribeKey: keys.unsubscribe,
     trackingKey: keys.tracking,
   };
@@ -241,9 +244,10 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
   ports.metrics = metrics?.port ?? null;
   const http = createHttp(served);
   ports.http = (await http.start()).port;
-  if (certificate !== null && config.tlsPort !== null) {
-    ports.tls = (await http.startTls(config.tlsPort, certificate.first)).port;
-    certificate.onChange((one) => http.setCertificate(one));
+  const hosts = certificate === null ? null : await openTlsHosts(services, certificate);
+  if (hosts !== null && config.tlsPort !== null) {
+    ports.tls = (await http.startTls(config.tlsPort, hosts.first)).port;
+    hosts.onChange((all) => http.setCertificates(all));
   }
   // Start the workers after everything that may fail. Otherwise a failed start could interrupt deliveries, and each restart
   // would send those messages again.
@@ -262,7 +266,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
       unwatchFiles();
       stopping ??= stopRoles(
         services,
-        { http, live, metrics, rates, listeners, nameServer, workers, certificate },
+        { http, live, metrics, rates, listeners, nameServer, workers, certificate, hosts },
         graceMs,
       );
       return stopping;

@@ -1073,6 +1073,8 @@ CREATE TABLE acme_accounts (
 -- Certificates that we get and renew. Both keys are sealed. `directory` and `names` are those of the next order.
 CREATE TABLE certificates (
   id TEXT PRIMARY KEY,
+  -- The delegated domain whose hosts it is for, which is also its id; NULL: the service's own.
+  domain_id TEXT REFERENCES domains (id) ON DELETE CASCADE,
   directory TEXT NOT NULL,
   -- JSON.
   names TEXT NOT NULL,
@@ -1098,6 +1100,14 @@ CREATE TABLE certificates (
   CHECK ((order_url IS NULL) = (order_at IS NULL))
 ) STRICT;
 CREATE INDEX certificates_by_due ON certificates (due_at);
+CREATE INDEX certificates_by_domain ON certificates (domain_id, issued_at) WHERE domain_id IS NOT NULL;
+
+-- The latest orders of certificates for domains, by which the installation stays within the limits of its CA.
+CREATE TABLE domain_orders (
+  sender_id TEXT NOT NULL,
+  begun_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX domain_orders_by_time ON domain_orders (begun_at, sender_id);
 
 -- TXT records that answer the dns-01 challenges of an order (RFC 8555 §8.4).
 CREATE TABLE acme_challenges (

@@ -809,7 +809,7 @@ export interface components {
                 /** @description How to fix it. */
                 fix?: string;
             }[];
-            /** @description One for each certificate that the servers use. `nextAt` is when it is renewed or tried again; null if it is not ordered automatically. */
+            /** @description One for each certificate that the servers use or that is ordered for a delegated domain of the account. `nextAt` is when it is renewed or tried again; null if it is not ordered automatically. */
             certificates: {
                 names: string[];
                 /**

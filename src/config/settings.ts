@@ -239,7 +239,7 @@ const ROWS = [
     "ACME_EMAIL",
     kind.email,
     "(off)",
-    "Address for the certificate authority. If set, certificates for our own names are ordered and renewed, which accepts its terms of service. Needs DNS_PORT and the role `worker`. SMTP_TLS_KEY and SMTP_TLS_CERT win.",
+    "Address for the certificate authority. If set, certificates for our own names and hosts of delegated domains are ordered and renewed, which accepts its terms of service. Needs DNS_PORT and the role `worker`. SMTP_TLS_KEY and SMTP_TLS_CERT win.",
   ),
   setting(
     "ACME_DIRECTORY",
@@ -260,7 +260,12 @@ const ROWS = [
     "(built-in authorities)",
     "PEM file of the authorities that the directory's own certificate is checked with, for a private one.",
   ),
-  optional("TLS_PORT", kind.port, "(off)", "Port of HOST that serves with TLS what PORT serves without."),
+  optional(
+    "TLS_PORT",
+    kind.port,
+    "(off)",
+    "Port of HOST at which processes with the role `api` serve with TLS what PORT serves without. Port 443 must lead to it.",
+  ),
   list(
     "DNS_SERVERS",
     kind.nameServers,

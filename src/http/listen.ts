@@ -1,10 +1,11 @@
 import type { Config } from "../config.ts";
 import { type Clock, within } from "../core/time/clock.ts";
 import { clientAddress } from "../core/networks.ts";
-import { AppError } from "../core/errors.ts";
+import { AppError, notFound } from "../core/errors.ts";
 import { resumeTogether, yieldToEventLoop } from "../core/concurrency/event-loop.ts";
 import type { Db } from "../store/engine/client.ts";
 import { EVENT_STREAM_TYPE, toResponse } from "./answer.ts";
+import { pathIn, type ServesAt } from "./domain-hosts.ts";
 import { errorAnswer } from "./errors.ts";
 import { SECURITY_HEADERS } from "./plugins.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./request-log.ts";
@@ -26,6 +27,8 @@ export interface ListenDeps {
   db: Db;
   clock: Clock;
   config: Pick<Config, "host" | "httpProxies">;
+  /** Returns whether a path is served at a host. If undefined, each one is. */
+  servesAt?: ServesAt;
 }
 
 /** A response that comes later. While it is awaited, nothing else of its request should stay in memory. */
@@ -40,14 +43,16 @@ export type Answering = (request: Request, ip: string | null) => Promise<Respons
 export interface TlsFiles {
   key: string;
   cert: string;
+  /** The host that a client must ask for to meet it. If undefined, it is for all other clients. */
+  serverName?: string;
 }
 
 /** Port to listen on. */
 export interface ListenOn {
   /** 0 takes any free one. */
   port: number;
-  /** If undefined, without TLS. */
-  tls?: TlsFiles;
+  /** The certificates, the one for clients that ask for no known host first. If undefined, without TLS. */
+  tls?: readonly TlsFiles[];
   /** True if a second server of this process listens on the port, too. */
   shared?: true;
 }
@@ -63,7 +68,7 @@ export interface ListeningServer {
 
 /** Listens, and passes on each request with a valid Host header and the address of the client. */
 export function listen(
-  { clock, config, db }: ListenDeps,
+  { clock, config, db, servesAt }: ListenDeps,
   answer: Answering,
   { port, tls, shared }: ListenOn,
 ): ListeningServer {
@@ -78,7 +83,7 @@ export function listen(
   const server = Bun.serve({
     hostname: config.host,
     port,
-    ...(tls === undefined ? {} : { tls }),
+    ...(tls === undefined ? {} : { tls: [...tls] }),
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: SERVER_BODY_BYTES,
     // Bun's development page would show stack traces and paths.
@@ -89,7 +94,9 @@ export function listen(
     async fetch(raw, self) {
       const peer = self.requestIP(raw)?.address;
       await taken();
-      if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(clock.now(), raw);
+      const host = raw.headers.get("host") ?? "";
+      if (!HOST.test(host)) return refuse(clock.now(), raw, noHost());
+      if (servesAt?.(host, pathIn(raw.url)) === false) return refuse(clock.now(), raw, notFound("path"));
       const forwarded = raw.headers.get("x-forwarded-for");
       const ip = peer === undefined ? null : clientAddress(peer, forwarded, config.httpProxies);
       const answered = await answer(absolute(raw), ip);
@@ -111,10 +118,14 @@ export function listen(
 /** Syntax of a Host header (RFC 9112 §3.2, RFC 3986 §3.2.2): a name, an address or nothing, and a port. */
 const HOST = /^(?:[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
-/** Returns the 400 of RFC 9112 §3.2. It comes before the router, which could not parse the URL. */
-function refuseHost(now: number, { headers }: Request): Response {
+/** Returns the 400 of RFC 9112 §3.2. */
+function noHost(): AppError {
+  return new AppError("invalid_request", "The Host header names no host.", { param: "Host" });
+}
+
+/** Returns an error that comes before the router, which could not parse the URL, or must not see it. */
+function refuse(now: number, { headers }: Request, error: AppError): Response {
   const id = requestIdOf(headers, now);
-  const error = new AppError("invalid_request", "The Host header names no host.", { param: "Host" });
   const answer = errorAnswer(error, id);
   return toResponse({
     ...answer,

@@ -12,6 +12,7 @@ import { assetRoutes, type UiSource } from "./dashboard/assets.ts";
 import { dashboardPage } from "./dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
+import type { ServesAt } from "./domain-hosts.ts";
 import { createAnswers } from "./download.ts";
 import { answerErrorAt } from "./error-style.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
@@ -55,6 +56,8 @@ export interface HttpDeps {
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */
   metrics?: ProtectedMetrics;
+  /** Returns whether a path is served at a host. If undefined, each one is. */
+  servesAt?: ServesAt;
   /** Routes of other programs, such as mail servers, which the reference does not show. */
   wellKnown?: readonly Route[];
   /** Every route, except probes, metrics and reference. If there are none, the reference is not served. */
@@ -66,9 +69,9 @@ export interface Http {
   /** Listens on the configured host and port. */
   start(): Promise<{ port: number }>;
   /** Also listens with TLS on a port of the same host. */
-  startTls(port: number, tls: TlsFiles): Promise<{ port: number }>;
-  /** Uses this key and certificate chain for later TLS connections. Requests in progress are finished. */
-  setCertificate(tls: TlsFiles): void;
+  startTls(port: number, tls: readonly TlsFiles[]): Promise<{ port: number }>;
+  /** Uses these keys and certificate chains for later TLS connections. Requests in progress are finished. */
+  setCertificates(tls: readonly TlsFiles[]): void;
   /** Takes no new connections, waits at most `graceMs` for requests that have arrived, and closes all connections. */
   stop(graceMs: number): Promise<void>;
   /** Closes connections whose requests are answered. Their clients open new ones. */
@@ -128,7 +131,7 @@ export function createHttp(deps: HttpDeps): Http {
       return { port: server.port };
     },
     startTls: secure.start,
-    setCertificate: secure.setCertificate,
+    setCertificates: secure.setCertificates,
     async stop(graceMs) {
       await Promise.all([...servers, ...secure.servers()].map((server) => server.stop(graceMs)));
       await keyUse.settled();

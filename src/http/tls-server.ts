@@ -3,9 +3,9 @@ import type { ListeningServer, ListenOn, TlsFiles } from "./listen.ts";
 /** A server with TLS whose certificate can be replaced while it listens. */
 export interface TlsServer {
   /** Rejects if the port cannot be bound. */
-  start(port: number, tls: TlsFiles): Promise<{ port: number }>;
-  /** Uses this key and certificate chain for later connections. If they cannot be used, throws, and the old ones stay. */
-  setCertificate(tls: TlsFiles): void;
+  start(port: number, tls: readonly TlsFiles[]): Promise<{ port: number }>;
+  /** Uses these keys and chains for later connections. If they cannot be used, throws, and the old ones stay. */
+  setCertificates(tls: readonly TlsFiles[]): void;
   /** The one that takes connections, and those that still finish requests. */
   servers(): ListeningServer[];
 }
@@ -32,7 +32,7 @@ export function createTlsServer(listen: (on: ListenOn) => ListeningServer): TlsS
       current = listen({ port: probe.port, tls, shared: true });
       return { port: current.port };
     },
-    setCertificate(tls) {
+    setCertificates(tls) {
       const last = current;
       if (last === null) return;
       current = listen({ port: last.port, tls, shared: true });

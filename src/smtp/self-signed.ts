@@ -50,7 +50,7 @@ export async function selfSignedCertificate(
   const signature = sign("sha256", body, privateKey);
   return {
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    cert: pem("CERTIFICATE", signedBody(body, signature)),
+    cert: pem("CERTIFICATE", signedBody(body, signature, rsaSignatureAlgorithm())),
   };
 }
 

@@ -16,6 +16,8 @@ export interface IssuedCertificate {
 /** A certificate that we get and renew, with the order under way. */
 export interface CertificateRecord {
   id: string;
+  /** The delegated domain whose hosts it is for; null: the service's own. */
+  domainId: string | null;
   /** URL of the CA's directory, and the names that the next order asks for. */
   directory: string;
   names: readonly string[];
@@ -33,6 +35,7 @@ export interface CertificateRecord {
 
 interface Row {
   id: string;
+  domain_id: string | null;
   directory: string;
   names: string;
   chain: string | null;
@@ -50,14 +53,15 @@ interface Row {
   last_error_at: number | null;
 }
 
-const COLUMNS = `id, directory, names, chain, private_key, issued_at, not_after, served_from, renew_at, order_url, order_key,
-  order_at, due_at, failures, last_error, last_error_at`;
+const COLUMNS = `id, domain_id, directory, names, chain, private_key, issued_at, not_after, served_from, renew_at, order_url,
+  order_key, order_at, due_at, failures, last_error, last_error_at`;
 
 function recordOf(row: Row): CertificateRecord {
   const { chain, private_key: sealedKey } = row;
   const { order_url: url, order_at: startedAt, last_error: text, last_error_at: at } = row;
   return {
     id: row.id,
+    domainId: row.domain_id,
     directory: row.directory,
     names: JSON.parse(row.names),
     issued: chain === null || sealedKey === null ? null : { chain, sealedKey, ...timesOf(row) },
@@ -102,40 +106,6 @@ export function wantCertificate({ id, directory, names }: CertificateWish, now: 
           WHERE certificates.directory <> excluded.directory OR certificates.names <> excluded.names`,
     args: [id, directory, JSON.stringify(names), now],
   };
-}
-
-/** Which certificates are due, and the claim on one. */
-export interface DueCertificates {
-  /** Ids of the certificates that are still wanted. */
-  ids: readonly string[];
-  now: number;
-  leaseUntil: number;
-  /** No certificate waits longer than until then, unless the clock has been set back since; so it is due. */
-  farthest: number;
-}
-
-/**
- * Claims the certificate that has been due for the longest, by moving it to `leaseUntil`; null if none is due. No other
- * process gets it until then, and a crash only delays it.
- */
-export async function claimDueCertificate(
-  db: Db,
-  { ids, now, leaseUntil, farthest }: DueCertificates,
-): Promise<CertificateRecord | null> {
-  // Most of the time nothing is due, and a read needs no commit.
-  const due = await db.first<{ id: string; due_at: number }>(
-    `SELECT id, due_at FROM certificates WHERE (due_at <= ? OR due_at > ?)
-       AND id IN (SELECT value FROM json_each(?)) ORDER BY due_at, id LIMIT 1`,
-    [now, farthest, JSON.stringify(ids)],
-  );
-  if (due === null) return null;
-  const [written] = await db.write([
-    {
-      sql: "UPDATE certificates SET due_at = ? WHERE id = ? AND due_at = ?",
-      args: [leaseUntil, due.id, due.due_at],
-    },
-  ]);
-  return written?.changes === 1 ? findCertificate(db, due.id) : null;
 }
 
 /** Returns the statement that makes every certificate due whose last try failed. */

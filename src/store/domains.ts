@@ -1,6 +1,7 @@
 import { idCeiling } from "../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "./engine/client.ts";
 import { flag, flags, plain, table } from "./columns.ts";
+import { deleteDomainCertificate } from "./domain-certificates.ts";
 import { requireGuard } from "./guards.ts";
 
 export type DomainStatus = "pending" | "verified";
@@ -255,7 +256,7 @@ export async function setDelegated(
   const written = await db.write([
     ...(delegated
       ? [endUnseenDelegations(domain), noDelegationAround(domain), ownMxOnly(id, "receiving = 1")]
-      : []),
+      : [deleteDomainCertificate(id)]),
     {
       sql: `UPDATE domains SET delegated = ?, delegation_found = 0, delegation_seen_at = NULL, next_check_at = ?
             WHERE sender_id = ? AND id = ?`,

@@ -31,6 +31,8 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   /** The message that was submitted whole, in place of html, text and attachments; null if there is none. */
   whole: { bytes: Uint8Array; smtpUtf8: boolean } | null;
   hasAttachments: boolean;
+  /** The From domain and the times of its hosts' certificate; null unless it is delegated to us and has one. */
+  host: { domain: string; servedFrom: number; notAfter: number } | null;
   /** The active DKIM keys of the From domain, in the order of their signatures. There are none if it is not a domain of the project. */
   keys: readonly ActiveKey[];
 }
@@ -47,7 +49,7 @@ interface Facts {
   headers: Record<string, string>;
 }
 
-interface FactsRow extends Facts, Record<string, unknown> {
+interface FactsRow extends Facts, Pick<Outgoing, "host">, Record<string, unknown> {
   rendered: number;
   hasAttachments: number;
   keys: ActiveKey[];
@@ -82,6 +84,8 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     'rendered', c.rendered, 'headers', json(c.headers),
     'isWhole', ${IS_WHOLE}, 'smtpUtf8', json_extract(c.envelope, '$.smtpUtf8'),
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
+    'host', CASE WHEN h.not_after IS NOT NULL
+      THEN json_object('domain', d.name, 'servedFrom', h.served_from, 'notAfter', h.not_after) END,
     'keys', json((SELECT json_group_array(json_object('token', k.token, 'createdAt', k.created_at))
       FROM (SELECT k.token, k.created_at FROM dkim_keys k WHERE k.domain_id = d.id AND k.status = 'active'
         ORDER BY ${IN_ORDER_OF_SIGNATURES}) k)),
@@ -93,6 +97,7 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     LEFT JOIN contents b ON b.key = ${CONTENT}
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
       AND d.name = ${FROM_DOMAIN}
+    LEFT JOIN certificates h ON h.id = d.id AND d.delegated = 1 AND d.delegation_found = 1
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 
 /** Returns an outbound message of the project; null if the project has none with that id. */
@@ -105,14 +110,14 @@ export async function findOutgoing(
   const row = await deps.db.first<{ facts: string; bytes: ArrayBuffer | null }>(OUTGOING, [id, senderId]);
   if (row === null) return null;
   const facts: FactsRow = JSON.parse(row.facts);
-  const { date, data, headers, keys } = facts;
+  const { date, data, headers, host, keys } = facts;
   const bytes = row.bytes === null ? null : new Uint8Array(row.bytes);
   const content = await contentOf(deps, facts.body, bytes, budget);
   const isWhole = facts.isWhole === 1 && content !== null;
   const { html, text } = content === null || isWhole ? NO_BODY : bodyIn(content);
   return {
     ...MESSAGES.fromJson(facts, FIELDS),
-    ...{ date, data, headers, html, text, keys },
+    ...{ date, data, headers, host, html, text, keys },
     whole: isWhole ? { bytes: content, smtpUtf8: facts.smtpUtf8 === 1 } : null,
     rendered: facts.rendered === 1,
     hasAttachments: facts.hasAttachments === 1,

@@ -4,6 +4,7 @@ import { unseal } from "../core/crypto/secretbox.ts";
 import { reasonOf, SettingsError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/time/units.ts";
 import { openRenewal } from "../flows/certificates/renew.ts";
+import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
 import { usesAcme } from "../flows/certificates/served.ts";
 import { serviceCertificate, wantedCertificates } from "../flows/certificates/wanted.ts";
 import { log } from "../log.ts";
@@ -34,7 +35,7 @@ export interface ServerCertificate {
 
 /** Returns true if this process has a server with TLS. */
 export function needsCertificate({ roles, tlsPort }: Pick<Config, "roles" | "tlsPort">): boolean {
-  return roles.has("smtp") || tlsPort !== null;
+  return roles.has("smtp") || (roles.has("api") && tlsPort !== null);
 }
 
 /**
@@ -97,6 +98,7 @@ export function certificateChores({ config, clock, db, keys, resolver }: Service
   const turn = openRenewal({
     ...{ db, clock, client, directory, email, boxKey: keys.box, external: externalAccount(config) },
     wanted: () => wantedCertificates(config),
+    domains: hostsDomains(config),
     random: Math.random,
   });
   return [{ name: "certificates", turn }];

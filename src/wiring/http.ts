@@ -18,11 +18,12 @@ import { draftRoutes } from "../http/dashboard/drafts.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
 import { dashboardPage } from "../http/dashboard/shell.ts";
 import { logAnswer } from "../http/request-log.ts";
+import { servesAtDomainHosts } from "../http/domain-hosts.ts";
 import type { ReadyCheck } from "../http/health.ts";
 import { cacheFor } from "../core/time/clock.ts";
 import { certificateStates } from "../flows/certificates/states.ts";
-import { ownPolicy } from "../flows/certificates/own-policy.ts";
-import { mtaStsHost } from "../flows/zone/own-names.ts";
+import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
+import { policiesByHost } from "../flows/certificates/policies-by-host.ts";
 import { accountRoutes } from "../http/routes/account.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
@@ -67,9 +68,6 @@ import { localChecks } from "./observe/health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./own-addresses.ts";
 import { uiFiles } from "./ui/files.ts";
-
-/** Time for which our MTA-STS policy is kept, milliseconds. Any number of requests read the database once in it. */
-const POLICY_FRESH_MS = 1000;
 
 /** The parts of the HTTP server. */
 export interface HttpParts
@@ -190,7 +188,8 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       read: openScrape({ ...parts, checks }),
     },
     ui: isApi ? { files: ui, routes: dashboardRoutes(parts) } : null,
-    wellKnown: isApi ? mtaStsRoutes(policyDeps(parts)) : [],
+    ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
+    wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],
     routes: isApi
       ? [...homeRoutes({ publicUrl, delivery, page: dashboardPage(ui) }), ...apiRoutes(parts)]
       : [],
@@ -200,11 +199,6 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
 /** Returns the routes that only the dashboard uses. */
 function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
   return [...sessionRoutes({ db, config, sessionKey: keys.session, signIns }), ...draftRoutes()];
-}
-
-function policyDeps({ config, clock, db }: HttpParts) {
-  const policy = cacheFor(clock, POLICY_FRESH_MS, () => ownPolicy({ db, clock }, config));
-  return { host: mtaStsHost(config.serviceDomain), policy };
 }
 
 /** Returns all routes of the API. */

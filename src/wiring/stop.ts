@@ -9,6 +9,7 @@ import type { Listeners } from "./listeners.ts";
 import type { Live } from "./live.ts";
 import type { Services } from "./services.ts";
 import { runShutdownSteps } from "./shutdown.ts";
+import type { TlsHosts } from "./tls-hosts.ts";
 import type { Workers } from "./workers.ts";
 
 /** Part of the grace for freeing claims and closing the database, milliseconds. */
@@ -24,6 +25,7 @@ export interface Roles {
   nameServer: ZoneServer | null;
   workers: Workers | null;
   certificate: ServerCertificate | null;
+  hosts: TlsHosts | null;
 }
 
 /** Stops the roles, then the services that they share. */
@@ -44,6 +46,7 @@ export async function stopRoles(services: Services, roles: Roles, graceMs: numbe
       () => roles.nameServer?.stop(),
       () => roles.metrics?.stop(),
       () => roles.certificate?.stop(),
+      () => roles.hosts?.stop(),
       () => inspector.close(),
       () => renderer.close(),
       () => roles.rates?.close(),

@@ -153,7 +153,6 @@ test("MTA-STS is announced while its policy is served, and no sender keeps the p
 
 test.each([
   ["without TLS_PORT", { tlsPort: null }, issued],
-  ["in a process without the API", { roles: new Set(["worker"] as const) }, issued],
   ["if the certificate lacks the mail host", {}, await makeCert([ZONE, STS], authority)],
   ["if the certificate lacks the policy's host", {}, await makeCert([ZONE, MX], authority)],
   ["if the certificate signs itself", {}, await makeCert([ZONE, MX, STS])],

@@ -62,6 +62,7 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
     ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello", whole: null },
     ...{ headers: { "X-A": "b" }, attachments: [], rfcMessageId: "<1@from.test>", date: 1_700_000_000_000 },
     ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true, textFromHtml: true },
+    linkUrl: "https://links.from.test",
     signing: {
       domain: "from.test",
       keys: [{ selector: "s", privateKey: createPrivateKey(TEST_KEY.privateKeyPem) }],

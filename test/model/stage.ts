@@ -90,7 +90,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const hints = hintedQueue();
   const zone: TestZone = new Map();
   const links: MailLinks = {
-    ...{ serviceDomain: SERVICE_DOMAIN, publicUrl: config.publicUrl },
+    ...{ serviceDomain: SERVICE_DOMAIN, publicUrl: config.publicUrl, hostsDomains: false },
     ...{ unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
   };
   const rendering = { links, renderer: rendererHere(links), memory: renderMemory() };

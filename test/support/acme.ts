@@ -1,7 +1,9 @@
 import { loadConfig } from "../../src/config.ts";
 import { seal } from "../../src/core/crypto/secretbox.ts";
+import { hostsDomains } from "../../src/flows/certificates/domain-hosts.ts";
 import { openRenewal, type RenewDeps } from "../../src/flows/certificates/renew.ts";
 import { serviceCertificate, wantedCertificates } from "../../src/flows/certificates/wanted.ts";
+import { delegatedZones } from "../../src/flows/zone/delegated-zone.ts";
 import { openZone } from "../../src/flows/zone/service-zone.ts";
 import { createAcmeClient } from "../../src/net/acme/client.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
@@ -33,9 +35,14 @@ export interface Installation {
   keyed(pebble: Pebble): Promise<void>;
   /** Makes the chore as a process does at its start. */
   renewal(pebble: Pebble, changes?: Partial<RenewDeps>): () => Promise<void>;
-  record(): Promise<CertificateRecord>;
+  /** Returns a certificate, the service's own if no id is given. */
+  record(id?: string): Promise<CertificateRecord>;
   /** Runs turns, each when it is due, until the certificate is in the state. Returns its record. */
-  until(turn: () => Promise<void>, is: (record: CertificateRecord) => boolean): Promise<CertificateRecord>;
+  until(
+    turn: () => Promise<void>,
+    is: (record: CertificateRecord) => boolean,
+    id?: string,
+  ): Promise<CertificateRecord>;
   stop(): Promise<void>;
 }
 
@@ -43,18 +50,26 @@ export interface Installation {
  * An installation with an empty database, whose name server listens on loopback.
  * @param port of the name server, which a CA may know
  * @param readZone wraps the database for the name server
+ * @param env further settings
  */
-export async function installation(port: number, readZone = (db: Db): Db => db): Promise<Installation> {
+export async function installation(
+  port: number,
+  readZone = (db: Db): Db => db,
+  env: Record<string, string> = {},
+): Promise<Installation> {
   const clock = shiftedClock();
   const { db, remove } = await testDatabase();
-  const settings = loadConfig({ SERVICE_DOMAIN });
+  const settings = loadConfig({ SERVICE_DOMAIN, ...env });
+  const read = { db: readZone(db), clock };
   const zone = await startZoneServer(
-    { clock, log: quietLog(), zone: await openZone({ db: readZone(db), clock }, settings) },
+    {
+      ...{ clock, log: quietLog(), zone: await openZone(read, settings) },
+      findZone: delegatedZones(read, settings),
+    },
     { hosts: ["127.0.0.1"], port },
   );
   const wanted = serviceCertificate(settings);
-  const { id } = wanted;
-  const record = async () => {
+  const record = async (id = wanted.id) => {
     const found = await findCertificate(db, id);
     if (found === null) throw new Error("no certificate is wanted");
     return found;
@@ -76,13 +91,14 @@ export async function installation(port: number, readZone = (db: Db): Db => db):
         ...{ db, clock, directory, boxKey: BOX_KEY, email: EMAIL, external: null, random: () => 0 },
         client: createAcmeClient({ clock, resolver, ca }, directory),
         wanted: () => wantedCertificates(settings),
+        domains: hostsDomains(settings),
         ...changes,
       });
     },
-    async until(turn, is) {
+    async until(turn, is, id) {
       for (let count = 0; count < MAX_TURNS; count++) {
         await turn();
-        const now = await record();
+        const now = await record(id);
         if (is(now)) return now;
         clock.shift(STEP_MS);
         // Otherwise an order would be looked at ever more rarely, and the CA works by another clock.
@@ -94,7 +110,7 @@ export async function installation(port: number, readZone = (db: Db): Db => db):
         ]);
         await Bun.sleep(TURN_PAUSE_MS);
       }
-      const { lastError, failures, order } = await record();
+      const { lastError, failures, order } = await record(id);
       throw new Error(`not in that state: ${JSON.stringify({ lastError, failures, order })}`);
     },
     async stop() {

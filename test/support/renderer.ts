@@ -6,6 +6,7 @@ import { type MailLinks, makeMail } from "../../src/flows/send/make-mail.ts";
 export const TEST_LINKS: MailLinks = {
   serviceDomain: "mail.test",
   publicUrl: "https://api.mail.test",
+  hostsDomains: false,
   unsubscribeKey: new Uint8Array(32).fill(1),
   trackingKey: new Uint8Array(32).fill(2),
 };

@@ -4,6 +4,8 @@ const PEM_LINE_CHARS = 64;
 
 /** sha256WithRSAEncryption, 1.2.840.113549.1.1.11 (RFC 8017 App. A.2.4). */
 const SHA256_WITH_RSA = "2a864886f70d01010b";
+/** ecdsa-with-SHA256, 1.2.840.10045.4.3.2 (RFC 5758 §3.2). */
+const SHA256_WITH_ECDSA = "2a8648ce3d040302";
 /** 2.5.29.17 (RFC 5280 §4.2.1.6). */
 const SUBJECT_ALT_NAME = "551d11";
 /** The implicit tag of a dNSName. */
@@ -19,6 +21,11 @@ export function rsaSignatureAlgorithm(): Buffer {
   return der(TAG.sequence, identifier(SHA256_WITH_RSA), der(TAG.null));
 }
 
+/** Encodes the algorithm of an ECDSA signature over SHA-256, which has no parameters. */
+export function ecdsaSignatureAlgorithm(): Buffer {
+  return der(TAG.sequence, identifier(SHA256_WITH_ECDSA));
+}
+
 /** Encodes the extension that names the hosts of a certificate. */
 export function subjectAltName(names: readonly string[]): Buffer {
   const hosts = names.map((name) => der(DNS_NAME, Buffer.from(name, "latin1")));
@@ -26,9 +33,9 @@ export function subjectAltName(names: readonly string[]): Buffer {
   return der(TAG.sequence, identifier(SUBJECT_ALT_NAME), value);
 }
 
-/** Wraps a body and its RSA signature, the form of certificates and of requests for them (RFC 5280 §4.1, RFC 2986 §4). */
-export function signedBody(body: Buffer, signature: Buffer): Buffer {
-  return der(TAG.sequence, body, rsaSignatureAlgorithm(), der(TAG.bitString, Buffer.from([0]), signature));
+/** Wraps a body and its signature, the form of certificates and of requests for them (RFC 5280 §4.1, RFC 2986 §4). */
+export function signedBody(body: Buffer, signature: Buffer, algorithm: Buffer): Buffer {
+  return der(TAG.sequence, body, algorithm, der(TAG.bitString, Buffer.from([0]), signature));
 }
 
 /** Encodes octets as PEM (RFC 7468 §2). */

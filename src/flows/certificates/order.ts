@@ -7,8 +7,10 @@ import type { Authorization, Order } from "../../net/acme/objects.ts";
 import { AcmeError } from "../../net/acme/problem.ts";
 import { readChain } from "../../smtp/certificate.ts";
 import { type CertificateRecord, challengesOf, insertChallenge } from "../../store/certificates.ts";
+import { countDomainOrder } from "../../store/domain-certificates.ts";
 import { challengeName } from "../zone/own-names.ts";
 import { type AccountDeps, openAccount } from "./account.ts";
+import { ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { checkChain } from "./issued.ts";
 import { pollPauseMs } from "./schedule.ts";
 
@@ -58,8 +60,13 @@ export async function advanceOrder(deps: OrderDeps, record: CertificateRecord): 
 
 /** The key of the certificate before is used again, so that TLSA records stay right through every renewal. */
 async function withKey({ boxKey }: OrderDeps, record: CertificateRecord): Promise<CertificateRecord> {
-  const sealedOrderKey = record.issued?.sealedKey ?? seal(boxKey, await newCertificateKey());
+  const sealedOrderKey = record.issued?.sealedKey ?? (await newKey(boxKey, record));
   return { ...record, sealedOrderKey };
+}
+
+/** Makes a sealed key for a certificate. */
+export async function newKey(boxKey: Uint8Array, { domainId }: CertificateRecord): Promise<string> {
+  return seal(boxKey, await newCertificateKey(domainId === null ? "rsa" : "p256"));
 }
 
 /** Reads the order under way from the CA, or begins one. If the CA no longer has it, begins another. */
@@ -76,8 +83,9 @@ async function openOrder(
     if (order !== null) return { current: record, order };
   }
   requireClock(deps);
-  const order = await beginOrder(deps, account, record);
   const startedAt = deps.clock.now();
+  await deps.db.write(countDomainOrder(record.id, startedAt, startedAt - ORDER_WINDOW_MS));
+  const order = await beginOrder(deps, account, record);
   return { current: await deps.keep({ ...record, order: { url: order.url, startedAt } }), order };
 }
 

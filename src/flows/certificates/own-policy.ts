@@ -1,20 +1,25 @@
-import { createHash } from "node:crypto";
-import type { Config } from "../../config.ts";
+import { createHash, type X509Certificate } from "node:crypto";
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS, SECOND_MS } from "../../core/time/units.ts";
 import { CertificateError } from "../../smtp/certificate.ts";
+import { type CertificateRecord, findCertificate } from "../../store/certificates.ts";
+import type { Domain } from "../../store/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { mtaStsHost, mxHost } from "../zone/own-names.ts";
-import { type CertificateSettings, servedCertificate, verifiable } from "./served.ts";
+import { type HostSettings, hostsDomains } from "./domain-hosts.ts";
+import { servedCertificate, verifiable } from "./served.ts";
 
 /** Longest time for which senders may keep our policy. */
 const MAX_AGE_MS = 7 * DAY_MS;
 /** Hex digits of a policy's id (RFC 8461 §3.1: at most 32). */
 const ID_DIGITS = 16;
 
-export type PolicySettings = CertificateSettings & Pick<Config, "tlsPort" | "roles">;
+export interface PolicyDeps {
+  db: Db;
+  clock: Clock;
+}
 
-/** Our own MTA-STS policy (RFC 8461 §3). */
+/** An MTA-STS policy that we serve (RFC 8461 §3). */
 export interface OwnPolicy {
   /** Changes if the policy says something else. */
   id: string;
@@ -22,28 +27,63 @@ export interface OwnPolicy {
 }
 
 /**
- * Returns the policy that the service domain serves and announces. Returns null unless this process serves it
- * on TLS_PORT under a certificate that senders can verify, both at the policy's host and at the mail host. No sender may keep it for longer
+ * Returns the policy that the service domain serves and announces. Returns null unless TLS_PORT is set and the certificate
+ * is one that senders can verify, both at the policy's host and at the mail host. No sender may keep it for longer
  * than the certificate lasts, so a renewal that fails for good never stops mail.
  */
-export async function ownPolicy(
-  { db, clock }: { db: Db; clock: Clock },
-  settings: PolicySettings,
-): Promise<OwnPolicy | null> {
-  const { serviceDomain, tlsPort, roles } = settings;
-  if (tlsPort === null || !roles.has("api")) return null;
+export async function ownPolicy(deps: PolicyDeps, settings: HostSettings): Promise<OwnPolicy | null> {
+  const { serviceDomain, tlsPort } = settings;
+  if (tlsPort === null) return null;
   const mx = mxHost(serviceDomain);
+  const leaf = await ownCertificate(deps, settings, [mtaStsHost(serviceDomain), mx]);
+  return leaf === null ? null : enforcing(mx, [leaf], deps.clock.now());
+}
+
+/**
+ * Returns the policy that a delegated domain serves and announces; null unless its host has a certificate that senders can
+ * verify. While the domain receives, the policy enforces TLS to our mail host. If it does not, or that host cannot be
+ * verified, the policy is `none`, which replaces the one that senders have kept (RFC 8461 §8.3).
+ */
+export async function domainPolicy(
+  deps: PolicyDeps,
+  settings: HostSettings,
+  domain: Pick<Domain, "id" | "name" | "receiving">,
+): Promise<OwnPolicy | null> {
+  if (!hostsDomains(settings)) return null;
+  const now = deps.clock.now();
+  const leaf = leafOf(await findCertificate(deps.db, domain.id), mtaStsHost(domain.name), now);
+  if (leaf === null) return null;
+  const mx = mxHost(settings.serviceDomain);
+  const own = domain.receiving ? await ownCertificate(deps, settings, [mx]) : null;
+  return own === null ? policyOf(["mode: none"], MAX_AGE_MS) : enforcing(mx, [leaf, own], now);
+}
+
+/** Returns the certificate of the service's own names if senders can verify it at these names; else null. */
+async function ownCertificate(
+  { db, clock }: PolicyDeps,
+  settings: HostSettings,
+  names: readonly string[],
+): Promise<X509Certificate | null> {
   const served = await servedCertificate(() => db, settings).catch((error: unknown) => {
     if (error instanceof CertificateError) return null;
     throw error;
   });
-  const now = clock.now();
-  const leaf = served && verifiable(served, [mtaStsHost(serviceDomain), mx], now);
-  if (leaf === null) return null;
-  const rules = ["version: STSv1", "mode: enforce", `mx: ${mx}`];
-  const left = Math.min(MAX_AGE_MS, Date.parse(leaf.validTo) - now);
+  return served && verifiable(served, names, clock.now());
+}
+
+function leafOf(record: CertificateRecord | null, name: string, now: number): X509Certificate | null {
+  return verifiable({ chain: record?.issued?.chain ?? null, record }, [name], now);
+}
+
+function enforcing(mx: string, leaves: readonly X509Certificate[], now: number): OwnPolicy {
+  const left = Math.min(...leaves.map(({ validTo }) => Date.parse(validTo) - now));
+  return policyOf(["mode: enforce", `mx: ${mx}`], Math.min(MAX_AGE_MS, left));
+}
+
+function policyOf(rules: readonly string[], maxAgeMs: number): OwnPolicy {
+  const lines = ["version: STSv1", ...rules];
   return {
-    id: createHash("sha256").update(rules.join("\n")).digest("hex").slice(0, ID_DIGITS),
-    text: [...rules, `max_age: ${Math.floor(left / SECOND_MS)}`, ""].join("\r\n"),
+    id: createHash("sha256").update(lines.join("\n")).digest("hex").slice(0, ID_DIGITS),
+    text: [...lines, `max_age: ${Math.floor(maxAgeMs / SECOND_MS)}`, ""].join("\r\n"),
   };
 }

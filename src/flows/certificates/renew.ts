@@ -1,27 +1,33 @@
 import { atMostEvery } from "../../core/time/clock.ts";
-import { seal } from "../../core/crypto/secretbox.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { certificateId } from "../../net/acme/certificate-id.ts";
-import { newCertificateKey } from "../../net/acme/csr.ts";
 import type { RenewalWindow } from "../../net/acme/objects.ts";
 import { AcmeError } from "../../net/acme/problem.ts";
 import { readChain } from "../../smtp/certificate.ts";
 import {
   type CertificateRecord,
-  claimDueCertificate,
   deleteChallenges,
   updateCertificate,
   wantCertificate,
 } from "../../store/certificates.ts";
+import {
+  domainsWithoutCertificate,
+  moveDomainCertificates,
+  wantDomainCertificate,
+} from "../../store/domain-certificates.ts";
+import { claimDueCertificate } from "../../store/due-certificates.ts";
 import { type AccountDeps, forgetIfGone } from "./account.ts";
+import { domainHosts, MAX_DOMAIN_CERTIFICATES, MAX_DOMAIN_ORDERS, ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { placeOf, timesOf } from "./issued.ts";
-import { advanceOrder } from "./order.ts";
+import { advanceOrder, newKey } from "./order.ts";
 import { FARTHEST_MS, renewalTime, retryPauseMs, windowCheckMs } from "./schedule.ts";
 import type { WantedCertificate } from "./wanted.ts";
 
 /** Certificates that one turn works on. */
 const MAX_PER_TURN = 20;
+/** Domains that get a certificate to order in one comparison. */
+const NEW_DOMAINS_PER_LOOK = 100;
 /** Pause between two comparisons of the certificates that there are with those that are wanted. */
 const WANTED_PAUSE_MS = MINUTE_MS;
 /**
@@ -31,8 +37,10 @@ const WANTED_PAUSE_MS = MINUTE_MS;
 export const CLAIM_MS = 5 * MINUTE_MS;
 
 export interface RenewDeps extends AccountDeps {
-  /** Returns the certificates that the installation should have. */
+  /** Returns the certificates that the service should have for its own names. */
   wanted: () => Promise<readonly WantedCertificate[]>;
+  /** True if delegated domains have hosts, and so certificates. */
+  domains: boolean;
   /** Returns a number in [0, 1). */
   random: () => number;
 }
@@ -53,11 +61,21 @@ export function openRenewal(deps: RenewDeps): () => Promise<void> {
   };
 }
 
-/** Stores the certificates that are wanted, and returns their ids. Those that are no longer wanted are left as they are. */
-async function lookForWanted({ db, clock, directory, wanted }: RenewDeps): Promise<string[]> {
+/**
+ * Stores the certificates that are wanted, and returns the ids of our own. Those that are no longer wanted are left as they
+ * are. Those of domains are deleted with their domain, or when its zone is no longer ours.
+ */
+async function lookForWanted({ db, clock, directory, wanted, domains }: RenewDeps): Promise<string[]> {
   const now = clock.now();
   const wishes = await wanted();
-  await db.write(wishes.map(({ id, names }) => wantCertificate({ id, names, directory }, now)));
+  const fresh = domains
+    ? await domainsWithoutCertificate(db, NEW_DOMAINS_PER_LOOK, MAX_DOMAIN_CERTIFICATES)
+    : [];
+  await db.write([
+    ...wishes.map(({ id, names }) => wantCertificate({ id, names, directory }, now)),
+    ...(domains ? [moveDomainCertificates(directory, now)] : []),
+    ...fresh.map(({ id, name }) => wantDomainCertificate({ id, names: domainHosts(name), directory }, now)),
+  ]);
   return wishes.map(({ id }) => id);
 }
 
@@ -65,7 +83,9 @@ async function lookForWanted({ db, clock, directory, wanted }: RenewDeps): Promi
 async function renewNext(deps: RenewDeps, ids: readonly string[]): Promise<boolean> {
   const now = deps.clock.now();
   const leaseUntil = now + CLAIM_MS;
-  const record = await claimDueCertificate(deps.db, { ids, now, leaseUntil, farthest: now + FARTHEST_MS });
+  const domains = deps.domains ? { since: now - ORDER_WINDOW_MS, orders: MAX_DOMAIN_ORDERS } : null;
+  const due = { ids, domains, now, leaseUntil, farthest: now + FARTHEST_MS };
+  const record = await claimDueCertificate(deps.db, due);
   if (record === null) return false;
   const keep = async (changed: CertificateRecord): Promise<CertificateRecord> => {
     const [written] = await deps.db.write([updateCertificate(changed, leaseUntil)]);
@@ -154,8 +174,7 @@ async function afterFailure(
   return {
     ...record,
     order: isOver ? null : record.order,
-    sealedOrderKey:
-      error.type === "badPublicKey" ? seal(deps.boxKey, await newCertificateKey()) : record.sealedOrderKey,
+    sealedOrderKey: error.type === "badPublicKey" ? await newKey(deps.boxKey, record) : record.sealedOrderKey,
     ...{ failures, dueAt, lastError: { text: error.message, at: now } },
   };
 }

@@ -49,7 +49,7 @@ export async function servedCertificate(
  * certificate that signs itself counts as none.
  */
 export function verifiable(
-  { chain, record }: ServedCertificate,
+  { chain, record }: Pick<ServedCertificate, "chain" | "record">,
   names: readonly string[],
   now: number,
 ): X509Certificate | null {

@@ -17,6 +17,8 @@ export class UnsignedError extends Error {}
 export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
   /** Domain of our own Message-IDs. */
   serviceDomain: string;
+  /** True if the links of delegated domains lead to hosts of theirs. */
+  hostsDomains: boolean;
 }
 
 /** The DKIM keys of a domain. */
@@ -45,6 +47,8 @@ export interface MailToMake {
   trackOpens: boolean;
   trackClicks: boolean;
   unsubscribeLink: boolean;
+  /** Address that its links lead to, without a slash at its end: PUBLIC_URL, or the links host of the From domain. */
+  linkUrl: string;
   /** True if a text part is made from the html when `text` is null. */
   textFromHtml: boolean;
   /** Keys of the From domain. If it has none any more, null: the copy is shown unsigned. */
@@ -67,20 +71,26 @@ export async function makeMail(links: MailLinks, mail: MailToMake): Promise<Comp
 /** Makes a recipient's copy of a message that was submitted whole. */
 function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): ComposedMail {
   const { id, ord } = mail;
+  const own = unsubscribing(links, mail);
   const isTracked = ord !== null && (mail.trackOpens || mail.trackClicks);
   const change: ChangeText = (text, kind, exact) => {
-    const own = mail.unsubscribeLink ? withUnsubscribeUrl(links, id, ord, text) : text;
-    return ord === null || kind === "plain" ? own : trackedHtml(links, mail, ord, own, exact);
+    const linked = mail.unsubscribeLink ? withUnsubscribeUrl(own, id, ord, text) : text;
+    return ord === null || kind === "plain" ? linked : trackedHtml(links, mail, ord, linked, exact);
   };
   return outgoingMail(
     whole,
     {
       messageId: messageIdOf(links, mail),
       date: mail.date,
-      own: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
+      own: mail.unsubscribeLink ? unsubscribeHeaders(own, id, ord) : [],
     },
     isTracked || mail.unsubscribeLink ? change : null,
   );
+}
+
+/** Returns the settings of unsubscribe links at the message's own address. */
+function unsubscribing({ unsubscribeKey }: MailLinks, { linkUrl: publicUrl }: MailToMake): UnsubscribeLinks {
+  return { publicUrl, unsubscribeKey };
 }
 
 function messageIdOf({ serviceDomain }: MailLinks, { rfcMessageId, id }: MailToMake): string {
@@ -89,8 +99,9 @@ function messageIdOf({ serviceDomain }: MailLinks, { rfcMessageId, id }: MailToM
 
 function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   const { id, ord } = mail;
+  const unsubscribe = unsubscribing(links, mail);
   const own = <Part extends string | null>(part: Part) =>
-    part === null || !mail.unsubscribeLink ? part : withUnsubscribeUrl(links, id, ord, part);
+    part === null || !mail.unsubscribeLink ? part : withUnsubscribeUrl(unsubscribe, id, ord, part);
   // A copy that is only shown has no tracking, so that a look at it does not count as a recipient's. An empty html part
   // has none either: with the picture in it, it would be shown instead of the text.
   const marked = (html: string | null): string | null =>
@@ -101,7 +112,7 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
     subject: own(mail.subject),
     text: mail.text === null ? madeText(mail, html) : own(mail.text),
     html: marked(html),
-    extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
+    extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(unsubscribe, id, ord) : [],
     messageId: messageIdOf(links, mail),
   });
 }

@@ -17,7 +17,7 @@ import { type PrepareDeps, prepareBody } from "../contents/prepare-content.ts";
 import { LARGE_READS } from "../read/large-reads.ts";
 import type { Renderer } from "../threads/rendering-tasks.ts";
 import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "./make-mail.ts";
-import { onboardingDomain } from "../zone/own-names.ts";
+import { linksHost, onboardingDomain } from "../zone/own-names.ts";
 import { unsubscribeUrl } from "./unsubscribe.ts";
 
 export interface RenderDeps extends MailLinks, ContentDeps, PrepareDeps {
@@ -140,7 +140,11 @@ async function contentOf(
 ): Promise<Pick<Outgoing, "subject" | "html" | "text">> {
   const template = message.templateId && (await findTemplate(deps.db, senderId, message.templateId));
   if (!template) throw new RenderingError("the template is gone");
-  const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
+  const { unsubscribeKey } = deps;
+  const publicUrl = linkUrlOf(deps, message);
+  const link = message.unsubscribeLink
+    ? { unsubscribeUrl: unsubscribeUrl({ publicUrl, unsubscribeKey }, id, null) }
+    : {};
   const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
   const html = message.html || rendered.html;
   const text = message.text || rendered.text;
@@ -178,7 +182,7 @@ async function copyFor(
   ord: number | null,
   message: Outgoing,
 ): Promise<MailToMake> {
-  const { templateId, data, rendered, hasAttachments, keys: active, testMode, ...mail } = message;
+  const { templateId, data, rendered, hasAttachments, keys: active, testMode, host, ...mail } = message;
   const attachments =
     hasAttachments && mail.whole === null ? await loadAttachments(deps, senderId, id, reservedBudget()) : [];
   if (attachments === null) throw new RenderingError("an attachment is gone");
@@ -189,7 +193,17 @@ async function copyFor(
   // shown.
   if (keys.length === 0 && ord !== null && !testMode)
     throw new UnsignedError(`the domain ${domain} has no key`);
-  return { ...mail, id, ord, attachments, signing: keys.length === 0 ? null : { domain, keys } };
+  const linkUrl = linkUrlOf(deps, message);
+  return { ...mail, id, ord, attachments, linkUrl, signing: keys.length === 0 ? null : { domain, keys } };
+}
+
+/**
+ * Returns the address of a message's links: the host of its From domain, if that was served when the message was posted and
+ * its certificate is valid, else PUBLIC_URL. An attempt must not have other links than the one before.
+ */
+function linkUrlOf({ publicUrl, hostsDomains, clock }: RenderDeps, { host, date }: Outgoing): string {
+  const isServed = host !== null && host.servedFrom <= date && clock.now() < host.notAfter;
+  return hostsDomains && isServed ? `https://${linksHost(host.domain)}` : publicUrl;
 }
 
 /**

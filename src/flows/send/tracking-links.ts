@@ -7,7 +7,7 @@ import { UNSUBSCRIBE_PATH } from "./unsubscribe.ts";
 
 /** Settings of links that record opens and clicks. */
 export interface TrackingLinks {
-  /** Address of the API as recipients see it, without a slash at its end. */
+  /** Address of the API as recipients see it, without a slash at its end. Links lead there unless the message has a `linkUrl`. */
   publicUrl: string;
   /** Authenticates the links. One that was not made here records nothing and redirects to nothing. */
   trackingKey: Uint8Array;
@@ -27,21 +27,23 @@ const OWN_PATHS = [UNSUBSCRIBE_PATH, OPEN_PATH, CLICK_PATH] as const;
  */
 export function trackedHtml(
   { publicUrl, trackingKey }: TrackingLinks,
-  message: { id: string; trackOpens: boolean; trackClicks: boolean },
+  message: { id: string; trackOpens: boolean; trackClicks: boolean; linkUrl: string },
   ord: number,
   html: string,
   exact = true,
 ): string {
   if (!message.trackOpens && !message.trackClicks) return html;
+  const { linkUrl } = message;
   const token = recipientToken(trackingKey, { messageId: message.id, ord });
-  const isOwn = (url: string): boolean => OWN_PATHS.some((path) => url.startsWith(`${publicUrl}${path}`));
+  const isOwn = (url: string): boolean =>
+    [linkUrl, publicUrl].some((base) => OWN_PATHS.some((path) => url.startsWith(`${base}${path}`)));
   return trackHtml(html, {
-    pixelUrl: message.trackOpens ? `${publicUrl}${OPEN_PATH}${token}` : null,
+    pixelUrl: message.trackOpens ? `${linkUrl}${OPEN_PATH}${token}` : null,
     linkFor: message.trackClicks
       ? (url) =>
           isOwn(url) || !(exact || isAsciiText(url))
             ? null
-            : `${publicUrl}${CLICK_PATH}${token}.${sealUrl(trackingKey, token, url)}`
+            : `${linkUrl}${CLICK_PATH}${token}.${sealUrl(trackingKey, token, url)}`
       : null,
   });
 }

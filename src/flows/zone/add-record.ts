@@ -12,6 +12,7 @@ import { type GuardReason, isBroken } from "../../store/guards.ts";
 import { SELECTORS } from "../verify/keys.ts";
 import { isSpf } from "../verify/lookups.ts";
 import { dkimName } from "../verify/records.ts";
+import { namesOfHosts } from "./domain-host-records.ts";
 import { ownRecordName, ownRecordValue } from "./own-records.ts";
 
 /** Default TTL, seconds. */
@@ -71,7 +72,7 @@ function recordOf(wanted: WantedRecord, domain: Domain): OwnRecord {
 
 /** Checks that a record is not in the way of one that we publish. */
 function requireFree({ type, name, value }: OwnRecord, { name: domain }: Domain): void {
-  const ours = [`_dmarc.${domain}`, `_smtp._tls.${domain}`];
+  const ours = [`_dmarc.${domain}`, `_smtp._tls.${domain}`, ...namesOfHosts(domain)];
   const keys = Object.values(SELECTORS).flatMap((names) => names.map((name) => dkimName(name, domain)));
   if (ours.includes(name) || keys.includes(name))
     throw inTheWay(`The service publishes its own record at ${name}.`);

@@ -5,7 +5,8 @@ import type { ChangingRecords } from "../../net/zone/answer.ts";
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
 import { challengeValues, findAcmeAccount } from "../../store/certificates.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { ownPolicy, type PolicySettings } from "../certificates/own-policy.ts";
+import type { HostSettings } from "../certificates/domain-hosts.ts";
+import { type OwnPolicy, ownPolicy } from "../certificates/own-policy.ts";
 import { servedCertificate, usesAcme, verifiable } from "../certificates/served.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
 import { challengeName, mxHost, stsRecordName, tlsaName } from "./own-names.ts";
@@ -15,7 +16,7 @@ export const CHANGING_FRESH_MS = 1000;
 /** Timeout of a read, about as long as a resolver waits for an answer. */
 const READ_TIMEOUT_MS = 3000;
 /** TTL of an answer to a challenge, which is read once. */
-const CHALLENGE_TTL_SECONDS = 30;
+export const CHALLENGE_TTL_SECONDS = 30;
 /** TTL of records that depend on the certificate. TLSA records must be gone before another key is used. */
 export const CERTIFICATE_TTL_SECONDS = 1800;
 /** Answers at one name. There is one for each order under way. */
@@ -31,7 +32,7 @@ export interface ChangingDeps {
 type Find = ChangingRecords["find"];
 
 /** Returns the records of the service's zone that depend on its certificates. */
-export function changingRecords(deps: ChangingDeps, settings: PolicySettings): ChangingRecords[] {
+export function changingRecords(deps: ChangingDeps, settings: HostSettings): ChangingRecords[] {
   const { serviceDomain } = settings;
   const row = (type: RecordData["type"], name: string, ttl: number, read: () => Promise<RecordData[]>) => {
     const find: Find = async () => (await read()).map((data): ZoneRecord => ({ name, ttl, ...data }));
@@ -61,23 +62,28 @@ async function challenges(db: Db, name: string): Promise<RecordData[]> {
 }
 
 /** Lets only the CA that we order from issue certificates for our names (RFC 8659). */
-export async function issuers(db: Db, settings: PolicySettings): Promise<RecordData[]> {
+export async function issuers(db: Db, settings: HostSettings): Promise<RecordData[]> {
   if (!usesAcme(settings)) return [];
   const account = await findAcmeAccount(db, settings.acmeDirectory);
   return (account?.caaNames ?? []).map((value) => ({ type: "CAA", data: { flags: 0, tag: "issue", value } }));
 }
 
-/** Announces our MTA-STS policy (RFC 8461 §3.1) while it is served. */
-async function announcement(deps: ChangingDeps, settings: PolicySettings): Promise<RecordData[]> {
+/** Announces our MTA-STS policy while it is served. */
+async function announcement(deps: ChangingDeps, settings: HostSettings): Promise<RecordData[]> {
   const policy = await ownPolicy(deps, settings);
-  return policy === null ? [] : [{ type: "TXT", data: `v=STSv1; id=${policy.id};` }];
+  return policy === null ? [] : [{ type: "TXT", data: announcementOf(policy) }];
+}
+
+/** Returns the text that announces a policy (RFC 8461 §3.1). */
+export function announcementOf({ id }: OwnPolicy): string {
+  return `v=STSv1; id=${id};`;
 }
 
 /**
  * Names the key of the mail host (RFC 7672 §3.1). Renewals keep the key, so the record stays right. If another key will be
  * used, there is no record from then on until every process uses it. A key in files may change at any time, so it has none.
  */
-async function keyHashes({ db, clock }: ChangingDeps, settings: PolicySettings): Promise<RecordData[]> {
+async function keyHashes({ db, clock }: ChangingDeps, settings: HostSettings): Promise<RecordData[]> {
   if (!usesAcme(settings)) return [];
   const served = await servedCertificate(() => db, settings);
   const { issued = null, sealedOrderKey = null } = served.record ?? {};

@@ -9,6 +9,7 @@ import { type Domain, findDelegatedDomain } from "../../store/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { dkimName, receivingRecords, sendingRecords } from "../verify/records.ts";
 import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
+import { domainHostRecords } from "./domain-host-records.ts";
 import { nsHost, TLS_REPORT_MAILBOX } from "./own-names.ts";
 import { recordData } from "./own-records.ts";
 import {
@@ -73,8 +74,9 @@ export function zoneNames(name: string): string[] {
 /** Returns the zone of a delegated domain as it is now. */
 async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Domain): Promise<Zone> {
   const { serviceDomain } = settings;
-  const [records, allowed] = await Promise.all([
+  const [records, hosts, allowed] = await Promise.all([
     delegatedRecords(deps, serviceDomain, domain),
+    domainHostRecords(deps, settings, domain),
     issuers(deps.db, settings),
   ]);
   const caa = allowed.map(
@@ -83,7 +85,7 @@ async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Dom
   return {
     origin: domain.name,
     soa: () => startOfAuthority(domain.name, serviceDomain, deps.clock.now()),
-    records: withEqualTtls([...records, ...caa]),
+    records: withEqualTtls([...records, ...hosts, ...caa]),
     changing: [],
     dynamicParent: null,
     findDynamic: async () => null,

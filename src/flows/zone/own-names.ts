@@ -16,6 +16,11 @@ export function mtaStsHost(domain: string): string {
   return `mta-sts.${domain}`;
 }
 
+/** Returns the host of the links in messages from a delegated domain. */
+export function linksHost(domain: string): string {
+  return `links.${domain}`;
+}
+
 /** Returns the name at which a domain announces its MTA-STS policy (RFC 8461 §3.1). */
 export function stsRecordName(domain: string): string {
   return `_mta-sts.${domain}`;

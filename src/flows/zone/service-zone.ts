@@ -1,5 +1,4 @@
 import { isIPv4 } from "node:net";
-import type { Config } from "../../config.ts";
 import { type Clock, inTime } from "../../core/time/clock.ts";
 import { dkimRecord } from "../../mail/auth/dkim.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
@@ -14,7 +13,7 @@ import {
   publicInstallationKey,
   publishedKeys,
 } from "../../store/dkim-keys.ts";
-import type { PolicySettings } from "../certificates/own-policy.ts";
+import type { HostSettings } from "../certificates/domain-hosts.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
 import { changingRecords } from "./changing-records.ts";
 import {
@@ -63,7 +62,7 @@ export interface ZoneDeps {
   clock: Clock;
 }
 
-export type ZoneSettings = PolicySettings & Pick<Config, "publicIps">;
+export type ZoneSettings = HostSettings;
 
 /** Opens the service's zone. Hosts and policies come from the settings, keys from the database. */
 export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<Zone> {
@@ -124,7 +123,8 @@ function hostRecords(settings: ZoneSettings): ZoneRecord[] {
   ];
 }
 
-function addresses(name: string, ips: readonly string[], ttl: number): ZoneRecord[] {
+/** Makes the records of a host that is at our addresses. */
+export function addresses(name: string, ips: readonly string[], ttl: number): ZoneRecord[] {
   return ips.map((data) => ({ name, ttl, type: isIPv4(data) ? "A" : "AAAA", data }));
 }
 

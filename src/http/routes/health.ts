@@ -32,7 +32,7 @@ const HealthSchema = Type.Object(
       }),
       {
         description:
-          "One for each certificate that the servers use. `nextAt` is when it is renewed or tried again; null if it is not ordered automatically.",
+          "One for each certificate that the servers use or that is ordered for a delegated domain of the account. `nextAt` is when it is renewed or tried again; null if it is not ordered automatically.",
       },
     ),
     checkedAt: Timestamp,
@@ -45,7 +45,7 @@ export interface HealthDeps {
   certificates: () => Promise<CertificateState[]>;
 }
 
-function shownCertificate({ expiresAt, nextAt, lastError, ...state }: CertificateState) {
+function shownCertificate({ accountId: _, expiresAt, nextAt, lastError, ...state }: CertificateState) {
   return {
     names: [...state.names],
     source: state.source,
@@ -68,12 +68,15 @@ export function healthRoutes({ health, certificates }: HealthDeps): Route[] {
       scope: "metrics:read",
       accountWide: true,
       answers: { 200: HealthSchema },
-      async handle() {
+      async handle({ principal }) {
         const [{ status, checks, checkedAt }, states] = await Promise.all([health(), certificates()]);
         return ok({
           status,
           checks: [...checks],
-          certificates: states.map(shownCertificate),
+          // Names of another account's domains are not for this one.
+          certificates: states
+            .filter(({ accountId }) => accountId === null || accountId === principal.accountId)
+            .map(shownCertificate),
           checkedAt: showTime(checkedAt),
         } satisfies Static<typeof HealthSchema>);
       },

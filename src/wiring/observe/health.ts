@@ -4,6 +4,7 @@ import { servedCertificate, usesAcme } from "../../flows/certificates/served.ts"
 import { certificateCheck } from "../../flows/health/certificate.ts";
 import type { Check } from "../../flows/health/check.ts";
 import { clockCheck, type OtherClock } from "../../flows/health/clock.ts";
+import { domainCertificateChecks } from "../../flows/health/domain-certificates.ts";
 import { quotaCheck } from "../../flows/health/quotas.ts";
 import { queueChecks } from "../../flows/health/queues.ts";
 import { reputationCheck } from "../../flows/health/reputation.ts";
@@ -40,6 +41,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
       ...{ clock, hostname: mxName(config), ordered: usesAcme(config) },
       served: () => servedCertificate(db, config),
     }),
+    ...domainCertificateChecks({ db, clock, settings: config }),
     clockCheck(clock, [...clocksOf(parts), ...clocks]),
   ];
 }

@@ -300,7 +300,7 @@ describe("a tracking link", () => {
 });
 
 describe("a message of one recipient", () => {
-  const message = { id: MESSAGE, trackOpens: true, trackClicks: true };
+  const message = { id: MESSAGE, trackOpens: true, trackClicks: true, linkUrl: LINKS.publicUrl };
   const html = `<a href="https://a.test/">x</a>`;
 
   test("has the tracking that its switches request", () => {
@@ -319,6 +319,18 @@ describe("a message of one recipient", () => {
     const once = trackedHtml(LINKS, { ...message, trackOpens: false }, 0, html);
     for (const kept of [`<a href="${unsubscribe}">x</a>`, `<a href="https://mail.test&#x2F;u/x">x</a>`, once])
       expect(trackedHtml(LINKS, { ...message, trackOpens: false }, 0, kept)).toBe(kept);
+  });
+
+  test("has its links at the host of its domain, and leaves those at PUBLIC_URL alone", () => {
+    const linkUrl = "https://links.news.test";
+    const marked = trackedHtml(LINKS, { ...message, linkUrl }, 0, html);
+    expect(marked).toContain(`href="${linkUrl}/c/`);
+    expect(marked).toContain(`src="${linkUrl}/o/`);
+    expect(marked).not.toContain(LINKS.publicUrl);
+    for (const base of [linkUrl, LINKS.publicUrl]) {
+      const kept = `<a href="${unsubscribeUrl({ publicUrl: base, unsubscribeKey: OTHER_KEY }, MESSAGE, 0)}">x</a>`;
+      expect(trackedHtml(LINKS, { ...message, linkUrl, trackOpens: false }, 0, kept)).toBe(kept);
+    }
   });
 });
 

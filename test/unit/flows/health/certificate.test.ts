@@ -13,7 +13,7 @@ const { cert: chain } = await selfSignedCertificate(HOST, now);
 function record(changes: Partial<CertificateRecord>, daysLeft = 30): CertificateRecord {
   const times = { issuedAt: now - 60 * DAY_MS, notAfter: now + daysLeft * DAY_MS, servedFrom: 0 };
   return {
-    ...{ id: "mail.test", directory: "https://ca.test/dir", names: ["mail.test", HOST] },
+    ...{ id: "mail.test", domainId: null, directory: "https://ca.test/dir", names: ["mail.test", HOST] },
     issued: { chain, sealedKey: "sealed", ...times },
     ...{ renewAt: now + DAY_MS, order: null, sealedOrderKey: null, dueAt: now + HOUR_MS },
     ...{ failures: 0, lastError: null },

@@ -1,0 +1,33 @@
+import type { Config } from "../../config.ts";
+import { HOUR_MS } from "../../core/time/units.ts";
+import { linksHost, mtaStsHost } from "../zone/own-names.ts";
+import { type CertificateSettings, usesAcme } from "./served.ts";
+
+/**
+ * Most certificates of delegated domains. A process that serves TLS_PORT reads all of them again after a change, which holds
+ * its event loop for 30 to 60 ms with that many.
+ */
+export const MAX_DOMAIN_CERTIFICATES = 1000;
+/**
+ * New orders for domains in a time, of all processes together. Let's Encrypt allows 300 to an account in three hours, and
+ * some must be left for our own names.
+ */
+export const ORDER_WINDOW_MS = 3 * HOUR_MS;
+export const MAX_DOMAIN_ORDERS = 200;
+
+export type HostSettings = CertificateSettings & Pick<Config, "tlsPort" | "publicIps" | "delivery">;
+
+/**
+ * Returns true if delegated domains have hosts of their own: certificates are ordered, TLS_PORT serves them, and PUBLIC_IPS
+ * lead there. In capture mode nothing leaves the machine, so links stay on it. It depends on settings alone, so that
+ * processes with the same settings agree, whatever their roles.
+ */
+export function hostsDomains(settings: HostSettings): boolean {
+  const { tlsPort, publicIps, delivery } = settings;
+  return usesAcme(settings) && tlsPort !== null && publicIps.length > 0 && delivery !== "capture";
+}
+
+/** Returns the hosts of a delegated domain, which share a certificate. */
+export function domainHosts(domain: string): string[] {
+  return [linksHost(domain), mtaStsHost(domain)];
+}
