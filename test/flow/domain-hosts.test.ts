@@ -3,6 +3,11 @@ import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { request as httpsRequest } from "node:https";
 import { connect, type TLSSocket } from "node:tls";
 import { systemClock } from "../../src/clock.ts";
+import { loadConfig } from "../../src/config.ts";
+import { SECOND_MS } from "../../src/core/time/units.ts";
+import { CLAIM_MS } from "../../src/flows/certificates/renew.ts";
+import { runHealth } from "../../src/flows/health/check.ts";
+import { tlsPortChecks } from "../../src/flows/health/tls-port.ts";
 import { fetchStsPolicy } from "../../src/net/mta-sts-fetch.ts";
 import { joinedStrings } from "../../src/net/dns/lookups.ts";
 import { nodeStyleResolver } from "../../src/net/dns/node-style-resolver.ts";
@@ -22,7 +27,7 @@ import { SERVICE_DOMAIN, startService, type TestService } from "../support/servi
 
 const LIMIT_MS = 90_000;
 /** Timers run so much faster than the system's, so that orders take seconds. */
-const HURRY = 20;
+const HURRY = 6;
 const DOMAIN = "news.customer.test";
 /** A domain that is deleted later. */
 const GONE = "gone.customer.test";
@@ -33,11 +38,13 @@ const MISSING = PEBBLE_MISSING ?? toolMissing("unbound", "dig");
 
 describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSING), () => {
   const dnsPort = freePort();
+  const clock = hurried(HURRY);
   let world: TestDns;
   let unbound: TestUnbound;
   let pebble: Pebble;
   let peer: TestMx;
   let service: TestService;
+  let env: Record<string, string>;
   let resolver: Resolver;
   let root: string;
   let id: string;
@@ -53,22 +60,20 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
     });
     pebble = await startPebble({ dnsPort: unbound.port });
     peer = startMx();
-    service = await startService(
-      {
-        ACME_EMAIL: "operator@example.com",
-        ACME_DIRECTORY: pebble.directory,
-        ACME_CA_FILE: pebble.caFile,
-        DNS_HOST: "127.0.0.1",
-        DNS_PORT: String(dnsPort),
-        DNS_SERVERS: `127.0.0.1:${unbound.port}`,
-        TLS_PORT: "0",
-        PUBLIC_IPS: "127.0.0.1",
-        PUBLIC_URL,
-        DELIVERY: "mx",
-        SMTP_OUT_PORT: String(peer.port),
-      },
-      hurried(HURRY),
-    );
+    env = {
+      ACME_EMAIL: "operator@example.com",
+      ACME_DIRECTORY: pebble.directory,
+      ACME_CA_FILE: pebble.caFile,
+      DNS_HOST: "127.0.0.1",
+      DNS_PORT: String(dnsPort),
+      DNS_SERVERS: `127.0.0.1:${unbound.port}`,
+      TLS_PORT: "0",
+      PUBLIC_IPS: "127.0.0.1",
+      PUBLIC_URL,
+      DELIVERY: "mx",
+      SMTP_OUT_PORT: String(peer.port),
+    };
+    service = await startService(env, clock);
     resolver = createResolver({ clock: systemClock }, { servers: [unbound] });
     root = await pebble.root();
   }, LIMIT_MS);
@@ -133,6 +138,26 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       sent.end();
     });
   }
+  /** Opens the stream of events over TLS. */
+  function openStream(): Promise<{ seen: () => string; close: () => void }> {
+    return new Promise((resolve, reject) => {
+      const host = `api.${SERVICE_DOMAIN}`;
+      const port = service.app.ports.tls ?? 0;
+      const headers = { host, authorization: `Bearer ${service.projectKey}` };
+      const options = { host: "127.0.0.1", port, path: "/v1/events/stream", servername: host, ca: root };
+      const asked = httpsRequest({ ...options, agent: false, headers }, (response) => {
+        let seen = "";
+        response.on("data", (chunk) => {
+          seen += String(chunk);
+        });
+        response.on("error", () => undefined);
+        resolve({ seen: () => seen, close: () => asked.destroy() });
+      });
+      asked.on("error", reject);
+      asked.end();
+    });
+  }
+
   interface Ask {
     host: string;
     path: string;
@@ -168,15 +193,27 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       id = made.body.id;
       const second = await service.call("POST", "/v1/domains", { domain: GONE, delegated: true });
       gone = second.body.id;
-      await service.call("POST", `/v1/domains/${gone}/verify`);
-      const early = await service.call("POST", `/v1/domains/${id}/verify`);
-      expect(early.body).toMatchObject({ status: "verified", delegation: { status: "active" } });
+      // On a busy machine the hurried timeouts of lookups end too early, so a check is repeated.
+      for (const one of [gone, id])
+        await until(async () => {
+          const { body } = await service.call("POST", `/v1/domains/${one}/verify`);
+          return body.status === "verified" && body.delegation.status === "active";
+        });
       const health = async () =>
         (await service.call("GET", "/v1/health", undefined, { key: service.accountKey })).body;
       const row = async (host = LINKS) =>
         (await health()).certificates.find(({ names }: { names: string[] }) => names.includes(host));
-      for (const host of [LINKS, `links.${GONE}`])
-        await until(async () => (await row(host))?.source === "acme");
+      for (const host of [LINKS, `links.${GONE}`, `mx.${SERVICE_DOMAIN}`])
+        await until(async () => {
+          // The same is true of orders.
+          await service.app.db.write([
+            {
+              sql: "UPDATE certificates SET due_at = 0 WHERE last_error IS NOT NULL AND due_at > ?",
+              args: [clock.now() + CLAIM_MS + SECOND_MS],
+            },
+          ]);
+          return (await row(host))?.source === "acme";
+        });
       expect(await row()).toMatchObject({ names: [LINKS, STS], lastError: null });
       const line = (await health()).checks.find(
         ({ name }: { name: string }) => name === "domain certificates",
@@ -189,7 +226,7 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
   test(
     "meets clients that ask for one of its hosts, and no others",
     async () => {
-      await until(() => isServed(LINKS));
+      for (const host of [LINKS, `mx.${SERVICE_DOMAIN}`]) await until(() => isServed(host));
       const own = await connected(`mx.${SERVICE_DOMAIN}`);
       const ours = own?.getPeerCertificate().subjectaltname;
       own?.destroy();
@@ -327,11 +364,34 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       await until(async () => (await policy())?.mode === "enforce");
       expect(await policy()).toMatchObject({ mode: "enforce", mx: [`mx.${SERVICE_DOMAIN}`] });
       await service.call("POST", "/v1/inboxes", { address: `desk@${DOMAIN}` });
-      const record = await deliveredRecord(service, { to: `desk@${DOMAIN}`, headers: ["Subject: In"] });
+      // A sender whose session takes too long comes again.
+      let record: unknown = null;
+      await until(async () => {
+        const mail = { to: `desk@${DOMAIN}`, headers: ["Subject: In"] };
+        record = await deliveredRecord(service, mail).catch(() => null);
+        return record !== null;
+      });
       expect(record).toMatchObject({ subject: "In", direction: "inbound" });
     },
     LIMIT_MS,
   );
+
+  test("doctor finds out whether port 443 leads to TLS_PORT", async () => {
+    const { db } = service.app;
+    const settings = loadConfig({ ...env, SERVICE_DOMAIN });
+    const line = async (port: number) => {
+      // The time of the service, whose certificates count from some of its minutes after their issue.
+      const time = { ...systemClock, now: () => clock.now() };
+      const parts = { db: () => db, clock: time, resolver: direct(), settings, port, ca: root };
+      return (await runHealth(systemClock, tlsPortChecks(parts)))[0];
+    };
+    const right = `Port 443 of mta-sts.${SERVICE_DOMAIN} leads to TLS_PORT.`;
+    await until(async () => (await line(service.app.ports.tls ?? 0))?.message === right);
+    const wrong = await line(service.app.ports.http);
+    expect(wrong?.status).toBe("warn");
+    expect(wrong?.message).toContain("cannot be read as senders read it: ");
+    expect(wrong?.fix).toContain("Forward port 443");
+  });
 
   test(
     "unbound resolves every record of its zone as our name server has it",
@@ -377,12 +437,17 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       const old = await sent("last", GONE);
       const [link = ""] = linksIn(old.text).filter((one) => one.includes("/c/"));
       expect(link).toStartWith(`https://links.${GONE}/c/`);
+      const stream = await openStream();
       expect((await service.call("DELETE", `/v1/domains/${gone}`)).status).toBe(204);
       const rows = await service.app.db.all("SELECT id FROM certificates WHERE domain_id IS NOT NULL");
       expect(rows).toEqual([{ id }]);
       await until(async () => !(await isServed(`links.${GONE}`)));
       await until(async () => (await asked(`links.${GONE}`, "A", direct())) === "failure");
       expect(await isServed(LINKS)).toBe(true);
+      // The server listens with fewer certificates now, and the stream of before is still fed.
+      const { id: later } = await sent("after");
+      await until(() => stream.seen().includes(later));
+      stream.close();
       const policy = { host: `mta-sts.${GONE}`, path: "/.well-known/mta-sts.txt", servername: STS };
       expect((await ask("GET", policy)).status).toBe(404);
       // The link itself is still right, at whatever host leads here.
