@@ -82,8 +82,8 @@ export function retryPauseMs(
   return Math.round(Math.max(own, error.retryAfterMs ?? 0) * (1 + JITTER * random));
 }
 
-/** Returns the pause until the next look at an order. */
+/** Returns the pause until the next look at an order, whole milliseconds. */
 export function pollPauseMs(ageMs: number, retryAfterMs: number | null): number {
-  const pause = retryAfterMs ?? ageMs * POLL_SHARE;
+  const pause = retryAfterMs ?? Math.round(ageMs * POLL_SHARE);
   return Math.min(Math.max(pause, MIN_POLL_MS), MAX_POLL_MS);
 }

@@ -81,5 +81,7 @@ test("an order is looked at every two seconds, later less often, and as the CA s
   expect([0, 20_000, 100_000, HOUR_MS].map((age) => pollPauseMs(age, null))).toEqual([
     ...[2000, 2000, 10_000, 60_000],
   ]);
+  // The database takes whole milliseconds only.
+  expect(pollPauseMs(33_333, null)).toBe(3333);
   expect([0, 5000, HOUR_MS].map((pause) => pollPauseMs(0, pause))).toEqual([2000, 5000, 60_000]);
 });
