@@ -4,8 +4,6 @@ import { request as httpsRequest } from "node:https";
 import { connect, type TLSSocket } from "node:tls";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
-import { SECOND_MS } from "../../src/core/time/units.ts";
-import { CLAIM_MS } from "../../src/flows/certificates/renew.ts";
 import { runHealth } from "../../src/flows/health/check.ts";
 import { tlsPortChecks } from "../../src/flows/health/tls-port.ts";
 import { fetchStsPolicy } from "../../src/net/mta-sts-fetch.ts";
@@ -49,6 +47,8 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
   let root: string;
   let id: string;
   let gone: string;
+  /** Failed orders that were made due again, by id and time. */
+  const retried = new Set<string>();
 
   beforeAll(async () => {
     world = await startDns(
@@ -165,6 +165,19 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
     headers?: Record<string, string>;
   }
 
+  /** Makes each order that failed due once more. On a busy machine hurried timeouts end too early. */
+  async function retryFailed(): Promise<void> {
+    const { db } = service.app;
+    const rows = await db.all<{ id: string; last_error_at: number }>(
+      "SELECT id, last_error_at FROM certificates WHERE last_error IS NOT NULL",
+    );
+    for (const { id: certificate, last_error_at: at } of rows) {
+      if (retried.has(`${certificate} ${at}`)) continue;
+      retried.add(`${certificate} ${at}`);
+      await db.write([{ sql: "UPDATE certificates SET due_at = 0 WHERE id = ?", args: [certificate] }]);
+    }
+  }
+
   /** Sends a message with a link, and returns what the peer got. */
   async function sent(subject: string, from = DOMAIN): Promise<{ id: string; text: string; raw: Buffer }> {
     const { body } = await service.call("POST", "/v1/emails", {
@@ -205,13 +218,7 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
         (await health()).certificates.find(({ names }: { names: string[] }) => names.includes(host));
       for (const host of [LINKS, `links.${GONE}`, `mx.${SERVICE_DOMAIN}`])
         await until(async () => {
-          // The same is true of orders.
-          await service.app.db.write([
-            {
-              sql: "UPDATE certificates SET due_at = 0 WHERE last_error IS NOT NULL AND due_at > ?",
-              args: [clock.now() + CLAIM_MS + SECOND_MS],
-            },
-          ]);
+          await retryFailed();
           return (await row(host))?.source === "acme";
         });
       expect(await row()).toMatchObject({ names: [LINKS, STS], lastError: null });
@@ -226,11 +233,11 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
   test(
     "meets clients that ask for one of its hosts, and no others",
     async () => {
-      for (const host of [LINKS, `mx.${SERVICE_DOMAIN}`]) await until(() => isServed(host));
+      // A handshake may have to be repeated while the server before stops.
+      for (const host of [LINKS, STS, `mx.${SERVICE_DOMAIN}`]) await until(() => isServed(host));
       const own = await connected(`mx.${SERVICE_DOMAIN}`);
       const ours = own?.getPeerCertificate().subjectaltname;
       own?.destroy();
-      expect(await isServed(STS)).toBe(true);
       for (const host of [DOMAIN, `www.${DOMAIN}`, "links.other.test", `deep.${LINKS}`])
         expect([host, await isServed(host)]).toEqual([host, false]);
       // A client that asks for a host which is not ours meets the service's own certificate, and does not trust it.
@@ -443,7 +450,7 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       expect(rows).toEqual([{ id }]);
       await until(async () => !(await isServed(`links.${GONE}`)));
       await until(async () => (await asked(`links.${GONE}`, "A", direct())) === "failure");
-      expect(await isServed(LINKS)).toBe(true);
+      await until(() => isServed(LINKS));
       // The server listens with fewer certificates now, and the stream of before is still fed.
       const { id: later } = await sent("after");
       await until(() => stream.seen().includes(later));
