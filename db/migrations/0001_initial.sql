@@ -235,7 +235,8 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_by_message ON attachments (message_id, ord);
 
 -- Bodies, raw messages and attachments, each kept once per project; small ones of received messages once per write.
--- key: SHA-256 over the project's id and the SHA-256 of the bytes as they are read back. That of a small content of a
+-- sender_id: the project. Of captured mail, another text made from it, which no quota counts.
+-- key: SHA-256 over sender_id and the SHA-256 of the bytes as they are read back. That of a small content of a
 -- received message begins with the time in milliseconds (6 octets) in place of the hash's first octets.
 -- refs: how many messages and attachments name it. At 0 it may be removed, one hour after created_at.
 -- created_at is renewed when the last of them lets go of it.

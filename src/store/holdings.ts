@@ -9,6 +9,14 @@ import { isBroken } from "./guards.ts";
  * column refuses, and the write is undone. So no order of writes, in any number of processes, passes a limit.
  */
 
+/**
+ * Returns the owner of what a message of the project stores: the project, or for captured mail a name without holdings, so
+ * that it counts in no quota.
+ */
+export function holderOf(senderId: string, captured: boolean): string {
+  return captured ? `captured ${senderId}` : senderId;
+}
+
 /** Amount of each resource. */
 export type Holdings = Record<Resource, number>;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { recounted } from "../support/recount.ts";
 import { SERVICE_DOMAIN, OWNER, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import {
   FROM,
@@ -336,6 +337,41 @@ describe("without a key", () => {
       idIn(await submit(service, { key: null, header: ["Subject: none"], mailFrom: "root@host" })),
     ).toStartWith("msg_");
     expect(await used()).toBe(before);
+  });
+
+  test("fill up no room of the project, and are taken when it has none", async () => {
+    const stored = async (of: TestService) => (await of.call("GET", "/v1/quota")).body.resources.storedOctets;
+    const own = await startService(SUBMISSION);
+    try {
+      await verifiedDomain(own, "from.test");
+      const template = { name: "T", slug: "t", subject: "S", text: "Hi {{ name }}" };
+      expect((await own.call("POST", "/v1/templates", template)).status).toBe(201);
+      const { used } = await stored(own);
+      const plans = ["free", "pro", "unlimited"].map(() => used).join(",");
+      await own.restart({ QUOTA_STORED_OCTETS: plans });
+      for (const [header, body] of [
+        [["Subject: texts"], "Hi\r\n"],
+        [["Subject: file", "Content-Type: text/plain", "Content-Disposition: attachment"], "file\r\n"],
+        [["Subject: large"], `${"x".repeat(70)}\r\n`.repeat(9000)],
+        [["X-Postrider-Template: t", 'X-Postrider-Data: {"name":"Ben"}'], "draft\r\n"],
+        [["Idempotency-Key: once"], "Hi\r\n"],
+      ] as const) {
+        const id = idIn(await submit(own, { key: null, header: [`From: ${FROM}`, ...header], body }));
+        await own.message(id, "delivered");
+      }
+      expect(await stored(own)).toMatchObject({ used, limit: used });
+      const projects = (await own.call("GET", "/v1/senders", undefined, { key: own.accountKey })).body.data;
+      const { counters, tables } = await recounted(own.app.db, projects[0].id);
+      expect(tables).toEqual(counters);
+      const posted = await own.call("POST", "/v1/emails", { from: FROM, to: [TO], subject: "x", text: "x" });
+      expect(posted).toMatchObject({ status: 403, body: { error: { code: "quota_exceeded" } } });
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test("show the bytes as they came", async () => {
+    const id = idIn(await submit(service, { key: null, header: ["From: cron <root@localhost>"] }));
     expect(await rawOf(service, id)).toStartWith("From: cron <root@localhost>\r\n");
   });
 

@@ -272,6 +272,7 @@ let writes = 0;
 function counted(sizes: readonly number[]): Counted[] {
   return sizes.map((recipients, at) => ({
     recipients,
+    captured: false,
     statements: [{ sql: "INSERT INTO instances VALUES (?, 'test', 0, 0, ?)", args: [`i${++writes}`, at] }],
   }));
 }

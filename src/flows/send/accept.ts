@@ -6,7 +6,7 @@ import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
-import { overQuotaIn } from "../../store/holdings.ts";
+import { holderOf, overQuotaIn } from "../../store/holdings.ts";
 import { isBroken } from "../../store/guards.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
@@ -90,7 +90,7 @@ export async function prepareSend(
   );
   const counted = captured ? 0 : recipients.length;
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
-  const kept = await keepContents(deps, project, content, now);
+  const kept = await keepContents(deps, project, content, { captured, now });
   const message = newMessage(project, send, from, { recipients, kept, captured, approvalKey, now });
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps.db, message, { item: send.item, content }, inbox, conversation);
@@ -101,6 +101,7 @@ export async function prepareSend(
   return {
     accepted: answer(message),
     recipients: counted,
+    captured,
     statements: [
       ...insertMessage(message, newContentOf(send.item, kept), kept.attachments, thread.guard),
       insertRecipients(senderId, message.id, recipients, now),
@@ -119,12 +120,12 @@ async function keepContents(
   deps: AcceptDeps,
   project: Project,
   content: SendContent,
-  now: number,
+  { captured, now }: { captured: boolean; now: number },
 ): Promise<KeptContent> {
-  const storedLimit = storedLimitOf(deps.volume, project);
+  const storedLimit = captured ? null : storedLimitOf(deps.volume, project);
   const keeping = { db: deps.db, clock: deps.clock, storedLimit };
   try {
-    return await content.keep(keeping, project.id, now);
+    return await content.keep(keeping, holderOf(project.id, captured), now);
   } catch (error) {
     throw overQuotaIn(error) === null ? error : overQuota("storedOctets", storedLimit);
   }

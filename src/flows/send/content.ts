@@ -13,8 +13,8 @@ export interface SendContent {
   mayWriteAhead(): boolean;
   /** Returns its texts, or their beginnings, for a preview. */
   texts(): Promise<Pick<MessageBody, "html" | "text">>;
-  /** Stores it for the commit. `now` in milliseconds. */
-  keep(deps: PrepareDeps, senderId: string, now: number): Promise<KeptContent>;
+  /** Stores it for the commit. @param owner see `holderOf`. @param now milliseconds */
+  keep(deps: PrepareDeps, owner: string, now: number): Promise<KeptContent>;
 }
 
 /** A content that is ready for the commit of its message. */

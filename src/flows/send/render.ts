@@ -6,6 +6,7 @@ import { unseal } from "../../core/crypto/secretbox.ts";
 import { type RenderedTemplate, RenderingFailure } from "../../core/templates/render.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
 import { type DkimSigner, dkimPrivateKey } from "../../mail/auth/dkim.ts";
+import { holderOf } from "../../store/holdings.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import { loadAttachments } from "../../store/attachments.ts";
@@ -122,7 +123,8 @@ async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string):
   // Another recipient's job has rendered it.
   if (isRendered(message)) return message;
   const { subject, html, text } = await contentOf(deps, senderId, id, message);
-  const body = html === null && text === null ? null : await prepareBody(deps, senderId, { html, text });
+  const owner = holderOf(senderId, message.testMode);
+  const body = html === null && text === null ? null : await prepareBody(deps, owner, { html, text });
   await deps.db.write(storeRendered(senderId, id, { subject, body }, deps.clock.now()));
   // Read again, because another process may have been first.
   return load(deps, senderId, id);

@@ -4,6 +4,7 @@ import type { RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
+import { holderOf } from "../../store/holdings.ts";
 import type { Db, Statement, Written } from "../../store/engine/client.ts";
 import { storeComposed } from "../../store/contents/message-content.ts";
 import { type Claim, claimRecipient, dueGuard, rollUpMessage } from "../../store/outbox.ts";
@@ -224,7 +225,7 @@ function outcomeBefore(deps: TransmitDeps, { refusal }: Due, simulated: string |
 async function attempt(
   deps: TransmitDeps,
   { recipient, held }: Claiming,
-  { receivingDomain, readAt }: Due,
+  { receivingDomain, readAt, testMode }: Due,
   simulated: string | null,
   startedAt: number,
   rendered: (() => void) | undefined,
@@ -233,7 +234,8 @@ async function attempt(
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     rendered?.();
-    const extra = deps.capture && !mail.isStored ? await keepCaptured(deps, recipient, mail.raw) : [];
+    const owner = holderOf(recipient.senderId, testMode);
+    const extra = deps.capture && !mail.isStored ? await keepCaptured(deps, owner, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
       mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), returnDomain),
@@ -263,10 +265,11 @@ async function attempt(
 /** Returns the statements that store the bytes as composed. */
 async function keepCaptured(
   deps: TransmitDeps,
-  { messageId, senderId }: TriedRecipient,
+  owner: string,
+  { messageId }: TriedRecipient,
   raw: Uint8Array,
 ): Promise<Statement[]> {
-  return storeComposed(messageId, await prepareContent(deps, senderId, raw), deps.clock.now());
+  return storeComposed(messageId, await prepareContent(deps, owner, raw), deps.clock.now());
 }
 
 /** Returns the outcome of a message that is not sent. */

@@ -27,6 +27,8 @@ export interface VolumeDeps {
 /** A message as volume counts it. Each accepted recipient counts: suppressed, simulated and scheduled ones, too. */
 export interface Counted {
   recipients: number;
+  /** True if it is captured mail, which counts in no quota. */
+  captured: boolean;
   /** The statements of its commit. */
   statements: readonly Statement[];
 }
@@ -75,7 +77,7 @@ function refusal(limit: Limit, left: number, now: number): AppError {
 
 /**
  * Commits in one write the sends that fit the project's volume of the day and its stored octets. They are taken in
- * order. If one is too large, a smaller one after it is still taken.
+ * order. If one is too large, a smaller one after it is still taken. Captured mail has no limits, and comes alone.
  * @param record statements for the same write, given the refusals; called again if other writes took the room
  * @returns the refusals by send, 403 `daily_quota_exceeded`, `trust_tier_exceeded` or `quota_exceeded`; all others are
  *   committed
@@ -88,7 +90,7 @@ export async function commitWithinVolume<Send extends Counted>(
   record: (refused: ReadonlyMap<Send, AppError>) => readonly Statement[],
 ): Promise<ReadonlyMap<Send, AppError>> {
   const limit = limitOf(deps.volume, project);
-  const storedLimit = storedLimitOf(deps.volume, project);
+  const storedLimit = sends.some(({ captured }) => captured) ? null : storedLimitOf(deps.volume, project);
   let room: StoredRoom | null = null;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const now = deps.clock.now();

@@ -8,6 +8,7 @@ import { splitHeader, type SubmittedHeader } from "../../mail/submitted/header.t
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { isLoopback } from "../../smtp/peer.ts";
 import { type Reply, REPLIES, reply } from "../../smtp/reply.ts";
+import { holderOf } from "../../store/holdings.ts";
 import { defaultProject } from "../../store/projects.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { type AcceptDeps, commitSend, prepareSend, sending } from "../send/accept.ts";
@@ -136,6 +137,7 @@ async function sendAs(
   const from = captured ? (authors[0] ?? mailboxOf(envelope.mailFrom)) : soleAuthor(header, authors);
   if (from === null) return ONE_FROM;
   const item = submittedItem(block, from, addresses, envelope.rcptTo, controls);
+  const owner = holderOf(project.id, captured);
   const { template: templateId, data, scheduledAt, idempotencyKey: key } = controls;
   const submitIt = async (record: Parameters<Parameters<typeof submitOnce>[2]>[0]): Promise<string> => {
     const parts = await partsOf(deps, raw, block);
@@ -160,7 +162,7 @@ async function sendAs(
   };
   return key === null
     ? submitIt(() => [])
-    : submitOnce(deps.db, { senderId: project.id, key, now: deps.clock.now() }, submitIt);
+    : submitOnce(deps.db, { owner, key, now: deps.clock.now() }, submitIt);
 }
 
 /** Returns the author, or null unless there is exactly one whose address can be checked. */

@@ -11,7 +11,8 @@ const TAKEN = 250;
 
 /** A message with an Idempotency-Key. */
 export interface KeyedMessage {
-  senderId: string;
+  /** See `holderOf`. */
+  owner: string;
   key: string;
   /** Milliseconds. */
   now: number;
@@ -23,10 +24,10 @@ export interface KeyedMessage {
  */
 export async function submitOnce(
   db: Db,
-  { senderId, key, now }: KeyedMessage,
+  { owner, key, now }: KeyedMessage,
   submit: (record: (id: string) => Statement[]) => Promise<string>,
 ): Promise<string> {
-  const at = { scope: senderId, endpoint: ENDPOINT, key };
+  const at = { scope: owner, endpoint: ENDPOINT, key };
   const first = async (): Promise<string | null> => {
     const found = await findAnswer(db, at);
     return found === null || found.createdAt <= now - IDEMPOTENCY_WINDOW_MS ? null : found.body;

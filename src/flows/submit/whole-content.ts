@@ -51,14 +51,14 @@ export function wholeContent({ raw, header, block, parts, envelope }: WholeMessa
   return {
     mayWriteAhead: () => bytes.length > CHUNK_OCTETS,
     texts: async () => parts ?? readWhole(raw),
-    async keep(deps, senderId, now) {
+    async keep(deps, owner, now) {
       const files = parts?.attachments ?? [];
       return {
-        body: parts === null ? null : await keepBody(deps, senderId, parts),
+        body: parts === null ? null : await keepBody(deps, owner, parts),
         attachments: files.map((file) => ({ ...file, id: newId("att", now), content: null })),
         size: bytes.length,
         whole: {
-          raw: await prepareContent(deps, senderId, bytes),
+          raw: await prepareContent(deps, owner, bytes),
           envelope: { mailFrom, rcptTo, ip, helo, tls, ...(smtpUtf8 ? { smtpUtf8 } : {}) },
           ...(hasMessageId ? { rfcMessageId: block.messageId } : {}),
         },
