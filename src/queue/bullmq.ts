@@ -1,7 +1,7 @@
 import { type Job as BullJob, Queue as BullQueue, Worker as BullWorker, WaitingError } from "bullmq";
 import type { Redis } from "ioredis";
 import { sleep, settlesWithin } from "../core/time/clock.ts";
-import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
+import { DEFAULT_PREFIX, type Job, type JobHandler, type Queue, type QueueName } from "./port.ts";
 import { chooseDatabase } from "./redis-facts.ts";
 import { type ConnectionState, openProducer, untilNoRetry, workerConnection } from "./redis.ts";
 import {
@@ -13,11 +13,6 @@ import {
   type OverflowLog,
 } from "./limited-log.ts";
 
-/**
- * Prefix of all our keys in Redis. If two installations share a Redis, they need different prefixes or database
- * numbers.
- */
-export const DEFAULT_PREFIX = "postrider";
 /** Jobs sent to Redis in one pipeline. More would delay its other clients. */
 export const ADD_BATCH = 1_000;
 /** Longest time for an `add` and a `check`, milliseconds. */

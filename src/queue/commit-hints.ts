@@ -1,5 +1,5 @@
 import { atMostEvery } from "../core/time/clock.ts";
-import { DEFAULT_PREFIX } from "./bullmq.ts";
+import { DEFAULT_PREFIX } from "./port.ts";
 import { createLimitedLog, type QueueDeps, reason } from "./limited-log.ts";
 import type { RedisLocation } from "./open.ts";
 import { type ConnectionState, openProducer } from "./redis.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { DEFAULT_PREFIX } from "./bullmq.ts";
+import { DEFAULT_PREFIX } from "./port.ts";
 import { openOptionalRedis, redisScript } from "./optional-redis.ts";
 import type { QueueDeps } from "./limited-log.ts";
 

@@ -1,4 +1,3 @@
-import { openBullQueue } from "./bullmq.ts";
 import { openMemoryQueue } from "./memory.ts";
 import type { Queue } from "./port.ts";
 import type { QueueDeps } from "./limited-log.ts";
@@ -16,9 +15,14 @@ export interface QueueLocation extends RedisLocation {
   works: boolean;
 }
 
+/** Loads the queue on Redis when it is used, because most services have none, and its libraries take megabytes. */
+function redisQueue(): typeof import("./bullmq.ts") {
+  return require("./bullmq.ts");
+}
+
 /** Opens the queue. Never fails. If Redis is unreachable, `check` reports it. */
 export function openQueue(deps: QueueDeps, { redisUrl, works, prefix }: QueueLocation): Queue {
-  if (redisUrl !== null) return openBullQueue(deps, redisUrl, prefix);
+  if (redisUrl !== null) return redisQueue().openBullQueue(deps, redisUrl, prefix);
   return works ? openMemoryQueue(deps) : openDiscardingQueue();
 }
 

@@ -1,4 +1,10 @@
 /**
+ * Prefix of all our keys in Redis. If two installations share a Redis, they need different prefixes or database
+ * numbers.
+ */
+export const DEFAULT_PREFIX = "postrider";
+
+/**
  * The kinds of work in queues: a first delivery to a recipient, a retry, a webhook push. Retries have a queue of
  * their own, so that new messages do not wait for them.
  */

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Plan } from "../config/families.ts";
-import { DEFAULT_PREFIX } from "./bullmq.ts";
+import { DEFAULT_PREFIX } from "./port.ts";
 import type { RedisLocation } from "./open.ts";
 import { openOptionalRedis } from "./optional-redis.ts";
 import { redisBuckets } from "./redis-buckets.ts";

@@ -1,6 +1,7 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import type { RedisFacts } from "./port.ts";
 import { reason } from "./limited-log.ts";
+import { redisLibrary } from "./redis.ts";
 
 /** Time to connect, and time to answer, milliseconds. */
 const CONNECT_MS = 2_000;
@@ -36,7 +37,7 @@ export async function databaseRefusal(url: string): Promise<string | null> {
 
 /** Opens a connection that does not reconnect, with its last error. */
 function openOnce(url: string): { client: Redis; cause: () => unknown } {
-  const client = new Redis(url, {
+  const client = new (redisLibrary().Redis)(url, {
     lazyConnect: true,
     // A Redis that still loads its file can answer these questions. The check would wait until it has loaded.
     enableReadyCheck: false,

@@ -1,6 +1,11 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { type Clock, atMostEvery } from "../core/time/clock.ts";
 import { reason, type LimitedLog } from "./limited-log.ts";
+
+/** Loads the library at the first connection, because most services have no Redis, and it takes megabytes. */
+export function redisLibrary(): typeof import("ioredis") {
+  return require("ioredis");
+}
 
 /** First wait before reconnecting to Redis, milliseconds. It doubles up to the longest. */
 const RETRY_FIRST_MS = 50;
@@ -54,7 +59,7 @@ export function openProducer(
   lifeline: ConnectionState,
   trouble: LimitedLog,
 ): Redis {
-  const client = new Redis(url, {
+  const client = new (redisLibrary().Redis)(url, {
     ...connecting(clock, lifeline),
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

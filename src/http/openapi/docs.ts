@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { ScalarRender } from "@elysiajs/swagger/scalar";
 import { JSON_TYPE, raw } from "../answer.ts";
 import { compressedFile } from "../compressed.ts";
 import { openRoute, type Route } from "../route.ts";
@@ -48,7 +47,8 @@ const CONFIGURATION = {
 const WITHOUT_EVAL = "globalThis.__zod_globalConfig={jitless:true};";
 
 /** Returns the page. Its only inline script tag holds the configuration as attributes. */
-function pageOf(script: string): string {
+async function pageOf(script: string): Promise<string> {
+  const { ScalarRender } = await import("@elysiajs/swagger/scalar");
   return ScalarRender({ ...INFO, description: INFO.summary }, "", CONFIGURATION, script);
 }
 
@@ -105,8 +105,7 @@ export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
 
 function pageRoutes({ script, version }: DocsFiles): Route[] {
   const path = `/docs/scalar-${version}.js`;
-  const page = pageOf(path);
-  const policy = policyOf(page);
+  const page = once(() => pageOf(path));
   const compressed = once(() => compressedScript(script));
   return [
     openRoute({
@@ -115,11 +114,13 @@ function pageRoutes({ script, version }: DocsFiles): Route[] {
       operationId: "referencePage",
       summary: "Get the API reference as a page",
       answers: { 200: "text/html" },
-      handle: () =>
-        raw(page, "text/html; charset=utf-8", {
-          "content-security-policy": policy,
+      async handle() {
+        const html = await page();
+        return raw(html, "text/html; charset=utf-8", {
+          "content-security-policy": policyOf(html),
           "referrer-policy": "no-referrer",
-        }),
+        });
+      },
     }),
     openRoute({
       method: "GET",

@@ -4,8 +4,6 @@ import type { CommitMeter, Db } from "./db.ts";
 import { openEmbedded } from "./embedded.ts";
 import type { Engine, Value } from "./engine.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { openRemote } from "./remote.ts";
-import { openReplica } from "./replica.ts";
 import type { WriterOptions } from "./write-thread.ts";
 
 export type { CommitMeter, Db } from "./db.ts";
@@ -69,10 +67,12 @@ export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): D
   return new GroupCommit(engine, clock, meter);
 }
 
-function openEngine(clock: Clock, { url, authToken, syncUrl, writer }: DbOptions): Engine | Promise<Engine> {
+/** Opens an engine. What only a server needs is loaded only for one, because it takes megabytes. */
+async function openEngine(clock: Clock, { url, authToken, syncUrl, writer }: DbOptions): Promise<Engine> {
   const path = databasePath(url);
-  if (path === null) return openRemote(clock, { url, authToken });
+  if (path === null) return (await import("./remote.ts")).openRemote(clock, { url, authToken });
   if (syncUrl === null) return openEmbedded(clock, { path, writer: writer ?? null });
+  const { openReplica } = await import("./replica.ts");
   return openReplica(clock, { path, primary: { url: syncUrl, authToken } });
 }
 
