@@ -241,6 +241,11 @@ export interface components {
             /** @enum {string} */
             direction: "inbound" | "outbound";
             /**
+             * @description Present while it waits until another key approves it.
+             * @constant
+             */
+            awaitingApproval?: true;
+            /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
              * @example 2026-01-31T09:30:00.000Z
@@ -516,6 +521,11 @@ export interface components {
             /** @enum {string} */
             direction: "inbound" | "outbound";
             /**
+             * @description Present while it waits until another key approves it.
+             * @constant
+             */
+            awaitingApproval?: true;
+            /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
              * @example 2026-01-31T09:30:00.000Z
@@ -681,6 +691,11 @@ export interface components {
             status: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected";
             /** @enum {string} */
             direction: "inbound" | "outbound";
+            /**
+             * @description Present while it waits until another key approves it.
+             * @constant
+             */
+            awaitingApproval?: true;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.

@@ -1,4 +1,4 @@
-import type { Guard, Statement } from "./engine/client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** Reason of a recipient whose message waits for an approval. Its status is `accepted`. */
 export const AWAITING_APPROVAL = "awaiting_approval";
@@ -29,4 +29,19 @@ export function approveRecipients(messageId: string, scheduledAt: number | null,
       ...[messageId, AWAITING_APPROVAL],
     ],
   };
+}
+
+/** Returns the ids of those of the project's messages that wait for an approval. */
+export async function awaitingApproval(
+  db: Db,
+  senderId: string,
+  messageIds: readonly string[],
+): Promise<Set<string>> {
+  if (messageIds.length === 0) return new Set();
+  const rows = await db.all<{ id: string }>(
+    `SELECT m.id FROM json_each(?) wanted JOIN messages m ON m.id = wanted.value WHERE m.sender_id = ?
+      AND EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.reason = ? AND r.status = 'accepted')`,
+    [JSON.stringify(messageIds), senderId, AWAITING_APPROVAL],
+  );
+  return new Set(rows.map(({ id }) => id));
 }

@@ -88,8 +88,11 @@ describe("a send of a key with approval", () => {
     const waiting = (await service.call("GET", `/v1/emails/${id}`)).body;
     expect(waiting).toMatchObject({
       status: "accepted",
+      awaitingApproval: true,
       recipients: [{ reason: "awaiting_approval", attempts: 0 }],
     });
+    const listed = async () => (await service.call("GET", "/v1/emails?limit=1")).body.data[0];
+    expect(await listed()).toMatchObject({ id, awaitingApproval: true });
     expect((await decide(id, "approve", key)).status).toBe(403);
     const other = await secretOf({ approval: true });
     expect((await decide(id, "approve", other)).status).toBe(403);
@@ -99,6 +102,7 @@ describe("a send of a key with approval", () => {
     expect(await decide(id, "approve")).toMatchObject({ status: 200, body: { id, status: "queued" } });
     const record = await service.message(id, "delivered");
     expect(record.recipients[0].reason).toBeNull();
+    expect(await listed()).not.toContainKey("awaitingApproval");
     expect(record.events.map(({ type }: { type: string }) => type)).toEqual([
       ...["accepted", "queued", "sending", "delivery"],
     ]);

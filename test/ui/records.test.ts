@@ -179,7 +179,7 @@ describe("the dashboard", () => {
     };
     const good = await send("Good");
     await go(`/messages/${good}`);
-    await see("Needs approval");
+    await see("Awaiting approval");
     await press("Approve");
     await see("Delivered by the simulator");
     const bad = await send("Bad");

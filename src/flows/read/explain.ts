@@ -1,6 +1,7 @@
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { classifyReply } from "../../mail/bounces/reply-class.ts";
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
+import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/approvals.ts";
 import type { Message } from "../../store/messages.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { HELD_FOR } from "../../store/held-recipients.ts";
@@ -95,6 +96,16 @@ const BY_REASON: Readonly<Record<string, Cause>> = {
     why: "All tries failed for now, and the time for tries is over.",
     who: "provider",
     next: "Look at the replies in GET /v1/emails/{id}/attempts, and send again later.",
+  },
+  [AWAITING_APPROVAL]: {
+    why: "The key that sent it needs an approval for each message.",
+    who: "you",
+    next: "Approve or reject it with another key, by POST /v1/emails/{id}/approve or /reject.",
+  },
+  [APPROVAL_EXPIRED]: {
+    why: "It was not approved in time.",
+    who: "you",
+    next: "Send it again if it is still wanted.",
   },
   canceled: { why: "It was canceled before it was sent.", who: "you", next: NOTHING_TO_DO },
   capture_only: {

@@ -5,11 +5,13 @@ import { expectationOf } from "../../core/expectations.ts";
 import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../core/time/date-times.ts";
 import type { Wait, Waits } from "../../flows/live/waits.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { awaitingApproval } from "../../store/approvals.ts";
 import { unrevokedKeys } from "../../store/keys.ts";
 import {
   listMessages,
   type MessageFilter,
   type MessagePage,
+  type MessageSummary,
   summaryOf,
 } from "../../store/search/message-list.ts";
 import { invalidKey } from "../access/auth.ts";
@@ -87,7 +89,8 @@ export function emailListRoute(deps: EmailListDeps): Route {
       const filter = filterOf(query);
       const read = () => listMessages(db, senderId, filter, page.after, page.take);
       // New messages are on the first page.
-      if (query.wait === undefined || page.after !== null) return answerOf(page, await read());
+      const show = (found: MessagePage) => answerOf(db, { senderId, page }, found);
+      if (query.wait === undefined || page.after !== null) return show(await read());
       requireAddresses(query);
       const wait = await waits.begin({ senderId, filter, ms: query.wait * 1000, signal: request.signal });
       const found = await read().catch((error: unknown) => {
@@ -97,13 +100,26 @@ export function emailListRoute(deps: EmailListDeps): Route {
       if (found.messages.length === 0)
         return later(new MessagesToCome(deps, wait, { owner: senderId, keyId: principal.keyId, page }));
       waits.leave(senderId, wait);
-      return answerOf(page, found);
+      return show(found);
     },
   });
 }
 
-function answerOf(page: Page, { messages, stoppedAt }: MessagePage): Answer {
-  return ok(page.answer(messages, showSummary, ({ id }) => id, stoppedAt));
+/** The page that was asked for. */
+interface Asked {
+  senderId: string;
+  page: Page;
+}
+
+async function answerOf(
+  db: Db,
+  { senderId, page }: Asked,
+  { messages, stoppedAt }: MessagePage,
+): Promise<Answer> {
+  const accepted = messages.filter(({ status }) => status === "accepted").map(({ id }) => id);
+  const awaiting = await awaitingApproval(db, senderId, accepted);
+  const show = (message: MessageSummary) => showSummary(message, awaiting.has(message.id));
+  return ok(page.answer(messages, show, ({ id }) => id, stoppedAt));
 }
 
 /** The page of the messages that come. */
@@ -127,9 +143,11 @@ class MessagesToCome implements LaterAnswer {
   }
 
   async make(): Promise<Answer> {
-    this.#deps.waits.leave(this.owner, this.#wait);
-    await requireUnrevoked(this.#deps.db, this.#keyId);
-    return answerOf(this.#page, { messages: this.#wait.found.map(summaryOf), stoppedAt: null });
+    const { db, waits } = this.#deps;
+    waits.leave(this.owner, this.#wait);
+    await requireUnrevoked(db, this.#keyId);
+    const messages = this.#wait.found.map(summaryOf);
+    return answerOf(db, { senderId: this.owner, page: this.#page }, { messages, stoppedAt: null });
   }
 }
 

@@ -5,6 +5,7 @@ import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
 import type { MessageSummary } from "../../store/search/message-list.ts";
+import { AWAITING_APPROVAL } from "../../store/approvals.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 import { Address, AttachmentView, AuthView, EnvelopeView } from "./received.ts";
@@ -21,6 +22,9 @@ export const MessageSummaryView = Type.Object(
     subject: Type.String(),
     status: Status,
     direction: Direction,
+    awaitingApproval: Type.Optional(
+      Type.Literal(true, { description: "Present while it waits until another key approves it." }),
+    ),
     createdAt: Timestamp,
   },
   { title: "MessageSummary", description: "A message as lists show it." },
@@ -108,9 +112,13 @@ export const MessageView = Type.Object(
   { title: "Message", description: "A message with its body and its events." },
 );
 
-/** Returns a message as lists show it. */
-export function showSummary(summary: MessageSummary): Record<string, unknown> {
-  return { ...summary, createdAt: showTime(summary.createdAt) };
+/** Returns a message as lists show it. `awaiting`: it waits for an approval. */
+export function showSummary(summary: MessageSummary, awaiting: boolean): Record<string, unknown> {
+  return { ...summary, ...waits(awaiting), createdAt: showTime(summary.createdAt) };
+}
+
+function waits(awaiting: boolean): Record<string, unknown> {
+  return awaiting ? { awaitingApproval: true } : {};
 }
 
 function emails(mailboxes: readonly Mailbox[]): string[] {
@@ -159,6 +167,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
     size: message.size,
     ...(extracts ?? {}),
     ...(message.testMode ? { testMode: true } : {}),
+    ...waits(parts.recipients.some(({ reason }) => reason === AWAITING_APPROVAL)),
     createdAt: showTime(message.createdAt),
     recipients: parts.recipients.map(showRecipient),
     events: parts.events.map(showEvent),

@@ -61,6 +61,8 @@ export interface MessageSummary {
   subject: string;
   status: MessageStatus;
   direction: "inbound" | "outbound";
+  /** It waits until another key approves it. */
+  awaitingApproval?: true;
   createdAt: string;
 }
 

@@ -1,4 +1,4 @@
-import { eventWords, statusWords, type Tone } from "../words/status.ts";
+import { AWAITING, eventWords, statusWords, type Tone } from "../words/status.ts";
 
 interface DotProps {
   tone: Tone;
@@ -20,11 +20,13 @@ export function Dot({ tone, word, title }: DotProps) {
 interface StatusProps {
   status: string;
   direction?: "inbound" | "outbound";
+  /** It waits until another key approves it. */
+  awaitingApproval?: boolean | undefined;
 }
 
 /** The status of a message or recipient. */
-export function Status({ status, direction }: StatusProps) {
-  const { tone, word, means } = statusWords(status, direction);
+export function Status({ status, direction, awaitingApproval }: StatusProps) {
+  const { tone, word, means } = awaitingApproval === true ? AWAITING : statusWords(status, direction);
   return <Dot tone={tone} word={word} title={means} />;
 }
 

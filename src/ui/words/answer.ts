@@ -19,11 +19,6 @@ function timeTaken(message: Message, { lastEventAt, email }: Recipient): number 
   return taken < 0 ? null : taken;
 }
 
-/** Returns whether a message waits until another key approves it. */
-export function isAwaitingApproval({ recipients }: Message): boolean {
-  return recipients.some(({ reason }) => reason === "awaiting_approval");
-}
-
 /** Returns one sentence about one recipient: the answer that a person looks for first. */
 export function recipientAnswer(message: Message, recipient: Recipient): string {
   const { status, mx, tls, reason } = recipient;

@@ -39,6 +39,13 @@ const STATUSES: Readonly<Record<MessageStatus, Words>> = {
   },
 };
 
+/** A message that waits until another key approves it. */
+export const AWAITING: Words = {
+  word: "Awaiting approval",
+  tone: "late",
+  means: "It waits until another key approves it.",
+};
+
 /** Words of events that are no status. */
 const EVENTS: Readonly<Record<string, Words>> = {
   delivery: STATUSES.delivered,

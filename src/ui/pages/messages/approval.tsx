@@ -5,7 +5,6 @@ import { Dialog } from "../../components/dialog.tsx";
 import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { can } from "../../state/session.ts";
-import { isAwaitingApproval } from "../../words/answer.ts";
 
 interface ApprovalProps {
   message: Message;
@@ -16,7 +15,7 @@ interface ApprovalProps {
 export function Approval({ message, onChanged }: ApprovalProps) {
   const rejecting = useSignal(false);
   const task = useTask();
-  if (!isAwaitingApproval(message) || !can("emails:approve")) return null;
+  if (message.awaitingApproval !== true || !can("emails:approve")) return null;
   const path = `/v1/emails/${encodeURIComponent(message.id)}`;
   const approve = () =>
     task.run(async () => {

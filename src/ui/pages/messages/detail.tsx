@@ -5,9 +5,9 @@ import type { Message } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
 import { Fact } from "../../components/fact.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { Dot, Status } from "../../components/status.tsx";
+import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
-import { isAwaitingApproval, messageAnswer } from "../../words/answer.ts";
+import { messageAnswer } from "../../words/answer.ts";
 import { sizeText } from "../../words/amounts.ts";
 import { Actions } from "./actions.tsx";
 import { Approval } from "./approval.tsx";
@@ -60,11 +60,7 @@ function Head({ message }: { message: Message }) {
     <div class="detail-head">
       <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
       <p class="answer" role="status">
-        {isAwaitingApproval(message) ? (
-          <Dot tone="late" word="Needs approval" />
-        ) : (
-          <Status status={status} direction={direction} />
-        )}
+        <Status status={status} direction={direction} awaitingApproval={message.awaitingApproval} />
         <span>{messageAnswer(message)}</span>
         {testMode === true ? <span class="tag">test</span> : null}
       </p>

@@ -76,7 +76,7 @@ export function MessagesPage({ params }: PageProps) {
 }
 
 function Cells({
-  message: { status, direction, from, to, subject, createdAt },
+  message: { status, direction, awaitingApproval, from, to, subject, createdAt },
 }: {
   message: MessageSummary;
 }) {
@@ -84,7 +84,7 @@ function Cells({
   const others = to.length > 1 ? ` +${to.length - 1}` : "";
   return (
     <>
-      <Status status={status} direction={direction} />
+      <Status status={status} direction={direction} awaitingApproval={awaitingApproval} />
       <span class="cut who-cell">
         <span class="way">{inbound ? "from" : "to"}</span> {inbound ? from : (to[0] ?? "")}
         {inbound ? "" : others}

@@ -44,20 +44,30 @@ function Reasons({ message }: { message: Message }) {
           {reasonsOf(message, one).map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
-          <RawReply message={message} email={one.email} />
+          <Reply text={replyOf(message, one.email)} />
         </div>
       ))}
     </section>
   );
 }
 
-/** Returns the sentences about one recipient, without what the answer above them has already said. */
-function reasonsOf(message: Message, { what, why, next, who }: Explanation["recipients"][number]): string[] {
+/**
+ * Returns the sentences about one recipient, without what the answer above them has already said, and without the reply
+ * below them, which the API quotes.
+ */
+function reasonsOf(
+  message: Message,
+  { email, what, why, next, who }: Explanation["recipients"][number],
+): string[] {
   const said = message.recipients.length === 1 ? messageAnswer(message) : "";
-  return [why === "" ? what : why, next, WHO[who] ?? ""].filter((text) => text !== "" && text !== said);
+  const cause = why.replace(` The reply: ${replyOf(message, email)}`, "");
+  return [cause === "" ? what : cause, next, WHO[who] ?? ""].filter((text) => text !== "" && text !== said);
 }
 
-function RawReply({ message, email }: { message: Message; email: string }) {
-  const diagnostic = message.recipients.find((recipient) => recipient.email === email)?.diagnostic ?? null;
-  return diagnostic === null ? null : <pre class="reply">{diagnostic}</pre>;
+function replyOf({ recipients }: Message, email: string): string | null {
+  return recipients.find((recipient) => recipient.email === email)?.diagnostic ?? null;
+}
+
+function Reply({ text }: { text: string | null }) {
+  return text === null ? null : <pre class="reply">{text}</pre>;
 }
