@@ -1,27 +1,9 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { after, every, throttle } from "../clock.ts";
+import { EVENT_TYPES } from "../words/server-lists.ts";
 import { browserPath } from "./client.ts";
 import type { LiveEvent } from "./types.ts";
-
-/** Event types of the API, which streams and webhooks name. An EventSource hands out named events by name only. */
-export const EVENT_TYPES: readonly string[] = [
-  "accepted",
-  "queued",
-  "sending",
-  "sent",
-  "delivery_delayed",
-  "delivery",
-  "bounce",
-  "complaint",
-  "rejected",
-  "rendering_failure",
-  "failed",
-  "open",
-  "click",
-  "inbound_received",
-  "inbound_rejected",
-];
 
 /** Without a stream, pages look again so often. */
 const POLL_MS = 4_000;

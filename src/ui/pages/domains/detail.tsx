@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { FullDomain } from "../../api/setup-types.ts";
@@ -11,7 +12,7 @@ import { Problem } from "../../components/problem.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
 import { ReceivingPart } from "./receiving.tsx";
-import { Records, zoneText } from "./records.tsx";
+import { isChecked, Records, zoneText } from "./records.tsx";
 import { DomainStatus } from "./status.tsx";
 
 interface DetailProps {
@@ -125,6 +126,14 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
       resource.set(await post<FullDomain>(`${path}/verify`));
       onChanged();
     });
+  // Only a check says what is wrong with a record, so a reloaded page makes one.
+  const wantsCheck =
+    domain.checkedAt !== null &&
+    domain.verifiedBy !== "capture" &&
+    domain.records.some((record) => !record.verified && !isChecked(record));
+  useEffect(() => {
+    if (wantsCheck && can("domains:write")) void verify();
+  }, [domain.id, wantsCheck]);
   const inbound = domain.records.filter(({ purpose }) => purpose === "inbound");
   return (
     <>

@@ -18,7 +18,8 @@ const STATES: Readonly<Record<CheckedRecord["status"], { word: string; tone: Ton
   unknown: { word: "No answer", tone: "late" },
 };
 
-function isChecked(record: DnsRecord | CheckedRecord): record is CheckedRecord {
+/** Returns whether a check has just looked at the record, so that it says what is wrong. */
+export function isChecked(record: DnsRecord | CheckedRecord): record is CheckedRecord {
   return "status" in record;
 }
 

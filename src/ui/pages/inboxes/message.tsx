@@ -1,10 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { Message } from "../../api/types.ts";
-import { browserPath } from "../../api/client.ts";
+import { browserPath, get } from "../../api/client.ts";
+import { useResource } from "../../api/resource.ts";
+import { CopyButton } from "../../components/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { sizeText } from "../../words/amounts.ts";
+import { counted, sizeText } from "../../words/amounts.ts";
 
 interface ThreadMessageProps {
   message: Message;
@@ -26,6 +28,7 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
           <RelativeTime at={createdAt} />
         </summary>
         <LetterBody message={message} />
+        {open && direction === "inbound" ? <Codes id={id} /> : null}
         <p class="letter-foot">
           <AuthLine message={message} />
           <span class="grow" />
@@ -36,6 +39,28 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
         </p>
       </details>
     </li>
+  );
+}
+
+/** The codes in a message, to copy. A thread of the API has none, so the message itself is asked. */
+function Codes({ id }: { id: string }) {
+  const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
+  const { codes = [], links = [] } = message.value.value ?? {};
+  if (codes.length + links.length === 0) return null;
+  return (
+    <p class="letter-files">
+      {codes.map((code) => (
+        <span key={code} class="chip">
+          <code>{code}</code>
+          <CopyButton text={code} what="code" />
+        </span>
+      ))}
+      {links.length === 0 ? null : (
+        <a class="chip" href={`/messages/${id}?tab=links`}>
+          {counted(links.length, "link")}
+        </a>
+      )}
+    </p>
   );
 }
 

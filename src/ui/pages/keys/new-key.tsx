@@ -5,7 +5,7 @@ import { Checks } from "../../components/checks.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { CheckBox, Form, SelectField, TextArea, TextField, useTask } from "../../components/form.tsx";
 import { accountWide, can, projectId, projects } from "../../state/session.ts";
-import { SCOPES } from "./words.tsx";
+import { SCOPES } from "../../words/server-lists.ts";
 
 interface NewKeyProps {
   onClose: () => void;

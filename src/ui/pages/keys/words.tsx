@@ -2,32 +2,6 @@ import type { ApiKey } from "../../api/setup-types.ts";
 import { Dot } from "../../components/status.tsx";
 import { me } from "../../state/session.ts";
 
-/** The scopes of the API. */
-export const SCOPES = [
-  "emails:send",
-  "emails:read",
-  "emails:approve",
-  "templates:read",
-  "templates:write",
-  "contacts:read",
-  "contacts:write",
-  "domains:read",
-  "domains:write",
-  "inboxes:read",
-  "inboxes:write",
-  "threads:read",
-  "threads:reply",
-  "suppressions:read",
-  "suppressions:write",
-  "webhooks:read",
-  "webhooks:write",
-  "api_keys:read",
-  "api_keys:write",
-  "senders:read",
-  "senders:write",
-  "metrics:read",
-];
-
 /** Scopes that a row names before it counts the rest. */
 const NAMED_SCOPES = 2;
 

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { EVENT_TYPES, liveState } from "../../api/live.ts";
+import { liveState } from "../../api/live.ts";
+import { EVENT_TYPES } from "../../words/server-lists.ts";
 import type { LiveEvent } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../components/icon.tsx";

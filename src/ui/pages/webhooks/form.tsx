@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
-import { EVENT_TYPES } from "../../api/live.ts";
+import { EVENT_TYPES } from "../../words/server-lists.ts";
 import type { Webhook } from "../../api/setup-types.ts";
 import { Checks } from "../../components/checks.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -11,6 +11,11 @@ import { eventWords } from "../../words/status.ts";
 const ALL_TYPES = "*";
 /** Types that are chosen at first: those that a program must act on. */
 const FIRST_TYPES = ["delivery", "bounce", "complaint", "inbound_received"];
+
+/** Returns whether the webhook has event names of Resend's dialect, such as `email.sent`, which only its API changes. */
+function speaksResend({ eventTypes }: Webhook): boolean {
+  return eventTypes.some((type) => type.includes("."));
+}
 
 interface WebhookFormProps {
   /** The webhook to change; null makes another one. */
@@ -27,11 +32,12 @@ export function WebhookForm({ webhook, onClose, onSaved }: WebhookFormProps) {
   const types = useSignal<ReadonlySet<string>>(
     new Set(webhook === null || all.peek() ? FIRST_TYPES : webhook.eventTypes),
   );
+  const foreign = webhook !== null && speaksResend(webhook);
   const content = useSignal(webhook?.content ?? can("emails:read"));
   const save = async () => {
     const body = {
       url: url.value.trim(),
-      eventTypes: all.value ? [ALL_TYPES] : [...types.value],
+      ...(foreign ? {} : { eventTypes: all.value ? [ALL_TYPES] : [...types.value] }),
       content: content.value,
     };
     const saved =
@@ -53,8 +59,12 @@ export function WebhookForm({ webhook, onClose, onSaved }: WebhookFormProps) {
           placeholder="https://example.com/webhooks"
           hint="Events are posted to it as signed JSON."
         />
-        <CheckBox label="All events" checked={all} />
-        {all.value ? null : (
+        {foreign ? (
+          <p class="quiet">It speaks Resend's dialect. Its events are chosen with Resend's API.</p>
+        ) : (
+          <CheckBox label="All events" checked={all} />
+        )}
+        {foreign || all.value ? null : (
           <Checks
             label="Events"
             name="eventTypes"

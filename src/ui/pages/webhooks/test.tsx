@@ -4,7 +4,7 @@ import type { Webhook } from "../../api/setup-types.ts";
 import { useTask } from "../../components/form.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { can } from "../../state/session.ts";
-import { EVENT_TYPES } from "../../api/live.ts";
+import { EVENT_TYPES } from "../../words/server-lists.ts";
 
 interface TestProps {
   webhook: Webhook;

@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { EVENT_TYPES as SERVED_TYPES } from "../../../src/core/messages/events.ts";
+import { MESSAGE_STATUSES } from "../../../src/core/messages/states.ts";
+import { SCOPES as SERVED_SCOPES } from "../../../src/http/access/scopes.ts";
+import { EVENT_TYPES, SCOPES } from "../../../src/ui/words/server-lists.ts";
+import { statusWords } from "../../../src/ui/words/status.ts";
+
+test("the dashboard knows the server's scopes", () => {
+  expect(SCOPES).toEqual(SERVED_SCOPES);
+});
+
+test("the dashboard knows the server's event types", () => {
+  expect([...EVENT_TYPES].sort()).toEqual([...SERVED_TYPES].sort());
+});
+
+test("the dashboard has words for each status of the server", () => {
+  expect(MESSAGE_STATUSES.filter((status) => statusWords(status).word === status)).toEqual([]);
+});
