@@ -7,29 +7,19 @@ import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
 import { newId } from "../src/core/ids.ts";
 import { type Db, openDb } from "../src/store/engine/client.ts";
-import { indexLevels, mergeSegments } from "../src/store/search/index-segments.ts";
-import { indexWaiting } from "../src/store/search/message-index.ts";
+import { indexLevels } from "../src/store/search/index-segments.ts";
 import { listMessages, type MessageFilter } from "../src/store/search/message-list.ts";
-import type { Message } from "../src/store/messages.ts";
 import { migrate } from "../src/store/engine/migrate.ts";
 import { around } from "../test/support/around.ts";
-import { insertListed } from "../test/support/lists.ts";
 import { handOver } from "./support/figures.ts";
+import { BEGIN, fillLists, STEP_MS } from "./support/fill-lists.ts";
 import { benchFolder } from "./support/folder.ts";
-import { listedMessage, PROJECTS, RARE, THEIRS } from "./support/listed-messages.ts";
+import { PROJECTS, RARE, THEIRS } from "./support/listed-messages.ts";
 import { chosen, keptFolder, numberOption } from "./support/options.ts";
 import { median } from "./support/table.ts";
 
 const FEW = 10_000;
 const MANY = numberOption("many", 1_000_000);
-/** Messages of each of the two other projects per message of the measured project. */
-const OTHERS = 0.02;
-/** Messages that are stored, and then indexed, together: as many as the service indexes in one write. */
-const PER_WRITE = 250;
-const PAGES_PER_MERGE = 1000;
-/** Time between two messages. */
-const STEP_MS = 500;
-const BEGIN = Date.parse("2026-01-01T00:00:00Z");
 const PAGE_ROWS = 50;
 const SAMPLES = 100;
 const WARM = 5;
@@ -104,37 +94,8 @@ async function fill(db: Db, count: number): Promise<void> {
       sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'a@a.example', 0)",
       args: [],
     },
-    ...PROJECTS.map((id) => ({
-      sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
-        VALUES (?, 'acc', ?, 'p', 'unlimited', 'unlimited', 0)`,
-      args: [id, id],
-    })),
   ]);
-  const spent = { store: 0, index: 0, merge: 0 };
-  // Processor time, because it stays the same if other users are busy.
-  const timed = async (part: keyof typeof spent, work: () => Promise<unknown>): Promise<unknown> => {
-    const before = process.cpuUsage();
-    const result = await work();
-    const { user, system } = process.cpuUsage(before);
-    spent[part] += user + system;
-    return result;
-  };
-  let batch: Message[] = [];
-  for (let at = 0; at < count; at++) {
-    const time = BEGIN + at * STEP_MS;
-    batch.push(listedMessage(PROJECT, newId("msg", time), time, at, count));
-    if (at % (1 / OTHERS) === 0)
-      for (const other of PROJECTS.slice(1))
-        batch.push(listedMessage(other, newId("msg", time), time, at, count));
-    if (batch.length < PER_WRITE && at < count - 1) continue;
-    await timed("store", () => db.write(batch.map(insertListed)));
-    await timed("index", () => indexWaiting(db, batch.length));
-    batch = [];
-  }
-  // Work that the service does in quiet moments.
-  while (await timed("merge", () => mergeSegments(db, PAGES_PER_MERGE)));
-  const each = Object.entries(spent).map(([part, time]) => `${part} ${(time / count).toFixed(0)} µs`);
-  console.log(`${count} messages, processor time of each: ${each.join(", ")}`);
+  await fillLists(db, "acc", count);
 }
 
 interface Times {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 
 /** A process started by a bench. */
 export interface Child {
@@ -30,6 +30,8 @@ const END_GRACE_MS = 10_000;
 
 /** Starts a process and waits until it is ready. The process ends with the bench at the latest. */
 export async function startChild(command: readonly string[], options: ChildOptions): Promise<Child> {
+  // An earlier process with the same log said that it was ready, too.
+  for (const kind of ["out", "err"]) rmSync(`${options.log}.${kind}`, { force: true });
   const started = Bun.spawn([...command], {
     stdin: "ignore",
     stdout: Bun.file(`${options.log}.out`),

@@ -49,10 +49,15 @@ export interface TestBrowser {
 }
 
 /** Starts Chromium. Only root needs to switch off its sandbox. */
-export async function startBrowser(): Promise<TestBrowser> {
+export async function launchChromium(): Promise<Browser> {
   if (CHROMIUM === null) throw new Error("chromium is not installed");
   const args = process.getuid?.() === 0 ? [...ARGS, "--no-sandbox"] : ARGS;
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: BROWSER_MS });
+  return chromium.launch({ executablePath: CHROMIUM, args, timeout: BROWSER_MS });
+}
+
+/** Starts Chromium for a test. */
+export async function startBrowser(): Promise<TestBrowser> {
+  const browser = await launchChromium();
   return {
     async visit(url, path, { key, ...options } = {}) {
       const visit = await openWindow(browser, url, options);
@@ -89,8 +94,15 @@ async function openWindow(browser: Browser, url: string, options: VisitOptions):
   return { page, context, faults };
 }
 
+export type SessionCookie = Parameters<BrowserContext["addCookies"]>[0][number];
+
 /** Signs the window in as the dashboard does, and keeps the cookie. */
-export async function signIn(context: BrowserContext, url: string, key: string): Promise<void> {
+async function signIn(context: BrowserContext, url: string, key: string): Promise<void> {
+  await context.addCookies([await sessionCookie(url, key)]);
+}
+
+/** Opens a session as the dashboard does. Returns its cookie. */
+export async function sessionCookie(url: string, key: string): Promise<SessionCookie> {
   const answer = await fetch(`${url}/ui/session`, {
     method: "POST",
     headers: { origin: new URL(url).origin, "x-postrider-ui": "1", "content-type": "application/json" },
@@ -99,5 +111,5 @@ export async function signIn(context: BrowserContext, url: string, key: string):
   const [name = "", value = ""] = (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]?.split("=") ?? [];
   if (answer.status !== 204 || value === "")
     throw new Error(`sign-in: ${answer.status} ${await answer.text()}`);
-  await context.addCookies([{ name, value, url, httpOnly: true, sameSite: "Strict" }]);
+  return { name, value, url, httpOnly: true, sameSite: "Strict" };
 }
