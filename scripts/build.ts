@@ -86,7 +86,9 @@ async function uiPlugin({ files }: UiBundle, folder: string): Promise<Bun.BunPlu
       return `import file${at} from ${JSON.stringify(path)} with { type: "file" };`;
     }),
   );
-  const built = files.map(({ name }, at) => `{ name: ${JSON.stringify(name)}, path: file${at} }`);
+  const built = files.map(
+    ({ name, later }, at) => `{ name: ${JSON.stringify(name)}, later: ${later === true}, path: file${at} }`,
+  );
   const contents = `${lines.join("\n")}\nexport const builtUi = [${built.join(", ")}];\n`;
   return {
     name: "dashboard",

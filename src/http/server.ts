@@ -9,7 +9,7 @@ import { type Answer, type LaterAnswer, toResponse } from "./answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS } from "./body/budget.ts";
 import { createLargeBodyLimit } from "./body/large-bodies.ts";
 import { assetRoutes, type UiSource } from "./dashboard/assets.ts";
-import { dashboardPage } from "./dashboard/shell.ts";
+import { dashboardPage, type Page } from "./dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
 import type { ServesAt } from "./domain-hosts.ts";
@@ -50,8 +50,8 @@ export interface HttpDeps {
   checks: readonly ReadyCheck[];
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
-  /** The dashboard: its files, and its routes, which the reference does not show. Null: there is none. */
-  ui: { files: UiSource; routes: readonly Route[] } | null;
+  /** The dashboard: its files, its routes, which the reference does not show, and how a person calls this program. */
+  ui: { files: UiSource; routes: readonly Route[]; program: string } | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */
@@ -107,6 +107,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...deps.routes,
     ...(deps.routes.length === 0 ? [] : mcpRoutes({ fetch: answerWhole })),
   ];
+  const page = deps.ui === null ? null : dashboardPage({ ...deps, ...deps.ui }, answerWhole);
   const ips = new WeakMap<Request, string>();
   // Otherwise Elysia finds the path only if the host name has a standard length.
   const app: { fetch(request: Request): Response | Promise<Response> } = new Elysia({
@@ -114,8 +115,8 @@ export function createHttp(deps: HttpDeps): Http {
   })
     .use(requestId(deps.clock))
     .use(securityHeaders())
-    .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui.files)))
-    .use(resources({ deps, shell, later, ips }, routes));
+    .use(errors(routeTable(routes), page))
+    .use(resources({ deps, shell, later, ips, page }, routes));
   const answer: Answering = async (request, ip) => {
     if (ip !== null) ips.set(request, ip);
     const response = await app.fetch(request);
@@ -150,6 +151,8 @@ interface Shared {
   later: LaterResponses;
   /** The address of each request's client. */
   ips: WeakMap<Request, string>;
+  /** The dashboard's page, which browsers get at `/`. */
+  page: Page | null;
 }
 
 /** Registers our routes with Elysia. The body is read later, after key and scope have been checked. */
@@ -174,6 +177,7 @@ interface Asked {
 
 function handlerOf(shared: Shared, route: Route) {
   const { deps, shell, later, ips } = shared;
+  const page = route.path === "/" ? shared.page : null;
   return async ({ request, params, set }: Routed): Promise<Response> => {
     const { headers } = set;
     const { method } = request;
@@ -181,7 +185,8 @@ function handlerOf(shared: Shared, route: Route) {
     const hasKey = request.headers.has("authorization");
     const asked = { route, method, requestId, startedAt: deps.clock.elapsed(), headers, hasKey };
     const routed = { request, params: textsOf(params), requestId, ip: ips.get(request) ?? null, headers };
-    const answer = await dispatch(shell, route, routed).catch((error: unknown) => failed(asked, error));
+    const shown = async () => (await page?.(request)) ?? dispatch(shell, route, routed);
+    const answer = await shown().catch((error: unknown) => failed(asked, error));
     // Elysia would copy remaining headers into a second response made from this one.
     set.headers = {};
     return answer.later === undefined

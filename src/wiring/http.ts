@@ -16,7 +16,6 @@ import type { FindZoneServers } from "../flows/verify/diagnose.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { draftRoutes } from "../http/dashboard/drafts.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
-import { dashboardPage } from "../http/dashboard/shell.ts";
 import { logAnswer } from "../http/request-log.ts";
 import { servesAtDomainHosts } from "../http/domain-hosts.ts";
 import type { ReadyCheck } from "../http/health.ts";
@@ -63,6 +62,7 @@ import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
 import { mxName } from "./delivery.ts";
+import { programName } from "./program-name.ts";
 import type { Services } from "./services.ts";
 import { localChecks } from "./observe/health.ts";
 import { openScrape } from "./observe/scrape.ts";
@@ -161,7 +161,6 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
   const { publicUrl, delivery } = config;
   const checks = readyChecks(parts);
   const isApi = config.roles.has("api");
-  const ui = uiFiles();
   return {
     db,
     clock,
@@ -187,12 +186,10 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       contentType: METRICS_CONTENT_TYPE,
       read: openScrape({ ...parts, checks }),
     },
-    ui: isApi ? { files: ui, routes: dashboardRoutes(parts) } : null,
+    ui: isApi ? { files: uiFiles(), routes: dashboardRoutes(parts), program: programName() } : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
     wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],
-    routes: isApi
-      ? [...homeRoutes({ publicUrl, delivery, page: dashboardPage(ui) }), ...apiRoutes(parts)]
-      : [],
+    routes: isApi ? [...homeRoutes({ publicUrl, delivery }), ...apiRoutes(parts)] : [],
   };
 }
 

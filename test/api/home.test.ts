@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { dashboardPage } from "../../src/http/dashboard/shell.ts";
 import { homeRoutes } from "../../src/http/routes/home.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
@@ -12,12 +11,11 @@ afterEach(async () => {
 });
 
 async function started(): Promise<TestApi> {
-  const home = {
-    publicUrl: API,
-    delivery: "capture" as const,
-    page: dashboardPage(async () => []),
-  };
-  api = await testApi({ routes: () => homeRoutes(home) });
+  const ui = { files: async () => [], routes: [], program: "postrider" };
+  api = await testApi({
+    routes: () => homeRoutes({ publicUrl: API, delivery: "capture" }),
+    http: { ui },
+  });
   return api;
 }
 

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { SESSION_MS } from "../../src/http/access/session.ts";
-import { BROWSER_MS, CHROMIUM, NO_FAULTS, startBrowser, type TestBrowser } from "../support/browser.ts";
+import {
+  BROWSER_MS,
+  CHROMIUM,
+  NO_FAULTS,
+  sessionCookie,
+  startBrowser,
+  type TestBrowser,
+} from "../support/browser.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
 
@@ -92,6 +99,46 @@ browserTest(
     await outside.page.close();
   },
 );
+
+describe("the page itself", () => {
+  /** Opens the list of messages as a browser does. Returns the data that the page brings. */
+  const brought = async (headers: Record<string, string>) => {
+    const answer = await fetch(`${service.url}/messages`, { headers: { accept: "text/html", ...headers } });
+    const [, json = ""] =
+      /<script type="application\/json" id="start">(.*?)<\/script>/s.exec(await answer.text()) ?? [];
+    return JSON.parse(json);
+  };
+
+  browserTest("brings the first answers to a session, whatever its messages contain", async () => {
+    const { value } = await sessionCookie(service.url, service.accountKey);
+    const cookie = `postrider=${value}`;
+    const from = "hello@onboarding.mail.test";
+    const subject = "</script><script>alert(1)</script><!--";
+    await service.call("POST", "/v1/emails", {
+      from,
+      to: "delivered@simulator.mail.test",
+      subject,
+      text: "x",
+    });
+    const { me, answers } = await brought({ cookie });
+    expect(me.key.senderId).toBeNull();
+    expect(answers["/v1/emails?limit=50"].data).toMatchObject([{ subject }]);
+    for (const site of ["same-site", "cross-site"])
+      expect(await brought({ cookie, "sec-fetch-site": site })).toEqual({ program: "npm run postrider" });
+    expect(await brought({})).toEqual({ program: "npm run postrider" });
+  });
+
+  browserTest("is drawn from them, without a request for its list", async () => {
+    const { page, faults } = await browser.visit(service.url, "/livez", { key: service.accountKey });
+    const asked: string[] = [];
+    page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
+    await page.goto(`${service.url}/messages`);
+    await page.getByText("</script>").first().waitFor();
+    expect(asked.filter((path) => path.startsWith("/v1/") && path !== "/v1/events/stream")).toEqual([]);
+    expect(faults).toEqual(NO_FAULTS);
+    await page.close();
+  });
+});
 
 describe("a page of another origin on the same host, to which the browser sends the cookie", () => {
   browserTest("can neither write, nor read, nor frame the dashboard", async () => {

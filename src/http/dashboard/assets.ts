@@ -8,6 +8,8 @@ export interface UiFile {
   name: string;
   /** Its content, compressed with gzip. */
   gzipped: Blob;
+  /** True if the page loads it only when it needs it. */
+  later?: boolean;
 }
 
 /** Returns the dashboard's files. Rejects if they cannot be made. */
@@ -16,10 +18,11 @@ export type UiSource = () => Promise<readonly UiFile[]>;
 /** The path of the files. */
 export const ASSETS_PATH = "/ui/assets/";
 
+const SVG = "image/svg+xml";
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
-  svg: "image/svg+xml",
+  svg: SVG,
 };
 
 /** Returns the route of the dashboard's files. */
@@ -37,6 +40,20 @@ export function assetRoutes(files: UiSource): Route[] {
         if (file === undefined) throw notFound("file");
         const contentType = CONTENT_TYPES[file.name.replace(/^.*\./, "")] ?? "application/octet-stream";
         return compressedFile(file.gzipped, contentType, request.headers);
+      },
+    }),
+    openRoute({
+      method: "GET",
+      path: "/favicon.ico",
+      operationId: "favicon",
+      summary: "Get the icon for pages that name none, such as the reference",
+      answers: { 200: SVG },
+      errors: ["not_found"],
+      async handle({ request }) {
+        const file = (await files()).find(({ name }) => name.endsWith(".svg"));
+        if (file === undefined) throw notFound("file");
+        const answer = await compressedFile(file.gzipped, SVG, request.headers);
+        return { ...answer, headers: { ...answer.headers, "cache-control": "max-age=86400" } };
       },
     }),
   ];

@@ -1,7 +1,9 @@
 import { CLICK_PATH, OPEN_PATH } from "../../flows/send/tracking-links.ts";
 import { UNSUBSCRIBE_PATH } from "../../flows/send/unsubscribe.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { type Answer, raw } from "../answer.ts";
-import { ASSETS_PATH, type UiSource } from "./assets.ts";
+import { ASSETS_PATH, type UiFile, type UiSource } from "./assets.ts";
+import { type Ask, firstAnswers } from "./first-answers.ts";
 
 /**
  * The dashboard loads nothing from other origins and runs no inline script, so text of a message cannot run either
@@ -29,14 +31,23 @@ const RESERVED: ReadonlySet<string> = new Set([
 /** Returns the dashboard's page if the request asks for one of its paths as a browser does, else null. */
 export type Page = (request: Request) => Promise<Answer | null>;
 
-/** Returns the page: the same for all paths, because the script shows what the path names. */
-export function dashboardPage(files: UiSource): Page {
+export interface PageDeps {
+  clock: Clock;
+  files: UiSource;
+  /** How a person calls the program on its machine. The page shows commands. */
+  program: string;
+}
+
+/**
+ * Returns the page: the same script for all paths, which shows what the path names, and the first answers that it needs. No page
+ * of another origin can read them.
+ */
+export function dashboardPage({ clock, files, program }: PageDeps, ask: Ask): Page {
   return async (request) => {
     if (!asksForPage(request)) return null;
-    const names = (await files()).map(({ name }) => name);
-    return raw(shell(names), "text/html; charset=utf-8", {
+    const [all, first] = await Promise.all([files(), firstAnswers(ask, request, clock.now())]);
+    return raw(shell(all, { program, ...first }), "text/html; charset=utf-8", {
       "content-security-policy": DASHBOARD_POLICY,
-      "cross-origin-opener-policy": "same-origin",
       "referrer-policy": "same-origin",
     });
   };
@@ -49,9 +60,11 @@ function asksForPage({ method, headers, url }: Request): boolean {
   return !RESERVED.has(first);
 }
 
-function shell(names: readonly string[]): string {
+function shell(files: readonly UiFile[], data: object): string {
   const urls = (extension: string) =>
-    names.filter((name) => name.endsWith(extension)).map((name) => `${ASSETS_PATH}${name}`);
+    files
+      .filter(({ name, later }) => later !== true && name.endsWith(extension))
+      .map(({ name }) => `${ASSETS_PATH}${name}`);
   return [
     "<!doctype html>",
     '<html lang="en">',
@@ -63,9 +76,16 @@ function shell(names: readonly string[]): string {
     ...urls(".svg").map((url) => `<link rel="icon" href="${url}">`),
     ...urls(".css").map((url) => `<link rel="stylesheet" href="${url}">`),
     ...urls(".js").map((url) => `<script type="module" src="${url}"></script>`),
+    dataBlock(data),
     "</head>",
     '<body><div id="app"></div></body>',
     "</html>",
     "",
   ].join("\n");
+}
+
+/** Returns the data as an element that no browser runs. Without `<`, no text in it can end the element. */
+function dataBlock(data: object): string {
+  const json = JSON.stringify(data).replaceAll("<", "\\u003c");
+  return `<script type="application/json" id="start">${json}</script>`;
 }

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { DeliveryMode } from "../../config/settings.ts";
 import { ok } from "../answer.ts";
-import type { Page } from "../dashboard/shell.ts";
 import { openRoute, type Route } from "../route.ts";
 
 const Home = Type.Object(
@@ -18,12 +17,10 @@ const Home = Type.Object(
 export interface HomeDeps {
   publicUrl: string;
   delivery: DeliveryMode;
-  /** Returns the dashboard for a browser. */
-  page: Page;
 }
 
-/** `/`: the dashboard for browsers, and JSON for other clients. */
-export function homeRoutes({ publicUrl, delivery, page }: HomeDeps): Route[] {
+/** `/` for clients that are no browser. To a browser the server shows the dashboard. */
+export function homeRoutes({ publicUrl, delivery }: HomeDeps): Route[] {
   return [
     openRoute({
       method: "GET",
@@ -32,16 +29,14 @@ export function homeRoutes({ publicUrl, delivery, page }: HomeDeps): Route[] {
       summary: "Show what runs here and where to go next",
       description: "A browser gets the dashboard.",
       answers: { 200: Home },
-      async handle({ request }) {
-        const home = {
+      handle: () =>
+        ok({
           name: "Postrider",
           delivery,
           reference: `${publicUrl}/docs`,
           openapi: `${publicUrl}/docs/json`,
           ready: `${publicUrl}/readyz`,
-        };
-        return (await page(request)) ?? ok(home);
-      },
+        }),
     }),
   ];
 }

@@ -1,3 +1,4 @@
+import { after } from "../clock.ts";
 import { asApiError, errorOf } from "./error.ts";
 
 /** Values of query parameters. Those that are null, undefined or empty are left out. */
@@ -10,6 +11,9 @@ interface Access {
   /** Called when the service says that the session has ended. */
   onSignedOut: () => void;
 }
+
+/** Milliseconds for which answers that came with the page may be used. */
+const FRESH_MS = 1_000;
 
 const access: Access = { project: null, onSignedOut: () => {} };
 
@@ -84,9 +88,27 @@ async function json<Answer>(method: string, path: string, options?: Options): Pr
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
+/** Answers that came with the page, each for one use, and the project that they are about. */
+const brought = { project: null as string | null, answers: new Map<string, unknown>() };
+
+/** Takes up answers that came with the page. Only its first content is made of them, because they get old. */
+export function setAnswers(project: string | null, answers: Readonly<Record<string, unknown>>): void {
+  brought.project = project;
+  brought.answers = new Map(Object.entries(answers));
+  after(FRESH_MS, () => brought.answers.clear());
+}
+
+function takeAnswer(url: string, options: Options): unknown {
+  const answer =
+    options.account === true || brought.project !== access.project ? undefined : brought.answers.get(url);
+  brought.answers.delete(url);
+  return answer;
+}
+
 /** Reads JSON. */
-export function get<Answer>(path: string, query?: Query, options: Options = {}): Promise<Answer> {
-  return json("GET", path, { ...options, query });
+export async function get<Answer>(path: string, query?: Query, options: Options = {}): Promise<Answer> {
+  const known = takeAnswer(withQuery(path, query), options);
+  return known === undefined ? json("GET", path, { ...options, query }) : (known as Answer);
 }
 
 /** Posts JSON. The key makes it safe to post the same again after a broken connection. */

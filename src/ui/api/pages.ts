@@ -1,5 +1,5 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 import { get, type Query, withQuery } from "./client.ts";
 import { type ApiError, asApiError } from "./error.ts";
 import { type Known, merge, type OrderOf } from "./merge.ts";
@@ -122,7 +122,8 @@ export function usePages<Row>(path: string, query: Query, orderOf: OrderOf<Row>)
   const key = `pages ${withQuery(path, query)}`;
   // The key names path and query.
   const pages = useMemo(() => remember(key, () => createPages(path, query, orderOf)), [key]);
-  useEffect(() => {
+  // Before the page is painted, so that the answer comes sooner.
+  useLayoutEffect(() => {
     pages.hold(false);
     pages.refresh();
   }, [pages]);

@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 import { type ApiError, asApiError } from "./error.ts";
 
 /** Something that is read from the API, kept while it is read again. */
@@ -75,6 +75,7 @@ function createResource<Value>(load: () => Promise<Value>): Resource<Value> {
 export function useResource<Value>(key: string, load: () => Promise<Value>): Resource<Value> {
   // The key names the thing that `load` reads.
   const resource = useMemo(() => remember(key, () => createResource(load)), [key]);
-  useEffect(() => resource.reload(), [resource]);
+  // Before the page is painted, so that the answer comes sooner.
+  useLayoutEffect(() => resource.reload(), [resource]);
   return resource;
 }

@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { theme } from "../state/theme.ts";
 import { countText } from "../words/amounts.ts";
-import { formatTime } from "../words/time.ts";
+import { dayText, minuteText } from "../words/time.ts";
 
 /** One line of a chart. */
 export interface Series {
@@ -21,6 +21,8 @@ interface ChartProps {
   days: boolean;
 }
 
+type Library = typeof uPlot;
+
 /** Pixels. */
 const HEIGHT = 140;
 const TICK_SPACE = { x: 90, y: 36 };
@@ -30,6 +32,8 @@ export function Chart({ title, times, series, days }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const tip = useRef<HTMLDivElement>(null);
+  const shown = useRef({ times, series });
+  shown.current = { times, series };
   const shape = series.map(({ label }) => label).join();
   const colors = theme.value;
 
@@ -37,14 +41,22 @@ export function Chart({ title, times, series, days }: ChartProps) {
   useLayoutEffect(() => {
     const host = box.current;
     if (host === null) return;
-    plot.current = new uPlot(optionsOf({ host, series, days, tip }), dataOf(times, series), host);
     const observer = new ResizeObserver(() =>
       plot.current?.setSize({ width: host.clientWidth, height: HEIGHT }),
     );
-    observer.observe(host);
+    let gone = false;
+    void loadLibrary().then((Library) => {
+      if (gone) return;
+      const latest = shown.current;
+      const options = optionsOf(Library, { host, series: latest.series, days, tip });
+      plot.current = new Library(options, dataOf(latest.times, latest.series), host);
+      observer.observe(host);
+    });
     return () => {
+      gone = true;
       observer.disconnect();
       plot.current?.destroy();
+      plot.current = null;
     };
   }, [shape, colors, days]);
   useEffect(() => plot.current?.setData(dataOf(times, series)), [times, series]);
@@ -69,6 +81,11 @@ export function Chart({ title, times, series, days }: ChartProps) {
   );
 }
 
+/** Loads the library of charts, which the first content of a page can do without. */
+async function loadLibrary(): Promise<Library> {
+  return (await import("uplot")).default;
+}
+
 function dataOf(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   return [times.map((at) => at / 1000), ...series.map(({ values }) => [...values])];
 }
@@ -79,8 +96,7 @@ function colorOf(host: HTMLElement, name: string): string {
 
 /** Returns the time of an interval. */
 function timeText(at: number, days: boolean): string {
-  if (days) return `${formatTime(at, { dateStyle: "medium", timeZone: "UTC" })} UTC`;
-  return formatTime(at, { dateStyle: "medium", timeStyle: "short" });
+  return days ? `${dayText(at, "UTC")} UTC` : `${dayText(at)}, ${minuteText(at)}`;
 }
 
 interface Parts extends Pick<ChartProps, "series" | "days"> {
@@ -88,7 +104,7 @@ interface Parts extends Pick<ChartProps, "series" | "days"> {
   tip: { current: HTMLDivElement | null };
 }
 
-function optionsOf({ host, series, days, tip }: Parts): uPlot.Options {
+function optionsOf(Library: Library, { host, series, days, tip }: Parts): uPlot.Options {
   const resolve = resolver(host);
   const text = resolve("--text-3");
   const line = resolve("--line");
@@ -102,7 +118,7 @@ function optionsOf({ host, series, days, tip }: Parts): uPlot.Options {
     height: HEIGHT,
     legend: { show: false },
     // Otherwise the ticks of days in UTC would be at midnight of the reader's zone.
-    ...(days ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") } : {}),
+    ...(days ? { tzDate: (seconds: number) => Library.tzDate(new Date(seconds * 1000), "Etc/UTC") } : {}),
     padding: [8, 20, 0, 0],
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: { y: { range: (_, __, top) => [0, Math.max(4, top * 1.1)] } },
@@ -137,8 +153,7 @@ function optionsOf({ host, series, days, tip }: Parts): uPlot.Options {
 
 /** Returns the text of a tick on the time axis. */
 function tickText(at: number, days: boolean): string {
-  if (days) return formatTime(at, { day: "numeric", month: "short", timeZone: "UTC" });
-  return formatTime(at, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  return days ? dayText(at, "UTC") : minuteText(at);
 }
 
 /** Returns a function that gives the colour of a custom property as a canvas takes it. */

@@ -6,7 +6,7 @@ import { EmptyState } from "./empty.tsx";
 import { Problem } from "./problem.tsx";
 import { Rows } from "./rows.tsx";
 
-/** The next page is read when fewer rows than this are left below. */
+/** The next page is read when fewer rows than this are left below a list that is scrolled. */
 const READ_AHEAD_ROWS = 30;
 /** Below this scroll position the list counts as being at its top. */
 const TOP_PX = 8;
@@ -36,7 +36,8 @@ export function List<Row>(props: ListProps<Row>) {
   const fresh = useFresh(pages, keyOf);
   const onView = (top: number, end: number) => {
     pages.hold(top > TOP_PX);
-    const wantsMore = end + READ_AHEAD_ROWS >= rows.length && !pages.done.peek() && !pages.full.peek();
+    const ahead = top > TOP_PX ? READ_AHEAD_ROWS : 0;
+    const wantsMore = end + ahead >= rows.length && !pages.done.peek() && !pages.full.peek();
     if (wantsMore && pages.ready.peek() && pages.error.peek() === null) pages.more();
   };
   const showNew = () => {

@@ -92,7 +92,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
           <li
             key={keyOf(row)}
             class={at < fresh ? "fresh" : undefined}
-            style={{ transform: `translateY(${at * rowPx.value}px)` }}
+            style={{ top: `${at * rowPx.value}px` }}
             aria-setsize={complete ? rows.length : -1}
             aria-posinset={at + 1}
           >

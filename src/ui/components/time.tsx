@@ -13,8 +13,10 @@ export function startTicking(): void {
   });
 }
 
-function titleOf(at: number): string {
-  return `${localTime(at)}\n${utcTime(at)}`;
+/** Makes the text that is shown on hover. A list has hundreds of times that are never pointed at. */
+function explain({ currentTarget: time }: { currentTarget: HTMLTimeElement }): void {
+  const at = Date.parse(time.dateTime);
+  time.title = `${localTime(at)}\n${utcTime(at)}`;
 }
 
 /** How long ago a time is. The local time and UTC are shown on hover. */
@@ -22,7 +24,7 @@ export function RelativeTime({ at }: { at: string }) {
   tick.value;
   const time = Date.parse(at);
   return (
-    <time class="age" dateTime={at} title={titleOf(time)}>
+    <time class="age" dateTime={at} onPointerEnter={explain}>
       {shortAge(time, now())}
     </time>
   );
@@ -32,7 +34,7 @@ export function RelativeTime({ at }: { at: string }) {
 export function LocalTime({ at, short = false }: { at: string; short?: boolean }) {
   const time = Date.parse(at);
   return (
-    <time dateTime={at} title={titleOf(time)}>
+    <time dateTime={at} onPointerEnter={explain}>
       {short ? clockTime(time) : localTime(time)}
     </time>
   );

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Code } from "../components/copy.tsx";
 import { Form, TextField, useTask } from "../components/form.tsx";
 import { Problem } from "../components/problem.tsx";
-import { sessionError, signIn } from "../state/session.ts";
+import { program, sessionError, signIn } from "../state/session.ts";
 
 /** Asks for an API key, or for a start link. */
 export function SignInPage() {
@@ -37,7 +37,7 @@ export function SignInPage() {
         </button>
       </Form>
       <p class="quiet">Or make a link that signs you in, on the machine that runs the service:</p>
-      <Code text="postrider open" what="command" />
+      <Code text={`${program.value} open`} what="command" />
     </main>
   );
 }

@@ -1,19 +1,23 @@
 import { computed, signal } from "@preact/signals";
-import { get, post, remove, setAccess } from "../api/client.ts";
+import { get, post, remove, setAccess, setAnswers } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import { forgetAll } from "../api/resource.ts";
 import type { Me, Page, Project } from "../api/types.ts";
 import { navigate, place } from "./router.ts";
+import { type Listed, takeStartData } from "./start-data.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 
 /** Undefined: not known yet. Null: signed out. */
 export const me = signal<Me | null | undefined>(undefined);
 /** The projects that the key may open; one if it is a project's own key. */
-export const projects = signal<readonly Pick<Project, "id" | "name" | "externalId" | "suspendedAt">[]>([]);
+export const projects = signal<readonly Listed[]>([]);
 /** Id of the chosen project. */
 export const projectId = signal<string | null>(null);
 /** Why the session could not be read; null if it could. */
 export const sessionError = signal<ApiError | null>(null);
+
+/** How a person calls the program on its machine. */
+export const program = signal("postrider");
 
 /** The chosen project. */
 export const project = computed(() => projects.value.find(({ id }) => id === projectId.value) ?? null);
@@ -37,6 +41,12 @@ export function can(scope: string): boolean {
 export async function startSession(): Promise<void> {
   setAccess({ onSignedOut: signedOut });
   const isStart = place.peek().path === "/start";
+  const brought = takeStartData();
+  program.value = brought.program ?? program.peek();
+  if (brought.me !== undefined && !isStart) {
+    setAnswers(brought.project ?? null, brought.answers ?? {});
+    return enter(brought.me, brought.projects ?? null);
+  }
   const refusal = isStart ? await openStartLink() : null;
   try {
     await readSession();
@@ -89,39 +99,45 @@ function signedOut(): void {
 }
 
 async function readSession(): Promise<void> {
-  const found = await get<Me>("/ui/session", {}, { account: true });
+  return enter(await get<Me>("/ui/session", {}, { account: true }), null);
+}
+
+/** Takes up the session, and its projects if they are known. */
+async function enter(found: Me, listed: readonly Listed[] | null): Promise<void> {
   accountId = found.account.id;
-  if (found.key.senderId === null) await startProjects();
-  else if (found.project !== null) {
+  if (found.project === null) await takeProjects(listed ?? (await listProjects()));
+  else {
     projects.value = [found.project];
     projectId.value = found.project.id;
   }
   me.value = found;
 }
 
-/**
- * Takes up the project that this browser has chosen before, so that the first page need not wait for the list of
- * projects.
- */
-async function startProjects(): Promise<void> {
-  const kept = readChoice(PROJECT_CHOICE)?.split(" ");
-  const named = new URLSearchParams(place.peek().search).has("project");
-  if (kept === undefined || kept[0] !== accountId || kept[1] === undefined || named) return readProjects();
-  setProject(kept[1]);
-  void readProjects().catch(() => {});
-}
-
 /** Reads the projects of an account-wide key, and keeps the choice if it is still one of them. */
 export async function readProjects(): Promise<void> {
-  const { data } = await get<Page<Project>>("/v1/senders", { limit: LISTED_PROJECTS }, { account: true });
+  await takeProjects(await listProjects());
+}
+
+async function listProjects(): Promise<readonly Listed[]> {
+  return (await get<Page<Project>>("/v1/senders", { limit: LISTED_PROJECTS }, { account: true })).data;
+}
+
+/** Takes up the projects, and chooses the one that the URL names, or that was chosen before, or the default one. */
+async function takeProjects(data: readonly Listed[]): Promise<void> {
   const named = new URLSearchParams(place.peek().search).get("project");
-  const wanted = named ?? projectId.peek();
+  const wanted = named ?? projectId.peek() ?? keptChoice();
   const listed = data.find(({ id, externalId }) => id === wanted || externalId === wanted);
   const other = listed === undefined && wanted !== null ? await findProject(wanted) : null;
   const chosen = listed ?? other ?? data.find(({ externalId }) => externalId === "default") ?? data[0];
   projects.value = other === null ? data : [...data, other];
   if (chosen?.id !== projectId.peek()) forgetAll();
   setProject(chosen?.id ?? null);
+}
+
+/** Returns the project of the account that this browser has chosen before, or null. */
+function keptChoice(): string | null {
+  const [account, id = null] = readChoice(PROJECT_CHOICE)?.split(" ") ?? [];
+  return account === accountId ? id : null;
 }
 
 /** Returns a project that is not among the listed ones, or null. */

@@ -13,7 +13,7 @@ export function sizeText(bytes: number): string {
 
 /** Returns a whole number with separators: `12,345`. */
 export function countText(count: number): string {
-  return count < 1000 ? String(count) : count.toLocaleString();
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 /** Returns a share from 0 to 1 as a percentage with as many digits as it needs: `0.25 %`, `4 %`. */

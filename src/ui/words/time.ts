@@ -1,15 +1,23 @@
-/** Makers of texts, kept because each takes long to make and a list needs it for every row. */
-const formats = new Map<string, Intl.DateTimeFormat>();
+// Times are put together here, because each of the browser's formats takes milliseconds to make.
 
-/** Returns a time in the reader's language and zone, written as the options say. */
-export function formatTime(at: number, options: Intl.DateTimeFormatOptions): string {
-  const key = JSON.stringify(options);
-  let format = formats.get(key);
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat(undefined, options);
-    formats.set(key, format);
-  }
-  return format.format(at);
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+function two(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+/** Returns a day in the reader's zone, or in UTC: `5 Mar`. */
+export function dayText(at: number, zone: "local" | "UTC" = "local"): string {
+  const date = new Date(at);
+  const [day, month] =
+    zone === "UTC" ? [date.getUTCDate(), date.getUTCMonth()] : [date.getDate(), date.getMonth()];
+  return `${day} ${MONTHS[month]}`;
+}
+
+/** Returns a clock time in the reader's zone: `14:03`. */
+export function minuteText(at: number): string {
+  const date = new Date(at);
+  return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 const SECOND = 1000;
@@ -38,18 +46,18 @@ function shortAhead(ahead: number): string {
 }
 
 function dateText(at: number, now: number): string {
-  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
-  return formatTime(at, { day: "numeric", month: "short", ...(sameYear ? {} : { year: "2-digit" }) });
+  const year = new Date(at).getFullYear();
+  return year === new Date(now).getFullYear() ? dayText(at) : `${dayText(at)} ${two(year % 100)}`;
 }
 
 /** Returns a time in the reader's zone: `5 Mar 2026, 14:03:07`. */
 export function localTime(at: number): string {
-  return formatTime(at, { dateStyle: "medium", timeStyle: "medium" });
+  return `${dayText(at)} ${new Date(at).getFullYear()}, ${clockTime(at)}`;
 }
 
-/** Returns a clock time in the reader's zone, with seconds. */
+/** Returns a clock time in the reader's zone, with seconds: `14:03:07`. */
 export function clockTime(at: number): string {
-  return formatTime(at, { timeStyle: "medium", hourCycle: "h23" });
+  return `${minuteText(at)}:${two(new Date(at).getSeconds())}`;
 }
 
 /** Returns a time in UTC for a tooltip: `2026-03-05 13:03:07.120 UTC`. */

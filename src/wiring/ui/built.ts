@@ -4,6 +4,8 @@ export interface BuiltFile {
   name: string;
   /** The path at which the program reads it. */
   path: string;
+  /** True if the page loads it only when it needs it. */
+  later: boolean;
 }
 
 /** The dashboard's files. Null in a clone: `scripts/build.ts` puts another module here, which names the files it made. */

@@ -22,19 +22,46 @@ export async function bundleUi(): Promise<UiBundle> {
     target: "browser",
     format: "esm",
     minify: true,
-    naming: "[name].[ext]",
+    splitting: true,
+    naming: { entry: "[name].[ext]", chunk: "[name]-[hash].[ext]" },
     // Nothing of the build machine's environment gets into the files.
     env: "disable",
     define: { "process.env.NODE_ENV": '"production"' },
     metafile: true,
   });
   const built = outputs.map(async (output) => {
-    return fileOf(output.path.replace(/^.*\//, ""), new Uint8Array(await output.arrayBuffer()));
+    return { name: output.path.replace(/^.*\//, ""), kind: output.kind, text: await output.text() };
   });
+  const icon = { name: "icon.svg", kind: "asset", text: await Bun.file(sourceOf("icon.svg")).text() };
   return {
-    files: [...(await Promise.all(built)), fileOf("icon.svg", await Bun.file(sourceOf("icon.svg")).bytes())],
+    files: named([...(await Promise.all(built)), icon]),
     inputs: Object.keys(metafile?.inputs ?? {}),
   };
+}
+
+/** A file as the bundler has made it. */
+interface Output {
+  name: string;
+  kind: string;
+  text: string;
+}
+
+/** Gives the files their names, those first that the others name in their imports. */
+function named(outputs: readonly Output[]): UiFile[] {
+  const files: UiFile[] = [];
+  let left = outputs;
+  while (left.length > 0) {
+    const next = left.find(
+      ({ name, text }) => !left.some((one) => one.name !== name && text.includes(one.name)),
+    );
+    if (next === undefined) throw new Error("the dashboard's files import each other in a circle");
+    const file = fileOf(next);
+    files.push(file);
+    left = left
+      .filter((one) => one !== next)
+      .map((one) => ({ ...one, text: one.text.replaceAll(next.name, file.name) }));
+  }
+  return files;
 }
 
 function sourceOf(name: string): string {
@@ -42,10 +69,9 @@ function sourceOf(name: string): string {
 }
 
 /** Puts a hash of the content into the name. The bundler's own hash depends on the current folder. */
-function fileOf(name: string, bytes: Uint8Array<ArrayBuffer>): UiFile {
-  const hash = Bun.hash(bytes).toString(36);
-  return {
-    name: name.replace(/(?=\.\w+$)/, `-${hash}`),
-    gzipped: new Blob([Bun.gzipSync(bytes, { level: GZIP_LEVEL })]),
-  };
+function fileOf({ name, kind, text }: Output): UiFile {
+  const later = kind === "chunk";
+  const hash = Bun.hash(text).toString(36);
+  const gzipped = new Blob([Bun.gzipSync(text, { level: GZIP_LEVEL })]);
+  return { name: name.replace(/(?:-\w+)?(?=\.\w+$)/, `-${hash}`), gzipped, ...(later ? { later } : {}) };
 }

@@ -3,7 +3,7 @@ import { builtUi } from "./built.ts";
 
 /** Returns the dashboard's files: those in the program, or in a clone those that the first request bundles. */
 export function uiFiles(): UiSource {
-  const built = builtUi?.map(({ name, path }) => ({ name, gzipped: Bun.file(path) }));
+  const built = builtUi?.map(({ path, ...file }) => ({ ...file, gzipped: Bun.file(path) }));
   let files: Promise<readonly UiFile[]> | null = built === undefined ? null : Promise.resolve(built);
   return () => {
     files ??= bundled().catch((error: unknown) => {

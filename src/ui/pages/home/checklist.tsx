@@ -7,7 +7,7 @@ import { Code } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { codeContext, firstSend, suggestedInbox } from "../../state/installation.ts";
-import { can, me, projectId } from "../../state/session.ts";
+import { can, me, program, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
 
@@ -132,7 +132,7 @@ function stepsOf(): Step[] {
         : "Send from your domain to an address of your own.",
       button: captures ? "See the settings" : "Compose",
       href: captures ? "/settings" : "/messages?compose=1",
-      command: "postrider doctor",
+      command: `${program.value} doctor`,
     },
   ];
 }

@@ -1,0 +1,24 @@
+import type { Me, Project } from "../api/types.ts";
+
+/** A project as the switcher lists it. */
+export type Listed = Pick<Project, "id" | "name" | "externalId" | "suspendedAt">;
+
+/** What the page itself brings, so that its first content need not wait for requests. */
+export interface StartData {
+  /** How a person calls the program on its machine. */
+  program?: string;
+  /** Left out if the browser is not signed in. */
+  me?: Me;
+  projects?: readonly Listed[];
+  /** The project that `answers` are about. Null: the key implies it. */
+  project?: string | null;
+  /** Answers of the API by path and query. */
+  answers?: Readonly<Record<string, unknown>>;
+}
+
+/** Returns what the page brings, and takes it out: a later session of the tab must not find it. */
+export function takeStartData(): StartData {
+  const block = document.getElementById("start");
+  block?.remove();
+  return block?.textContent ? JSON.parse(block.textContent) : {};
+}
