@@ -15,16 +15,18 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
-# Foreign programs that verify our signatures, send us mail, query our name server, run the documentation's commands and show
-# our pages.
+# Foreign programs that verify our signatures, send us mail, query our name server and copy its zones, run the documentation's
+# commands and show our pages.
 # If one is missing, the tests that drive it are skipped.
 peer_packages='
 bind9-dnsutils dig
 bind9-utils named-checkzone
 chromium chromium
 curl curl
+knot knotd
 knot-dnsutils kdig
 msmtp msmtp
+nsd nsd
 opendkim opendkim
 sqlite3 sqlite3
 python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py

@@ -1120,6 +1120,98 @@ CREATE TABLE acme_challenges (
 ) STRICT;
 CREATE INDEX acme_challenges_by_certificate ON acme_challenges (certificate_id);
 
+-- Zones that our name server holds, and their versions for secondaries. `own`: the service's zone. `serial` is 0 until a
+-- version was made. `digest` is of the records of that version. due_at: when the records are read and compared again;
+-- 0: they may have changed.
+CREATE TABLE zones (
+  name TEXT PRIMARY KEY,
+  own INTEGER NOT NULL DEFAULT 0 CHECK (own IN (0, 1)),
+  serial INTEGER NOT NULL DEFAULT 0,
+  digest TEXT NOT NULL DEFAULT '',
+  due_at INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX zones_by_due ON zones (due_at);
+CREATE INDEX zones_own ON zones (own) WHERE own = 1;
+
+-- NOTIFY messages that a secondary has not acknowledged. secondary: its address and port.
+CREATE TABLE zone_notices (
+  zone TEXT NOT NULL REFERENCES zones (name) ON DELETE CASCADE,
+  secondary TEXT NOT NULL,
+  due_at INTEGER NOT NULL,
+  tries INTEGER NOT NULL DEFAULT 0,
+  last_error TEXT,
+  PRIMARY KEY (zone, secondary)
+) STRICT;
+CREATE INDEX zone_notices_by_due ON zone_notices (due_at);
+
+CREATE TRIGGER zones_domain_insert AFTER INSERT ON domains WHEN NEW.delegated = 1
+BEGIN
+  INSERT INTO zones (name) VALUES (NEW.name) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER zones_domain_delegate AFTER UPDATE OF delegated ON domains WHEN NEW.delegated = 1
+BEGIN
+  INSERT INTO zones (name) VALUES (NEW.name) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER zones_domain_end AFTER UPDATE OF delegated ON domains WHEN NEW.delegated = 0 AND OLD.delegated = 1
+BEGIN
+  DELETE FROM zones WHERE name = OLD.name;
+END;
+CREATE TRIGGER zones_domain_delete AFTER DELETE ON domains WHEN OLD.delegated = 1
+BEGIN
+  DELETE FROM zones WHERE name = OLD.name;
+END;
+CREATE TRIGGER zones_domain_receiving AFTER UPDATE OF receiving ON domains WHEN NEW.delegated = 1
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE name = NEW.name;
+END;
+CREATE TRIGGER zones_record_insert AFTER INSERT ON domain_records
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE name = (SELECT name FROM domains WHERE id = NEW.domain_id);
+END;
+CREATE TRIGGER zones_record_delete AFTER DELETE ON domain_records
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE name = (SELECT name FROM domains WHERE id = OLD.domain_id);
+END;
+-- A key is in the service's zone and, under another name, in the zone of its domain.
+CREATE TRIGGER zones_key_insert AFTER INSERT ON dkim_keys
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE own = 1;
+  UPDATE zones SET due_at = 0 WHERE name = (SELECT name FROM domains WHERE id = NEW.domain_id);
+END;
+CREATE TRIGGER zones_key_update AFTER UPDATE ON dkim_keys
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE own = 1;
+  UPDATE zones SET due_at = 0 WHERE name = (SELECT name FROM domains WHERE id = NEW.domain_id);
+END;
+CREATE TRIGGER zones_key_delete AFTER DELETE ON dkim_keys
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE own = 1;
+END;
+-- These change the zones that hold their names.
+CREATE TRIGGER zones_challenge_insert AFTER INSERT ON acme_challenges
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE substr(NEW.name, -length(name) - 1) = '.' || name;
+END;
+CREATE TRIGGER zones_challenge_delete AFTER DELETE ON acme_challenges
+BEGIN
+  UPDATE zones SET due_at = 0 WHERE substr(OLD.name, -length(name) - 1) = '.' || name;
+END;
+CREATE TRIGGER zones_certificate AFTER UPDATE OF chain, order_key ON certificates
+WHEN NEW.chain IS NOT OLD.chain OR NEW.order_key IS NOT OLD.order_key
+BEGIN
+  UPDATE zones SET due_at = 0
+  WHERE EXISTS (SELECT 1 FROM json_each(NEW.names) WHERE substr('.' || value, -length(zones.name) - 1) = '.' || zones.name);
+END;
+-- CAA records are in every zone.
+CREATE TRIGGER zones_account_update AFTER UPDATE OF caa_names ON acme_accounts WHEN NEW.caa_names IS NOT OLD.caa_names
+BEGIN
+  UPDATE zones SET due_at = 0;
+END;
+CREATE TRIGGER zones_account_delete AFTER DELETE ON acme_accounts
+BEGIN
+  UPDATE zones SET due_at = 0;
+END;
+
 -- Projects whose events clients may follow: by an open stream or a waiting request, or by one that ended within the
 -- time in which a client may resume. Only their events are logged, so that other projects pay nothing for it.
 -- until: time in milliseconds after which a chore removes the row.

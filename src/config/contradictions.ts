@@ -31,6 +31,22 @@ const RULES: readonly ((given: Given) => string | null)[] = [
     (text("ACME_EAB_KID") === null) !== (text("ACME_EAB_HMAC_KEY") === null)
       ? "ACME_EAB_KID and ACME_EAB_HMAC_KEY must be set together"
       : null,
+  ({ text }) => {
+    const keys = listOf(text("DNS_TSIG_KEYS") ?? "").map((key) => key.split(":", 1)[0]?.toLowerCase());
+    const unknown = listOf(text("DNS_SECONDARIES") ?? "")
+      .map((secondary) => secondary.split("#")[1]?.toLowerCase())
+      .find((name) => !keys.includes(name));
+    return unknown === undefined
+      ? null
+      : `DNS_SECONDARIES names the key ${unknown}, which DNS_TSIG_KEYS lacks`;
+  },
+  // The zone would need their addresses.
+  ({ text }) => {
+    const inside = listOf(text("DNS_SECONDARY_NAMES") ?? "").find((name) =>
+      `.${name.toLowerCase()}`.endsWith(`.${text("SERVICE_DOMAIN")?.toLowerCase()}`),
+    );
+    return inside === undefined ? null : `DNS_SECONDARY_NAMES: ${inside} must not be in SERVICE_DOMAIN`;
+  },
   // If the relay was given but is wrong, that problem is enough.
   ({ text, delivery, known }) =>
     delivery === "relay" &&

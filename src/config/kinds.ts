@@ -209,7 +209,7 @@ function isOneOf(words: readonly string[], given: string): boolean {
 }
 
 /** Returns the complaint unless the text is a comma list of one item to `most`, all of which fit. */
-function listFault(
+export function listFault(
   given: string,
   fits: (item: string) => boolean,
   complaint: string,
@@ -224,7 +224,7 @@ function isIp(given: string): boolean {
 }
 
 /** Returns true for an address, alone or with its port, as `net/dns/servers` reads it. */
-function isNameServer(given: string): boolean {
+export function isNameServer(given: string): boolean {
   if (isIP(given) !== 0) return true;
   const [, v6, v4, number = "53"] = /^(?:\[([^\]]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(given) ?? [];
   return (

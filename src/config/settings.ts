@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { MAX_ADDRESS_OCTETS } from "../core/addresses.ts";
 import type { Kind } from "./kinds.ts";
 import * as kind from "./kinds.ts";
+import * as secondary from "./secondaries.ts";
 
 /** Roles that one process may take. */
 export const ROLES = ["api", "smtp", "worker"] as const;
@@ -284,6 +285,27 @@ const ROWS = [
     "(off)",
     "Port (UDP and TCP) of the built-in name server for SERVICE_DOMAIN.",
   ),
+  list(
+    "DNS_SECONDARIES",
+    secondary.secondaries,
+    "(none)",
+    "Name servers that copy our zones, `ip[:port]#keyname,…`: they get NOTIFY, and they alone may transfer a zone, from that address and with that key of DNS_TSIG_KEYS.",
+  ),
+  list(
+    "DNS_SECONDARY_NAMES",
+    secondary.secondaryNames,
+    "(none)",
+    "Host names of name servers that serve copies of all our zones, `host,…`, published in NS records.",
+  ),
+  {
+    ...list(
+      "DNS_TSIG_KEYS",
+      secondary.tsigKeys,
+      "(none)",
+      "Keys that we share with secondaries (RFC 8945), `name:hmac-sha256:<base64>,…`.",
+    ),
+    secret: true,
+  },
   list(
     "PUBLIC_IPS",
     kind.ips,

@@ -5,6 +5,7 @@ import { reasonOf, SettingsError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/time/units.ts";
 import { openRenewal } from "../flows/certificates/renew.ts";
 import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
+import { CHALLENGE_SETTLE_MS, SECONDARIES_SETTLE_MS } from "../flows/certificates/order.ts";
 import { usesAcme } from "../flows/certificates/served.ts";
 import { serviceCertificate, wantedCertificates } from "../flows/certificates/wanted.ts";
 import { log } from "../log.ts";
@@ -99,6 +100,7 @@ export function certificateChores({ config, clock, db, keys, resolver }: Service
     ...{ db, clock, client, directory, email, boxKey: keys.box, external: externalAccount(config) },
     wanted: () => wantedCertificates(config),
     domains: hostsDomains(config),
+    settleMs: config.dnsSecondaries.length === 0 ? CHALLENGE_SETTLE_MS : SECONDARIES_SETTLE_MS,
     random: Math.random,
   });
   return [{ name: "certificates", turn }];

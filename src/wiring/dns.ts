@@ -1,26 +1,66 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { delegatedZones } from "../flows/zone/delegated-zone.ts";
+import { openNotices, openVersions } from "../flows/zone/secondaries.ts";
 import { openZone } from "../flows/zone/service-zone.ts";
+import { openWholeZone } from "../flows/zone/whole-zone.ts";
 import { log } from "../log.ts";
-import { startZoneServer, type ZoneServer } from "../net/zone/server.ts";
+import { startZoneServer } from "../net/zone/server.ts";
 import type { Db } from "../store/engine/client.ts";
+import { type LoopDeps, startLoop } from "./loop.ts";
+
+/** Pause between two looks for changed zones and for notices that are due. */
+const SECONDARIES_PAUSE_MS = 1000;
 
 export interface NameServerDeps {
   config: Config;
   clock: Clock;
   db: Db;
+  metrics: { turnFailures: LoopDeps["failures"] };
 }
 
-/** Starts the name server of the service's zone and of delegated domains; null if DNS_PORT is not set. Rejects if the port cannot be bound. */
-export async function openNameServer({ config, clock, db }: NameServerDeps): Promise<ZoneServer | null> {
+/** A running name server. */
+export interface NameServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the name server of the service's zone and of delegated domains, and tells secondaries of changes; null if DNS_PORT
+ * is not set. Rejects if the port cannot be bound.
+ */
+export async function openNameServer({
+  config,
+  clock,
+  db,
+  metrics,
+}: NameServerDeps): Promise<NameServer | null> {
   if (config.dnsPort === null) return null;
   if (config.publicIps.length === 0)
     log("net").warning("PUBLIC_IPS is not set: ns. and mx. have no addresses, and spf. names nobody");
-  const zone = await openZone({ db, clock }, config);
-  const serving = { hosts: config.dnsHost, port: config.dnsPort };
-  return startZoneServer(
-    { clock, log: log("net"), zone, findZone: delegatedZones({ db, clock }, config) },
-    serving,
+  const deps = { db, clock };
+  const zone = await openZone(deps, config);
+  const transfers = {
+    keys: config.dnsTsigKeys,
+    secondaries: config.dnsSecondaries,
+    open: (origin: string) => openWholeZone(deps, config, origin),
+  };
+  const server = await startZoneServer(
+    { clock, log: log("net"), zone, findZone: delegatedZones(deps, config), transfers },
+    { hosts: config.dnsHost, port: config.dnsPort },
   );
+  const chores = [
+    { name: "zones", turn: openVersions(deps, config) },
+    { name: "zone-notices", turn: openNotices(deps, config) },
+  ];
+  const loops = (config.dnsSecondaries.length === 0 ? [] : chores).map((chore) =>
+    startLoop({ clock, failures: metrics.turnFailures }, SECONDARIES_PAUSE_MS, chore),
+  );
+  return {
+    port: server.port,
+    async stop() {
+      server.stop();
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+  };
 }

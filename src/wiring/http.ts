@@ -110,6 +110,7 @@ export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
     lookups: freshLookups(resolver),
     findZoneServers: zoneServers({ config, clock, resolver }),
     serviceDomain,
+    secondaryNames: config.dnsSecondaryNames,
     recheckSeconds,
     isCaptureDomain: captureDomains(config),
   };

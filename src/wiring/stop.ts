@@ -2,7 +2,7 @@ import { remainingTime, within } from "../core/time/clock.ts";
 import { deregisterInstance } from "../flows/sweep/instance.ts";
 import type { MetricsServer } from "../http/metrics.ts";
 import type { Http } from "../http/server.ts";
-import type { ZoneServer } from "../net/zone/server.ts";
+import type { NameServer } from "./dns.ts";
 import type { RateBuckets } from "../queue/rate-limiter.ts";
 import type { ServerCertificate } from "./certificates.ts";
 import type { Listeners } from "./listeners.ts";
@@ -22,7 +22,7 @@ export interface Roles {
   metrics: MetricsServer | null;
   rates: RateBuckets | null;
   listeners: Listeners | null;
-  nameServer: ZoneServer | null;
+  nameServer: NameServer | null;
   workers: Workers | null;
   certificate: ServerCertificate | null;
   hosts: TlsHosts | null;

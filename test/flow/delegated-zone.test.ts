@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config.ts";
 import { delegatedZones, MAX_DELEGATED_LABELS, zoneNames } from "../../src/flows/zone/delegated-zone.ts";
-import { openZone, type ZoneSettings } from "../../src/flows/zone/service-zone.ts";
+import { openZone } from "../../src/flows/zone/service-zone.ts";
+import type { ZoneSettings } from "../../src/flows/zone/zone-settings.ts";
 import { ensureInstallationKey } from "../../src/flows/verify/keys.ts";
 import { createResponder } from "../../src/net/zone/responder.ts";
 import { zoneLine } from "../../src/net/zone/zone-file.ts";
@@ -16,6 +17,7 @@ import { queryOctets, quietLog } from "../support/zone.ts";
 
 const DOMAIN = "news.example.com";
 const SETTINGS: ZoneSettings = { ...loadConfig({}), serviceDomain: SERVICE_DOMAIN, publicIps: ["192.0.2.1"] };
+const CLIENT = "192.0.2.9";
 const RCODE_MASK = 0x0f;
 
 let api: TestApi;
@@ -35,7 +37,7 @@ async function server() {
   const find = delegatedZones(deps, SETTINGS);
   const responder = createResponder({ clock: api.clock, log: quietLog(), zone, findZone: find });
   const rcode = async (name: string, type = "TXT") =>
-    ((await responder(queryOctets(name, type), "udp"))?.octets[3] ?? -1) & RCODE_MASK;
+    ((await responder(queryOctets(name, type), "udp", CLIENT))?.octets[3] ?? -1) & RCODE_MASK;
   return { db, find, rcode };
 }
 
@@ -122,7 +124,7 @@ test.skipIf(CHECKZONE !== null)(
     const zone = (await find(DOMAIN))?.zone;
     if (zone === undefined) throw new Error("no zone");
     const file = join(newFolder("zone"), "zone");
-    await Bun.write(file, `${[zone.soa(), ...zone.records].map(zoneLine).join("\n")}\n`);
+    await Bun.write(file, `${[await zone.soa(), ...zone.records].map(zoneLine).join("\n")}\n`);
     const { output } = await run(["named-checkzone", "-i", "none", DOMAIN, file]);
     expect(output.trim().split("\n")).toEqual([expect.stringContaining("loaded serial"), "OK"]);
     for (const [, name] of wanted) expect(zone.records.map((record) => record.name)).toContain(name);

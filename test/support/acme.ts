@@ -1,6 +1,7 @@
 import { loadConfig } from "../../src/config.ts";
 import { seal } from "../../src/core/crypto/secretbox.ts";
 import { hostsDomains } from "../../src/flows/certificates/domain-hosts.ts";
+import { CHALLENGE_SETTLE_MS } from "../../src/flows/certificates/order.ts";
 import { openRenewal, type RenewDeps } from "../../src/flows/certificates/renew.ts";
 import { serviceCertificate, wantedCertificates } from "../../src/flows/certificates/wanted.ts";
 import { delegatedZones } from "../../src/flows/zone/delegated-zone.ts";
@@ -88,7 +89,16 @@ export async function installation(
     renewal({ directory, ca }, changes = {}) {
       const resolver = createResolver({ clock }, { servers: [{ ip: "127.0.0.1", port: zone.port }] });
       return openRenewal({
-        ...{ db, clock, directory, boxKey: BOX_KEY, email: EMAIL, external: null, random: () => 0 },
+        ...{
+          db,
+          clock,
+          directory,
+          boxKey: BOX_KEY,
+          email: EMAIL,
+          external: null,
+          random: () => 0,
+          settleMs: CHALLENGE_SETTLE_MS,
+        },
         client: createAcmeClient({ clock, resolver, ca }, directory),
         wanted: () => wantedCertificates(settings),
         domains: hostsDomains(settings),

@@ -129,6 +129,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
     generateDkimKey: async (algorithm) => (algorithm === "rsa" ? TEST_KEY : generateDkimKey(algorithm)),
     lookups: zoneLookups(zone),
+    secondaryNames: [],
     isCaptureDomain: () => false,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };

@@ -4,7 +4,7 @@ import { newFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 
 /** Debian keeps some where only root's PATH looks. */
-const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
+export const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
 
 /** Returns why a test that needs this program cannot run here, or null if it can. */
 export function toolMissing(...names: string[]): string | null {

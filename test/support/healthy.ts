@@ -87,7 +87,7 @@ export async function publishZone({ app: { db }, dns }: Pick<TestService, "app" 
   const own = { serviceDomain: ZONE, publicIps: [PUBLIC_IP], publicUrl: "https://api.example.com" };
   const settings = { ...loadConfig({}), ...own };
   const zone = await openZone({ db, clock: systemClock }, settings);
-  add(dns, [zone.soa(), ...zone.records]);
+  add(dns, [await zone.soa(), ...zone.records]);
   dns.add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });
 }
 

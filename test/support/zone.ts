@@ -20,7 +20,7 @@ function text(name: string, data: string): ZoneRecord {
 export function testZone(changes: Partial<Zone> = {}): Zone {
   return {
     origin: ORIGIN,
-    soa: () => ({ name: ORIGIN, ttl: 3600, type: "SOA", data: SOA }),
+    soa: async () => ({ name: ORIGIN, ttl: 3600, type: "SOA", data: SOA }),
     records: [
       { name: ORIGIN, ttl: 86_400, type: "NS", data: `ns.${ORIGIN}` },
       { name: ORIGIN, ttl: 3600, type: "MX", data: { preference: 10, exchange: `mx.${ORIGIN}` } },

@@ -3,6 +3,8 @@ import { ConfigError, loadConfig } from "../../src/config.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { unreadVariables } from "../../src/config/unread-variables.ts";
 
+/** 16 octets in base64. */
+const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
 /** A bucket and its keys. */
 const BUCKET = { CONTENT_STORE: "s3://mail", S3_ACCESS_KEY_ID: "a", S3_SECRET_ACCESS_KEY: "b" };
 
@@ -70,6 +72,15 @@ describe("settings", () => {
     ["SMTP_HOST", "127.0.0.1:2525"],
     ["DNS_HOST", "localhost"],
     ["DNS_PORT", "off"],
+    ["DNS_SECONDARIES", "192.0.2.53"],
+    ["DNS_SECONDARIES", "192.0.2.53:0#to-second"],
+    ["DNS_SECONDARIES", "ns2.example.net#to-second"],
+    ["DNS_SECONDARIES", "192.0.2.53#to-second"],
+    ["DNS_SECONDARY_NAMES", "192.0.2.53 and more"],
+    ["DNS_TSIG_KEYS", `to-second:hmac-md5:${KEY}`],
+    ["DNS_TSIG_KEYS", "to-second:hmac-sha256:MDEyMzQ1"],
+    ["DNS_TSIG_KEYS", `to second:hmac-sha256:${KEY}`],
+    ["DNS_TSIG_KEYS", `k:hmac-sha256:${KEY},K:hmac-sha256:${KEY}`],
     ["PUBLIC_IPS", "mail.example"],
     ["PUBLIC_IPS", "192.0.2.0/24"],
     ["PUBLIC_IPS", "192.0.2.1,fe80::1%eth0"],
@@ -143,6 +154,24 @@ describe("settings", () => {
     expect(config).toMatchObject({ dnsPort: 53, dnsHost: ["192.0.2.1", "::1"], publicIps: ips });
   });
 
+  test("secondaries have an address, a port and a key, whose secret no error shows", () => {
+    const config = loadConfig({
+      DNS_SECONDARIES: "192.0.2.53#To-Second, [2001:db8::53]:5353#to-second,2001:db8::54#to-second",
+      DNS_TSIG_KEYS: `TO-second:HMAC-SHA256:${KEY}`,
+      DNS_SECONDARY_NAMES: "NS2.example.net.",
+    });
+    expect(config).toMatchObject({
+      dnsSecondaries: [
+        { ip: "192.0.2.53", port: 53, keyName: "to-second" },
+        { ip: "2001:db8::53", port: 5353, keyName: "to-second" },
+        { ip: "2001:db8::54", port: 53, keyName: "to-second" },
+      ],
+      dnsTsigKeys: [{ name: "to-second", secret: Buffer.from("0123456789abcdef") }],
+      dnsSecondaryNames: ["ns2.example.net"],
+    });
+    expect(problems({ DNS_TSIG_KEYS: `bad name:hmac-sha256:${KEY}` }).join()).not.toContain(KEY);
+  });
+
   test("an address that is repeated, or repeated in IPv6 notation, counts once", () => {
     const addresses = "192.0.2.1,::ffff:192.0.2.1,2001:DB8::1,2001:db8:0::1,192.0.2.2";
     const each = ["192.0.2.1", "2001:db8::1", "192.0.2.2"];
@@ -166,6 +195,8 @@ describe("settings", () => {
     [{ PORT: "53", HOST: "::", DNS_PORT: "53" }, ["PORT and DNS_PORT (53)"]],
     [{ SUBMISSION_PORT: "587", SUBMISSIONS_PORT: "587" }, ["SUBMISSION_PORT and SUBMISSIONS_PORT (587)"]],
     [{ SUBMISSION_PORT: "2525", SUBMISSION_HOST: "192.0.2.1" }, ["SMTP_PORT and SUBMISSION_PORT (2525)"]],
+    [{ SERVICE_DOMAIN: "Mail.test", DNS_SECONDARY_NAMES: "ns2.mail.test" }, ["DNS_SECONDARY_NAMES"]],
+    [{ DNS_SECONDARIES: "192.0.2.53#a", DNS_TSIG_KEYS: `b:hmac-sha256:${KEY}` }, ["DNS_SECONDARIES"]],
     [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
   ])("contradictory settings are reported together with the other problems: %p", (env, starts) => {
     const told = problems(env);

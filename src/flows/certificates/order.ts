@@ -16,6 +16,8 @@ import { pollPauseMs } from "./schedule.ts";
 
 /** Time after which every process of ours answers with a record that was published. It is longer than zones keep one. */
 export const CHALLENGE_SETTLE_MS = 2000;
+/** The same with secondaries, which first copy the zone. */
+export const SECONDARIES_SETTLE_MS = 20_000;
 /** Time after which every process uses a new certificate. It is longer than their pauses between looks for one. */
 export const IN_USE_MS = MINUTE_MS;
 /** Time for a CA to decide about an order. */
@@ -24,6 +26,8 @@ const MAX_ORDER_AGE_MS = HOUR_MS;
 const MAX_CLOCK_SKEW_MS = HOUR_MS;
 
 export interface OrderDeps extends AccountDeps {
+  /** Time after which every name server has a record that was published. */
+  settleMs: number;
   /** Saves a claimed certificate in the middle of a turn. Throws if the claim is over. */
   keep: (record: CertificateRecord) => Promise<CertificateRecord>;
 }
@@ -123,7 +127,7 @@ async function beginOrder(
 
 /** Publishes the answers to the challenges that are open, and tells the CA of those that every name server has by now. */
 async function answerChallenges(
-  { db, clock, client }: OrderDeps,
+  { db, clock, client, settleMs }: OrderDeps,
   account: AccountKey,
   certificateId: string,
   order: Order,
@@ -136,7 +140,7 @@ async function answerChallenges(
     const value = challengeRecord(challenge.token, account.jwk);
     const record = published.find((one) => one.name === at && one.value === value);
     if (record === undefined) await db.write([insertChallenge(certificateId, at, value, clock.now())]);
-    else if (clock.now() - record.publishedAt >= CHALLENGE_SETTLE_MS)
+    else if (clock.now() - record.publishedAt >= settleMs)
       await client.answerChallenge(account, challenge.url);
   }
 }

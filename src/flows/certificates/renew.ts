@@ -20,7 +20,7 @@ import { claimDueCertificate } from "../../store/due-certificates.ts";
 import { type AccountDeps, forgetIfGone } from "./account.ts";
 import { domainHosts, MAX_DOMAIN_CERTIFICATES, MAX_DOMAIN_ORDERS, ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { placeOf, timesOf } from "./issued.ts";
-import { advanceOrder, newKey } from "./order.ts";
+import { advanceOrder, newKey, type OrderDeps } from "./order.ts";
 import { FARTHEST_MS, renewalTime, retryPauseMs, windowCheckMs } from "./schedule.ts";
 import type { WantedCertificate } from "./wanted.ts";
 
@@ -36,7 +36,7 @@ const WANTED_PAUSE_MS = MINUTE_MS;
  */
 export const CLAIM_MS = 5 * MINUTE_MS;
 
-export interface RenewDeps extends AccountDeps {
+export interface RenewDeps extends AccountDeps, Pick<OrderDeps, "settleMs"> {
   /** Returns the certificates that the service should have for its own names. */
   wanted: () => Promise<readonly WantedCertificate[]>;
   /** True if delegated domains have hosts, and so certificates. */

@@ -8,7 +8,8 @@ import type { ZoneRecord } from "../../net/zone/records.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
 import { dkimTarget, nsHost } from "../zone/own-names.ts";
-import { openZone, type ZoneSettings } from "../zone/service-zone.ts";
+import { openZone } from "../zone/service-zone.ts";
+import type { ZoneSettings } from "../zone/zone-settings.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Domain keys that are looked up. There may be thousands, and the same server answers for all of them. */

@@ -15,19 +15,28 @@ import { stateOf } from "./record-state.ts";
 /** `pending`: not seen yet. `active`: seen at the last check. `failing`: seen before, but not at the last check. */
 export const DELEGATION_STATUSES = ["pending", "active", "failing"] as const;
 
-/** The delegation of a domain to our name server, and the record that its owner publishes for it. */
+/** The delegation of a domain to our name server. */
 export interface Delegation {
   status: (typeof DELEGATION_STATUSES)[number];
+  /** What its owner publishes for it: the record of our name server, then those of secondaries, which are not checked. */
   records: { type: "NS"; name: string; value: string }[];
 }
 
 /** Returns the delegation of a domain; null if it publishes its records by hand. */
-export function delegationOf(domain: Domain, serviceDomain: string): Delegation | null {
+export function delegationOf(
+  domain: Domain,
+  serviceDomain: string,
+  secondaryNames: readonly string[],
+): Delegation | null {
   if (!domain.delegated) return null;
   const lost = domain.delegationSeenAt === null ? "pending" : "failing";
   return {
     status: domain.delegationFound ? "active" : lost,
-    records: [{ type: "NS", name: domain.name, value: nsHost(serviceDomain) }],
+    records: [nsHost(serviceDomain), ...secondaryNames].map((value) => ({
+      type: "NS",
+      name: domain.name,
+      value,
+    })),
   };
 }
 

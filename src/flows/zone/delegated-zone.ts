@@ -13,16 +13,15 @@ import { domainHostRecords } from "./domain-host-records.ts";
 import { nsHost, TLS_REPORT_MAILBOX } from "./own-names.ts";
 import { recordData } from "./own-records.ts";
 import {
-  DELEGATION_TTL_SECONDS,
   keyRecord,
   LOOKUPS,
   LOOKUP_TIMEOUT_MS,
   MAX_WAITING_LOOKUPS,
+  nameServerRecord,
   POLICY_TTL_SECONDS,
-  startOfAuthority,
-  type ZoneDeps,
-  type ZoneSettings,
 } from "./service-zone.ts";
+import { startOfAuthority } from "./start-of-authority.ts";
+import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 
 /** Labels of a delegated domain. A longer name is looked up by its last labels alone. */
 export const MAX_DELEGATED_LABELS = 10;
@@ -71,11 +70,11 @@ export function zoneNames(name: string): string[] {
   return names;
 }
 
-/** Returns the zone of a delegated domain as it is now. */
-async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Domain): Promise<Zone> {
-  const { serviceDomain } = settings;
+/** Returns the zone of a delegated domain as it is now. Its records are not older than its serial. */
+export async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Domain): Promise<Zone> {
+  const soa = await startOfAuthority(deps, settings, domain.name);
   const [records, hosts, allowed] = await Promise.all([
-    delegatedRecords(deps, serviceDomain, domain),
+    delegatedRecords(deps, settings.serviceDomain, domain),
     domainHostRecords(deps, settings, domain),
     issuers(deps.db, settings),
   ]);
@@ -84,8 +83,13 @@ async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Dom
   );
   return {
     origin: domain.name,
-    soa: () => startOfAuthority(domain.name, serviceDomain, deps.clock.now()),
-    records: withEqualTtls([...records, ...hosts, ...caa]),
+    soa: async () => soa,
+    records: withEqualTtls([
+      ...records,
+      ...hosts,
+      ...settings.dnsSecondaryNames.map((host) => nameServerRecord(domain.name, host)),
+      ...caa,
+    ]),
     changing: [],
     dynamicParent: null,
     findDynamic: async () => null,
@@ -108,7 +112,7 @@ export async function delegatedRecords(
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
   return [
-    { name, ttl: DELEGATION_TTL_SECONDS, type: "NS", data: nsHost(serviceDomain) },
+    nameServerRecord(name, nsHost(serviceDomain)),
     ...published.map((key) => keyRecord(key, dkimName(key.selector, name), now)),
     ...policies.map(
       (record): ZoneRecord => ({

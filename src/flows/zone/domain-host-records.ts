@@ -5,7 +5,8 @@ import { domainHosts, hostsDomains } from "../certificates/domain-hosts.ts";
 import { domainPolicy } from "../certificates/own-policy.ts";
 import { announcementOf, CERTIFICATE_TTL_SECONDS, CHALLENGE_TTL_SECONDS } from "./changing-records.ts";
 import { challengeName, stsRecordName } from "./own-names.ts";
-import { addresses, POLICY_TTL_SECONDS, type ZoneDeps, type ZoneSettings } from "./service-zone.ts";
+import { addresses, POLICY_TTL_SECONDS } from "./service-zone.ts";
+import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 
 /**
  * Returns the names of a delegated domain that belong to its hosts. Its owner has no records there, whether or not the

@@ -1,19 +1,17 @@
 import { isIPv4 } from "node:net";
-import { type Clock, inTime } from "../../core/time/clock.ts";
+import { inTime } from "../../core/time/clock.ts";
 import { dkimRecord } from "../../mail/auth/dkim.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
 import { createTaskLimit } from "../../core/concurrency/admission.ts";
 import type { Zone } from "../../net/zone/answer.ts";
-import type { RecordData, SoaData, ZoneRecord } from "../../net/zone/records.ts";
+import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
 import { zoneLine } from "../../net/zone/zone-file.ts";
-import type { Db } from "../../store/engine/client.ts";
 import {
   findPublishedKey,
   type PublicDkimKey,
   publicInstallationKey,
   publishedKeys,
 } from "../../store/dkim-keys.ts";
-import type { HostSettings } from "../certificates/domain-hosts.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
 import { changingRecords } from "./changing-records.ts";
 import {
@@ -24,24 +22,19 @@ import {
   nsHost,
   onboardingDomain,
   simulatorDomain,
-  SOA_MAILBOX,
   spfInclude,
   TLS_REPORT_MAILBOX,
 } from "./own-names.ts";
 import { dkimName, dmarcRecord, MX_PREFERENCE } from "../verify/records.ts";
+import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import { ownStartOfAuthority, startOfAuthority } from "./start-of-authority.ts";
 
 /** TTL of the NS records and the addresses of the name server. */
-export const DELEGATION_TTL_SECONDS = 86_400;
+const DELEGATION_TTL_SECONDS = 86_400;
 /** TTL of other addresses, MX, SPF and DMARC: the time after which a change of PUBLIC_IPS is seen everywhere. */
 export const POLICY_TTL_SECONDS = 3600;
 /** TTL of a DKIM key. It is shorter if the key retires soon, so that no cache keeps it longer. */
 export const KEY_TTL_SECONDS = 3600;
-/** TTL of negative answers (RFC 2308 §5). */
-const NEGATIVE_TTL_SECONDS = 300;
-/** SOA timers for secondaries of a printed zone (RFC 1912 §2.2). */
-const REFRESH_SECONDS = 7200;
-const RETRY_SECONDS = 900;
-const EXPIRE_SECONDS = 1_209_600;
 
 /** Time for which a key is cached. After that, the key of a deleted domain is gone. */
 export const KEY_CACHE_SECONDS = 30;
@@ -54,15 +47,8 @@ export const MAX_WAITING_LOOKUPS = 1000;
 export const LOOKUP_TIMEOUT_MS = 3000;
 /** The form of our tokens. Other labels are not looked up. */
 const TOKEN = /^[0-9a-z]{26}$/;
-/** Keys read at a time for the printed zone. */
-const PRINTED_KEYS = 500;
-
-export interface ZoneDeps {
-  db: Db;
-  clock: Clock;
-}
-
-export type ZoneSettings = HostSettings;
+/** Keys read at a time for the whole zone. */
+const KEYS_AT_ONCE = 500;
 
 /** Opens the service's zone. Hosts and policies come from the settings, keys from the database. */
 export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<Zone> {
@@ -70,7 +56,7 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
   const installation = await publicInstallationKey(deps.db);
   return {
     origin: serviceDomain,
-    soa: () => startOfAuthority(serviceDomain, serviceDomain, deps.clock.now()),
+    soa: ownStartOfAuthority(deps, settings),
     records: [
       ...hostRecords(settings),
       ...policyRecords(settings),
@@ -80,27 +66,6 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
     dynamicParent: dkimParent(serviceDomain),
     findDynamic: keyFinder(deps, serviceDomain),
   };
-}
-
-/**
- * Makes the SOA record (RFC 1035 §3.3.13). The serial is the time in seconds, so it rises with every change without being
- * stored, and is the same in all processes.
- */
-export function startOfAuthority(
-  zone: string,
-  serviceDomain: string,
-  now: number,
-): ZoneRecord & { type: "SOA"; data: SoaData } {
-  const data: SoaData = {
-    mname: nsHost(serviceDomain),
-    rname: `${SOA_MAILBOX}.${serviceDomain}`,
-    serial: Math.floor(now / 1000) >>> 0,
-    refresh: REFRESH_SECONDS,
-    retry: RETRY_SECONDS,
-    expire: EXPIRE_SECONDS,
-    minimum: NEGATIVE_TTL_SECONDS,
-  };
-  return { name: zone, ttl: POLICY_TTL_SECONDS, type: "SOA", data };
 }
 
 function policy(name: string, data: RecordData): ZoneRecord {
@@ -117,10 +82,15 @@ function hostRecords(settings: ZoneSettings): ZoneRecord[] {
   const ns = nsHost(serviceDomain);
   const hosts = serviceCertificate(settings).names.filter((host) => host !== ns);
   return [
-    { name: serviceDomain, ttl: DELEGATION_TTL_SECONDS, type: "NS", data: ns },
+    ...[ns, ...settings.dnsSecondaryNames].map((host) => nameServerRecord(serviceDomain, host)),
     ...addresses(ns, publicIps, DELEGATION_TTL_SECONDS),
     ...hosts.flatMap((host) => addresses(host, publicIps, POLICY_TTL_SECONDS)),
   ];
+}
+
+/** Makes an NS record at the top of a zone. */
+export function nameServerRecord(zone: string, host: string): ZoneRecord {
+  return { name: zone, ttl: DELEGATION_TTL_SECONDS, type: "NS", data: host };
 }
 
 /** Makes the records of a host that is at our addresses. */
@@ -202,19 +172,25 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findDy
   };
 }
 
-/** Yields the whole zone as it is now as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
-export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGenerator<string> {
-  const zone = await openZone(deps, settings);
+/** Yields all records of the zone as it is now except the SOA, piece by piece. */
+export async function* serviceRecords(
+  deps: ZoneDeps,
+  settings: ZoneSettings,
+): AsyncGenerator<readonly ZoneRecord[]> {
+  const { records, changing } = await openZone(deps, settings);
   const now = deps.clock.now();
-  const changing = await Promise.all(zone.changing.map(({ find }) => find()));
-  yield [zone.soa(), ...zone.records, ...changing.flat()].map(zoneLine).join("\n");
+  yield [...records, ...(await Promise.all(changing.map(({ find }) => find()))).flat()];
   for (let after = ""; ; ) {
-    const keys = await publishedKeys(deps.db, now, after, PRINTED_KEYS);
+    const keys = await publishedKeys(deps.db, now, after, KEYS_AT_ONCE);
     const last = keys.at(-1);
     if (last === undefined) return;
-    const lineOf = (key: PublicDkimKey) =>
-      zoneLine(keyRecord(key, dkimTarget(key.token, settings.serviceDomain), now));
-    yield keys.map(lineOf).join("\n");
+    yield keys.map((key) => keyRecord(key, dkimTarget(key.token, settings.serviceDomain), now));
     after = last.token;
   }
+}
+
+/** Yields the whole zone as it is now as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
+export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGenerator<string> {
+  yield zoneLine(await startOfAuthority(deps, settings, settings.serviceDomain));
+  for await (const records of serviceRecords(deps, settings)) yield records.map(zoneLine).join("\n");
 }

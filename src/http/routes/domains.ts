@@ -15,9 +15,16 @@ import { isBroken } from "../../store/guards.ts";
 import { type Answer, created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { OneOf, PAGE_QUERY, PageOf } from "../schemas.ts";
-import { CheckedDomainView, DomainView, RecordView, showCheckedDomain, showDomain } from "../views/domain.ts";
+import {
+  CheckedDomainView,
+  DomainView,
+  RecordView,
+  showCheckedDomain,
+  showDomain,
+  type ShowDomainDeps,
+} from "../views/domain.ts";
 
-export type DomainDeps = RegisterDeps & VerifyDeps & DiagnoseDeps;
+export type DomainDeps = RegisterDeps & VerifyDeps & DiagnoseDeps & ShowDomainDeps;
 
 const ReceivingSchema = Type.Object(
   {
@@ -55,7 +62,7 @@ const ChangeDomain = Type.Object({
 const RotateDkim = Type.Object({ dkimKeys: DkimKeys });
 const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
-type Deps = Pick<DomainDeps, "db" | "serviceDomain" | "isCaptureDomain">;
+type Deps = Pick<DomainDeps, "db"> & ShowDomainDeps;
 
 async function showStored(deps: Deps, domain: Domain) {
   return showDomain(domain, await listDkimKeys(deps.db, domain.senderId, domain.id), deps);

@@ -85,6 +85,8 @@ export const CheckedDomainView = Type.Object(
 
 export interface ShowDomainDeps {
   serviceDomain: string;
+  /** Names of the secondary name servers. */
+  secondaryNames: readonly string[];
   isCaptureDomain: IsCaptureDomain;
 }
 
@@ -92,9 +94,9 @@ export interface ShowDomainDeps {
 export function showDomain(
   domain: Domain,
   keys: readonly PublicDkimKey[],
-  { serviceDomain, isCaptureDomain }: ShowDomainDeps,
+  { serviceDomain, secondaryNames, isCaptureDomain }: ShowDomainDeps,
 ) {
-  const delegation = delegationOf(domain, serviceDomain);
+  const delegation = delegationOf(domain, serviceDomain, secondaryNames);
   return {
     id: domain.id,
     domain: domain.name,

@@ -91,14 +91,20 @@ async function askUdp(
   }
 }
 
-async function openUdp(
+/**
+ * Opens a socket to one server.
+ * @param from our address; if it is left out, the kernel chooses
+ * @returns null if the server cannot be reached
+ */
+export async function openUdp(
   server: DnsServer,
   received: (packet: Buffer) => void,
   failed: () => void,
+  from = isIPv6(server.ip) ? "::" : "0.0.0.0",
 ): Promise<Bun.udp.ConnectedSocket<"buffer"> | null> {
   try {
     return await Bun.udpSocket({
-      hostname: isIPv6(server.ip) ? "::" : "0.0.0.0",
+      hostname: from,
       connect: { hostname: server.ip, port: server.port },
       binaryType: "buffer",
       socket: { data: (_socket, packet) => received(packet), error: failed },

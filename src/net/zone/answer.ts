@@ -3,12 +3,14 @@ import type { Query } from "./query.ts";
 import { RCODE, type RecordData, type SoaData, type ZoneRecord } from "./records.ts";
 import type { Reply } from "./encode-reply.ts";
 
+export type SoaRecord = ZoneRecord & { type: "SOA"; data: SoaData };
+
 /** A zone we are authoritative for. */
 export interface Zone {
   /** Its name: lower case, without final dot. */
   origin: string;
   /** Returns the current SOA record. Its serial increases. */
-  soa(): ZoneRecord & { type: "SOA"; data: SoaData };
+  soa(): Promise<SoaRecord>;
   /** All fixed records except the SOA. If a name begins with `*.`, it is a wildcard (RFC 4592). */
   records: readonly ZoneRecord[];
   /** Records that may change while the zone is served. */
@@ -40,7 +42,7 @@ export interface ZoneIndex {
 export type AnswerKind = "records" | "none" | "error";
 export type ClassifiedReply = Reply & { kind: AnswerKind };
 
-/** Reply codes of meta types, for any name (RFC 8906 §3.1.5). Zone transfers are refused (RFC 5936 §2). */
+/** Reply codes of meta types, for any name (RFC 8906 §3.1.5). Zone transfers are for secondaries alone (RFC 5936 §5). */
 const META_TYPES: Readonly<Record<string, number>> = {
   OPT: RCODE.formatError,
   TKEY: RCODE.notImplemented,
@@ -95,7 +97,7 @@ export async function answerQuery({ own, find }: Zones, query: Query): Promise<C
 async function answerFrom(index: ZoneIndex, query: Query): Promise<ClassifiedReply> {
   const records = await recordsAt(index, query.name);
   const changing = (await index.changing.get(`${query.type} ${query.name}`)?.()) ?? [];
-  const soa = index.zone.soa();
+  const soa = await index.zone.soa();
   if (records === null) return negative(soa, RCODE.noSuchName);
   const here = query.name === index.zone.origin ? [soa, ...records] : records;
   const answers =
@@ -113,7 +115,7 @@ export function trouble(rcode: number): ClassifiedReply {
 }
 
 /** RFC 2308 §3: a negative answer has the SOA, whose TTL and MINIMUM limit its caching. */
-function negative(soa: ReturnType<Zone["soa"]>, rcode: number): ClassifiedReply {
+function negative(soa: SoaRecord, rcode: number): ClassifiedReply {
   const ttl = Math.min(soa.ttl, soa.data.minimum);
   return { kind: "none", rcode, authoritative: true, answers: [], authorities: [{ ...soa, ttl }] };
 }

@@ -4,7 +4,8 @@ import { isWithin } from "../../core/addresses.ts";
 import { COUNTS_AT, HEADER_OCTETS, QUESTION_TAIL_OCTETS } from "../dns/packet-layout.ts";
 import { EDNS_UDP_OCTETS, optRecord } from "../dns/packet.ts";
 import type { Query, Refusal } from "./query.ts";
-import { textStrings, type ZoneRecord } from "./records.ts";
+import { RCODE, textStrings, type ZoneRecord } from "./records.ts";
+import { nameOctets } from "./tsig.ts";
 
 /** The content of a reply to a query. */
 export interface Reply {
@@ -31,14 +32,26 @@ export function replyLimit(query: Query, transport: "udp" | "tcp"): number {
 
 /** Encodes a reply. If it is too large, it is empty with TC set, so that the client asks by TCP. */
 export function encodeReply(query: Query, reply: Reply, limit: number): Buffer {
-  const packet = buildPacket(query, reply, 0);
+  const octetsOf = (record: ZoneRecord) => recordOctets(ownerAt(query, record.name), record);
+  const packet = buildPacket(query, reply, 0, [reply.answers.map(octetsOf), reply.authorities.map(octetsOf)]);
   // RFC 2181 §9: an RRset is sent whole or not at all, and we never send more than the one asked for.
   return packet.length <= limit ? packet : encodeTruncated(query, reply);
 }
 
 /** Encodes a reply without records that makes the client use TCP. It is never larger than its query. */
-export function encodeTruncated(query: Query, { rcode, authoritative }: Omit<Reply, "answers">): Buffer {
-  return buildPacket(query, { rcode, authoritative, answers: [], authorities: [] }, TRUNCATED_RESPONSE);
+export function encodeTruncated(query: Query, reply: ReplyHead): Buffer {
+  return buildPacket(query, reply, TRUNCATED_RESPONSE, [[], []]);
+}
+
+/** Encodes one message of a zone transfer from encoded records (RFC 5936 §2.2). */
+export function encodeTransferMessage(query: Query, records: readonly Buffer[]): Buffer {
+  return buildPacket(query, { rcode: RCODE.noError, authoritative: true }, 0, [records, []]);
+}
+
+/** Encodes a record of a zone for a transfer. The end of its name points to the zone's name in the question. */
+export function transferredRecord(origin: string, record: ZoneRecord): Buffer {
+  const labels = record.name === origin ? "" : record.name.slice(0, -origin.length - 1);
+  return Buffer.concat([nameOctets(labels).subarray(0, -1), recordOctets(HEADER_OCTETS, record)]);
 }
 
 /** Encodes a header alone, for packets that are not readable as a query. */
@@ -46,9 +59,15 @@ export function encodeRefusal({ id, flags, rcode }: Refusal): Buffer {
   return encode({ type: "response", id, flags: flags | rcode });
 }
 
+type ReplyHead = Pick<Reply, "rcode" | "authoritative">;
+
 /** Copies the question octet by octet: as text it would lose an unnamed class and octets that are not UTF-8. */
-function buildPacket(query: Query, reply: Reply, truncated: number): Buffer {
-  const { answers, authorities, authoritative, rcode } = reply;
+function buildPacket(
+  query: Query,
+  { authoritative, rcode }: ReplyHead,
+  truncated: number,
+  [answers, authorities]: readonly [readonly Buffer[], readonly Buffer[]],
+): Buffer {
   const flags =
     truncated |
     (authoritative ? AUTHORITATIVE_ANSWER : 0) |
@@ -59,9 +78,8 @@ function buildPacket(query: Query, reply: Reply, truncated: number): Buffer {
   const frame = encode({ type: "response", id: query.id, flags, additionals });
   for (const [at, count] of [1, answers.length, authorities.length].entries())
     frame.writeUInt16BE(count, COUNTS_AT + 2 * at);
-  const records = [...answers, ...authorities].map((record) => recordOctets(query, record));
   const [header, opt] = [frame.subarray(0, HEADER_OCTETS), frame.subarray(HEADER_OCTETS)];
-  return Buffer.concat([header, query.question, ...records, opt]);
+  return Buffer.concat([header, query.question, ...answers, ...authorities, opt]);
 }
 
 /**
@@ -69,11 +87,11 @@ function buildPacket(query: Query, reply: Reply, truncated: number): Buffer {
  * fit into 512 octets. Names in the data are written in full, two in an SOA. If the zone's name has up to 90 octets, a
  * negative answer always fits.
  */
-function recordOctets(query: Query, record: ZoneRecord): Buffer {
+function recordOctets(nameAt: number, record: ZoneRecord): Buffer {
   const alone = encode({ answers: [{ ...toDnsPacket(record), name: "." }] });
   // The root's single octet and the header's last one become the two octets of the pointer.
   const start = HEADER_OCTETS - 1;
-  alone.writeUInt16BE(POINTER | ownerAt(query, record.name), start);
+  alone.writeUInt16BE(POINTER | nameAt, start);
   return alone.subarray(start);
 }
 

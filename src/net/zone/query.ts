@@ -9,6 +9,7 @@ import {
 } from "../dns/packet-layout.ts";
 import { canonicalName } from "../dns/packet.ts";
 import { RCODE } from "./records.ts";
+import { readSignature, type Signature, TSIG_TYPE } from "./tsig.ts";
 
 /** A well-formed standard query. */
 export interface Query {
@@ -23,6 +24,10 @@ export interface Query {
   class: string;
   /** The client's EDNS(0) record (RFC 6891 §6.1) without its options. */
   edns: OptAnswer | null;
+  /** The client's TSIG record (RFC 8945); null if there is none. */
+  signature: Signature | null;
+  /** Serial of the client's copy, if it asks for what has changed since (RFC 1995 §3); else null. */
+  knownSerial: number | null;
 }
 
 /** A packet that is refused without reading the rest. */
@@ -45,6 +50,9 @@ const OPTION_HEAD_OCTETS = 4;
 const OPT_OCTETS = 11;
 const OPT_FIXED_OCTETS = 9;
 const OPT = 41;
+const SOA = 6;
+/** The five numbers at the end of an SOA. The first is the serial. */
+const SOA_NUMBERS_OCTETS = 20;
 const RESPONSE = 0x8000;
 const OPCODE = 0x7800;
 const [SPACE, DOT, BACKSLASH, DEL] = [0x20, 0x2e, 0x5c, 0x7f];
@@ -53,12 +61,23 @@ const [SPACE, DOT, BACKSLASH, DEL] = [0x20, 0x2e, 0x5c, 0x7f];
 interface Outline {
   /** Index after the question. */
   end: number;
+  extras: Extras;
+}
+
+/** What is read of the records after the question. */
+interface Extras {
   /** Index of the OPT; null if there is none. */
   opt: number | null;
+  signature: Signature | null;
+  /** Serial of an SOA in the authority section; null if there is none. */
+  serial: number | null;
 }
 
 /** For malformed packets. */
-const HEADER_ALONE: Outline = { end: HEADER_OCTETS, opt: null };
+const HEADER_ALONE: Outline = {
+  end: HEADER_OCTETS,
+  extras: { opt: null, signature: null, serial: null },
+};
 
 /**
  * Reads a packet. Ignores answers, since two servers that answer each other would never stop, and anything that is not
@@ -87,8 +106,15 @@ export function readQuery(packet: Buffer): Incoming {
     type: asked.type,
     class: asked.class ?? "IN",
     edns: additionals?.find((record) => record.type === "OPT") ?? null,
+    signature: outline.extras.signature,
+    knownSerial: asked.type === "IXFR" ? outline.extras.serial : null,
   };
   return { kind: "query", query };
+}
+
+/** Returns the TSIG record of a packet with one question; null if it has none or is malformed. */
+export function signatureOf(packet: Buffer): Signature | null {
+  return findOutline(packet)?.extras.signature ?? null;
 }
 
 /** RFC 9619: a query has one question. Returns null if it is malformed. */
@@ -97,28 +123,34 @@ function findOutline(packet: Buffer): Outline | null {
   // The first name of a packet cannot use a pointer, since no name comes before it.
   if (root === null || packet[root] !== 0) return null;
   const end = root + 1 + QUESTION_TAIL_OCTETS;
-  const opt = end > packet.length ? "malformed" : findOpt(packet, end);
-  return opt === "malformed" ? null : { end, opt };
+  const extras = end > packet.length ? null : readExtras(packet, end);
+  return extras === null ? null : { end, extras };
 }
 
-/** Finds the OPT after the question. Skips other records, such as the SOA of an IXFR. */
-function findOpt(packet: Buffer, start: number): number | null | "malformed" {
+/** Reads what we use of the records after the question, and skips others. Returns null if they are malformed. */
+function readExtras(packet: Buffer, start: number): Extras | null {
   const beforeAdditional = packet.readUInt16BE(6) + packet.readUInt16BE(8);
   const records = beforeAdditional + packet.readUInt16BE(10);
-  if (records > MAX_EXTRA_RECORDS) return "malformed";
-  let opt: number | null = null;
+  if (records > MAX_EXTRA_RECORDS) return null;
+  const extras: Extras = { opt: null, signature: null, serial: null };
   for (let record = 0, at = start; record < records; record++) {
     const span = recordSpan(packet, at);
-    if (span === null) return "malformed";
+    if (span === null) return null;
     if (span.type === OPT) {
       // RFC 6891 §6.1.1: at most one OPT, in the additional section, with the root as its name.
-      if (opt !== null || record < beforeAdditional || packet[at] !== 0) return "malformed";
-      if (!hasWholeOptions(packet, span)) return "malformed";
-      opt = at;
-    }
+      if (extras.opt !== null || record < beforeAdditional || packet[at] !== 0) return null;
+      if (!hasWholeOptions(packet, span)) return null;
+      extras.opt = at;
+    } else if (span.type === TSIG_TYPE) {
+      // RFC 8945 §5.2: at most one TSIG, the last record of the additional section.
+      if (record < records - 1 || record < beforeAdditional) return null;
+      extras.signature = readSignature(packet, at, span.end);
+      if (extras.signature === null) return null;
+    } else if (span.type === SOA && span.end - span.data >= SOA_NUMBERS_OCTETS)
+      extras.serial = packet.readUInt32BE(span.end - SOA_NUMBERS_OCTETS);
     at = span.end;
   }
-  return opt;
+  return extras;
 }
 
 /** Checks that each option ends within the data. We use none of them. */
@@ -129,7 +161,7 @@ function hasWholeOptions(packet: Buffer, { data, end }: RecordSpan): boolean {
 }
 
 /** Returns a packet with header, question and OPT without options, with correct counts. */
-function smallPacket(packet: Buffer, { end, opt }: Outline): Buffer {
+function smallPacket(packet: Buffer, { end, extras: { opt } }: Outline): Buffer {
   const small = Buffer.alloc(end + (opt === null ? 0 : OPT_OCTETS));
   packet.copy(small, 0, 0, end);
   for (const [at, count] of [end > HEADER_OCTETS ? 1 : 0, 0, 0, opt === null ? 0 : 1].entries())

@@ -25,7 +25,7 @@ export interface SoaData {
   minimum: number;
 }
 
-/** RFC 1035 §4.1.1; codes above 15: RFC 6891 §9. */
+/** RFC 1035 §4.1.1; 9: RFC 8945 §3, RFC 5936 §2.2.1; codes above 15: RFC 6891 §9. */
 export const RCODE = {
   noError: 0,
   formatError: 1,
@@ -33,6 +33,7 @@ export const RCODE = {
   noSuchName: 3,
   notImplemented: 4,
   refused: 5,
+  notAuthorized: 9,
   badVersion: 16,
 } as const;
 

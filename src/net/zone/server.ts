@@ -1,7 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
-import type { Log } from "../../log.ts";
-import type { Zone, Zones } from "./answer.ts";
-import { createResponder, type Responder } from "./responder.ts";
+import { createResponder, type Responder, type ResponderDeps } from "./responder.ts";
 import { clientNetwork, createResponseLimiter, type ResponseLimiter } from "./response-limiter.ts";
 import { TcpSession, type TcpSocket } from "./tcp-session.ts";
 
@@ -12,14 +10,6 @@ export const MAX_TCP_CONNECTIONS_PER_NETWORK = 32;
 const PORT_PICKS = 20;
 /** Attempts to send one datagram. */
 const MAX_SENDS = 3;
-
-export interface ZoneServerDeps {
-  clock: Clock;
-  log: Log;
-  zone: Zone;
-  /** Finds further zones. If left out, there are none. */
-  findZone?: Zones["find"];
-}
 
 export interface ZoneServerOptions {
   /** Addresses to listen on. */
@@ -51,7 +41,7 @@ interface Bound {
 
 /** Serves zones by UDP and TCP. Rejects if the port cannot be bound. */
 export async function startZoneServer(
-  deps: ZoneServerDeps,
+  deps: ResponderDeps,
   { hosts, port }: ZoneServerOptions,
 ): Promise<ZoneServer> {
   const serving: Serving = {
@@ -114,9 +104,11 @@ async function answerDatagram(
   address: string,
 ): Promise<void> {
   // Port 0 cannot receive an answer.
-  const response = port === 0 ? null : await serving.responder(packet, "udp");
+  const response = port === 0 ? null : await serving.responder(packet, "udp", address);
   if (response === null || socket.closed) return;
-  const verdict = serving.limiter.take(clientNetwork(address), response.kind, response.question);
+  const verdict = response.trusted
+    ? "send"
+    : serving.limiter.take(clientNetwork(address), response.kind, response.question);
   const octets = verdict === "slip" ? response.truncated() : response.octets;
   if (verdict === "drop" || octets === null) return;
   send(socket, octets, port, address);

@@ -23,16 +23,20 @@ export type TcpSocket = Socket<TcpSession | undefined>;
 export class TcpSession {
   readonly #deps: TcpDeps;
   readonly #socket: TcpSocket;
+  readonly #client: string;
   #received: Buffer = Buffer.alloc(0);
   #unsent: Buffer = Buffer.alloc(0);
   #answering = false;
   #peerEnded = false;
   #over = false;
+  /** Called when the client has taken all that was sent, or is gone. */
+  #onTaken: () => void = () => undefined;
   #cancelIdle: () => void = () => undefined;
 
   constructor(deps: TcpDeps, socket: TcpSocket) {
     this.#deps = deps;
     this.#socket = socket;
+    this.#client = socket.remoteAddress;
     this.#rest();
   }
 
@@ -46,6 +50,7 @@ export class TcpSession {
     const octets = this.#unsent;
     this.#unsent = Buffer.alloc(0);
     if (octets.length > 0) this.#write(octets);
+    if (this.#unsent.length === 0) this.#onTaken();
     void this.#answerAll();
   }
 
@@ -65,6 +70,7 @@ export class TcpSession {
     if (this.#over) return;
     this.#over = true;
     this.#cancelIdle();
+    this.#onTaken();
     this.#deps.onClosed();
   }
 
@@ -97,11 +103,24 @@ export class TcpSession {
     if (this.#received.length < LENGTH_OCTETS + octets) return false;
     const packet = this.#received.subarray(LENGTH_OCTETS, LENGTH_OCTETS + octets);
     this.#received = this.#received.subarray(LENGTH_OCTETS + octets);
-    const response = await this.#deps.responder(packet, "tcp");
+    const response = await this.#deps.responder(packet, "tcp", this.#client);
     if (this.#over) return false;
     // If this is not a query, the rest cannot be trusted either.
     if (response === null) this.close();
-    else this.#send(response.octets);
+    else if (response.transfer === null) this.#send(response.octets);
+    // RFC 5936 §2.2: a transfer that cannot go on is ended by closing the connection.
+    else await response.transfer((message) => this.#deliver(message)).catch(() => this.close());
+    return !this.#over;
+  }
+
+  /** Sends one message of several. Waits until the client has taken it, or is closed because it does not. */
+  async #deliver(message: Buffer): Promise<boolean> {
+    if (this.#over) return false;
+    this.#send(message);
+    if (this.#unsent.length > 0)
+      await new Promise<void>((resolve) => {
+        this.#onTaken = resolve;
+      });
     return !this.#over;
   }
 

@@ -10,6 +10,7 @@ import { reverseChecks } from "../../flows/health/reverse.ts";
 import { smarthostCheck } from "../../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../../flows/health/storage.ts";
 import { tlsPortChecks } from "../../flows/health/tls-port.ts";
+import { secondaryChecks } from "../../flows/health/secondaries.ts";
 import { zoneChecks } from "../../flows/health/zone.ts";
 import { dnsServers } from "../../net/dns/servers.ts";
 import { endpointOf, exchangeHttp } from "../../net/http-exchange.ts";
@@ -72,6 +73,7 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
     ...(direct ? reverseChecks(resolver, config.publicIps, hostname) : []),
     ...zoneChecks({ db, clock, resolver, settings: config }),
     ...tlsPortChecks({ db, clock, resolver, settings: config }),
+    ...secondaryChecks({ db, clock, settings: config }),
     ...(await checksOfDomains(parts, resolver)),
     integrityCheck(storageParts(parts), options.deep),
   ];

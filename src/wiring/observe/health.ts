@@ -8,6 +8,7 @@ import { domainCertificateChecks } from "../../flows/health/domain-certificates.
 import { quotaCheck } from "../../flows/health/quotas.ts";
 import { queueChecks } from "../../flows/health/queues.ts";
 import { reputationCheck } from "../../flows/health/reputation.ts";
+import { noticeChecks } from "../../flows/health/secondaries.ts";
 import { settingsChecks } from "../../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../../flows/health/storage.ts";
 import { limitsOf } from "../../flows/send/reputation.ts";
@@ -42,6 +43,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
       served: () => servedCertificate(db, config),
     }),
     ...domainCertificateChecks({ db, clock, settings: config }),
+    ...noticeChecks({ db, settings: config }),
     clockCheck(clock, [...clocksOf(parts), ...clocks]),
   ];
 }

@@ -235,7 +235,12 @@ export const WIRE_CASES: readonly WorstCase[] = [
     ],
     packets,
   ),
-  ...casesOf("DNS query", MAX_QUERY_OCTETS, (octets: Buffer) => responder(octets, "tcp"), queries),
+  ...casesOf(
+    "DNS query",
+    MAX_QUERY_OCTETS,
+    (octets: Buffer) => responder(octets, "tcp", "192.0.2.9"),
+    queries,
+  ),
   ...casesOf(
     "MTA-STS",
     MAX_POLICY_OCTETS,

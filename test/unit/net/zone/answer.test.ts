@@ -16,10 +16,11 @@ import {
 } from "../../../support/zone.ts";
 
 const clock = manualClock();
+const CLIENT = "192.0.2.9";
 const responder = createResponder({ clock, log: quietLog(), zone: testZone() });
 
 async function send(packet: Buffer, transport: "udp" | "tcp" = "udp"): Promise<Buffer> {
-  const response = await responder(packet, transport);
+  const response = await responder(packet, transport, CLIENT);
   if (response === null) throw new Error("no answer");
   return response.octets;
 }
@@ -170,7 +171,7 @@ describe("a packet that is not a query", () => {
     ["as large as may be", Buffer.concat([good, Buffer.alloc(MAX_QUERY_OCTETS - good.length)]), false],
   ];
   test.each(silent)("%s", async (_rule, packet, ignored) => {
-    expect((await responder(packet, "udp")) === null).toBe(ignored);
+    expect((await responder(packet, "udp", CLIENT)) === null).toBe(ignored);
   });
 
   const headers: [string, Buffer, string, string][] = [
@@ -240,7 +241,6 @@ describe("a packet that is not a query", () => {
   });
 
   test.each([
-    ["TSIG", 250, ""],
     ["a key of no protocol", 48, "01000708"],
     ["a text whose string extends past its end", 16, "0909"],
   ])("%s after the question is ignored, whatever it contains", async (_what, type, data) => {
@@ -316,7 +316,7 @@ describe("the size of an answer", () => {
         [1, true],
       ] as const) {
         const zone = testZone({ records: [{ name, ttl: 1, type: "TXT", data: "x".repeat(text + extra) }] });
-        const response = await createResponder({ clock, log: quietLog(), zone })(query, "udp");
+        const response = await createResponder({ clock, log: quietLog(), zone })(query, "udp", CLIENT);
         expect(response?.octets.length).toBe(truncated ? query.length : limit);
       }
     }
@@ -329,13 +329,13 @@ describe("the size of an answer", () => {
     ] as const) {
       const origin = `${"o".repeat(octets - 50)}.${"p".repeat(49)}`;
       const data = { ...SOA, mname: `ns.${origin}`, rname: `hostmaster.${origin}` };
-      const soa = () => ({ name: origin, ttl: 1, type: "SOA" as const, data });
+      const soa = async () => ({ name: origin, ttl: 1, type: "SOA" as const, data });
       const zone = testZone({ origin, soa, records: [], dynamicParent: `dkim.${origin}` });
       // 253 letters and dots: the longest name there is.
       const label = "a".repeat(63);
       const name = `${"a".repeat(253 - 2 * 64 - octets - 1)}.${label}.${label}.${origin}`;
       const query = queryOctets(name, "A", { payload: 512 });
-      const response = await createResponder({ clock, log: quietLog(), zone })(query, "udp");
+      const response = await createResponder({ clock, log: quietLog(), zone })(query, "udp", CLIENT);
       expect(read(response?.octets ?? query)).toMatchObject({ rcode: "NXDOMAIN", flag_tc: truncated });
     }
   });
@@ -379,7 +379,7 @@ test("a zone whose lookup fails answers SERVFAIL, and never that a name does not
   const zone = testZone({ findDynamic: () => Promise.reject(new Error("the database is gone")) });
   const broken = createResponder({ clock, log, zone });
   const askKey = async () => {
-    const response = await broken(queryOctets(`${TOKEN}.dkim.${ORIGIN}`, "TXT"), "udp");
+    const response = await broken(queryOctets(`${TOKEN}.dkim.${ORIGIN}`, "TXT"), "udp", CLIENT);
     return read(response?.octets ?? Buffer.alloc(12));
   };
   const answer = await askKey();
@@ -406,6 +406,6 @@ test.each(FAULTS)("a fault of ours is logged and gets no answer: %s", async (_fa
   const errors: unknown[] = [];
   const log = Object.assign(Object.create(quietLog()), { error: (...said: unknown[]) => errors.push(said) });
   const faulty = createResponder({ clock: manualClock(), log, zone: testZone(changes) });
-  expect(await faulty(queryOctets(name, "A"), "udp")).toBeNull();
+  expect(await faulty(queryOctets(name, "A"), "udp", CLIENT)).toBeNull();
   expect(errors).toHaveLength(1);
 });

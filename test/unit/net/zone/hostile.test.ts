@@ -6,6 +6,7 @@ import { manualClock } from "../../../support/manual-clock.ts";
 import { type Random, seeded } from "../../../support/peers/varied-mail.ts";
 import { KEY_TEXT, ORIGIN, queryOctets, quietLog, testZone, TOKEN } from "../../../support/zone.ts";
 
+const CLIENT = "192.0.2.9";
 const MUTATIONS = 100_000;
 const SEED = 20_261_121;
 /** Bytes that an answer to a non-query may have: a header. */
@@ -64,7 +65,7 @@ test(`of ${MUTATIONS} broken packets none throws, and no answer exceeds its limi
   const random = seeded(SEED);
   const answered = { nothing: 0, header: 0, reply: 0 };
   for (let packet = mutated(random), left = MUTATIONS; left > 0; left--, packet = mutated(random)) {
-    const response = await responder(packet, "udp");
+    const response = await responder(packet, "udp", CLIENT);
     if (response === null) {
       // Silence is only for packets that are not DNS queries at all.
       if (packet.length >= HEADER_OCTETS) expect((packet[2] ?? 0) & 0x80).toBe(0x80);
@@ -100,7 +101,7 @@ test("random names that are not tokens never cause a database query", async () =
     zone: testZone({ findDynamic }),
   });
   for (const name of [`x.${TOKEN}.dkim.${ORIGIN}`, `x.${ORIGIN}`, "x.dkim.example.com"])
-    await counting(queryOctets(name, "TXT"), "udp");
+    await counting(queryOctets(name, "TXT"), "udp", CLIENT);
   expect(lookups).toBe(0);
 });
 
@@ -119,7 +120,7 @@ describe("an answer by UDP compared with its query", () => {
   test.each(rows)("%s", async (_kind, name, type, factor) => {
     for (const payload of [undefined, 512, 4096]) {
       const query = queryOctets(name, type, payload === undefined ? {} : { payload });
-      const response = await responder(query, "udp");
+      const response = await responder(query, "udp", CLIENT);
       const octets = response?.octets.length ?? 0;
       expect(octets).toBeGreaterThanOrEqual(query.length);
       expect(octets / query.length).toBeLessThanOrEqual(factor);
@@ -130,7 +131,7 @@ describe("an answer by UDP compared with its query", () => {
 
   test("repeats the name once: a key's answer is its query, the key, and 14 octets", async () => {
     const query = queryOctets(`${TOKEN}.dkim.${ORIGIN}`, "TXT");
-    const response = await responder(query, "udp");
+    const response = await responder(query, "udp", CLIENT);
     // A pointer, type, class, TTL, length; one length octet for each of the two strings.
     expect(response?.octets.length).toBe(query.length + 12 + 2 + KEY_TEXT.length);
   });
