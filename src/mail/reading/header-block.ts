@@ -44,7 +44,8 @@ export function headerBlockOf(present: readonly RawField[]): HeaderBlock {
   return {
     // On demand, because a submission rarely needs all of them.
     get fields() {
-      return (fields ??= present.map(toHeaderField));
+      fields ??= present.map(toHeaderField);
+      return fields;
     },
     subject: decodedText(value("subject")),
     messageId: messageIdsIn(value("message-id"))[0] ?? null,
