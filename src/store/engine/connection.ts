@@ -52,8 +52,8 @@ export function openReader(path: string): Database.Database {
 }
 
 function setPragmas(database: Database.Database): void {
-  // Takes effect in an empty file only, and lets `giveBackPages` make a file shorter that has shrunk.
-  database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  // Lets `giveBackPages` make the file shorter. It takes effect in an empty file only, and would write to any other.
+  if (pageCount(database) === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const wanted: [string, string, unknown][] = [
     ["journal_mode", "WAL", "wal"],
     ["synchronous", "FULL", 2],
@@ -69,6 +69,11 @@ function setPragmas(database: Database.Database): void {
     const actual = row[name];
     if (actual !== expected) throw new Error(`PRAGMA ${name} is ${actual}, not ${value}`);
   }
+}
+
+/** Returns the pages of the file: none if no process has written to it. */
+function pageCount(database: Database.Database): number {
+  return (database.prepare("PRAGMA page_count").get() as { page_count: number }).page_count;
 }
 
 /** Returns the prepared statement for a text. If the cache is full, evicts the oldest. */
