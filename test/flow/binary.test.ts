@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundleUi } from "../../src/wiring/ui/bundle.ts";
+import { BUILD_LIMIT_MS, builtProgram } from "../support/built-program.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { newFolder } from "../support/folder.ts";
 import { letterLines, smtpSession } from "../support/mail-in.ts";
@@ -11,7 +12,6 @@ import { freePort, startRedis } from "../support/redis.ts";
 setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
-const BUILD_LIMIT_MS = 120_000;
 const START_LIMIT_MS = 90_000;
 const READY_POLL_MS = 5;
 /** Number of polls, which end within a test's time so that it can show the program's output. */
@@ -21,7 +21,8 @@ const SERVICE_DOMAIN = "mail.test";
 
 /** The program alone, its working folder, and the folder into which it unpacks native code. */
 const home = newFolder("binary");
-const [program, cwd, unpacked] = [join(home, "program/postrider"), join(home, "cwd"), join(home, "unpacked")];
+const [cwd, unpacked] = [join(home, "cwd"), join(home, "unpacked")];
+let program = "";
 const port = freePort();
 const smtpPort = freePort();
 const url = `http://127.0.0.1:${port}`;
@@ -37,10 +38,7 @@ beforeAll(async () => {
   writeFileSync(join(cwd, ".env"), "LOG_LEVEL=shout\n");
   writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./no-such-file.ts"]\n');
   dns = await startDns();
-  const from = performance.now();
-  const build = Bun.spawnSync([process.execPath, join(ROOT, "scripts/build.ts"), program], { cwd: home });
-  if (!build.success) throw new Error(build.stderr.toString());
-  tell(`built in ${Math.round(performance.now() - from)} ms`);
+  program = await builtProgram();
 }, BUILD_LIMIT_MS);
 
 afterAll(async () => {

@@ -24,15 +24,18 @@ export interface RoleProcess {
  * Starts a process with these settings. Resolves when it says that it runs, and rejects if it ends instead.
  * @param preload a script that runs in it first
  * @param inside words before its command, for a namespace of the network
+ * @param program the built program; by default the sources run
  */
 export async function startRole(
   env: Record<string, string>,
   preload?: string,
   inside: readonly string[] = [],
+  program?: string,
 ): Promise<RoleProcess> {
   const [port, smtpPort] = [env.PORT ?? freePort(), Number(env.SMTP_PORT ?? freePort())];
   const first = preload === undefined ? [] : ["--preload", preload];
-  const child = Bun.spawn([...inside, process.execPath, ...first, MAIN, "serve"], {
+  const command = program === undefined ? [process.execPath, ...first, MAIN] : [program];
+  const child = Bun.spawn([...inside, ...command, "serve"], {
     cwd: env.DATA_DIR ?? "/",
     stdin: "ignore",
     stdout: "pipe",
