@@ -18,12 +18,20 @@ export interface Service {
   smtpPort: number;
 }
 
-/** Starts the service on a data folder. With `--profile=FOLDER` it writes a CPU profile there. */
-export async function startService(folder: string, env: Record<string, string>): Promise<Service> {
+/**
+ * Starts the service on a data folder. With `--profile=FOLDER` it writes a CPU profile there.
+ * @param wrapper words before its command
+ */
+export async function startService(
+  folder: string,
+  env: Record<string, string>,
+  wrapper: readonly string[] = [],
+): Promise<Service> {
   const [httpPort, smtpPort] = [freePort(), freePort()];
   const profile = profileFolder();
   const child = await startChild(
     [
+      ...wrapper,
       ...slowDisk(),
       process.execPath,
       ...(profile === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profile]),
