@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
+import { ASK_AWAY_MS } from "../../src/queue/optional-redis.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
 import { startServer } from "../support/database.ts";
@@ -156,6 +157,8 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
     // If a process waits too long for Redis, it counts locally, so a burst on a stalled machine proves nothing.
     let over = 0;
     for (const name of ["tight", "tighter", "tightest"]) {
+      // A process that missed an answer of Redis asks again a second later.
+      if (over > 0) await Bun.sleep(2 * ASK_AWAY_MS);
       const { passed, refilled } = await burst(name);
       expect(passed).toBeGreaterThanOrEqual(20);
       over = passed - 20 - refilled;

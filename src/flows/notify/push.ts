@@ -57,13 +57,17 @@ const USER_AGENT = "Postrider-Webhooks/1";
 /** HTTP status of an endpoint that gets more requests than it takes (RFC 6585 §4). */
 const TOO_MANY_REQUESTS = 429;
 
+/** A delivery, and the time of its claim, which the log shows and the body has. */
+type Claimed = WebhookDelivery & { claimedAt: number };
+
 /**
- * Makes one attempt at one webhook delivery: claim, sign now, post, record. Returns the endpoint's answer for its lane.
+ * Makes one attempt at one webhook delivery: claim, sign, post, record. Returns the endpoint's answer for its lane.
  */
 export async function push(deps: PushDeps, job: Job): Promise<JobReport | null> {
-  const claimed = (await deps.db.write(claim(deps, job.key))).at(-1)?.rows[0];
+  const claimedAt = deps.clock.now();
+  const claimed = (await deps.db.write(claim(deps, job.key, claimedAt))).at(-1)?.rows[0];
   if (claimed === undefined) return null;
-  const delivery = claimedDelivery(claimed);
+  const delivery = { ...claimedDelivery(claimed), claimedAt };
   if (delivery.attempts === 1 && !delivery.tried)
     deps.meter?.claimed((deps.clock.now() - delivery.createdAt) / 1000);
   const payload = await readPayload(deps, delivery);
@@ -76,7 +80,7 @@ export async function push(deps: PushDeps, job: Job): Promise<JobReport | null> 
 
 async function pushClaimed(
   deps: PushDeps,
-  delivery: WebhookDelivery,
+  delivery: Claimed,
   payload: SharedPayload | typeof UNREADABLE | null,
 ): Promise<JobReport | null> {
   // URL and right are of one row, so no push uses an old URL with a new right. Read last, because the payload may take
@@ -119,9 +123,9 @@ function reportOf(outcome: PostOutcome, ms: number): JobReport | null {
  * Returns the statements of the claim, which is the last. If the first attempt has a delay, the delivery waits until
  * then.
  */
-function claim({ clock, instanceId, policy }: PushDeps, id: string): Statement[] {
+function claim({ instanceId, policy }: PushDeps, id: string, now: number): Statement[] {
   const [firstDelaySeconds = 0] = policy.delaysSeconds;
-  const claiming = claimDelivery(id, instanceId, clock.now());
+  const claiming = claimDelivery(id, instanceId, now);
   return firstDelaySeconds === 0 ? [claiming] : [delayFirstAttempt(id, firstDelaySeconds * 1000), claiming];
 }
 
@@ -157,11 +161,11 @@ function countAttempt(
 /** Signs and posts. A failure on our side is logged, and is tried again like any other. */
 async function attempt(
   deps: PushDeps,
-  delivery: WebhookDelivery,
+  delivery: Claimed,
   target: PushTarget,
   data: Uint8Array,
 ): Promise<PostOutcome> {
-  const now = deps.clock.now();
+  const now = delivery.claimedAt;
   const sealed = [target.secret];
   if (target.previousSecret !== null && (target.previousSecretUntil ?? 0) > now)
     sealed.push(target.previousSecret);
