@@ -176,6 +176,8 @@ async function build(outfile: string): Promise<void> {
 
 if (import.meta.main) {
   const outfile = resolve(process.argv[2] ?? join(ROOT, "dist/postrider"));
+  // The bundler names modules by their path from the current folder, so equal sources give equal files only in one folder.
+  process.chdir(ROOT);
   await build(outfile);
   console.log(`built ${outfile}, ${(Bun.file(outfile).size / 1e6).toFixed(0)} MB`);
 }

@@ -42,7 +42,6 @@ function takes(folder: string): boolean {
 function build(program: string): void {
   const folder = dirname(program);
   const { success, stderr } = Bun.spawnSync([process.execPath, join(ROOT, "scripts/build.ts"), program], {
-    // The bundler names sources by their way from here, which must lead through node_modules to a package.
     cwd: tmpdir(),
   });
   if (!success) {
