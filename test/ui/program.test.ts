@@ -98,7 +98,7 @@ describe("the program, started in an empty folder, lets a person", () => {
 
   browserTest("add a domain, and copy the records to publish", async () => {
     await section("Domains");
-    await follow("Domain");
+    await follow("Add domain");
     await fill("Domain", "shop.invalid");
     await inWindow("Add domain");
     await see("_dmarc.shop.invalid");
