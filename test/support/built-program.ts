@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -41,9 +40,7 @@ function takes(folder: string): boolean {
 
 function build(program: string): void {
   const folder = dirname(program);
-  const { success, stderr } = Bun.spawnSync([process.execPath, join(ROOT, "scripts/build.ts"), program], {
-    cwd: tmpdir(),
-  });
+  const { success, stderr } = Bun.spawnSync([process.execPath, join(ROOT, "scripts/build.ts"), program]);
   if (!success) {
     rmSync(folder, { recursive: true, force: true });
     throw new Error(stderr.toString());
