@@ -1,19 +1,13 @@
 import { statSync } from "node:fs";
-import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
-import { databasePath, type Db } from "../store/engine/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { isUpToDate } from "../store/engine/migrate.ts";
 import { retryWhileBusy } from "../store/engine/retry-while-busy.ts";
-import { openDatabase } from "../wiring/store/database.ts";
+import { databaseFile, openDatabase } from "../wiring/store/database.ts";
 import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 
 const OUTDATED = "start the service, or run postrider migrate";
-
-/** Returns the file of an embedded database. Returns null for a server or a replica. */
-export function databaseFile(config: Config): string | null {
-  return config.databaseSyncUrl === null ? databasePath(config.databaseUrl) : null;
-}
 
 /**
  * Returns whether a file exists. Throws if that is not known, for example because the folder belongs to another user.

@@ -2,10 +2,10 @@ import { isIP } from "node:net";
 import { configureLog } from "../log.ts";
 import { runHealth, worstOf } from "../flows/health/check.ts";
 import type { Db } from "../store/engine/client.ts";
-import { openDatabase } from "../wiring/store/database.ts";
+import { databaseFile, openDatabase } from "../wiring/store/database.ts";
 import { doctorChecks } from "../wiring/observe/doctor.ts";
 import { type Context, defineCommand } from "./command.ts";
-import { databaseFile, isThere } from "./database.ts";
+import { isThere } from "./database.ts";
 import { EX_NO, EX_OK, usage } from "./exit.ts";
 import { type Column, field } from "./output.ts";
 

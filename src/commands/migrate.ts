@@ -3,7 +3,8 @@ import { dirname } from "node:path";
 import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/engine/migrate.ts";
 import { type Context, defineCommand } from "./command.ts";
 import { retryWhileBusy } from "../store/engine/retry-while-busy.ts";
-import { databaseFile, isThere, withAnyDatabase } from "./database.ts";
+import { databaseFile } from "../wiring/store/database.ts";
+import { isThere, withAnyDatabase } from "./database.ts";
 import { EX_OK } from "./exit.ts";
 import { field } from "./output.ts";
 

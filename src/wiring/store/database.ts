@@ -1,6 +1,6 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
-import { type CommitMeter, type Db, openDb } from "../../store/engine/client.ts";
+import { type CommitMeter, databasePath, type Db, openDb } from "../../store/engine/client.ts";
 import { VALUES_PER_TURN } from "../../store/engine/engine.ts";
 import type { WriterOptions } from "../../store/engine/write-thread.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
@@ -14,6 +14,11 @@ import { openWorker } from "../threads/thread.ts";
 export function writerFor(config: TakingSettings): WriterOptions {
   const onlyTakes = takesSends(config) && !config.roles.has("worker");
   return { open: () => openWorker("write-worker.ts"), maxValuesHere: onlyTakes ? 0 : VALUES_PER_TURN };
+}
+
+/** Returns the file of an embedded database. Returns null for a server or a replica. */
+export function databaseFile(config: Config): string | null {
+  return config.databaseSyncUrl === null ? databasePath(config.databaseUrl) : null;
 }
 
 /**

@@ -5,7 +5,6 @@ import {
   removeDeletedWebhooks,
   removeUnusedContents,
 } from "../../flows/sweep/removals.ts";
-import { databasePath } from "../../store/engine/client.ts";
 import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
   forgetContents,
@@ -17,6 +16,7 @@ import {
   type RetentionDeps,
 } from "../../flows/sweep/retention.ts";
 import type { Chore } from "../loop.ts";
+import { databaseFile } from "./database.ts";
 import type { Objects } from "./objects.ts";
 
 /**
@@ -26,8 +26,6 @@ import type { Objects } from "./objects.ts";
 export function storageChores(config: Config, deps: RetentionDeps, store: Objects | null): readonly Chore[] {
   const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
   const { db, clock } = deps;
-  // A server gives back its own space.
-  const ownFile = config.databaseSyncUrl === null && databasePath(config.databaseUrl) !== null;
   return [
     { name: "quotas", turn: watchQuotas({ db, clock, quotas: config.quotas }) },
     { name: "unused-contents", turn: () => removeUnusedContents(deps) },
@@ -43,7 +41,8 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
           { name: "old-messages", turn: forgetMessages(deps, eventDays) },
           { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },
         ]),
-    ...(ownFile ? [{ name: "free-space", turn: () => giveBackSpace(db) }] : []),
+    // A server gives back its own space.
+    ...(databaseFile(config) !== null ? [{ name: "free-space", turn: () => giveBackSpace(db) }] : []),
     ...(store?.chores(deps.db) ?? []),
   ];
 }
