@@ -120,8 +120,8 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
       },
       {
         path: "src/net/a.ts",
-        source: `import { spf } from "mailauth/lib/spf";\nimport type { Client } from "@libsql/client/web";`,
-        says: ["1: mailauth belongs to mail", "2: @libsql/client belongs to store"],
+        source: `import { spf } from "mailauth/lib/spf";\nimport Database from "libsql/promise";`,
+        says: ["1: mailauth belongs to mail", "2: libsql belongs to store"],
       },
       { path: "src/core/a.ts", source: `import x from "left-pad";`, says: ["1: left-pad has no home yet"] },
       {

@@ -85,7 +85,7 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
 
   test("gets one at once if it is told to retry and the CA lets it, and shows it at TLS_PORT and the SMTP port without a restart", async () => {
     pebble.fault(null);
-    const settings = { ...env, SERVICE_DOMAIN, DATA_DIR: service.folder };
+    const settings = { ...env, SERVICE_DOMAIN, ...service.sameDatabase };
     const words = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
     const { output } = await run(["env", ...words, process.execPath, MAIN, "certificates", "--retry"]);
     expect(JSON.parse(output)).toMatchObject({

@@ -271,7 +271,7 @@ describe("stored octets", () => {
     const cost = (await resources(service)).storedOctets.used - used;
     await leave(service, cost);
     const env = {
-      DATA_DIR: service.folder,
+      ...service.sameDatabase,
       QUOTA_STORED_OCTETS: `none,${used + 2 * cost},none`,
       PLAN_PRO: "unlimited",
     };

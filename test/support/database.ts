@@ -70,6 +70,8 @@ export interface EmptyDatabase {
   other: DbOptions;
   /** Settings by which a service opens it. Empty for the file that the service opens anyway. */
   env: Record<string, string>;
+  /** Settings by which another service opens it. */
+  otherEnv: Record<string, string>;
   /** The database file in which all writes end; null if it is in our stand-in. */
   file: string | null;
   /** The real server, which a test may kill; null on other engines. */
@@ -104,7 +106,7 @@ export async function emptyDatabase(
   if (engine === "file") {
     const path = join(folder, "postrider.db");
     const own = { url: `file:${path}`, authToken: null, syncUrl: null };
-    return { own, other: own, env: {}, file: path, sqld: null, stop: async () => undefined };
+    return { own, other: own, env: {}, otherEnv: {}, file: path, sqld: null, stop: async () => undefined };
   }
   const sqld = engine.startsWith("sqld") ? await startSqld(server) : null;
   const url = sqld?.url ?? (await (await sharedPrimary()).open(`database-${++made}`));
@@ -115,7 +117,9 @@ export async function emptyDatabase(
       : { url, authToken, syncUrl: null };
   const own = at("postrider.db");
   const stop = async (): Promise<void> => sqld?.stop();
-  return { own, other: at("another.db"), env: settingsOf(own), file: sqld?.file ?? null, sqld, stop };
+  const other = at("another.db");
+  const [env, otherEnv] = [settingsOf(own), settingsOf(other)];
+  return { own, other, env, otherEnv, file: sqld?.file ?? null, sqld, stop };
 }
 
 function settingsOf({ url, authToken, syncUrl }: DbOptions): Record<string, string> {

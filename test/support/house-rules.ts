@@ -70,7 +70,6 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "@sinclair/typebox": ["http", "core", "mcp"],
   bullmq: ["queue"],
   ioredis: ["queue"],
-  "@libsql/client": ["store"],
   libsql: ["store"],
   "postal-mime": ["mail"],
   nodemailer: ["mail"],

@@ -32,6 +32,8 @@ export interface Connection {
   sequence(sql: string): void;
   describe(sql: string): object;
   isAutocommit(): boolean;
+  /** True once a statement failed. libSQL does not reset such a statement, so it may hold a lock of a table. */
+  hasFailed(): boolean;
   /** Rolls back a transaction that a stream left open. */
   reset(): void;
 }
@@ -69,8 +71,16 @@ export function openConnection(path: string, fineCodes: boolean): Connection {
     prepared.set(sql, made);
     return made;
   };
+  let failed = false;
   const connection: Connection = {
-    execute: (statement, sqls) => run(prepare, statement, sqls),
+    execute(statement, sqls) {
+      try {
+        return run(prepare, statement, sqls);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    },
     batch(steps, sqls) {
       const outcome: BatchOutcome = { step_results: [], step_errors: [] };
       for (const { condition, stmt } of steps) {
@@ -99,6 +109,7 @@ export function openConnection(path: string, fineCodes: boolean): Connection {
       };
     },
     isAutocommit: () => !database.inTransaction,
+    hasFailed: () => failed,
     reset() {
       if (database.inTransaction) database.exec("ROLLBACK");
     },

@@ -26,8 +26,9 @@ export class HttpRefusal extends Error {
   }
 }
 
-const BATON_INVALID =
-  "The received baton is invalid, either because it was already used or the stream is gone";
+/** sqld's words. */
+const BATON_INVALID = "The received baton is invalid";
+const BATON_REUSED = "Received a baton that has already been used";
 const EXPIRED = { message: "The stream has expired due to inactivity", code: "STREAM_EXPIRED" };
 
 /** Streams of a server. If a request has no baton, it begins a new stream. */
@@ -38,6 +39,7 @@ export class Streams {
   readonly #idle: Connection[] = [];
   readonly #streams = new Map<string, Stream>();
   readonly #expired = new Set<string>();
+  readonly #used = new Set<string>();
 
   constructor(
     open: () => Connection,
@@ -57,6 +59,7 @@ export class Streams {
   }
 
   #begin(): Stream {
+    this.#count("stream");
     const connection = this.#idle.pop() ?? this.#open();
     return { connection, sqls: new Map(), baton: "", closed: false, expires: null };
   }
@@ -64,17 +67,18 @@ export class Streams {
   #resume(baton: string): Stream {
     if (this.#expired.has(baton)) throw new HttpRefusal(500, EXPIRED);
     const stream = this.#streams.get(baton);
-    if (stream === undefined) throw new HttpRefusal(400, BATON_INVALID);
+    if (stream === undefined)
+      throw new HttpRefusal(400, this.#used.has(baton) ? BATON_REUSED : BATON_INVALID);
     // A baton is valid once. Each answer carries the next one.
     this.#streams.delete(baton);
+    this.#used.add(baton);
     if (stream.expires !== null) clearTimeout(stream.expires);
     return stream;
   }
 
   #release(stream: Stream): string | null {
     if (stream.closed) {
-      stream.connection.reset();
-      this.#idle.push(stream.connection);
+      this.#giveBack(stream.connection);
       return null;
     }
     const baton = crypto.randomUUID();
@@ -82,10 +86,14 @@ export class Streams {
     stream.expires = setTimeout(() => {
       this.#streams.delete(baton);
       this.#expired.add(baton);
-      stream.connection.reset();
-      this.#idle.push(stream.connection);
+      this.#giveBack(stream.connection);
     }, this.#settings.idleMs);
     return baton;
+  }
+
+  #giveBack(connection: Connection): void {
+    connection.reset();
+    if (!connection.hasFailed()) this.#idle.push(connection);
   }
 
   #handle(stream: Stream, request: WireRequest): object {

@@ -20,6 +20,8 @@ export interface TestService {
   app: App;
   dns: TestDns;
   folder: string;
+  /** Settings by which another process of it opens the same database. */
+  sameDatabase: Record<string, string>;
   url: string;
   smtpPort: number;
   /** Reads `/metrics`. */
@@ -83,6 +85,7 @@ export async function startService(
     app,
     dns,
     folder,
+    sameDatabase: { DATA_DIR: folder, ...database?.otherEnv },
     url: `http://127.0.0.1:${app.ports.http}`,
     smtpPort: app.ports.smtp ?? 0,
     accountKey: accountKey ?? "",

@@ -1,8 +1,9 @@
-import { createClient, LibsqlBatchError, type Row } from "@libsql/client";
 import { type Clock, sleep } from "../../core/time/clock.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, Value } from "./engine.ts";
 import { EngineError, type EngineFault, errorCode } from "./errors.ts";
 import { withValues } from "./deferred-content.ts";
+import { HranaError, isTooLarge, queryRequest, rowsOf, transactionRequests, writtenOf } from "./hrana.ts";
+import { Streams } from "./streams.ts";
 
 export interface RemoteOptions {
   /** `libsql://`, `http://` or `https://`. */
@@ -25,6 +26,7 @@ const RETRY_WRITES: ReadonlySet<EngineFault> = new Set(["unreachable"]);
 
 const TIMED_OUT = "ETIMEDOUT";
 const NOT_JSON = "HRANA_NO_JSON";
+const TOO_MANY = 429;
 /** Codes of the network for a request that never reached the server. */
 const UNREACHABLE =
   /^(?:ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|FailedToOpenSocket|DNS\w*)$/;
@@ -33,38 +35,38 @@ const ANSWERED = /^(?:SQLITE_|SQL_|TRANSACTION_|ARGS_|BLOCKED|RESPONSE_TOO_LARGE
 
 /** Opens a libSQL server over Hrana (HTTP). Each batch is one request, and so one transaction. */
 export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Engine {
-  const { host } = new URL(url);
-  const client = createClient({
-    url,
-    intMode: "number",
-    fetch: (request: Request) => fetchWithin(clock, request),
-    ...(authToken === null ? {} : { authToken }),
-  });
+  const address = httpAddress(url);
+  const headers = {
+    "content-type": "application/json",
+    // To compress an answer costs sqld as much as a small query.
+    "accept-encoding": "identity",
+    ...(authToken === null ? {} : { authorization: `Bearer ${authToken}` }),
+  };
+  const streams = new Streams(clock, address, (to, body) => postWithin(clock, to, headers, body));
   const ask = <Answer>(retry: ReadonlySet<EngineFault>, request: () => Promise<Answer>): Promise<Answer> =>
-    askServer(clock, host, retry, request);
+    askServer(clock, address.host, retry, request);
+  const rows = (sql: string, args: Value[]): Promise<Record<string, unknown>[]> =>
+    ask(RETRY_READS, async () => {
+      const request = queryRequest(sql, args);
+      const outcome = await streams.run({ requests: [request], at: 0 });
+      return rowsOf(isTooLarge(outcome) ? await streams.runLarge(request) : outcome);
+    });
   return {
-    async all(sql, args) {
-      return plain((await ask(RETRY_READS, () => client.execute({ sql, args }))).rows);
-    },
-    async first(sql, args) {
-      return plain((await ask(RETRY_READS, () => client.execute({ sql, args }))).rows.slice(0, 1))[0] ?? null;
-    },
+    all: rows,
+    first: async (sql, args) => (await rows(sql, args))[0] ?? null,
     async batch(statements) {
       const ready = withValues(statements);
-      const results = await ask(RETRY_WRITES, () => client.batch(ready, "write"));
-      return results.map(({ rows, rowsAffected }) => ({
-        rows: plain(rows),
-        // With RETURNING, the rows are the changes, and not every server counts them.
-        changes: Math.max(rowsAffected, rows.length),
-      }));
+      const transaction = transactionRequests(ready);
+      return ask(RETRY_WRITES, async () => writtenOf(await streams.run(transaction), ready.length));
     },
-    close: async () => client.close(),
+    close: () => streams.close(),
   };
 }
 
-/** Returns plain objects, as an embedded database does. The client's rows also hold their values by position. */
-function plain(rows: readonly Row[]): Record<string, unknown>[] {
-  return rows.map((row) => ({ ...row }));
+/** Returns the address for HTTP. With `?tls=0`, a `libsql:` URL is not encrypted. */
+function httpAddress(url: string): URL {
+  const plain = /^libsql:.*[?&]tls=0(?:&|$)/.test(url);
+  return new URL(url.replace(/^libsql:/, plain ? "http:" : "https:"));
 }
 
 /** Makes a request, and repeats it after a pause if that is safe. A request that timed out is not repeated. */
@@ -87,24 +89,22 @@ async function askServer<Answer>(
   throw new Error("unreachable: the last try returns or throws");
 }
 
-/** Makes a request with a timeout for each stage, so that a server that hangs does not block its callers forever. */
-async function fetchWithin(clock: Clock, request: Request): Promise<Response> {
-  const body = await request.text();
+/** Posts a body with a timeout for each stage, so that a server that hangs does not block its callers forever. */
+async function postWithin(
+  clock: Clock,
+  url: URL,
+  headers: Record<string, string>,
+  body: string,
+): Promise<{ status: number; text: string }> {
   const stop = new AbortController();
   const abortAfter = (bytes: number) =>
     clock.after(SILENCE_MS + bytes / SLOWEST_BYTES_PER_MS, () => stop.abort());
   let cancel = abortAfter(body.length);
   try {
-    const { method, headers, url } = request;
-    const response = await fetch(url, {
-      method,
-      headers,
-      signal: stop.signal,
-      ...(body === "" ? {} : { body }),
-    });
+    const response = await fetch(url, { method: "POST", headers, body, signal: stop.signal });
     cancel();
     cancel = abortAfter(Number(response.headers.get("content-length") ?? UNKNOWN_BYTES));
-    return new Response(await response.arrayBuffer(), { status: response.status, headers: response.headers });
+    return { status: response.status, text: await response.text() };
   } catch (error) {
     if (!stop.signal.aborted) throw error;
     throw Object.assign(new Error("no answer within the timeout", { cause: error }), { code: TIMED_OUT });
@@ -113,18 +113,18 @@ async function fetchWithin(clock: Clock, request: Request): Promise<Response> {
   }
 }
 
-/** Converts an error of the client to an `EngineError`. Its message has the host, but never the token or the rest of the URL. */
+/** Converts a failure to an `EngineError`. Its message has the host, but never the token or the rest of the URL. */
 function translated(host: string, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  // The client passes on the parser's error if the answer is not JSON: a proxy's error page, or half an answer.
+  // The answer is not JSON: a proxy's error page, or half an answer.
   const code = error instanceof SyntaxError ? NOT_JSON : errorCode(error);
   if (code === "") return error;
-  const message = error.cause instanceof Error ? error.cause.message : error.message;
   if (ANSWERED.test(code)) {
-    const statement = error instanceof LibsqlBatchError ? error.statementIndex : null;
-    return new EngineError(error, code, statement, { message });
+    const statement = error instanceof HranaError ? error.statement : null;
+    return new EngineError(error, code, statement);
   }
-  return new EngineError(error, code, null, noAnswer(host, code, message, statusOf(error)));
+  const status = error instanceof HranaError ? error.status : null;
+  return new EngineError(error, code, null, noAnswer(host, code, error.message, status));
 }
 
 function noAnswer(
@@ -140,15 +140,11 @@ function noAnswer(
       fault: "other",
       message: `the database at ${host} refuses the token (DATABASE_AUTH_TOKEN): HTTP ${status}`,
     };
+  // It has no connection to spare, so nothing was done.
+  if (status === TOO_MANY)
+    return { fault: "busy", message: `the database at ${host} is too busy: HTTP ${status}` };
   const answer = status === null ? `${code}, ${reason}` : `HTTP ${status}`;
   // A server that answers 4xx has done nothing.
   const fault = status !== null && status < 500 ? "other" : "lost";
   return { fault, message: `no usable answer from the database at ${host}: ${answer}` };
-}
-
-/** Returns the HTTP status of an answer that does not follow the protocol, or null. */
-function statusOf({ cause }: Error): number | null {
-  return cause instanceof Error && "status" in cause && typeof cause.status === "number"
-    ? cause.status
-    : null;
 }
