@@ -67,10 +67,10 @@ export async function startChild(command: readonly string[], options: ChildOptio
 }
 
 /**
- * Linux counts in hundredths of a second: fields 14 and 15 of proc(5), counted after the name, which can contain
- * spaces.
+ * Returns the processor time of a process, microseconds. Linux counts in hundredths of a second: fields 14 and 15 of
+ * proc(5), counted after the name, which can contain spaces.
  */
-function processorTime(pid: number): number {
+export function processorTime(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
