@@ -1,10 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
+import { type MakeRsaKey, newRsaKey } from "./core/crypto/rsa-key.ts";
 import { type Clock, within } from "./core/time/clock.ts";
 import { type Begun, bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
 import { hostsDomains } from "./flows/certificates/domain-hosts.ts";
-import { ALWAYS_ROOM, watchSpace } from "./flows/free-space.ts";
+import { ALWAYS_ROOM, type DiskSpace, watchSpace } from "./flows/free-space.ts";
 import { renderMemory } from "./flows/send/render.ts";
 import { registerInstance } from "./flows/sweep/instance.ts";
 import { serveMetrics } from "./http/metrics.ts";
@@ -96,14 +97,24 @@ export class FirstStartError extends Error {
   }
 }
 
+/** The outside world of a service, as far as tests replace it. */
+export interface Surroundings {
+  /** Reads the free space of the database's disk; null if the database is on a server. */
+  disk: (() => DiskSpace) | null;
+  makeRsaKey: MakeRsaKey;
+}
+
 /**
  * Opens the database, migrates it and starts all configured roles.
- * @param disk reads the free space of the database's disk; null if the database is on a server
  * @throws FirstStartError if it fails after the first keys were made; ConfigError if a setting is wrong
  */
-export async function startApp(config: Config, clock: Clock, disk = databaseDisk(config)): Promise<App> {
+export async function startApp(
+  config: Config,
+  clock: Clock,
+  { disk = databaseDisk(config), makeRsaKey = newRsaKey }: Partial<Surroundings> = {},
+): Promise<App> {
   await requireRedisDatabase(config, clock);
-  const certificate = needsCertificate(config) ? listenerCertificate({ config, clock }) : null;
+  const certificate = needsCertificate(config) ? listenerCertificate({ config, clock, makeRsaKey }) : null;
   // A configured certificate is checked before anything is made. A self-signed one is awaited when the listener opens, and
   // its failure is handled there.
   if (config.smtpTlsCert !== null) await certificate;
@@ -113,9 +124,10 @@ export async function startApp(config: Config, clock: Clock, disk = databaseDisk
   const metrics = openMetrics();
   const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
   const bell = commitBell(metrics.commits);
-  const { db, keys, begun } = await openData(config, clock, bell.meter);
+  const base = { config, clock, makeRsaKey };
+  const { db, keys, begun } = await openData(base, bell.meter);
   try {
-    const services = await openServices({ config, clock, db, keys, metrics, bell, certificate, space });
+    const services = await openServices({ ...base, db, keys, metrics, bell, certificate, space });
     return await startRoles(services, begun);
   } catch (error) {
     throw begun.firstStart === null ? error : new FirstStartError(begun.firstStart, error);
@@ -132,7 +144,10 @@ async function requireRedisDatabase({ redisUrl }: Config, clock: Clock): Promise
 
 /** Opens the services that the roles share. */
 async function openServices(
-  base: Pick<Services, "config" | "clock" | "db" | "keys" | "metrics" | "bell" | "certificate" | "space">,
+  base: Pick<
+    Services,
+    "config" | "clock" | "db" | "keys" | "makeRsaKey" | "metrics" | "bell" | "certificate" | "space"
+  >,
 ): Promise<Services> {
   const { config, clock, db, keys, metrics } = base;
   const threads = threadsFor(availableParallelism());
@@ -191,16 +206,16 @@ function keepKeysOf({ firstKeysFile }: Config): SaveKeys | undefined {
  * generated while the tables are made, because that takes a while.
  */
 async function openData(
-  config: Config,
-  clock: Clock,
+  { config, clock, makeRsaKey }: Pick<Services, "config" | "clock" | "makeRsaKey">,
   meter: CommitMeter,
 ): Promise<{ db: Db; keys: InstallationKeys; begun: Begun }> {
   const db = await openDatabase(config, clock, { writer: writerFor(config), meter });
   // If several processes start on one file, one of them makes the schema and locks the file.
-  const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generateDkimKey() : null;
+  const generate = () => generateDkimKey("rsa", makeRsaKey);
+  const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generate() : null;
   await retryWhileBusy(clock, () => migrate(db, clock.now()));
   const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
-  const makeKey = () => firstKey ?? generateDkimKey();
+  const makeKey = () => firstKey ?? generate();
   const beforeKeys = () => requireFreePorts(config);
   const deps = {
     db,

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { reasonOf } from "../core/errors.ts";
 import { selfSignedCertificate } from "./self-signed.ts";
@@ -95,10 +96,10 @@ function parsed<T>(part: "key" | "cert", complaint: string, read: () => T): T {
 
 /** Returns the operator's certificate if both files are set, else a new self-signed one for `hostname`. */
 export async function loadCertificate(
-  { clock }: { clock: Clock },
+  { clock, makeRsaKey }: { clock: Clock; makeRsaKey?: MakeRsaKey },
   { keyFile, certFile }: CertificateFiles,
   hostname: string,
 ): Promise<Certificate> {
   if (keyFile !== null && certFile !== null) return readCertificate(keyFile, certFile);
-  return selfSignedCertificate(hostname, clock.now());
+  return selfSignedCertificate(hostname, clock.now(), makeRsaKey);
 }

@@ -1,7 +1,7 @@
-import { generateKeyPair, randomBytes, sign } from "node:crypto";
-import { promisify } from "node:util";
+import { randomBytes, sign } from "node:crypto";
 import { DAY_MS } from "../core/time/units.ts";
 import { der, derTime, TAG } from "../core/crypto/der.ts";
+import { type MakeRsaKey, newRsaKey } from "../core/crypto/rsa-key.ts";
 import { identifier, pem, rsaSignatureAlgorithm, signedBody, subjectAltName } from "../core/crypto/x509.ts";
 
 /** Lifetime of a self-signed certificate. A process runs for less, and each start makes a new one. */
@@ -10,8 +10,6 @@ export const SELF_SIGNED_DAYS = 3650;
 const MAX_COMMON_NAME = 64;
 /** The certificate is valid even if the peer's clock is behind ours. */
 const CLOCK_SLACK_MS = DAY_MS;
-/** Every peer with TLS 1.2 supports it. */
-const RSA_BITS = 2048;
 /** RFC 5280 §4.1.2.2: at most 20. */
 const SERIAL_OCTETS = 16;
 
@@ -31,9 +29,9 @@ const VERSION_3 = 2;
 export async function selfSignedCertificate(
   hostname: string,
   now: number,
+  makeRsaKey: MakeRsaKey = newRsaKey,
 ): Promise<{ key: string; cert: string }> {
-  // Runs on the thread pool.
-  const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
+  const { privateKey, publicKey } = await makeRsaKey();
   const from = now - CLOCK_SLACK_MS;
   const name = commonName(hostname.slice(0, MAX_COMMON_NAME));
   const body = der(

@@ -4,6 +4,7 @@ import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/st
 };
 import { dependencies } from "../../package.json";
 import type { Config } from "../config.ts";
+import type { DkimAlgorithm } from "../core/dkim-keys.ts";
 import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth, HEALTH_FRESH_MS } from "../flows/health/check.ts";
@@ -78,6 +79,7 @@ export interface HttpParts
     | "db"
     | "queue"
     | "keys"
+    | "makeRsaKey"
     | "resolver"
     | "inspect"
     | "links"
@@ -100,13 +102,13 @@ export interface HttpParts
 }
 
 /** Returns the dependencies of registering and verifying domains. */
-export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
+export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: HttpParts) {
   const { serviceDomain, domainRecheckSeconds: recheckSeconds } = config;
   return {
     db,
     clock,
     boxKey: keys.box,
-    generateDkimKey,
+    generateDkimKey: (algorithm: DkimAlgorithm) => generateDkimKey(algorithm, makeRsaKey),
     lookups: freshLookups(resolver),
     findZoneServers: zoneServers({ config, clock, resolver }),
     serviceDomain,

@@ -22,13 +22,13 @@ const SETTINGS_OF = {
  */
 export async function listenerCertificate({
   config,
-  clock,
-}: Pick<Services, "config" | "clock">): Promise<Certificate> {
+  ...deps
+}: Pick<Services, "config" | "clock" | "makeRsaKey">): Promise<Certificate> {
   const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
   try {
-    const certificate = await loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
+    const certificate = await loadCertificate(deps, { keyFile, certFile }, mxName(config));
     const ends = expiryOf(certificate);
-    if (ends <= clock.now())
+    if (ends <= deps.clock.now())
       log("smtp").warn("the certificate has expired", { file: certFile, at: new Date(ends).toISOString() });
     return certificate;
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { Config } from "../config.ts";
+import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
 import type { Clock } from "../core/time/clock.ts";
 import type { FreeSpace } from "../flows/free-space.ts";
 import type { Inspect } from "../flows/threads/reading-tasks.ts";
@@ -24,6 +25,8 @@ export interface Services {
   db: Db;
   queue: Queue;
   keys: InstallationKeys;
+  /** Makes keys for DKIM and for a self-signed certificate. */
+  makeRsaKey: MakeRsaKey;
   resolver: Resolver;
   pool: Pool;
   /** Certificate of the servers with TLS; null if the process has none. */

@@ -22,8 +22,12 @@ const START_MS = 180_000;
 const RUN_MS = 600_000;
 /** Longest text put into a URL: percent-encoded it must fit into a request head that the server reads. */
 const URL_CHARS = 2000;
-/** A body's text field gets one text in this many, and an operation one header in this many. The next one gets others. */
+/**
+ * A body's text field gets one text in this many, each of its fields one value in that many, and an operation one header in so
+ * many. The next one gets others.
+ */
 const TEXT_SHARE = 3;
+const VALUE_SHARE = 2;
 const HEADER_SHARE = 8;
 
 /** Returns one value in `share`, from another start for each `index`. */
@@ -63,7 +67,8 @@ function* bodyAttacks(operation: Operation): Generator<(path: string) => Omit<At
     const texts = isText(place) ? shareOf(TEXTS, TEXT_SHARE, index) : [];
     for (const [name, text] of texts)
       yield at(`${where}: ${name}`, () => bodyWith(good(), place, jsonOf(text)));
-    for (const [name, json] of VALUES) yield at(`${where}: ${name}`, () => bodyWith(good(), place, json));
+    for (const [name, json] of shareOf(VALUES, VALUE_SHARE, index))
+      yield at(`${where}: ${name}`, () => bodyWith(good(), place, json));
     if (place.schema.additionalProperties !== undefined)
       for (const [name, text] of TEXTS)
         yield at(`a key in ${where}: ${name}`, () => bodyWithKey(good(), place.at, text));

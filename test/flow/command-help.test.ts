@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS } from "../../src/commands/table.ts";
 import { captureService, onTerminal, postrider } from "./command-program.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
@@ -76,18 +77,15 @@ describe("on a terminal", () => {
 
 describe("the examples", () => {
   const { service, env, folder } = captureService();
-  beforeAll(() => service.start(), LIMIT_MS);
+  beforeAll(async () => {
+    symlinkSync(await builtProgram(), join(bin, "postrider"));
+    await service.start();
+  }, LIMIT_MS);
   afterAll(async () => {
     await service.remove();
     rmSync(folder, { recursive: true, force: true });
   });
   const bin = newFolder("command");
-  const program = join(bin, "postrider");
-  writeFileSync(
-    program,
-    `#!/bin/sh\nexec ${process.execPath} ${join(import.meta.dir, "../../src/main.ts")} "$@"\n`,
-  );
-  chmodSync(program, 0o755);
 
   /** They run until they are interrupted. */
   const endless = ["serve", "tail", "listen"];

@@ -1,8 +1,6 @@
-import { join } from "node:path";
+import { builtProgram } from "../support/built-program.ts";
 import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
-
-const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 export interface Ran {
   code: number;
@@ -33,7 +31,7 @@ export async function postrider(
   through: readonly string[] = [],
 ): Promise<Ran> {
   const cwd = newFolder("command");
-  const child = Bun.spawn([...through, process.execPath, MAIN, ...args], {
+  const child = Bun.spawn([...through, await builtProgram(), ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
     stdin: options.stdin === undefined ? "ignore" : Buffer.from(options.stdin),
@@ -65,7 +63,7 @@ export async function onTerminal(args: readonly string[], env: Env): Promise<str
   let shown = "";
   const decoder = new TextDecoder();
   const cwd = newFolder("command");
-  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+  const child = Bun.spawn([await builtProgram(), ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
     terminal: {

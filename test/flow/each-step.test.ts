@@ -15,8 +15,9 @@ const LOOK_MS = 3;
 /** Checks of an operation without an answer, before its clock advances. */
 const PATIENT_LOOKS = 100;
 const STEP_MS = 250;
-/** Time within which all postponed work is done. */
+/** Time within which all postponed work is done, and by which the clock advances until then: the pause of the sweep. */
 const REST_MS = 60_000;
+const REST_STEP_MS = 1000;
 
 let service: TestService;
 let steps: FailingSteps;
@@ -159,12 +160,12 @@ async function still(): Promise<void> {
 
 /** Advances time until all work that can be done is done. If that takes too long, reports the rest. */
 async function rest(): Promise<string[]> {
-  for (let passed = 0; ; passed += STEP_MS) {
+  for (let passed = 0; ; passed += REST_STEP_MS) {
     await still();
     const left = await service.app.db.first<{ n: number }>(AT_WORK, [clock.now() + REST_MS]);
     if (left?.n === 0) return [];
     if (passed > REST_MS) return [`${left?.n} rows are still at work`];
-    clock.advance(STEP_MS);
+    clock.advance(REST_STEP_MS);
   }
 }
 

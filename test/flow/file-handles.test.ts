@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
+import { builtProgram } from "../support/built-program.ts";
 import { newFolder } from "../support/folder.ts";
 import { freePort } from "../support/redis.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Files that the service may have open, and a number of connections above that. */
 const LIMIT = 200;
 const CONNECTIONS = 250;
@@ -27,7 +26,7 @@ beforeEach(async () => {
   folder = newFolder("command");
   ports = { http: freePort(), smtp: freePort() };
   [sockets, lines, failed] = [[], [], Promise.withResolvers<void>()];
-  child = Bun.spawn(["sh", "-c", `ulimit -n ${LIMIT}; exec "$@"`, "sh", process.execPath, MAIN, "serve"], {
+  child = Bun.spawn(["sh", "-c", `ulimit -n ${LIMIT}; exec "$@"`, "sh", await builtProgram(), "serve"], {
     env: {
       ...{ PATH: Bun.env.PATH ?? "", DATA_DIR: folder, DELIVERY: "capture" },
       ...{ HOST: "127.0.0.1", PORT: String(ports.http) },

@@ -37,6 +37,8 @@ beforeAll(async () => {
   service = await startRole({
     ...{ DATA_DIR: folder, DATABASE_URL: primary.url, ROOT_API_KEY, DELIVERY: "mx" },
     ...{ SMTP_OUT_PORT: String(peer.port), DNS_SERVERS: dns.address, DESTINATION_RATE: "0" },
+    // A delivery that our side could not finish is tried again.
+    DELIVERY_RETRY_SECONDS: "1",
   });
   const { body: domain } = await call("POST", "/v1/domains", { domain: "sender.test" });
   publish(dns, domain.records);

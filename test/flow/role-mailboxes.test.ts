@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import type { Envelope } from "../../src/smtp/envelope.ts";
@@ -15,10 +15,14 @@ import {
 import { limitsOf } from "../../src/flows/send/reputation.ts";
 
 let service: TestService;
-beforeEach(async () => {
+const start = async (): Promise<void> => {
   service = await startService();
-});
-afterEach(() => service.stop());
+};
+/** Gives each test of a group a service of its own. */
+function startedForEach(): void {
+  beforeEach(start);
+  afterEach(() => service.stop());
+}
 
 /** The reply to RCPT for a path in this spelling. */
 async function rcpt(path: string): Promise<string> {
@@ -34,6 +38,8 @@ const NOBODY = "550 5.1.1";
 const ELSEWHERE = "550 5.1.2";
 
 describe("RCPT TO at the service's own names", () => {
+  beforeAll(start);
+  afterAll(() => service.stop());
   const rows: [string, string][] = [
     ["<postmaster>", OK],
     ["<Postmaster>", OK],
@@ -73,6 +79,8 @@ describe("RCPT TO at the service's own names", () => {
 });
 
 describe("a message to a role mailbox of the service", () => {
+  startedForEach();
+
   test.each([
     [`postmaster@${SERVICE_DOMAIN}`],
     [`abuse@bounce.${SERVICE_DOMAIN}`],
@@ -145,6 +153,8 @@ describe("a message to a role mailbox of the service", () => {
 });
 
 describe("a customer's domain that receives", () => {
+  startedForEach();
+
   test("has a postmaster without an inbox of that name, for the customer's project, and no other role mailbox", async () => {
     const made = await service.call("POST", "/v1/senders", { name: "Shop" }, { key: service.accountKey });
     const key = (
@@ -179,6 +189,7 @@ describe("a customer's domain that receives", () => {
 });
 
 describe("a DMARC policy of p=reject", () => {
+  startedForEach();
   const forged = ["From: Boss <boss@bank.test>", "Subject: Why am I refused?"];
   beforeEach(() => {
     service.dns.add({ name: "_dmarc.bank.test", type: "TXT", data: "v=DMARC1; p=reject" });
@@ -210,36 +221,40 @@ describe("a DMARC policy of p=reject", () => {
   });
 });
 
-test("a role mailbox over its limit says so, for a while, at RCPT and at the end of DATA", async () => {
-  const { db, queue } = service.app;
-  const door = createInboundHandler({
-    ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
-    verpKey: new Uint8Array(32),
-    // None is answered: what was accepted is in progress, and counted.
-    inspect: async () => null,
-    suspension: limitsOf(5),
-    roleLimits: { mails: 1, octets: 1000 },
-  });
-  const to = `dmarc@${SERVICE_DOMAIN}`;
-  const session: Envelope = {
-    ...{ mailFrom: "", rcptTo: [to], ip: "192.0.2.1", helo: "x", tls: null, smtpUtf8: false },
-  };
-  const mail = Buffer.from("From: a@b.test\r\n\r\nHi\r\n");
-  expect(await door.recipient(to, session)).toBeNull();
-  expect(await door.message(session, mail)).toMatchObject({ code: 451 });
-  expect(await door.recipient(`dmarc+x@${SERVICE_DOMAIN}`, session)).toMatchObject({
-    code: 452,
-    enhanced: "4.2.2",
-  });
-  expect(await door.message(session, mail)).toMatchObject({ code: 452, enhanced: "4.2.2" });
-  expect(await door.recipient(`abuse@${SERVICE_DOMAIN}`, session)).toBeNull();
-});
+describe("a role mailbox", () => {
+  startedForEach();
 
-test("before the first start has finished there is no project to read it, so the message is deferred and not lost", async () => {
-  await service.app.db.write([
-    { sql: "DELETE FROM start_tokens", args: [] },
-    { sql: "DELETE FROM api_keys", args: [] },
-    { sql: "DELETE FROM senders", args: [] },
-  ]);
-  expect(await rcpt(`<postmaster@${SERVICE_DOMAIN}>`)).toStartWith(NOBODY);
+  test("over its limit says so, for a while, at RCPT and at the end of DATA", async () => {
+    const { db, queue } = service.app;
+    const door = createInboundHandler({
+      ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
+      verpKey: new Uint8Array(32),
+      // None is answered: what was accepted is in progress, and counted.
+      inspect: async () => null,
+      suspension: limitsOf(5),
+      roleLimits: { mails: 1, octets: 1000 },
+    });
+    const to = `dmarc@${SERVICE_DOMAIN}`;
+    const session: Envelope = {
+      ...{ mailFrom: "", rcptTo: [to], ip: "192.0.2.1", helo: "x", tls: null, smtpUtf8: false },
+    };
+    const mail = Buffer.from("From: a@b.test\r\n\r\nHi\r\n");
+    expect(await door.recipient(to, session)).toBeNull();
+    expect(await door.message(session, mail)).toMatchObject({ code: 451 });
+    expect(await door.recipient(`dmarc+x@${SERVICE_DOMAIN}`, session)).toMatchObject({
+      code: 452,
+      enhanced: "4.2.2",
+    });
+    expect(await door.message(session, mail)).toMatchObject({ code: 452, enhanced: "4.2.2" });
+    expect(await door.recipient(`abuse@${SERVICE_DOMAIN}`, session)).toBeNull();
+  });
+
+  test("without a project to read it, before the first start has finished: its mail is deferred and not lost", async () => {
+    await service.app.db.write([
+      { sql: "DELETE FROM start_tokens", args: [] },
+      { sql: "DELETE FROM api_keys", args: [] },
+      { sql: "DELETE FROM senders", args: [] },
+    ]);
+    expect(await rcpt(`<postmaster@${SERVICE_DOMAIN}>`)).toStartWith(NOBODY);
+  });
 });

@@ -30,6 +30,7 @@ import { TEST_KEY, type TestZone, zoneLookups } from "../support/api.ts";
 import type { Chance } from "../support/chance.ts";
 import { testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { recurringRsaKey } from "../support/rsa-keys.ts";
 import { rendererHere } from "../support/renderer.ts";
 import { peerAnswer } from "./peers.ts";
 import { type TableGuard, tableGuard } from "./table-guard.ts";
@@ -192,6 +193,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
     resolver: { resolve: async () => ({ status: "nxdomain" }) },
     inspect: (asked) => runReading({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked),
     ...{
+      makeRsaKey: recurringRsaKey,
       space: ALWAYS_ROOM,
       limiter: null,
       signIns: null,

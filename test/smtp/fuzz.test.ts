@@ -7,7 +7,7 @@ import { MAX_REPLY_LINE_OCTETS, REPLIES, type Reply, reply } from "../../src/smt
 import { Session } from "../../src/smtp/session.ts";
 import { mutatedSession, mutatedText, type Numbers, numbers, pieces } from "./mutations.ts";
 
-const SESSIONS = 100_000;
+const SESSIONS = 30_000;
 const TEXTS = 20_000;
 const MAX = 256;
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: MAX, maxRecipients: 3, ip: "192.0.2.9" };

@@ -8,6 +8,7 @@ import {
   type ThreadPosition,
   type ThreadsFound,
 } from "../../src/store/thread-list.ts";
+import { casesHere } from "../support/database.ts";
 import { type Lists, NOW, openLists } from "../support/lists.ts";
 import { countTurns } from "../support/turns.ts";
 
@@ -55,7 +56,7 @@ async function storeThreads(subjects: readonly string[], participants: readonly 
 }
 
 describe("a search reads near matches in steps, and finds the match after them", () => {
-  for (const [name, letter] of LETTERS) {
+  for (const [name, letter] of casesHere(LETTERS, 2)) {
     const q = `${letter.repeat(150)}z`;
 
     test(`among contacts: ${name}`, async () => {

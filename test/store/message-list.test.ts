@@ -10,6 +10,7 @@ import type { Message } from "../../src/store/messages.ts";
 import { MILESTONES_PER_PAGE } from "../../src/store/search/message-search.ts";
 import { termsOf } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
+import { casesHere } from "../support/database.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 import { countTurns } from "../support/turns.ts";
 
@@ -125,7 +126,7 @@ const STATES: readonly [
   ["with all in the index, their final states after them", 1, "later, and in the index"],
 ];
 
-for (const [state, indexed, settled] of STATES)
+for (const [nth, [state, indexed, settled]] of STATES.entries())
   describe(`${state}, each filter, alone and combined, gives the result of checking every message`, () => {
     const senderIds: string[] = [];
     const stored: Message[] = [];
@@ -161,8 +162,8 @@ for (const [state, indexed, settled] of STATES)
       stored.sort((a, b) => (a.id < b.id ? 1 : -1));
     });
 
-    for (const [name, filter, expected] of FILTERS)
-      for (const rows of [7, 50])
+    for (const [name, filter, expected] of casesHere(FILTERS, 4, nth))
+      for (const rows of casesHere([50, 7], 2))
         test(`${name}, pages of ${rows}: newest first, with each message once`, async () => {
           for (const senderId of senderIds) {
             const wanted = stored
@@ -224,10 +225,11 @@ describe("a short text with another filter, over thousands of messages", () => {
         createdAt: NOW - 9_000_000 + at * stepMs,
       }),
     );
-  for (const [name, stepMs] of [
+  const steps = [
     ["a millisecond each", 1],
     ["all of one millisecond", 0],
-  ] as const)
+  ] as const;
+  for (const [name, stepMs] of casesHere(steps, 2))
     test(`is found to the last one: ${name}`, async () => {
       const senderId = await lists.project();
       const messages = many(senderId, stepMs);
@@ -282,8 +284,8 @@ describe("filters that each match many messages and together almost none", () =>
     ["and one that none of them has", { ...wanted, status: "bounced" }, () => false],
     ["and a text of another", { ...wanted, q: "order 77" }, () => false],
   ];
-  for (const [name, filter, hasOldest] of filters)
-    for (const stepMs of [0, 20, 400])
+  for (const [nth, [name, filter, hasOldest]] of filters.entries())
+    for (const stepMs of casesHere([0, 20, 400], 3, nth))
       test(`${name}, ${stepMs} ms apart: pages end at milestones and miss nothing`, async () => {
         const senderId = await lists.project();
         const messages = made(senderId, stepMs);
@@ -403,8 +405,8 @@ describe("a page compares no more recipients than 2000 usual messages have, and 
     ["a recipient together with a status", { to: "zq@home.example", status: "bounced" }],
     ["a text and a recipient", { q: "zq", to: "zq@home.example" }],
   ];
-  for (const [name, filter] of cases)
-    for (const indexed of [false, true])
+  for (const [nth, [name, filter]] of cases.entries())
+    for (const indexed of casesHere([false, true], 2, nth))
       test(`${name}, ${indexed ? "after indexing" : "before indexing"}`, async () => {
         const senderId = await lists.project();
         const wanted = message(senderId, { to: [{ email: "zq@home.example" }], status: "bounced" });

@@ -9,6 +9,7 @@ import { hasText } from "../../src/store/search/search-terms.ts";
 import { containsText } from "../../src/store/search/substring.ts";
 import { around } from "../support/around.ts";
 import { type Chance, chanceOf } from "../support/chance.ts";
+import { casesHere } from "../support/database.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 import { comparedAs, type Letters, lettersBy, spelledBy } from "../support/spellings.ts";
 
@@ -34,7 +35,7 @@ async function remove(ids: readonly string[]): Promise<void> {
 describe("case and accent folding is the same in all lists", () => {
   test("a search finds a text in messages if it finds it in contacts, however either is spelled", async () => {
     const chance = chanceOf(7);
-    for (let round = 0; round < 1500; round++) {
+    for (const _ of casesHere(Array.from({ length: 1500 }), 10)) {
       const letters = lettersBy(chance, 6);
       const begin = chance.below(4);
       const part = chance.happens(0.3)
@@ -58,9 +59,8 @@ describe("case and accent folding is the same in all lists", () => {
     const one = new Map<string, string[]>();
     for (const letter of cased) one.set(fold(letter), [...(one.get(fold(letter)) ?? []), letter]);
     const all = JSON.stringify(cased);
-    for (const letter of cased.filter(
-      (_, at) => at % 7 === 0 || (one.get(fold(cased[at] ?? ""))?.length ?? 0) > 2,
-    )) {
+    const asked = cased.filter((letter, at) => at % 7 === 0 || (one.get(fold(letter))?.length ?? 0) > 2);
+    for (const letter of casesHere(asked, 10)) {
       const { sql, args } = containsText(["j.value"], letter);
       const rows = await lists.db.all<{ value: string }>(`SELECT j.value FROM json_each(?) j WHERE ${sql}`, [
         all,
@@ -169,7 +169,7 @@ async function look({ chance, senderId, kept }: World): Promise<void> {
 }
 
 describe("a message is found by any spelling, once, whatever happens to the index", () => {
-  for (let seed = 1; seed <= 8; seed++)
+  for (const seed of casesHere([1, 2, 3, 4, 5, 6, 7, 8], 4))
     test(`seed ${seed}`, async () => {
       const chance = chanceOf(seed);
       const world: World = { chance, senderId: await lists.project(), kept: new Map() };

@@ -58,6 +58,14 @@ export function useEngine(engine: EngineName): { back: () => void } {
   };
 }
 
+/**
+ * Returns all cases on a file. On another engine, which runs the same statements in the same SQLite, returns one of each `share`
+ * cases, from another start for each `index`.
+ */
+export function casesHere<Case>(cases: readonly Case[], share: number, index = 0): readonly Case[] {
+  return chosen === "file" ? cases : cases.filter((_, at) => (at + index) % share === 0);
+}
+
 /** The server shared by all test databases, because a process takes longer to start than a test takes to run. */
 function sharedPrimary(): Promise<Primary> {
   primary ??= startPrimary();

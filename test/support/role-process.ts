@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { builtProgram } from "./built-program.ts";
 import { freePort } from "./redis.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -22,19 +23,17 @@ export interface RoleProcess {
 
 /**
  * Starts a process with these settings. Resolves when it says that it runs, and rejects if it ends instead.
- * @param preload a script that runs in it first
+ * @param preload a script that runs in it first. Then the sources run instead of the built program
  * @param inside words before its command, for a namespace of the network
- * @param program the built program; by default the sources run
  */
 export async function startRole(
   env: Record<string, string>,
   preload?: string,
   inside: readonly string[] = [],
-  program?: string,
 ): Promise<RoleProcess> {
   const [port, smtpPort] = [env.PORT ?? freePort(), Number(env.SMTP_PORT ?? freePort())];
-  const first = preload === undefined ? [] : ["--preload", preload];
-  const command = program === undefined ? [process.execPath, ...first, MAIN] : [program];
+  const command =
+    preload === undefined ? [await builtProgram()] : [process.execPath, "--preload", preload, MAIN];
   const child = Bun.spawn([...inside, ...command, "serve"], {
     cwd: env.DATA_DIR ?? "/",
     stdin: "ignore",

@@ -6,6 +6,7 @@ import type { DiskSpace } from "../../src/flows/free-space.ts";
 import { emptyDatabase } from "./database.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
+import { recurringRsaKey } from "./rsa-keys.ts";
 
 /** A parsed answer of the API. */
 export interface ApiAnswer {
@@ -78,7 +79,10 @@ export async function startService(
     ...env,
   };
   const launch = (over: Record<string, string> = {}) =>
-    startApp(loadConfig({ ...settings, ...over }), clock, disk);
+    startApp(loadConfig({ ...settings, ...over }), clock, {
+      ...(disk === undefined ? {} : { disk }),
+      makeRsaKey: recurringRsaKey,
+    });
   let app = await launch();
   const { accountKey, projectKey } = app.firstStart ?? { accountKey: null, projectKey: "" };
   const service: TestService = {

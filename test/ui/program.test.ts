@@ -9,7 +9,7 @@ import {
   type TestBrowser,
   type Visit,
 } from "../support/browser.ts";
-import { BUILD_LIMIT_MS, builtProgram } from "../support/built-program.ts";
+import { BUILD_LIMIT_MS } from "../support/built-program.ts";
 import { newFolder } from "../support/folder.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { type RoleProcess, startRole } from "../support/role-process.ts";
@@ -31,10 +31,7 @@ let page: Page;
 beforeAll(async () => {
   if (CHROMIUM === null) return;
   const env = { DATA_DIR: folder, SERVICE_DOMAIN: DOMAIN, DELIVERY: "capture" };
-  [program, browser] = await Promise.all([
-    builtProgram().then((path) => startRole(env, undefined, [], path)),
-    startBrowser(),
-  ]);
+  [program, browser] = await Promise.all([startRole(env), startBrowser()]);
   sink = startSink();
   visit = await browser.visit(program.url, "/", { viewport: { width: 1440, height: 900 } });
   ({ page } = visit);

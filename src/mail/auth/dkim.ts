@@ -1,12 +1,11 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
 import { normalizeDomain } from "../../core/addresses.ts";
+import { type MakeRsaKey, newRsaKey } from "../../core/crypto/rsa-key.ts";
 import type { DkimAlgorithm } from "../../core/dkim-keys.ts";
 import { fieldsOf, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
 import { relaxedBody } from "./canonical-body.ts";
 
-/** RFC 8301 §3.2: signers should use at least 2048 bits. Longer keys do not fit the DNS answers of many providers. */
-const KEY_BITS = 2048;
 /** Octets of an Ed25519 key. They are the last ones of its SubjectPublicKeyInfo (RFC 8410 §4). */
 const ED25519_OCTETS = 32;
 
@@ -75,7 +74,10 @@ const ENCODINGS = {
 } as const;
 
 /** Generates a new key pair off the main thread. */
-export async function generateDkimKey(algorithm: DkimAlgorithm = "rsa"): Promise<DkimKey> {
+export async function generateDkimKey(
+  algorithm: DkimAlgorithm = "rsa",
+  makeRsaKey: MakeRsaKey = newRsaKey,
+): Promise<DkimKey> {
   if (algorithm === "ed25519") {
     const { publicKey, privateKey } = await promisify(generateKeyPair)("ed25519", ENCODINGS);
     return {
@@ -83,11 +85,11 @@ export async function generateDkimKey(algorithm: DkimAlgorithm = "rsa"): Promise
       publicKeyBase64: publicKey.toString("base64", publicKey.length - ED25519_OCTETS),
     };
   }
-  const { publicKey, privateKey } = await promisify(generateKeyPair)("rsa", {
-    ...ENCODINGS,
-    modulusLength: KEY_BITS,
-  });
-  return { privateKeyPem: privateKey, publicKeyBase64: publicKey.toString("base64") };
+  const { publicKey, privateKey } = await makeRsaKey();
+  return {
+    privateKeyPem: privateKey.export(ENCODINGS.privateKeyEncoding).toString(),
+    publicKeyBase64: publicKey.export(ENCODINGS.publicKeyEncoding).toString("base64"),
+  };
 }
 
 /** Returns the key in a PEM text. Throws if it has none. */

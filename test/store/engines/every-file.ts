@@ -8,8 +8,9 @@ const STORE = join(import.meta.dir, "..");
 const FILES = readdirSync(STORE).filter((name) => name.endsWith(".test.ts"));
 
 /**
- * Runs every test of test/store on another engine: those tests open a file database, and must pass on a server and on a
- * replica as well. Tests of the file engine itself are in test/store/file and do not run here.
+ * Runs every file of test/store on another engine: those tests open a file database, and must pass on a server and on a
+ * replica as well. Of many cases that differ only in what SQLite is asked, a share runs here. Tests of the file engine
+ * itself are in test/store/file and do not run here.
  */
 export function everyFileOn(engine: EngineName): void {
   // Milliseconds: on a busy machine programs take seconds to start.
@@ -19,6 +20,8 @@ export function everyFileOn(engine: EngineName): void {
     test.skip(`${engine}: ${missing}`, () => undefined);
     return;
   }
+  // The files choose their cases for this engine while they are loaded, which ends before the last group begins.
+  const loading = useEngine(engine);
   describe(`on ${engine}`, () => {
     let back = (): void => undefined;
     beforeAll(() => {
@@ -31,4 +34,5 @@ export function everyFileOn(engine: EngineName): void {
         await import(`../${file}?${engine}`);
       });
   });
+  describe("all are loaded", () => loading.back());
 }
