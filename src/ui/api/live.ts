@@ -78,13 +78,6 @@ export function openStream(): () => void {
   };
 }
 
-/** Calls the function for every event of the project while the component is there. */
-export function useLive(listener: Listener): void {
-  const latest = useRef(listener);
-  latest.current = listener;
-  useEffect(() => listen((event) => latest.current(event)), []);
-}
-
 /** With more events than this since the last read, the next read waits longer, so that dashboards do not slow a busy service. */
 const BUSY_EVENTS = 20;
 const BUSY_MS = 1_500;
