@@ -256,8 +256,7 @@ describe("a reply", () => {
   test("is one of at most twenty a minute, even over two processes", async () => {
     const { service } = scene;
     const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
-    const url = `file:${service.folder}/postrider.db`;
-    const second = await startService({ DATABASE_URL: url, MASTER_KEY: masterKey, ROLES: "api" });
+    const second = await startService({ ...service.sameDatabase, MASTER_KEY: masterKey, ROLES: "api" });
     try {
       const { address } = await newInbox();
       const { threadId } = await deliveredRecord(service, { to: address });
