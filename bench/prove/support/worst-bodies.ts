@@ -10,10 +10,14 @@ const DEPTH = 30;
 const times = (count: number, item: (at: number) => string): string =>
   Array.from({ length: Math.floor(count) }, (_, at) => item(at)).join(",");
 
+/** Time after which the messages are sent. Making one takes memory of its own, which `limits` measures. */
+const SENT_AFTER_MS = 60 * 60 * 1000;
+
 /** Bodies for a send from an address. Those within all limits of JSON come first. */
 export function worstBodies(from: string): readonly Body[] {
+  const scheduledAt = new Date(Date.now() + SENT_AFTER_MS).toISOString();
   const send = (more: string): string =>
-    `{"from":{"email":"${from}"},"to":[{"email":"ana@there0.test"}],"subject":"Hello","text":"Hello",${more}}`;
+    `{"from":{"email":"${from}"},"to":[{"email":"ana@there0.test"}],"scheduledAt":"${scheduledAt}","subject":"Hello","text":"Hello",${more}}`;
   const attached = (content: string): string =>
     send(`"attachments":[{"filename":"a.bin","content":"${content}"}]`);
   return [
