@@ -13,7 +13,7 @@ import {
   stillAllowed,
 } from "./access/identity.ts";
 import type { AuthDeps } from "./access/auth.ts";
-import { inSteps, parseJson, readBody } from "./body/body.ts";
+import { type BodyReading, inSteps, parseJson, readBody } from "./body/body.ts";
 import type { BeginReservation } from "./body/budget.ts";
 import { bodyOf } from "./body/check-body.ts";
 import { freeMemory } from "./body/pieces.ts";
@@ -82,7 +82,7 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const answers = route.method === "GET" ? deps.answers(owner) : null;
   try {
     const bytes = WITH_BODY.has(route.method)
-      ? await readBody(request, { clock: deps.clock, maxBytes: maxBytesOf(deps, route), reservation })
+      ? await readBody(request, { ...bodyReading(deps, route), reservation })
       : NO_BYTES;
     const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
     const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
@@ -93,6 +93,11 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   } finally {
     reservation.leave();
   }
+}
+
+/** Returns how the body of a route is read. */
+function bodyReading(deps: DispatchDeps, route: Route): Omit<BodyReading, "reservation"> {
+  return { clock: deps.clock, maxBytes: maxBytesOf(deps, route), runSteps: deps.runSteps };
 }
 
 /** Largest body, bytes, if the route sets no other limit. */
@@ -154,11 +159,10 @@ async function answerTo(
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   const query = readQuery(route.query, request.url);
-  const { clock } = deps;
   const bytes =
     route.body === undefined
       ? NO_BYTES
-      : await readBody(request, { clock, maxBytes: maxBytesOf(deps, route), reservation: null });
+      : await readBody(request, { ...bodyReading(deps, route), reservation: null });
   const now = deps.clock.now();
   const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
   return route.handle(

@@ -27,6 +27,8 @@ export interface BodyReading {
   maxBytes: number;
   /** Counts the memory; null: it is not counted. */
   reservation: Reservation | null;
+  /** Copies the pieces of large bodies, one in each turn of the event loop. Bun lets the other clients wait. */
+  runSteps: RunSteps;
 }
 
 /**
@@ -66,7 +68,7 @@ async function readWhole(
 async function readPieces(
   body: ReadableStream<Uint8Array>,
   most: number,
-  { clock, maxBytes, reservation }: BodyReading,
+  { clock, maxBytes, reservation, runSteps }: BodyReading,
 ): Promise<Uint8Array> {
   const pieces = new BodyPieces(most);
   const reader = body.getReader();
@@ -78,7 +80,7 @@ async function readPieces(
         if (pieces.size + value.length > Math.min(most, maxBytes)) throw tooLarge(maxBytes);
         reservation?.take(value.length);
         time.add(value.length);
-        pieces.add(value);
+        await inSteps(pieces.size, adding(pieces, value), runSteps);
       }
     });
   } catch (error) {
@@ -86,6 +88,10 @@ async function readPieces(
     reader.cancel().catch(() => undefined);
     throw error;
   }
+}
+
+function* adding(pieces: BodyPieces, value: Uint8Array): Steps<void> {
+  pieces.add(value);
 }
 
 /** Reads a body while its timer runs. @param read gets a promise that rejects with 408 when the time is over */

@@ -43,7 +43,7 @@ function declared(length: number, body: string): Request {
 }
 
 const read = (request: Request, reservation: Reservation | null = null) =>
-  readBody(request, { clock: manualClock(), maxBytes: LIMIT, reservation });
+  readBody(request, { clock: manualClock(), maxBytes: LIMIT, reservation, runSteps: createStepRunner() });
 
 async function statusOf(promise: Promise<unknown>): Promise<number> {
   return promise.then(
@@ -73,6 +73,41 @@ describe("a body", () => {
     const { request, taken } = chunked(LIMIT * 100);
     expect(await statusOf(read(request))).toBe(413);
     expect(taken()).toBeLessThanOrEqual(LIMIT / 100 + 2);
+  });
+
+  test("that is large is copied in turns with others, so that requests in between wait for one piece only", async () => {
+    const [count, piece] = [8, 1024 * 1024];
+    const large = (): Request => {
+      let left = count;
+      const body = new ReadableStream<Uint8Array>(
+        {
+          pull(controller) {
+            if (left-- === 0) controller.close();
+            else controller.enqueue(new Uint8Array(piece).fill(left));
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      return new Request("http://localhost/", { method: "POST", body });
+    };
+    const reading = {
+      ...{ clock: manualClock(), maxBytes: count * piece },
+      ...{ reservation: null, runSteps: createStepRunner() },
+    };
+    let turns = 0;
+    let read = false;
+    const counting = (async () => {
+      for (; !read; turns++) await yieldToEventLoop();
+    })();
+    const bodies = await Promise.all([readBody(large(), reading), readBody(large(), reading)]);
+    read = true;
+    await counting;
+    for (const body of bodies)
+      expect(Array.from({ length: count }, (_, at) => body[(at + 1) * piece - 1])).toEqual(
+        Array.from({ length: count }, (_, at) => count - 1 - at),
+      );
+    // The first piece of each is small enough to be taken at once.
+    expect(turns).toBeGreaterThanOrEqual(2 * (count - 1));
   });
 
   test("that is absent has no bytes", async () => {
