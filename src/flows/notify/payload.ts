@@ -57,7 +57,7 @@ export async function payloadData(
 /** Returns a small payload that only one push uses. */
 function ownPayload(type: EventType, data: Record<string, unknown>): SharedPayload {
   const octets = (withContent: boolean) => jsonOctets(withContent ? data : withoutContent(type, data));
-  return { octets, release: () => undefined };
+  return { octets, turn: null, release: () => undefined };
 }
 
 /** Returns a payload in both forms, with content and without. */

@@ -99,6 +99,7 @@ async function pushClaimed(
     ]);
     return null;
   }
+  if (payload !== UNREADABLE && payload.turn !== null) await payload.turn();
   const startedAt = deps.clock.elapsed();
   const outcome =
     payload === UNREADABLE

@@ -36,7 +36,8 @@ function payloadOf(event: Happened, facts: Record<string, unknown>): SharedPaylo
   const full = JSON.stringify({ ...base, data: { ...facts, ...detailsOf(event) } });
   // A webhook without content learns what happened to which message and recipient, and nothing else.
   const reduced = JSON.stringify({ ...base, data: bare });
-  return { octets: (withContent) => Buffer.from(withContent ? full : reduced), release: () => undefined };
+  const octets = (withContent: boolean) => Buffer.from(withContent ? full : reduced);
+  return { octets, turn: null, release: () => undefined };
 }
 
 function factsOf(message: Message): Record<string, unknown> {

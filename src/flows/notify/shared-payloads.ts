@@ -34,6 +34,11 @@ export interface MadePayload extends Payload {
 
 /** A payload for one push. Its memory is shared with other pushes of the event. */
 export interface SharedPayload extends Payload {
+  /**
+   * Resolves in a turn of the event loop that no other large payload has. Called last before the payload is signed: pushes
+   * that waited for one commit would else sign in one turn. Null if the payload is small.
+   */
+  turn: (() => Promise<void>) | null;
   /** Is called once, when the push has ended. */
   release: () => void;
 }
@@ -81,8 +86,10 @@ export class SharedPayloads {
     entry.users++;
     try {
       const made = await entry.made;
-      if (made !== null && made.size > LARGE_PAYLOAD_OCTETS) await this.#turnOf(order.senderId);
-      if (made !== null) return { octets: made.octets, release: () => this.#leave(entry) };
+      if (made !== null) {
+        const turn = made.size > LARGE_PAYLOAD_OCTETS ? () => this.#turnOf(order.senderId) : null;
+        return { octets: made.octets, turn, release: () => this.#leave(entry) };
+      }
     } catch (error) {
       this.#leave(entry);
       throw error;

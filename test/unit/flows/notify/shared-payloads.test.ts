@@ -97,7 +97,7 @@ describe("a payload", () => {
     expect((await third)?.octets(true).length).toBe(MADE);
   });
 
-  test("that is large is handed out once a turn of the event loop, and projects take turns", async () => {
+  test("that is large has its turn once a turn of the event loop, and projects take turns", async () => {
     const payloads = new SharedPayloads();
     const order: string[] = [];
     const take = (senderId: string) =>
@@ -106,9 +106,11 @@ describe("a payload", () => {
           ...{ eventId: senderId, senderId, most: 100_000 },
           make: async () => ({ octets: () => new Uint8Array(1), size: 100_000 }),
         })
+        // The pushes wait for a commit together.
+        .then((made) => turn().then(() => made?.turn?.()))
         .then(() => order.push(senderId));
     const taken = ["a", "a", "a", "b"].map(take);
-    await turn();
+    while (order.length === 0) await turn();
     expect(order.length).toBe(1);
     await Promise.all(taken);
     expect(order.indexOf("b")).toBeLessThan(3);
