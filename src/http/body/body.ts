@@ -92,6 +92,7 @@ async function readPieces(
 
 function* adding(pieces: BodyPieces, value: Uint8Array): Steps<void> {
   pieces.add(value);
+  yield;
 }
 
 /** Reads a body while its timer runs. @param read gets a promise that rejects with 408 when the time is over */
