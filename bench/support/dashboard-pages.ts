@@ -56,10 +56,10 @@ function mediansOf(times: ReadonlyMap<string, readonly PageTimes[]>): Figures {
 /** A data folder with a project of so many messages. Made once if the bench keeps its folder. */
 export async function manyMessages(home: string, count: number): Promise<{ folder: string; key: string }> {
   const parent = join(home, `dashboard-${count}`);
-  const [folder, keyFile] = [join(parent, "prepared"), join(parent, "key")];
-  if (existsSync(keyFile)) return { folder, key: readFileSync(keyFile, "utf8") };
+  const file = join(parent, "made.json");
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
   mkdirSync(parent, { recursive: true });
-  const { accountKey } = await prepareData(parent);
+  const { accountKey, folder } = await prepareData(parent);
   const db = await openDb(systemClock, {
     url: `file:${join(folder, "postrider.db")}`,
     authToken: null,
@@ -77,8 +77,9 @@ export async function manyMessages(home: string, count: number): Promise<{ folde
   if (!made.ok) throw new Error(`no key: ${await made.text()}`);
   const { secret } = (await made.json()) as { secret: string };
   await service.child.end();
-  writeFileSync(keyFile, secret);
-  return { folder, key: secret };
+  const prepared = { folder, key: secret };
+  writeFileSync(file, JSON.stringify(prepared));
+  return prepared;
 }
 
 const ROWS = "document.querySelectorAll('.list .row').length";

@@ -9,7 +9,7 @@ import { type Answer, type LaterAnswer, toResponse } from "./answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS } from "./body/budget.ts";
 import { createLargeBodyLimit } from "./body/large-bodies.ts";
 import { assetRoutes, type UiSource } from "./dashboard/assets.ts";
-import { dashboardPage, type Page } from "./dashboard/shell.ts";
+import { dashboardPage, type Draw, type Page } from "./dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
 import type { ServesAt } from "./domain-hosts.ts";
@@ -51,7 +51,7 @@ export interface HttpDeps {
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
   /** The dashboard: its files, its routes, which the reference does not show, and how a person calls this program. */
-  ui: { files: UiSource; routes: readonly Route[]; program: string } | null;
+  ui: { files: UiSource; draw: Draw; routes: readonly Route[]; program: string } | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "./effects.ts";
 import { openStream } from "./api/live.ts";
 import { EmptyState } from "./components/empty.tsx";
 import { Help } from "./components/help.tsx";

@@ -68,7 +68,7 @@ import type { Services } from "./services.ts";
 import { localChecks } from "./observe/health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./own-addresses.ts";
-import { uiFiles } from "./ui/files.ts";
+import { drawUi, uiFiles } from "./ui/files.ts";
 
 /** The parts of the HTTP server. */
 export interface HttpParts
@@ -189,7 +189,9 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       contentType: METRICS_CONTENT_TYPE,
       read: openScrape({ ...parts, checks }),
     },
-    ui: isApi ? { files: uiFiles(), routes: dashboardRoutes(parts), program: programName() } : null,
+    ui: isApi
+      ? { files: uiFiles(), draw: drawUi, routes: dashboardRoutes(parts), program: programName() }
+      : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
     wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],
     routes: isApi ? [...homeRoutes({ publicUrl, delivery }), ...apiRoutes(parts)] : [],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UiFile } from "../../src/http/dashboard/assets.ts";
 import { bundleUi } from "../../src/wiring/ui/bundle.ts";
-import { uiFiles } from "../../src/wiring/ui/files.ts";
+import { drawUi, uiFiles } from "../../src/wiring/ui/files.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 /** The header of a browser that opens a page. */
@@ -11,7 +11,9 @@ let api: TestApi;
 let files: readonly UiFile[];
 beforeAll(async () => {
   files = (await bundleUi()).files;
-  api = await testApi({ http: { ui: { files: async () => files, routes: [], program: "postrider" } } });
+  api = await testApi({
+    http: { ui: { files: async () => files, draw: drawUi, routes: [], program: "postrider" } },
+  });
 });
 afterAll(() => api.close());
 

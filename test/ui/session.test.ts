@@ -101,12 +101,12 @@ browserTest(
 );
 
 describe("the page itself", () => {
-  /** Opens the list of messages as a browser does. Returns the data that the page brings. */
+  /** Opens the list of messages as a browser does. Returns the page, and the data that it brings. */
   const brought = async (headers: Record<string, string>) => {
     const answer = await fetch(`${service.url}/messages`, { headers: { accept: "text/html", ...headers } });
-    const [, json = ""] =
-      /<script type="application\/json" id="start">(.*?)<\/script>/s.exec(await answer.text()) ?? [];
-    return JSON.parse(json);
+    const html = await answer.text();
+    const [, json = ""] = /<script type="application\/json" id="start">(.*?)<\/script>/s.exec(html) ?? [];
+    return { html, data: JSON.parse(json) };
   };
 
   browserTest("brings the first answers to a session, whatever its messages contain", async () => {
@@ -120,12 +120,24 @@ describe("the page itself", () => {
       subject,
       text: "x",
     });
-    const { me, answers } = await brought({ cookie });
-    expect(me.key.senderId).toBeNull();
-    expect(answers["/v1/emails?limit=50"].data).toMatchObject([{ subject }]);
+    const { html, data } = await brought({ cookie });
+    expect(data.me.key.senderId).toBeNull();
+    expect(data.values["pages /v1/emails"].rows).toMatchObject([{ subject }]);
+    expect(html).toContain("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;!--</span>");
+    const nothing = {
+      html: expect.stringContaining('<div id="app"></div>'),
+      data: { program: "npm run postrider" },
+    };
     for (const site of ["same-site", "cross-site"])
-      expect(await brought({ cookie, "sec-fetch-site": site })).toEqual({ program: "npm run postrider" });
-    expect(await brought({})).toEqual({ program: "npm run postrider" });
+      expect(await brought({ cookie, "sec-fetch-site": site })).toEqual(nothing);
+    expect(await brought({})).toEqual(nothing);
+  });
+
+  browserTest("comes in the colours that the browser has chosen", async () => {
+    const dark = await brought({ cookie: "postrider.theme=dark" });
+    expect(dark.html).toContain('<html lang="en" data-theme="dark">');
+    const other = await brought({ cookie: 'postrider.theme="><b>' });
+    expect(other.html).toContain('<html lang="en">');
   });
 
   browserTest("is drawn from them, without a request for its list", async () => {

@@ -5,16 +5,16 @@ import { UI_HEADER } from "../access/own-page.ts";
 /** Answers a request to the API, with all checks. */
 export type Ask = (request: Request) => Promise<Response>;
 
-/** Answers that the page would ask for first. */
+/** Answers that the page needs first. */
 export interface FirstAnswers {
   /** That of `/ui/session`. */
-  me?: { key: { senderId: string | null } };
+  me: { account: { id: string }; key: { senderId: string | null } };
   /** The projects of an account-wide key. */
-  projects?: Project[];
+  projects: Project[];
   /** The project that `answers` are about. Null: the key implies it. */
-  project?: string | null;
+  project: string | null;
   /** Answers of the API by the path and query that the page asks for. */
-  answers?: Record<string, unknown>;
+  answers: Record<string, unknown>;
 }
 
 type Project = Record<"id" | "name" | "externalId", string>;
@@ -27,7 +27,7 @@ const ASKED: Readonly<Record<string, (query: string, now: number) => readonly st
     "/v1/emails?direction=inbound&limit=1",
     "/v1/webhooks?limit=1",
     "/v1/domains?limit=100",
-    "/v1/emails?status=delivered&direction=outbound&limit=1",
+    DELIVERED,
     ...["bounced", "complained", "failed", "rejected", "rendering_failure", "delivery_delayed"].map(
       (status) => `/v1/emails?status=${status}&limit=6`,
     ),
@@ -35,18 +35,29 @@ const ASKED: Readonly<Record<string, (query: string, now: number) => readonly st
   "/messages": (query) => [`/v1/emails?${query === "" ? "" : `${query}&`}limit=50`],
   "/inboxes": () => ["/v1/threads?limit=50", "/v1/inboxes"],
 };
+/** Paths whose pages ask for nothing but a session. */
+const ALONE: ReadonlySet<string> = new Set(["/start", "/sign-in"]);
 /** What the sidebar asks for. */
 const UNREAD = "/v1/threads?unread=true&limit=100";
+/** Home asks for the newest delivered message, and then for that message itself. */
+const DELIVERED = "/v1/emails?status=delivered&direction=outbound&limit=1";
+/** The cookie in which the page keeps the chosen project, after its account. */
+const CHOSEN = /(?:^|; )postrider\.project=([^;]*)/;
 
 /**
- * Asks the API what the page asks for first, so that its first content need not wait for requests. What the page then does not
- * use, or what the API refuses, is only a little work in vain. Returns nothing if the browser is not signed in.
+ * Asks the API what the page needs first, so that the page can be drawn at once. What the API refuses is left out. Returns null if
+ * the browser is not signed in, or if the page needs its session alone.
  */
-export async function firstAnswers(ask: Ask, { url, headers }: Request, now: number): Promise<FirstAnswers> {
+export async function firstAnswers(
+  ask: Ask,
+  { url, headers }: Request,
+  now: number,
+): Promise<FirstAnswers | null> {
   const cookie = headers.get("cookie");
   const site = headers.get("sec-fetch-site") ?? "none";
+  const { pathname, search, searchParams } = new URL(url, "http://localhost");
   // Only the user or a page of ours may begin this work.
-  if (cookie === null || (site !== "none" && site !== "same-origin")) return {};
+  if (cookie === null || (site !== "none" && site !== "same-origin") || ALONE.has(pathname)) return null;
   const get = async <Answer>(path: string, project: string | null = null): Promise<Answer | undefined> => {
     const request = new Request(new URL(path, "http://localhost").href, {
       headers: { cookie, [UI_HEADER]: "1" },
@@ -55,16 +66,27 @@ export async function firstAnswers(ask: Ask, { url, headers }: Request, now: num
     const answer = await ask(request);
     return answer.ok ? ((await answer.json()) as Answer) : undefined;
   };
-  const me = await get<NonNullable<FirstAnswers["me"]>>("/ui/session");
-  if (me === undefined) return {};
+  const me = await get<FirstAnswers["me"]>("/ui/session");
+  if (me === undefined) return null;
   const isWide = me.key.senderId === null;
   const projects = isWide ? (await get<{ data: Project[] }>("/v1/senders?limit=100"))?.data : [];
-  if (projects === undefined) return { me };
-  const project = projects.find(({ externalId }) => externalId === "default") ?? projects[0];
-  const { pathname, search } = new URL(url, "http://localhost");
+  if (projects === undefined) return null;
+  const wanted = searchParams.get("project") ?? chosenProject(cookie, me.account.id);
+  const project =
+    projects.find(({ id, externalId }) => id === wanted || externalId === wanted) ??
+    projects.find(({ externalId }) => externalId === "default") ??
+    projects[0];
   const asked = ASKED[pathname]?.(search.slice(1), now) ?? [];
-  const answers = await Promise.all(
-    [...asked, UNREAD].map(async (path) => [path, await get(path, project?.id)] as const),
-  );
-  return { me, projects, project: project?.id ?? null, answers: Object.fromEntries(answers) };
+  const answered = async (path: string) => [path, await get(path, project?.id)] as const;
+  const answers = Object.fromEntries(await Promise.all([...asked, UNREAD].map(answered)));
+  const newest = (answers[DELIVERED] as { data: { id: string }[] } | undefined)?.data[0];
+  if (newest !== undefined)
+    Object.assign(answers, Object.fromEntries([await answered(`/v1/emails/${newest.id}`)]));
+  return { me, projects, project: project?.id ?? null, answers };
+}
+
+/** Returns the id of the account's project that the browser has chosen before, or null. */
+function chosenProject(cookie: string, accountId: string): string | null {
+  const [account, id = null] = CHOSEN.exec(cookie)?.[1]?.split("%20") ?? [];
+  return account === accountId ? id : null;
 }

@@ -1,9 +1,10 @@
 import { CLICK_PATH, OPEN_PATH } from "../../flows/send/tracking-links.ts";
 import { UNSUBSCRIBE_PATH } from "../../flows/send/unsubscribe.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { log } from "../../log.ts";
 import { type Answer, raw } from "../answer.ts";
 import { ASSETS_PATH, type UiFile, type UiSource } from "./assets.ts";
-import { type Ask, firstAnswers } from "./first-answers.ts";
+import { type Ask, type FirstAnswers, firstAnswers } from "./first-answers.ts";
 
 /**
  * The dashboard loads nothing from other origins and runs no inline script, so text of a message cannot run either
@@ -31,22 +32,38 @@ const RESERVED: ReadonlySet<string> = new Set([
 /** Returns the dashboard's page if the request asks for one of its paths as a browser does, else null. */
 export type Page = (request: Request) => Promise<Answer | null>;
 
+/** What the page is drawn of (`ui/drawing`). */
+type Sheet = FirstAnswers & Record<"program" | "origin" | "path" | "search" | "cookie", string>;
+
+/** Draws the page. Returns its HTML, and what it has read. */
+export type Draw = (sheet: Sheet) => Promise<{ html: string; values: Readonly<Record<string, unknown>> }>;
+
 export interface PageDeps {
   clock: Clock;
   files: UiSource;
+  draw: Draw;
   /** How a person calls the program on its machine. The page shows commands. */
   program: string;
 }
 
 /**
- * Returns the page: the same script for all paths, which shows what the path names, and the first answers that it needs. No page
- * of another origin can read them.
+ * Returns the page: the same script for all paths, which shows what the path names, and its first content. No page of another origin
+ * can read it.
  */
-export function dashboardPage({ clock, files, program }: PageDeps, ask: Ask): Page {
+export function dashboardPage(deps: PageDeps, ask: Ask): Page {
   return async (request) => {
     if (!asksForPage(request)) return null;
-    const [all, first] = await Promise.all([files(), firstAnswers(ask, request, clock.now())]);
-    return raw(shell(all, { program, ...first }), "text/html; charset=utf-8", {
+    const start = head(await deps.files(), request.headers.get("cookie") ?? "");
+    // The browser loads the files while the content is made.
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        const send = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+        send(start);
+        send(await content(deps, ask, request));
+        controller.close();
+      },
+    });
+    return raw(body, "text/html; charset=utf-8", {
       "content-security-policy": DASHBOARD_POLICY,
       "referrer-policy": "same-origin",
     });
@@ -60,14 +77,18 @@ function asksForPage({ method, headers, url }: Request): boolean {
   return !RESERVED.has(first);
 }
 
-function shell(files: readonly UiFile[], data: object): string {
+/** The cookie in which the page keeps the chosen colours. */
+const THEME = /(?:^|; )postrider\.theme=(light|dark)(?:;|$)/;
+
+function head(files: readonly UiFile[], cookie: string): string {
   const urls = (extension: string) =>
     files
       .filter(({ name, later }) => later !== true && name.endsWith(extension))
       .map(({ name }) => `${ASSETS_PATH}${name}`);
+  const theme = THEME.exec(cookie)?.[1];
   return [
     "<!doctype html>",
-    '<html lang="en">',
+    `<html lang="en"${theme === undefined ? "" : ` data-theme="${theme}"`}>`,
     "<head>",
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -76,12 +97,29 @@ function shell(files: readonly UiFile[], data: object): string {
     ...urls(".svg").map((url) => `<link rel="icon" href="${url}">`),
     ...urls(".css").map((url) => `<link rel="stylesheet" href="${url}">`),
     ...urls(".js").map((url) => `<script type="module" src="${url}"></script>`),
-    dataBlock(data),
     "</head>",
-    '<body><div id="app"></div></body>',
-    "</html>",
     "",
   ].join("\n");
+}
+
+/** Returns the body of the page. Without first content the script draws it. */
+async function content({ clock, draw, program }: PageDeps, ask: Ask, request: Request): Promise<string> {
+  const { origin, pathname: path, search } = new URL(request.url, "http://localhost");
+  const cookie = request.headers.get("cookie") ?? "";
+  try {
+    const first = await firstAnswers(ask, request, clock.now());
+    if (first === null) return body("", { program });
+    const { me, projects, project } = first;
+    const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
+    return body(html, { program, me, projects, project, values });
+  } catch (error) {
+    log("http").warn("page not drawn", { path, error });
+    return body("", { program });
+  }
+}
+
+function body(html: string, data: object): string {
+  return `<body><div id="app">${html}</div>\n${dataBlock(data)}</body>\n</html>\n`;
 }
 
 /** Returns the data as an element that no browser runs. Without `<`, no text in it can end the element. */

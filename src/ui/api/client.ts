@@ -1,4 +1,3 @@
-import { after } from "../clock.ts";
 import { asApiError, errorOf } from "./error.ts";
 
 /** Values of query parameters. Those that are null, undefined or empty are left out. */
@@ -11,9 +10,6 @@ interface Access {
   /** Called when the service says that the session has ended. */
   onSignedOut: () => void;
 }
-
-/** Milliseconds for which answers that came with the page may be used. */
-const FRESH_MS = 1_000;
 
 const access: Access = { project: null, onSignedOut: () => {} };
 
@@ -88,27 +84,20 @@ async function json<Answer>(method: string, path: string, options?: Options): Pr
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
-/** Answers that came with the page, each for one use, and the project that they are about. */
-const brought = { project: null as string | null, answers: new Map<string, unknown>() };
+/** While the server draws a page, all answers that there are. */
+let known: Readonly<Record<string, unknown>> | null = null;
 
-/** Takes up answers that came with the page. Only its first content is made of them, because they get old. */
-export function setAnswers(project: string | null, answers: Readonly<Record<string, unknown>>): void {
-  brought.project = project;
-  brought.answers = new Map(Object.entries(answers));
-  after(FRESH_MS, () => brought.answers.clear());
-}
-
-function takeAnswer(url: string, options: Options): unknown {
-  const answer =
-    options.account === true || brought.project !== access.project ? undefined : brought.answers.get(url);
-  brought.answers.delete(url);
-  return answer;
+/** Sets the answers of which the server draws a page. */
+export function setKnownAnswers(answers: Readonly<Record<string, unknown>> | null): void {
+  known = answers;
 }
 
 /** Reads JSON. */
 export async function get<Answer>(path: string, query?: Query, options: Options = {}): Promise<Answer> {
-  const known = takeAnswer(withQuery(path, query), options);
-  return known === undefined ? json("GET", path, { ...options, query }) : (known as Answer);
+  if (known === null) return json("GET", path, { ...options, query });
+  const answer = known[withQuery(path, query)];
+  // What is not known comes later, in the browser.
+  return answer === undefined ? new Promise(() => {}) : (answer as Answer);
 }
 
 /** Posts JSON. The key makes it safe to post the same again after a broken connection. */

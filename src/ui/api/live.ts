@@ -1,5 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { after, every, throttle } from "../clock.ts";
 import { EVENT_TYPES } from "../words/server-lists.ts";
 import { browserPath } from "./client.ts";

@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo } from "preact/hooks";
 import { get, type Query, withQuery } from "./client.ts";
 import { type ApiError, asApiError } from "./error.ts";
 import { type Known, merge, type OrderOf } from "./merge.ts";
-import { remember } from "./resource.ts";
+import { type Remembered, remember } from "./resource.ts";
 import type { Page } from "./types.ts";
 
 /** Rows of one page. */
@@ -27,6 +27,8 @@ export interface Pages<Row> {
   done: ReadonlySignal<boolean>;
   /** True if the list has reached `MAX_ROWS`. */
   full: ReadonlySignal<boolean>;
+  /** Reads the first page, unless the page of the app has brought it. */
+  open(): void;
   /** Reads the next page. */
   more(): void;
   /** Reads the first page again, and adds what is new. */
@@ -37,8 +39,16 @@ export interface Pages<Row> {
   hold(held: boolean): void;
 }
 
-function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pages<Row> {
-  const known = signal<Known<Row> | null>(null);
+interface PagesProps<Row> {
+  path: string;
+  query: Query;
+  orderOf: OrderOf<Row>;
+  brought: Known<Row> | null;
+}
+
+function createPages<Row>({ path, query, orderOf, brought }: PagesProps<Row>): Pages<Row> & Remembered {
+  const known = signal<Known<Row> | null>(brought);
+  let isNew = brought !== null;
   const error = signal<ApiError | null>(null);
   const loading = signal(false);
   /** Order of the newest row that is shown while new ones are held back. */
@@ -99,7 +109,12 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
     rows,
     error,
     loading,
+    open: () => {
+      if (!isNew) refresh();
+      isNew = false;
+    },
     refresh,
+    snapshot: () => known.peek(),
     waiting: computed(() => all.value.length - rows.value.length),
     ready: computed(() => known.value !== null),
     done: computed(() => known.value !== null && known.value.next === null),
@@ -121,11 +136,17 @@ function createPages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pa
 export function usePages<Row>(path: string, query: Query, orderOf: OrderOf<Row>): Pages<Row> {
   const key = `pages ${withQuery(path, query)}`;
   // The key names path and query.
-  const pages = useMemo(() => remember(key, () => createPages(path, query, orderOf)), [key]);
+  const pages = useMemo(
+    () =>
+      remember(key, (brought) =>
+        createPages({ path, query, orderOf, brought: brought as Known<Row> | null }),
+      ),
+    [key],
+  );
   // Before the page is painted, so that the answer comes sooner.
   useLayoutEffect(() => {
     pages.hold(false);
-    pages.refresh();
+    pages.open();
   }, [pages]);
   return pages;
 }

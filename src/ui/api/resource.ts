@@ -1,5 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { useLayoutEffect, useMemo } from "preact/hooks";
+import { after } from "../clock.ts";
 import { type ApiError, asApiError } from "./error.ts";
 
 /** Something that is read from the API, kept while it is read again. */
@@ -7,6 +8,8 @@ export interface Resource<Value> {
   value: Signal<Value | null>;
   error: Signal<ApiError | null>;
   loading: Signal<boolean>;
+  /** Reads it, unless the page has brought its value. */
+  open(): void;
   /** Reads it again. The old value stays until the answer is there. */
   reload(): void;
   /** Puts in a value that an answer to a change has given. */
@@ -15,17 +18,41 @@ export interface Resource<Value> {
 
 /** Resources and lists that are remembered, so that Back shows them at once. The oldest are forgotten. */
 const MAX_REMEMBERED = 60;
-const remembered = new Map<string, unknown>();
+const remembered = new Map<string, Remembered>();
+
+/** Something that was read. */
+export interface Remembered {
+  /** Returns what it has read, or null. */
+  snapshot(): unknown;
+}
+
+/** Milliseconds for which values that came with the page are new enough. */
+const FRESH_MS = 1_000;
+let brought = new Map<string, unknown>();
+
+/** Takes up what the page had read when the server drew it. */
+export function bring(values: Readonly<Record<string, unknown>>): void {
+  brought = new Map(Object.entries(values));
+  after(FRESH_MS, () => brought.clear());
+}
+
+/** Returns what the page has read, by its keys. */
+export function snapshots(): Record<string, unknown> {
+  const values = [...remembered].map(([key, one]) => [key, one.snapshot()] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== null));
+}
 
 /** Forgets everything that was read, because the project or the session has changed. */
 export function forgetAll(): void {
   remembered.clear();
+  brought.clear();
 }
 
-/** Returns what is remembered under the key, or makes it. */
-export function remember<Value>(key: string, make: () => Value): Value {
+/** Returns what is remembered under the key, or makes it, of the value that came with the page if there is one. */
+export function remember<Value extends Remembered>(key: string, make: (brought: unknown) => Value): Value {
   const known = remembered.get(key) as Value | undefined;
-  const value = known ?? make();
+  const value = known ?? make(brought.get(key) ?? null);
+  brought.delete(key);
   remembered.delete(key);
   remembered.set(key, value);
   for (const oldest of remembered.keys()) {
@@ -35,8 +62,12 @@ export function remember<Value>(key: string, make: () => Value): Value {
   return value;
 }
 
-function createResource<Value>(load: () => Promise<Value>): Resource<Value> {
-  const value = signal<Value | null>(null);
+function createResource<Value>(
+  load: () => Promise<Value>,
+  brought: Value | null,
+): Resource<Value> & Remembered {
+  const value = signal<Value | null>(brought);
+  let isNew = brought !== null;
   const error = signal<ApiError | null>(null);
   const loading = signal(false);
   let again = false;
@@ -63,7 +94,12 @@ function createResource<Value>(load: () => Promise<Value>): Resource<Value> {
     value,
     error,
     loading,
+    open: () => {
+      if (!isNew) reload();
+      isNew = false;
+    },
     reload,
+    snapshot: () => value.peek(),
     set: (next) => {
       value.value = next;
       error.value = null;
@@ -74,8 +110,11 @@ function createResource<Value>(load: () => Promise<Value>): Resource<Value> {
 /** Returns the resource of that key, and reads it when the component appears or the key changes. */
 export function useResource<Value>(key: string, load: () => Promise<Value>): Resource<Value> {
   // The key names the thing that `load` reads.
-  const resource = useMemo(() => remember(key, () => createResource(load)), [key]);
+  const resource = useMemo(
+    () => remember(key, (brought) => createResource(load, brought as Value | null)),
+    [key],
+  );
   // Before the page is painted, so that the answer comes sooner.
-  useLayoutEffect(() => resource.reload(), [resource]);
+  useLayoutEffect(() => resource.open(), [resource]);
   return resource;
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { after } from "../clock.ts";
 import { Icon } from "./icon.tsx";
 

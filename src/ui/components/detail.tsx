@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useLayoutEffect } from "../effects.ts";
 import { Id } from "./copy.tsx";
 import { Icon } from "./icon.tsx";
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { Icon } from "./icon.tsx";
 
 interface DialogProps {

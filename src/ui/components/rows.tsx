@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
-
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "../effects.ts";
 import { useMovable } from "../state/keyboard.ts";
 import { navigate } from "../state/router.ts";
 

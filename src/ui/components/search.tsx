@@ -1,4 +1,5 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { after } from "../clock.ts";
 import { Icon } from "./icon.tsx";
 

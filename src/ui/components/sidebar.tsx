@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { liveState, useLiveReload } from "../api/live.ts";
 import { get } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";

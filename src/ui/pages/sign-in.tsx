@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { Code } from "../components/copy.tsx";
 import { Form, TextField, useTask } from "../components/form.tsx";
 import { Problem } from "../components/problem.tsx";

@@ -2,6 +2,7 @@ import { get } from "../api/client.ts";
 import { type Resource, useResource } from "../api/resource.ts";
 import type { Domain, Page } from "../api/types.ts";
 import type { CodeContext } from "../words/code.ts";
+import { origin } from "./router.ts";
 import { accountWide, can, me, project } from "./session.ts";
 
 /** Returns the sender that works without any DNS. */
@@ -28,7 +29,7 @@ export function suggestedInbox(): string {
 /** Returns the facts that commands and code for this project need. */
 export function codeContext(): CodeContext {
   return {
-    origin: window.location.origin,
+    origin: origin.value,
     project: accountWide.value ? (project.value?.externalId ?? null) : null,
   };
 }

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useEffect } from "../effects.ts";
 import { after } from "../clock.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 

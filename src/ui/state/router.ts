@@ -16,6 +16,9 @@ const HOME: Place = { path: "/", search: "" };
 /** The place that is shown. Change it with `navigate`. */
 export const place = signal<Place>(HOME);
 
+/** Scheme, host and port of the page. */
+export const origin = signal("");
+
 /** The parameters of the place's query. */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
@@ -28,6 +31,7 @@ function read(): Place {
 
 /** Begins to follow the address bar and the links of the page. */
 export function startRouter(): void {
+  origin.value = window.location.origin;
   place.value = read();
   window.addEventListener("popstate", () => {
     place.value = read();

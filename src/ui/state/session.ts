@@ -1,10 +1,10 @@
 import { computed, signal } from "@preact/signals";
-import { get, post, remove, setAccess, setAnswers } from "../api/client.ts";
+import { get, post, remove, setAccess } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
-import { forgetAll } from "../api/resource.ts";
+import { bring, forgetAll } from "../api/resource.ts";
 import type { Me, Page, Project } from "../api/types.ts";
 import { navigate, place } from "./router.ts";
-import { type Listed, takeStartData } from "./start-data.ts";
+import { type Listed, type StartData, takeStartData } from "./start-data.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 
 /** Undefined: not known yet. Null: signed out. */
@@ -42,11 +42,7 @@ export async function startSession(): Promise<void> {
   setAccess({ onSignedOut: signedOut });
   const isStart = place.peek().path === "/start";
   const brought = takeStartData();
-  program.value = brought.program ?? program.peek();
-  if (brought.me !== undefined && !isStart) {
-    setAnswers(brought.project ?? null, brought.answers ?? {});
-    return enter(brought.me, brought.projects ?? null);
-  }
+  if (!isStart && (await takeUp(brought))) return;
   const refusal = isStart ? await openStartLink() : null;
   try {
     await readSession();
@@ -56,6 +52,24 @@ export async function startSession(): Promise<void> {
     sessionError.value = signsIn ? refusal : (thrown as ApiError);
     if (signsIn) signedOut();
   }
+}
+
+/** Takes up the session that the page brings. Returns whether it brings one. */
+export async function takeUp(brought: StartData): Promise<boolean> {
+  const { me: found, project, values } = brought;
+  program.value = brought.program ?? program.peek();
+  if (found === undefined) return false;
+  await enter(found, brought.projects ?? null);
+  if (values !== undefined && (project === null || project === projectId.peek())) bring(values);
+  return true;
+}
+
+/** Forgets the session. */
+export function leaveSession(): void {
+  me.value = undefined;
+  projects.value = [];
+  setAccess({ project: null });
+  projectId.value = null;
 }
 
 /**

@@ -10,10 +10,10 @@ export interface StartData {
   /** Left out if the browser is not signed in. */
   me?: Me;
   projects?: readonly Listed[];
-  /** The project that `answers` are about. Null: the key implies it. */
+  /** The project that `values` are about. Null: the key implies it. */
   project?: string | null;
-  /** Answers of the API by path and query. */
-  answers?: Readonly<Record<string, unknown>>;
+  /** What the page had read when the server drew it, by its own keys. */
+  values?: Readonly<Record<string, unknown>>;
 }
 
 /** Returns what the page brings, and takes it out: a later session of the tab must not find it. */

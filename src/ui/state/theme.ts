@@ -8,10 +8,14 @@ export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 /** The chosen colours. */
 export const theme = signal<Theme>("system");
 
+/** Returns the choice that this browser keeps. */
+export function keptTheme(): Theme {
+  return THEMES.find((name) => name === readChoice("theme")) ?? "system";
+}
+
 /** Takes up the choice that this browser keeps. */
 export function startTheme(): void {
-  const kept = THEMES.find((name) => name === readChoice("theme"));
-  if (kept !== undefined) apply(kept);
+  apply(keptTheme());
 }
 
 /** Chooses the colours. */

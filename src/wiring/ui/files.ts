@@ -1,5 +1,9 @@
 import type { UiFile, UiSource } from "../../http/dashboard/assets.ts";
+import type { Draw } from "../../http/dashboard/shell.ts";
 import { builtUi } from "./built.ts";
+
+/** Draws a page of the dashboard. The first page loads what draws it. */
+export const drawUi: Draw = async (sheet) => (await import("../../ui/drawing/index.js")).draw(sheet);
 
 /** Returns the dashboard's files: those in the program, or in a clone those that the first request bundles. */
 export function uiFiles(): UiSource {

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { FullDomain } from "../../api/setup-types.ts";

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { usePages } from "../../api/pages.ts";
 import type { ApiKey } from "../../api/setup-types.ts";
 import { EmptyState } from "../../components/empty.tsx";

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { Code } from "../../components/copy.tsx";

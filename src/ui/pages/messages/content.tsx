@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { browserPath, get, send } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Attempt, Message, Page } from "../../api/types.ts";

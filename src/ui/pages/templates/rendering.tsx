@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import { type ApiError, asApiError } from "../../api/error.ts";
 import type { Rendered } from "../../api/setup-types.ts";

@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { useLiveReload } from "../../api/live.ts";
 import type { Pages } from "../../api/pages.ts";
 import type { Delivery, Webhook } from "../../api/setup-types.ts";

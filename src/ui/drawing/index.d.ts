@@ -1,0 +1,30 @@
+/** What a page is drawn of: the answers of the API, and what else a browser knows. */
+export interface Sheet {
+  program: string;
+  /** The answer of `/ui/session`, and the projects of an account-wide key. */
+  me: object;
+  projects: readonly object[];
+  /** The project that `answers` are about. Null: the key implies it. */
+  project: string | null;
+  /** Answers of the API by path and query. */
+  answers: Readonly<Record<string, unknown>>;
+  /** Scheme, host and port, path and query of the page. */
+  origin: string;
+  path: string;
+  search: string;
+  /** The request's cookies, which hold the choices of the browser. */
+  cookie: string;
+}
+
+/** A drawn page. */
+export interface Drawing {
+  /** The content of the element `#app`. Empty: the page cannot be drawn without further answers. */
+  html: string;
+  /** What the page has read, by its own keys. The browser takes it over. */
+  values: Readonly<Record<string, unknown>>;
+}
+
+/** Rejects if the page has a fault. */
+export type Draw = (sheet: Sheet) => Promise<Drawing>;
+
+export declare const draw: Draw;

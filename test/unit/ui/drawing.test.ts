@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import { draw, type Sheet } from "../../../src/ui/drawing/index.js";
+
+const LIST = "/v1/emails?limit=50";
+
+const key = { id: "key_1", name: "All", scopes: [], senderId: null };
+const project = (id: string) => ({ id, name: `Name of ${id}`, externalId: id, suspendedAt: null });
+
+/** Returns what a list of messages is drawn of. */
+function sheet(changes: Partial<Sheet> = {}): Sheet {
+  return {
+    program: "postrider",
+    me: {
+      account: { id: "acc_1", ownerEmail: "ana@example.com" },
+      service: { domain: "mail.test", delivery: "capture" },
+      ...{ key, project: null, limits: {} },
+    },
+    ...{ projects: [project("one"), project("two")], project: "one" },
+    answers: { [LIST]: { data: [], nextCursor: null } },
+    ...{ origin: "http://localhost:3000", path: "/messages", search: "", cookie: "" },
+    ...changes,
+  };
+}
+
+/** Returns answers with one message of that subject. */
+function listOf(subject: string): Sheet["answers"] {
+  const message = {
+    ...{ id: "msg_1", status: "delivered", direction: "outbound", awaitingApproval: false },
+    ...{ from: "ana@example.com", to: ["ben@example.com"], subject, createdAt: "2026-03-05T13:03:07.120Z" },
+  };
+  return { [LIST]: { data: [message], nextCursor: null } };
+}
+
+describe("a page that the server draws", () => {
+  test("shows what the answers say, and hands it to the browser", async () => {
+    const { html, values } = await draw(sheet({ answers: listOf("Hello") }));
+    expect(html).toContain("Hello");
+    expect(html).toContain("ben@example.com");
+    expect(values["pages /v1/emails"]).toMatchObject({ rows: [{ subject: "Hello" }], next: null });
+  });
+
+  test("shows the text of a message as text, whatever it contains", async () => {
+    const subject = `</a><script>alert(1)</script><img src=x onerror="alert(2)"> & 'more'`;
+    const { html } = await draw(sheet({ answers: listOf(subject) }));
+    expect(html).not.toContain("<script");
+    expect(html).not.toContain("<img");
+    expect(html).toContain("&lt;/a&gt;&lt;script&gt;alert(1)&lt;/script&gt;");
+  });
+
+  test("puts a text of the address into attributes as text", async () => {
+    const answers = { "/v1/emails?q=%22%3E%3Cb%3E&limit=50": { data: [], nextCursor: null } };
+    const { html } = await draw(sheet({ search: "?q=%22%3E%3Cb%3E", answers }));
+    expect(html).toContain('value="&quot;&gt;&lt;b&gt;"');
+    expect(html).not.toContain("<b>");
+  });
+
+  test("has no style attributes, which the page's policy forbids", async () => {
+    expect((await draw(sheet({ answers: listOf("Hello") }))).html).not.toMatch(/<[^>]* style=/);
+  });
+
+  test("shows the project that the browser has chosen, and its answers alone", async () => {
+    const cookie = "other=1; postrider.project=acc_1%20two";
+    const chosen = await draw(sheet({ cookie, project: "two", answers: listOf("Of two") }));
+    expect(chosen.html).toContain('<option value="two" selected="">');
+    expect(chosen.html).toContain("Of two");
+    const foreign = await draw(sheet({ cookie: "postrider.project=acc_2%20two" }));
+    expect(foreign.html).toContain('<option value="one" selected="">');
+  });
+
+  test("is not drawn if the browser has chosen a project that is not listed", async () => {
+    expect((await draw(sheet({ search: "?project=three" }))).html).toBe("");
+  });
+
+  test("leaves out what it has no answer for", async () => {
+    const { html, values } = await draw(sheet({ path: "/domains", answers: {} }));
+    expect(html).toContain("<h1>Domains</h1>");
+    expect(values).toEqual({});
+  });
+
+  test("has nothing of a page that is drawn at the same time, or was drawn before", async () => {
+    const drawn = await Promise.all(
+      ["First", "Second", "Third"].map((name) => draw(sheet({ answers: listOf(name) }))),
+    );
+    for (const [at, { html }] of drawn.entries())
+      expect(html.match(/First|Second|Third/g)).toEqual([["First", "Second", "Third"][at] ?? ""]);
+    const { html } = await draw(sheet({ answers: {} }));
+    expect(html).not.toContain("Third");
+  });
+
+  test("that has a fault does not keep the next one from being drawn", async () => {
+    const answers = { [LIST]: { data: [null], nextCursor: null } };
+    await expect(draw(sheet({ answers }))).rejects.toThrow();
+    expect((await draw(sheet({ answers: listOf("After it") }))).html).toContain("After it");
+  });
+});
