@@ -68,7 +68,7 @@ import type { Services } from "./services.ts";
 import { localChecks } from "./observe/health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./own-addresses.ts";
-import { drawUi, uiFiles } from "./ui/files.ts";
+import { uiDraw, uiFiles } from "./ui/files.ts";
 
 /** The parts of the HTTP server. */
 export interface HttpParts
@@ -190,7 +190,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       read: openScrape({ ...parts, checks }),
     },
     ui: isApi
-      ? { files: uiFiles(), draw: drawUi, routes: dashboardRoutes(parts), program: programName() }
+      ? { files: uiFiles(), draw: uiDraw(), routes: dashboardRoutes(parts), program: programName() }
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
     wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],

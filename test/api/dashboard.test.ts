@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UiFile } from "../../src/http/dashboard/assets.ts";
 import { bundleUi } from "../../src/wiring/ui/bundle.ts";
-import { drawUi, uiFiles } from "../../src/wiring/ui/files.ts";
+import { uiDraw, uiFiles } from "../../src/wiring/ui/files.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 /** The header of a browser that opens a page. */
@@ -12,7 +12,7 @@ let files: readonly UiFile[];
 beforeAll(async () => {
   files = (await bundleUi()).files;
   api = await testApi({
-    http: { ui: { files: async () => files, draw: drawUi, routes: [], program: "postrider" } },
+    http: { ui: { files: async () => files, draw: uiDraw(), routes: [], program: "postrider" } },
   });
 });
 afterAll(() => api.close());
@@ -36,7 +36,7 @@ describe("the dashboard's page", () => {
     expect(headers.get("content-security-policy")).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     );
-    expect(text.match(/<script type="module" src="\/ui\/assets\/main-\w+\.js"><\/script>/g)).toHaveLength(1);
+    expect(text.match(/<script type="module" src="\/ui\/assets\/start-\w+\.js"><\/script>/g)).toHaveLength(1);
     expect(text).not.toMatch(/<script(?![^>]*src=| type="application\/json")|<style|style=|https?:/);
   });
 

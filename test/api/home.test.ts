@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { homeRoutes } from "../../src/http/routes/home.ts";
-import { drawUi } from "../../src/wiring/ui/files.ts";
+import { uiDraw } from "../../src/wiring/ui/files.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const API = "https://post.example/base";
@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 async function started(): Promise<TestApi> {
-  const ui = { files: async () => [], draw: drawUi, routes: [], program: "postrider" };
+  const ui = { files: async () => [], draw: uiDraw(), routes: [], program: "postrider" };
   api = await testApi({
     routes: () => homeRoutes({ publicUrl: API, delivery: "capture" }),
     http: { ui },

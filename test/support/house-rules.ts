@@ -330,6 +330,7 @@ export function sql(source: Source): Violation[] {
 const ENTRIES: ReadonlySet<string> = new Set([
   "src/main.ts",
   "src/ui/main.tsx",
+  "src/ui/start.ts",
   "src/wiring/threads/inspect-worker.ts",
   "src/wiring/threads/render-worker.ts",
   "src/wiring/threads/write-worker.ts",

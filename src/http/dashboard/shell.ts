@@ -77,6 +77,8 @@ function asksForPage({ method, headers, url }: Request): boolean {
   return !RESERVED.has(first);
 }
 
+/** The script that loads the others. */
+const START = `${ASSETS_PATH}start-`;
 /** The cookie in which the page keeps the chosen colours. */
 const THEME = /(?:^|; )postrider\.theme=(light|dark)(?:;|$)/;
 
@@ -96,7 +98,11 @@ function head(files: readonly UiFile[], cookie: string): string {
     "<title>Postrider</title>",
     ...urls(".svg").map((url) => `<link rel="icon" href="${url}">`),
     ...urls(".css").map((url) => `<link rel="stylesheet" href="${url}">`),
-    ...urls(".js").map((url) => `<script type="module" src="${url}"></script>`),
+    ...urls(".js").map((url) =>
+      url.startsWith(START)
+        ? `<script type="module" src="${url}"></script>`
+        : `<link rel="modulepreload" href="${url}">`,
+    ),
     "</head>",
     "",
   ].join("\n");

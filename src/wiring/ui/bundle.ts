@@ -6,6 +6,12 @@ const SOURCES = "../../ui";
 /** Best compression: it runs once, and every first visit loads the result. */
 const GZIP_LEVEL = 9;
 
+const COMMON = {
+  // Nothing of the build machine's environment gets into the files.
+  env: "disable",
+  define: { "process.env.NODE_ENV": '"production"' },
+} as const;
+
 /** The dashboard's files, and the paths of everything they were made of. */
 export interface UiBundle {
   files: readonly UiFile[];
@@ -18,15 +24,13 @@ export interface UiBundle {
  */
 export async function bundleUi(): Promise<UiBundle> {
   const { outputs, metafile } = await Bun.build({
-    entrypoints: [sourceOf("main.tsx")],
+    entrypoints: [sourceOf("start.ts"), sourceOf("main.tsx")],
     target: "browser",
     format: "esm",
     minify: true,
     splitting: true,
     naming: { entry: "[name].[ext]", chunk: "[name]-[hash].[ext]" },
-    // Nothing of the build machine's environment gets into the files.
-    env: "disable",
-    define: { "process.env.NODE_ENV": '"production"' },
+    ...COMMON,
     metafile: true,
   });
   const built = outputs.map(async (output) => {
@@ -37,6 +41,20 @@ export async function bundleUi(): Promise<UiBundle> {
     files: named([...(await Promise.all(built)), icon]),
     inputs: Object.keys(metafile?.inputs ?? {}),
   };
+}
+
+/**
+ * Bundles what draws pages on the server. Bun itself runs JSX by the settings of the current folder, which may be another.
+ * @throws if a source has a fault
+ */
+export async function bundleDrawing(): Promise<Blob> {
+  const { outputs } = await Bun.build({
+    entrypoints: [sourceOf("drawing/index.js")],
+    ...{ target: "bun", format: "esm", ...COMMON },
+  });
+  const [module] = outputs;
+  if (module === undefined) throw new Error("what draws the dashboard has not been bundled");
+  return new Blob([await module.text()], { type: "text/javascript" });
 }
 
 /** A file as the bundler has made it. */
