@@ -10,6 +10,8 @@ export interface PageTimes {
   "content ms": number;
   /** The frame with the content has been drawn. */
   "drawn ms": number;
+  /** The app runs, if the page has one. Before that, links work but fields and keys do not. */
+  "takes input ms": number;
 }
 
 /** Time between two looks, which would take time from the page. */
@@ -33,6 +35,10 @@ const WATCH = `(selector) => {
   };
   const observer = new MutationObserver(() => note() && observer.disconnect());
   observer.observe(document, { childList: true, subtree: true, characterData: true });
+  new MutationObserver(() => (window.inputAt ??= performance.now())).observe(document, {
+    subtree: true,
+    attributeFilter: ["data-app"],
+  });
 }`;
 
 /** Opens a window of a new context, whose cache is empty, in a session. */
@@ -61,6 +67,7 @@ export async function timeCold(
     "first paint ms": performance.getEntriesByName("first-contentful-paint")[0].startTime,
     "content ms": window.contentAt,
     "drawn ms": window.drawnAt,
+    "takes input ms": window.inputAt ?? window.contentAt,
   })`);
   await context.close();
   return times;

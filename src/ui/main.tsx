@@ -16,6 +16,8 @@ async function start(root: HTMLElement): Promise<void> {
   // What the server has drawn stays until the app has as much to show.
   if (root.firstChild !== null) await session;
   render(<App />, root);
+  // Scripts that drive the page wait for it, because what they do before is lost.
+  root.dataset.app = "running";
 }
 
 const root = document.getElementById("app");

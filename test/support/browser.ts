@@ -86,12 +86,25 @@ async function openWindow(browser: Browser, url: string, options: VisitOptions):
   });
   context.on("weberror", (error) => void faults.errors.push(String(error.error())));
   const page = await context.newPage();
+  waitsForApp(page);
   await page.exposeFunction("tellViolation", (text: string) => void faults.violations.push(text));
   // Runs in every frame before its own scripts, except in frames that may run none.
   await page.addInitScript(
     "addEventListener('securitypolicyviolation', (event) => tellViolation(event.violatedDirective + ' ' + event.blockedURI))",
   );
   return { page, context, faults };
+}
+
+/** Makes the navigations of a window wait until the dashboard takes input. A page that the server has drawn shows its text before. */
+function waitsForApp(page: Page): void {
+  const ready = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
+    await answer;
+    await page.waitForFunction("document.querySelector('#app:not([data-app])') === null");
+    return answer;
+  };
+  const { goto, reload } = page;
+  page.goto = (...options) => ready(goto.apply(page, options));
+  page.reload = (...options) => ready(reload.apply(page, options));
 }
 
 export type SessionCookie = Parameters<BrowserContext["addCookies"]>[0][number];

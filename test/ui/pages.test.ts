@@ -198,7 +198,7 @@ describe("the dashboard", () => {
     await fill("Text", "I have waited for a week.");
     await press("Simulate message");
     await page.waitForURL(/\/threads\/thr_/);
-    await see("I have waited for a week.");
+    await page.getByPlaceholder("Write a reply").waitFor();
     await page.keyboard.press("r");
     await page.keyboard.type("It is on its way.");
     await press("Send reply");

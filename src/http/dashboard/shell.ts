@@ -119,7 +119,7 @@ async function content({ clock, draw, program }: PageDeps, ask: Ask, request: Re
     const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
     return body(html, { program, me, projects, project, values });
   } catch (error) {
-    log("http").warn("page not drawn", { path, error });
+    log("http").warn("page not drawn", { error });
     return body("", { program });
   }
 }

@@ -22,11 +22,16 @@ export function SearchField({ label, placeholder, value, onSearch }: SearchProps
     const field = input.current;
     if (field !== null && document.activeElement !== field) field.value = value;
   }, [value]);
-  useEffect(() => () => cancel.current(), []);
   const search = (text: string) => {
     cancel.current();
     cancel.current = after(PAUSE_MS, () => onSearch(text.trim()));
   };
+  useEffect(() => {
+    // A text that was typed before the app took over the page.
+    const typed = input.current?.value ?? "";
+    if (typed.trim() !== value) search(typed);
+    return () => cancel.current();
+  }, []);
   return (
     <div class="search">
       <Icon name="search" />
