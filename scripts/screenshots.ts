@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { startBrowser } from "../test/support/browser.ts";
+import { sessionCookie, startBrowser } from "../test/support/browser.ts";
 import { startService, type TestService } from "../test/support/service.ts";
 
 const FOLDER = join(import.meta.dir, "../docs/images");
@@ -122,11 +122,13 @@ const wanted = new Set(process.argv.slice(2));
 const service = await startService({ SERVICE_DOMAIN: DOMAIN });
 const browser = await startBrowser();
 mkdirSync(FOLDER, { recursive: true });
+// One for all windows, because sign-ins are limited.
+const session = await sessionCookie(service.url, service.accountKey);
 for (const { name, path, ready } of await fill(service)) {
   if (wanted.size > 0 && !wanted.has(name)) continue;
   for (const colorScheme of ["light", "dark"] as const) {
     const { page, context } = await browser.visit(service.url, path, {
-      key: service.accountKey,
+      session,
       viewport: VIEWPORT,
       colorScheme,
     });

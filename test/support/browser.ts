@@ -34,8 +34,9 @@ export interface Faults {
 export const NO_FAULTS: Faults = { violations: [], foreign: [], errors: [] };
 
 export interface VisitOptions {
-  /** Signs in with this key first. */
+  /** Signs in with this key first, or has the session that another window has opened. */
   key?: string;
+  session?: SessionCookie;
   /** Default: 1280 × 800. */
   viewport?: { width: number; height: number };
   colorScheme?: "light" | "dark";
@@ -59,8 +60,9 @@ export async function launchChromium(): Promise<Browser> {
 export async function startBrowser(): Promise<TestBrowser> {
   const browser = await launchChromium();
   return {
-    async visit(url, path, { key, ...options } = {}) {
+    async visit(url, path, { key, session, ...options } = {}) {
       const visit = await openWindow(browser, url, options);
+      if (session !== undefined) await visit.context.addCookies([session]);
       if (key !== undefined) await signIn(visit.context, url, key);
       await visit.page.goto(`${url}${path}`);
       return visit;

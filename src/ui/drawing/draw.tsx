@@ -46,8 +46,8 @@ async function drawNow(sheet: Sheet): Promise<Drawing> {
     readChoicesOf(sheet.cookie);
     theme.value = keptTheme();
     setKnownAnswers(sheet.answers);
-    // It may wait for a project that is not known here. Then there is nothing to draw.
-    void takeUp(sheet as StartData);
+    // It may wait for a project that is not known here, for ever. Then there is nothing to draw.
+    takeUp(sheet as StartData).catch(() => {});
     await steps();
     render(<App />, canvas.element);
     for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -59,9 +59,17 @@ async function drawNow(sheet: Sheet): Promise<Drawing> {
     }
     return { html: canvas.html(), values: snapshots() };
   } finally {
-    render(null, canvas.element);
-    redraw = null;
+    leave(canvas.element);
+  }
+}
+
+/** Forgets the page, whatever its fault was: nothing of it may get into the next one. */
+function leave(element: Element): void {
+  try {
+    render(null, element);
     endEffects();
+  } finally {
+    redraw = null;
     setKnownAnswers(null);
     readChoicesOf("");
     forgetAll();
