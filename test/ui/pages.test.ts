@@ -77,6 +77,22 @@ describe("the dashboard", () => {
     expect((await service.call("GET", "/v1/emails?q=window")).body.data).toHaveLength(1);
   });
 
+  browserTest("shows its content before its script runs, and takes up what is typed meanwhile", async () => {
+    const script = "**/ui/assets/main-*.js";
+    const held = Promise.withResolvers<void>();
+    await page.route(script, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const opened = go("/messages");
+    await see("From the window");
+    await page.getByRole("searchbox").fill("window");
+    held.resolve();
+    await opened;
+    await page.waitForURL(/q=window/);
+    await page.unroute(script);
+  });
+
   browserTest("shows the API's words at the field that it refuses", async () => {
     await go("/messages?compose=1");
     await fill("From", "ana@elsewhere.example");

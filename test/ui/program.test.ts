@@ -91,6 +91,8 @@ describe("the program, started in an empty folder, lets a person", () => {
     await page.getByRole("textbox", { name: /^Reply to/ }).fill("It is on its way.");
     await press("Send reply");
     await see("It is on its way.");
+    // A thread that is shown is read.
+    await page.locator(".sidebar .unread").waitFor({ state: "detached" });
   });
 
   browserTest("add a domain, and copy the records to publish", async () => {

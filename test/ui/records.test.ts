@@ -111,7 +111,7 @@ describe("the dashboard", () => {
   browserTest("creates a project, suspends it and lifts the suspension, and shows what it uses", async () => {
     await go("/projects");
     await page.locator(".row", { hasText: "Default" }).waitFor();
-    await page.locator(".page-actions").getByRole("link", { name: "Project" }).click();
+    await page.locator(".page-actions").getByRole("link", { name: "Create project" }).click();
     await fill("Name", "Second shop");
     await page.getByLabel("Plan", { exact: true }).selectOption("free");
     await page.getByLabel("Daily quota", { exact: true }).fill("-1");

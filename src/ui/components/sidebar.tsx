@@ -6,6 +6,7 @@ import { useResource } from "../api/resource.ts";
 import type { Page, Thread } from "../api/types.ts";
 import { mayOpen, SECTIONS, type Section } from "../routes.ts";
 import { me, signOut } from "../state/session.ts";
+import { readChanges } from "../state/unread.ts";
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 import { ProjectSwitch } from "./project-switch.tsx";
@@ -88,6 +89,10 @@ function Unread() {
     get<Page<Thread>>("/v1/threads", { unread: true, limit: MAX_UNREAD }),
   );
   useLiveReload(unread.reload, UNREAD_MS, ({ type }) => type === "inbound_received");
+  const changes = readChanges.value;
+  useEffect(() => {
+    if (changes > 0) unread.reload();
+  }, [changes]);
   const count = unread.value.value?.data.length ?? 0;
   if (count === 0) return null;
   return (

@@ -49,7 +49,7 @@ export function ContactsPage({ params }: PageProps) {
         can("contacts:write") ? (
           <a class="button primary" href={urlWith({ create: "1" })}>
             <Icon name="plus" />
-            Contact
+            Create contact
           </a>
         ) : null
       }
@@ -59,7 +59,7 @@ export function ContactsPage({ params }: PageProps) {
         <List
           label="Contacts"
           pages={pages}
-          columns="columns-messages"
+          columns="columns-messages columns-people"
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => changedUrl(`/contacts/${id}`, search, { create: null })}

@@ -10,6 +10,7 @@ import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { can } from "../../state/session.ts";
+import { readChanges } from "../../state/unread.ts";
 import { counted } from "../../words/amounts.ts";
 import { ThreadMessage } from "./message.tsx";
 import { Reply } from "./reply.tsx";
@@ -42,6 +43,7 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
       const changed = await patch<Thread>(path, changes);
       const current = thread.value.value;
       if (current !== null) thread.set({ ...current, ...changed });
+      readChanges.value++;
       onChanged();
     });
   const unread = found !== null && !found.read;

@@ -174,7 +174,7 @@ function InboxActions({ inboxes, inboxId, onChanged }: ActionsProps) {
       </a>
       <a class="button primary" href={urlWith({ create: "1" })}>
         <Icon name="plus" />
-        Inbox
+        Create inbox
       </a>
       {query.value.has("create") || (simulates && inboxes.length === 0) ? (
         <NewInbox

@@ -75,7 +75,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
   const more = useSignal(first.cc !== "" || first.bcc !== "" || first.replyTo !== "");
   const view = useSignal("write");
   const task = useTask();
-  const key = useSignal(crypto.randomUUID()).value;
+  const key = useSignal(randomText()).value;
   useSuggestions(values);
   // The draft is taken up once.
   useEffect(() => {
@@ -121,6 +121,11 @@ export function Compose({ onClose }: { onClose: () => void }) {
       </Form>
     </Dialog>
   );
+}
+
+/** Returns a text that no other window has. `randomUUID` is not there if the page was opened over http from another machine. */
+function randomText(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("");
 }
 
 /** Returns a short text that differs if the item differs, so that a corrected send does not reuse the key of the first. */

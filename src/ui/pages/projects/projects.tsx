@@ -32,7 +32,7 @@ export function ProjectsPage({ params }: PageProps) {
         can("senders:write") ? (
           <a class="button primary" href={urlWith({ create: "1" })}>
             <Icon name="plus" />
-            Project
+            Create project
           </a>
         ) : null
       }

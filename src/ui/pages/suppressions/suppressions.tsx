@@ -50,7 +50,7 @@ export function SuppressionsPage({ params }: PageProps) {
         can("suppressions:write") ? (
           <a class="button primary" href={urlWith({ add: "1" })}>
             <Icon name="plus" />
-            Address
+            Suppress address
           </a>
         ) : null
       }
@@ -60,7 +60,7 @@ export function SuppressionsPage({ params }: PageProps) {
         <List
           label="Suppressions"
           pages={pages}
-          columns="columns-messages"
+          columns="columns-messages columns-people"
           selected={selected}
           keyOf={({ email }) => email}
           hrefOf={({ email }) => changedUrl(pathOf(email), search, { add: null })}

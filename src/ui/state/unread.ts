@@ -1,0 +1,4 @@
+import { signal } from "@preact/signals";
+
+/** Counts the changes that this tab has made to what is read. The API has no event for them. */
+export const readChanges = signal(0);
