@@ -101,7 +101,7 @@ async function openWindow(browser: Browser, url: string, options: VisitOptions):
 function waitsForApp(page: Page): void {
   const ready = async <Answer>(answer: Promise<Answer>): Promise<Answer> => {
     await answer;
-    await page.waitForFunction("document.querySelector('#app:not([data-app])') === null");
+    await page.waitForSelector("#app[data-app], html:not(:has(#app))", { state: "attached" });
     return answer;
   };
   const { goto, reload } = page;

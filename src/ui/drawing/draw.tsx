@@ -18,11 +18,11 @@ const STEPS = 64;
 let redraw: (() => void) | null = null;
 let endEffects = () => {};
 /** Signals hold the state of one page, so pages are drawn one after another. */
-let last: Promise<unknown> = Promise.resolve();
+let last: Promise<unknown> | null = null;
 
 /** Draws the page for a browser, which then takes it over (`main.tsx`). */
 export const draw: Draw = (sheet) => {
-  const drawing = last.then(() => drawNow(sheet));
+  const drawing = last === null ? drawNow(sheet) : last.then(() => drawNow(sheet));
   last = drawing.catch(() => {});
   return drawing;
 };
