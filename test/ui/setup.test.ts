@@ -160,7 +160,7 @@ describe("the page Templates", () => {
     await inWindow("Create template").click();
     await page.waitForURL(/\/templates\/tpl_\w+$/);
     await page.frameLocator("iframe").getByText("Hello name,").waitFor();
-    await page.getByRole("textbox", { name: "Html" }).fill("<p>Dear {{ user.first }},</p>");
+    await page.getByRole("textbox", { name: "HTML" }).fill("<p>Dear {{ user.first }},</p>");
     await see("The data lacks");
     await press("Add to the data");
     await page.frameLocator("iframe").getByText("Dear first,").waitFor();
@@ -176,8 +176,8 @@ describe("the page Templates", () => {
   });
 
   browserTest("shows a syntax error in the words of the API, and deletes a template", async () => {
-    await page.getByRole("tab", { name: "Html" }).click();
-    await page.getByRole("textbox", { name: "Html" }).fill("{% if %}");
+    await page.getByRole("tab", { name: "HTML" }).click();
+    await page.getByRole("textbox", { name: "HTML" }).fill("{% if %}");
     await page.getByRole("region", { name: "Preview" }).getByRole("alert").waitFor();
     await press("Delete");
     await inWindow("Delete template").click();

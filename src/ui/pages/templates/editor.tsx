@@ -55,7 +55,7 @@ export function Editor({ template, path, onSaved }: EditorProps) {
         <Tabs
           label="Parts of the template"
           tabs={[
-            { id: "html", label: "Html" },
+            { id: "html", label: "HTML" },
             { id: "text", label: "Text" },
             { id: "data", label: "Data" },
           ]}
@@ -63,7 +63,7 @@ export function Editor({ template, path, onSaved }: EditorProps) {
           onSelect={(id) => (tab.value = id)}
         >
           {tab.value === "html" ? (
-            <TextArea label="Html" labelHidden name="html" value={html} task={task} rows={20} code />
+            <TextArea label="HTML" labelHidden name="html" value={html} task={task} rows={20} code />
           ) : tab.value === "text" ? (
             <TextArea label="Text" labelHidden name="text" value={text} task={task} rows={20} code />
           ) : (

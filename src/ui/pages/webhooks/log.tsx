@@ -106,7 +106,9 @@ function Entry({ delivery, path, onChanged }: EntryProps) {
           {...(status === "pending" && attempts > 0 ? { word: "Retrying", tone: "late" } : STATES[status])}
         />
         <span class="cut">{type}</span>
-        <span class="quiet">{httpStatus === null ? "" : `HTTP ${httpStatus}`}</span>
+        <span class="quiet">
+          {httpStatus !== null ? `HTTP ${httpStatus}` : attempts > 0 ? "no answer" : ""}
+        </span>
         <RelativeTime at={createdAt} />
       </button>
       {open ? <DeliveryBody delivery={delivery} path={path} onChanged={onChanged} /> : null}
