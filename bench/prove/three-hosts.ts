@@ -22,6 +22,7 @@ const RATE = numberOption("rate", 20);
 const CALM_MS = 4000;
 /** Longer than a lease, after which the work of a host that is cut off goes to another. */
 const SETTLE_LIMIT_MS = 120_000;
+const SYNC_MS = 2000;
 const READ_PAUSE_MS = 500;
 const READ_LIMIT_MS = 2000;
 
@@ -155,6 +156,8 @@ const unanswered = await load.stop(SETTLE_LIMIT_MS);
 await ledger.close();
 const promises = ledger.entries();
 await drained(ground, promises, isControl() ? CALM_MS : SETTLE_LIMIT_MS);
+// By then each replica has the writes of other processes.
+await Bun.sleep(SYNC_MS);
 const checked = await check(ground, promises);
 printMarkdown(
   [

@@ -319,6 +319,34 @@ describe("a replica", () => {
     await sqld.stop();
   });
 
+  test("whose primary cannot give newer frames reads there, until it can", async () => {
+    const sqld = await startPrimary({ sync: "grpc" });
+    const other = await openDb(systemClock, { url: sqld.url, authToken: null, syncUrl: null });
+    // Its clock stands still, so its file is never too old by time alone.
+    const clock = { ...systemClock, elapsed: () => 0 };
+    replica = await openDb(clock, {
+      ...{ url: `file:${join(folder, "snapshot.db")}`, authToken: null, syncUrl: sqld.url },
+    });
+    await other.migrate([
+      { sql: "CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER NOT NULL) STRICT", args: [] },
+    ]);
+    await until(async () => (await caught(rowsLike("%", replica))) === null);
+    await sqld.make({ noFrames: true });
+    await other.write([put("of another")]);
+    await until(async () => (await rowsLike("of another", replica)).length > 0);
+    await replica.write([put("of its own")]);
+    expect(await rowsLike("of %", replica)).toEqual(["of another", "of its own"]);
+    await sqld.make({ noFrames: false });
+    // Once the file has it, reads use the file again.
+    await until(async () => {
+      const { execute } = await sqld.counts();
+      await rowsLike("of another", replica);
+      return (await sqld.counts()).execute === execute;
+    });
+    await other.close();
+    await sqld.stop();
+  });
+
   test("sees the writes of other processes, and is still a replica after a restart", async () => {
     // Its clock stands still: its last read is never too old to be used, so it must be notified.
     replica = await openDb({ ...systemClock, elapsed: () => 0 }, options("reads.db"));

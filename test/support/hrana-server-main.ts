@@ -4,7 +4,7 @@ import { removeFolder } from "./folder.ts";
 import { type Connection, openConnection } from "./hrana-server-connection.ts";
 import { HttpRefusal, type PipelineBody, Streams } from "./hrana-server-streams.ts";
 import { Log } from "./sync-server-log.ts";
-import { grpcAnswer } from "./sync-server-grpc.ts";
+import { grpcAnswer, noFrames } from "./sync-server-grpc.ts";
 import { syncAnswer } from "./sync-server.ts";
 
 /** Start options of a server, given as JSON in its first argument. */
@@ -24,6 +24,8 @@ export interface Trouble {
   loseReplies?: number;
   /** Delay of each reply in milliseconds. */
   delayMs?: number;
+  /** If true, replicas get no frames, as while sqld makes a snapshot of its log. */
+  noFrames?: boolean;
   /** Status that pipelines get instead of being run. */
   status?: { code: number; times: number };
 }
@@ -35,7 +37,7 @@ export type Report = { port: number } | { counts: Record<string, number> };
 const settings: ServerSettings = JSON.parse(process.argv[2] ?? "{}");
 const counts = new Map<string, number>();
 const held: Connection[] = [];
-const trouble = { loseReplies: 0, delayMs: 0, status: { code: 0, times: 0 } };
+const trouble = { loseReplies: 0, delayMs: 0, noFrames: false, status: { code: 0, times: 0 } };
 serve("primary", settings.port);
 
 process.on("message", (order: Order) => {
@@ -90,7 +92,8 @@ function answer(served: Served, request: IncomingMessage, response: ServerRespon
   const called = settings.sync === "grpc" ? grpcAnswer(served.log, url, body) : null;
   if (called !== null) {
     count(called.name);
-    return void reply(response, 200, called.body, "application/grpc-web");
+    const body = trouble.noFrames && called.name === "BatchLogEntries" ? noFrames() : called.body;
+    return void reply(response, 200, body, "application/grpc-web");
   }
   const synced = settings.sync === "http" ? syncAnswer(served.log, method, url) : null;
   if (synced !== null) {

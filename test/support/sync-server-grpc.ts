@@ -16,6 +16,11 @@ export function grpcAnswer(log: Log, path: string, body: Buffer): { name: string
   return null;
 }
 
+/** The answer of a server that makes a snapshot of its log, and cannot give frames until it is made. */
+export function noFrames(): Buffer {
+  return part(0x80, Buffer.from("grpc-status:14\r\ngrpc-message:snapshot not found\r\n"));
+}
+
 function hello(log: Log): Buffer {
   const committed = log.committed();
   const id = Buffer.from(LOG_ID);

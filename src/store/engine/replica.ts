@@ -23,6 +23,8 @@ const SYNC_TIMEOUT_MS = 5000;
 const STALE_AFTER_MS = 10_000;
 /** Suffixes of the files in which libSQL stores how far a replica has synced, one for each of its two protocols. */
 const SYNC_STATES: readonly string[] = ["-info", "-client_wal_index"];
+/** sqld's words while it makes a snapshot of its log, of 200 MB at a time. It has newer frames and cannot give them. */
+const NO_FRAMES = /snapshot not found/;
 /** Statements that the file itself can answer. libSQL would send all others to the primary, and block the event loop. */
 const LOCAL = /^\s*(?:SELECT|WITH)\b/i;
 
@@ -31,8 +33,8 @@ const LOCAL = /^\s*(?:SELECT|WITH)\b/i;
  * the file has synced it, so its writer can read it. libSQL would also send writes to the primary, but statement by
  * statement, and each would block the event loop for a round trip. Here a transaction is one request.
  *
- * Writes of other processes arrive within about a second. If the file lacks a write of this process, or has not synced for
- * ten seconds, reads go to the primary.
+ * Writes of other processes arrive within about a second. If the file lacks a write of this process, if the primary cannot give
+ * newer ones now, or if the file has not synced for ten seconds, reads go to the primary.
  */
 export async function openReplica(clock: Clock, { path, primary }: ReplicaOptions): Promise<Engine> {
   const remote = openRemote(clock, primary);
@@ -223,6 +225,8 @@ class Replica implements Engine {
     if (!this.#failing)
       log("store").warning("the replica cannot sync with its primary", { error: String(error) });
     this.#failing = true;
+    // Until the next sync, the file is older than it may be.
+    if (NO_FRAMES.test(String(error))) this.#overdue = ++this.#requested;
     throw error;
   }
 }
