@@ -1,3 +1,5 @@
+import { waitAfter } from "../../src/ui/api/pace.ts";
+
 /**
  * Keeps dashboards open from a process of its own, until it is ended: each follows the project's events and reads again what its
  * page shows, as often as the page does. Half of them show Messages, half Home. Prints `ready` when all streams are open, and at
@@ -41,9 +43,6 @@ const HOME: typeof MESSAGES = [
     ),
   ],
 ];
-/** With more events than this since the last read, a page waits longer, as `useLiveReload` does. */
-const BUSY_EVENTS = 20;
-const BUSY_MS = 1500;
 const EVENT = Buffer.from("event: ");
 
 const { url, key, count }: DashboardsOptions = JSON.parse(process.argv[2] ?? "{}");
@@ -60,10 +59,12 @@ async function get(path: string): Promise<void> {
 /** Returns a function that is told of events and reads the paths again. */
 function reader(ms: number, paths: readonly string[]): (events: number) => void {
   let events = 0;
-  let last = Number.NEGATIVE_INFINITY;
+  let last = performance.now();
+  let wait = ms;
   let waits = false;
   const run = async () => {
     waits = false;
+    wait = waitAfter(events, performance.now() - last, ms);
     last = performance.now();
     events = 0;
     await Promise.all(paths.map(get));
@@ -72,8 +73,7 @@ function reader(ms: number, paths: readonly string[]): (events: number) => void 
     events += more;
     if (waits) return;
     waits = true;
-    const pause = events > BUSY_EVENTS ? Math.max(ms, BUSY_MS) : ms;
-    setTimeout(run, Math.max(0, last + pause - performance.now()));
+    setTimeout(run, Math.max(0, last + wait - performance.now()));
   };
 }
 

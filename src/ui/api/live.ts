@@ -1,9 +1,10 @@
 import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { useEffect } from "../effects.ts";
-import { after, every, throttle } from "../clock.ts";
+import { after, every, now, throttle } from "../clock.ts";
 import { EVENT_TYPES } from "../words/server-lists.ts";
 import { browserPath } from "./client.ts";
+import { waitAfter } from "./pace.ts";
 import type { LiveEvent } from "./types.ts";
 
 /** Without a stream, pages look again so often. */
@@ -79,10 +80,6 @@ export function openStream(): () => void {
   };
 }
 
-/** With more events than this since the last read, the next read waits longer, so that dashboards do not slow a busy service. */
-const BUSY_EVENTS = 20;
-const BUSY_MS = 1_500;
-
 /**
  * Reads something again when an event concerns it, at most once in so many milliseconds. A tab that is hidden waits
  * until it is seen, so that forgotten tabs cost the service nothing.
@@ -96,11 +93,15 @@ export function useLiveReload(
   latest.current = { reload, concerns };
   useEffect(() => {
     let events = 0;
+    let readAt = now();
+    let wait = ms;
     let stale = false;
     const visible = () => document.visibilityState === "visible";
     const run = throttle(
-      () => (events > BUSY_EVENTS ? Math.max(ms, BUSY_MS) : ms),
+      () => wait,
       () => {
+        wait = waitAfter(events, now() - readAt, ms);
+        readAt = now();
         events = 0;
         latest.current.reload();
       },
