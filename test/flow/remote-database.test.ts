@@ -347,6 +347,25 @@ describe("a replica", () => {
     await sqld.stop();
   });
 
+  test("opens while its primary cannot give newer frames, and follows once it can", async () => {
+    const sqld = await startPrimary({ sync: "grpc" });
+    const settings = { url: `file:${join(folder, "opens.db")}`, authToken: null, syncUrl: sqld.url };
+    const other = await openDb(systemClock, { url: sqld.url, authToken: null, syncUrl: null });
+    await other.migrate([
+      { sql: "CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER NOT NULL) STRICT", args: [] },
+    ]);
+    await (await openDb(systemClock, settings)).close();
+    await other.write([put("while it was closed")]);
+    await sqld.make({ noFrames: true });
+    const opening = openDb(systemClock, settings);
+    await Bun.sleep(300);
+    await sqld.make({ noFrames: false });
+    replica = await opening;
+    expect(await rowsLike("%", replica)).toEqual(["while it was closed"]);
+    await other.close();
+    await sqld.stop();
+  });
+
   test("sees the writes of other processes, and is still a replica after a restart", async () => {
     // Its clock stands still: its last read is never too old to be used, so it must be notified.
     replica = await openDb({ ...systemClock, elapsed: () => 0 }, options("reads.db"));

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import Database from "libsql";
 import AsyncDatabase from "libsql/promise";
-import { type Clock, within } from "../../core/time/clock.ts";
+import { type Clock, sleep, within } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import { preparedIn } from "./connection.ts";
 import { readsOf } from "./embedded.ts";
@@ -25,6 +25,9 @@ const STALE_AFTER_MS = 10_000;
 const SYNC_STATES: readonly string[] = ["-info", "-client_wal_index"];
 /** sqld's words while it makes a snapshot of its log, of 200 MB at a time. It has newer frames and cannot give them. */
 const NO_FRAMES = /snapshot not found/;
+/** How often, and after which pause, the file is opened again in that time. It takes seconds. */
+const OPEN_TRIES = 60;
+const OPEN_PAUSE_MS = 1000;
 /** Statements that the file itself can answer. libSQL would send all others to the primary, and block the event loop. */
 const LOCAL = /^\s*(?:SELECT|WITH)\b/i;
 
@@ -49,8 +52,11 @@ export async function openReplica(clock: Clock, { path, primary }: ReplicaOption
     return remote;
   }
   try {
-    const replica = new Replica(clock, openSynced(path, primary), remote, release);
-    await replica.sync();
+    const replica = new Replica(clock, await openSynced(clock, path, primary), remote, release);
+    await replica.sync().catch((error: unknown) => {
+      // Then reads go to the primary.
+      if (!hasNoFrames(error)) throw error;
+    });
     replica.begin();
     return replica;
   } catch (error) {
@@ -75,12 +81,27 @@ function lockFile(path: string): (() => void) | null {
   }
 }
 
-/** Opens the file with libSQL's sync. In this mode it only pulls. */
-function openSynced(path: string, { url, authToken }: RemoteOptions): Database.Database {
+/** Returns whether the primary has newer frames and cannot give them now. */
+function hasNoFrames(error: unknown): boolean {
+  return NO_FRAMES.test(String(error));
+}
+
+/** Opens the file with libSQL's sync, once the primary can give it frames. In this mode it only pulls. */
+async function openSynced(
+  clock: Clock,
+  path: string,
+  { url, authToken }: RemoteOptions,
+): Promise<Database.Database> {
   if (existsSync(path) && !SYNC_STATES.some((suffix) => existsSync(path + suffix)))
     throw new Error(`${path} is a database but not a replica: name another file in DATABASE_URL`);
   const options = { syncUrl: url, authToken: authToken ?? "", readYourWrites: true };
-  return new Database(path, options);
+  for (let tries = 1; ; tries++)
+    try {
+      return new Database(path, options);
+    } catch (error) {
+      if (tries === OPEN_TRIES || !hasNoFrames(error)) throw error;
+      await sleep(clock, OPEN_PAUSE_MS);
+    }
 }
 
 class Replica implements Engine {
@@ -226,7 +247,7 @@ class Replica implements Engine {
       log("store").warning("the replica cannot sync with its primary", { error: String(error) });
     this.#failing = true;
     // Until the next sync, the file is older than it may be.
-    if (NO_FRAMES.test(String(error))) this.#overdue = ++this.#requested;
+    if (hasNoFrames(error)) this.#overdue = ++this.#requested;
     throw error;
   }
 }
