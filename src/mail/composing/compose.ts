@@ -15,6 +15,7 @@ import {
 } from "./header-fields.ts";
 import { writeTree } from "./mime-tree.ts";
 import { textEntry } from "./text-entry.ts";
+import { writeTexts } from "./text-mail.ts";
 import { wireFault } from "./wire.ts";
 
 /** The content of a message. The envelope recipients (Bcc included) are not part of it. */
@@ -66,20 +67,30 @@ export function compose(mail: OutgoingMail): ComposedMail {
 }
 
 function composeTree(mail: OutgoingMail, boundary: string, smtpUtf8: boolean): Buffer {
+  const text = textEntry(mail.text, boundary);
+  const html = textEntry(mail.html, boundary);
+  const messageId = fieldValue("Message-ID", messageIds(mail.messageId, smtpUtf8));
+  const [before, after] = [ownFields(mail), furtherFields(mail, smtpUtf8)];
+  if (mail.attachments === undefined || mail.attachments.length === 0) {
+    const date = new Date(mail.date).toUTCString().replace("GMT", "+0000");
+    const own = `${messageId.value === "" ? "" : `Message-ID: ${messageId.value}\r\n`}Date: ${date}\r\n`;
+    const written = writeTexts({ text, html }, { before, own, after }, boundary);
+    if (written !== null) return written;
+  }
   const tree = new MailComposer({
     disableFileAccess: true,
     disableUrlAccess: true,
     baseBoundary: boundary,
     // The composer would write these two by itself.
     headers: [
-      { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId, smtpUtf8)) },
+      { key: "Message-ID", value: messageId },
       { key: "Date", value: new Date(mail.date) },
     ],
-    text: textEntry(mail.text, boundary),
-    html: textEntry(mail.html, boundary),
+    text,
+    html,
     attachments: (mail.attachments ?? []).map(attachmentEntry),
   }).compile();
-  return writeTree(tree, { before: ownFields(mail), after: furtherFields(mail, smtpUtf8) });
+  return writeTree(tree, { before, after });
 }
 
 /** A boundary with "=_" never occurs in quoted-printable or base64 (RFC 2045 §6.7). `textEntry` avoids it in 7bit. */

@@ -9,7 +9,7 @@ export interface Fields {
 }
 
 /** The pieces of a message: text, and bytes that are written in base64. */
-type Chunk = string | Buffer;
+export type Chunk = string | Buffer;
 
 /** Octets of a base64 part from which it is encoded in place. As text it would be in memory four times. */
 const LARGE_PART_OCTETS = 256 * 1024;
@@ -25,6 +25,11 @@ const BASE64_LINE = 76;
 export function writeTree(root: MimeNode, fields: Fields): Buffer {
   const chunks: Chunk[] = [fields.before];
   write(root, chunks, fields.after);
+  return joined(chunks);
+}
+
+/** Returns the bytes of a whole message, with a line end at its end. */
+export function joined(chunks: Chunk[]): Buffer {
   const last = chunks.findLast(({ length }) => length > 0);
   if (typeof last !== "string" || !last.endsWith("\r\n")) chunks.push("\r\n");
   // An address beyond ASCII is in UTF-8; everything else is ASCII.
@@ -76,7 +81,7 @@ function write(node: MimeNode, chunks: Chunk[], after: string): void {
   // The headers come first: building them sets the boundary.
   chunks.push(headersOf(node, encoding), "\r\n", after, "\r\n");
   if (!node.multipart) {
-    chunks.push(contentOf(node, encoding));
+    chunks.push(contentOf(node.content, encoding));
     return;
   }
   for (const child of node.childNodes) {
@@ -104,9 +109,10 @@ function headersOf(node: MimeNode, encoding: Encoding): string {
   return built;
 }
 
-type Encoding = ReturnType<MimeNode["getTransferEncoding"]>;
+export type Encoding = ReturnType<MimeNode["getTransferEncoding"]>;
 
-function contentOf({ content }: MimeNode, encoding: Encoding): Chunk {
+/** Returns the encoded content of a part. */
+export function contentOf(content: MimeNode["content"], encoding: Encoding): Chunk {
   if (typeof content !== "string" && !Buffer.isBuffer(content)) return "";
   switch (encoding) {
     case "base64": {

@@ -35,7 +35,7 @@ function isLongLined(content: string): boolean {
 const MAX_LINE_CHARS = 76;
 
 /** Returns whether a text with CRLF line ends has a longer line. */
-function hasLongLine(content: string): boolean {
+export function hasLongLine(content: string): boolean {
   for (let start = 0; start + MAX_LINE_CHARS < content.length; ) {
     const found = content.indexOf("\r\n", start);
     const end = found < 0 ? content.length : found;
