@@ -1,3 +1,5 @@
+import { setBounded } from "../core/collections.ts";
+
 /** Bytes of a URL in UTF-8. A longer one is not tracked: clients and proxies may cut the address. */
 export const MAX_TRACKED_URL_BYTES = 2048;
 /** Characters of an attribute: each byte of a URL may be written as a reference such as `&#x26;`. */
@@ -59,8 +61,23 @@ function named(whole: string, name: string, closed: boolean, beforeEquals: boole
   return NAMED.get(name) ?? null;
 }
 
+/** Web addresses by the source of their `href`: the messages of a mailing have the same links. */
+const addresses = new Map<string, string | null>();
+/** Sources kept at most, and characters of one. */
+const MAX_KNOWN = 1000;
+const MAX_KNOWN_CHARS = 512;
+
 /** Returns the web address in the source of an `href`; null if a redirect must not lead to it or we cannot read it for sure. */
 export function hrefUrl(source: string): string | null {
+  if (source.length > MAX_KNOWN_CHARS) return readHref(source);
+  const known = addresses.get(source);
+  if (known !== undefined) return known;
+  const url = readHref(source);
+  setBounded(addresses, source, url, MAX_KNOWN);
+  return url;
+}
+
+function readHref(source: string): string | null {
   if (source.length > MAX_ATTRIBUTE_CHARS) return null;
   const value = decodeAttribute(source);
   if (value === null) return null;

@@ -35,8 +35,8 @@ export function trackedHtml(
   if (!message.trackOpens && !message.trackClicks) return html;
   const { linkUrl } = message;
   const token = recipientToken(trackingKey, { messageId: message.id, ord });
-  const isOwn = (url: string): boolean =>
-    [linkUrl, publicUrl].some((base) => OWN_PATHS.some((path) => url.startsWith(`${base}${path}`)));
+  const own = [...new Set([linkUrl, publicUrl])].flatMap((base) => OWN_PATHS.map((path) => `${base}${path}`));
+  const isOwn = (url: string): boolean => own.some((start) => url.startsWith(start));
   return trackHtml(html, {
     pixelUrl: message.trackOpens ? `${linkUrl}${OPEN_PATH}${token}` : null,
     linkFor: message.trackClicks
