@@ -23,11 +23,6 @@ export function canonicalPieces(canonicalization: BodyCanonicalization, body: Ui
     : trimmedPieces(octets, octets[octets.length - 1] === SPACE ? octets.length - 1 : octets.length);
 }
 
-/** Returns the body by relaxed canonicalization (RFC 6376 §3.4.4) as a whole. */
-export function relaxedBody(body: Uint8Array): Buffer {
-  return Buffer.concat([...canonicalPieces("relaxed", body)]);
-}
-
 /** White space that relaxed canonicalization changes. */
 const UNRELAXED = ["  ", "\t", " \r\n"] as const;
 

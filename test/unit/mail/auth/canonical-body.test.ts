@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { dkimBody } from "mailauth/lib/dkim/body";
-import { canonicalPieces, PIECE_OCTETS, relaxedBody } from "../../../../src/mail/auth/canonical-body.ts";
+import { canonicalPieces, PIECE_OCTETS } from "../../../../src/mail/auth/canonical-body.ts";
 import { seeded } from "../../../support/peers/varied-mail.ts";
 
 const KINDS = ["relaxed", "simple"] as const;
@@ -59,6 +59,10 @@ describe.each(KINDS)("a body by %s canonicalization", (kind) => {
   });
 });
 
+function relaxedBody(body: string): string {
+  return Buffer.concat([...canonicalPieces("relaxed", Buffer.from(body))]).toString();
+}
+
 test.each([
   ["", ""],
   ["\r\n\r\n", ""],
@@ -74,9 +78,9 @@ test.each([
   [" \r\n", ""],
   ["a\r\n \t", "a\r\n"],
 ])("a body %j is relaxed to %j (RFC 6376 §3.4.4)", (body, expected) => {
-  expect(relaxedBody(Buffer.from(body)).toString()).toBe(expected);
+  expect(relaxedBody(body)).toBe(expected);
 });
 
 test("a run of spaces is one space", () => {
-  expect(relaxedBody(Buffer.from(`${" ".repeat(5_000_000)}x`)).toString()).toBe(" x\r\n");
+  expect(relaxedBody(`${" ".repeat(5_000_000)}x`)).toBe(" x\r\n");
 });
