@@ -56,7 +56,9 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
     deps.released(deps.reset);
     return misfit;
   }
-  if (await isWithdrawn(mail)) {
+  // A message that is wanted goes on in this turn: with PIPELINING, its commands leave with the content of the one before it.
+  const withdrawn = isWithdrawn(mail);
+  if (withdrawn !== false && (await withdrawn)) {
     deps.released(deps.reset);
     return WITHDRAWN;
   }
@@ -66,7 +68,8 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
     return envelope.result;
   }
   // The peer or our machine may have taken long since the first check.
-  if (await isWithdrawn(mail)) {
+  const withdrawnSince = isWithdrawn(mail);
+  if (withdrawnSince !== false && (await withdrawnSince)) {
     deps.transport.close("the message was withdrawn");
     deps.released("needed");
     return WITHDRAWN;
@@ -74,8 +77,10 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
   return sendContent(deps, mail.raw);
 }
 
-async function isWithdrawn({ stillWanted }: OutboundMail): Promise<boolean> {
-  return stillWanted !== undefined && !(await stillWanted());
+/** Returns whether the owner no longer wants the message sent. It answers at once if the owner does. */
+function isWithdrawn({ stillWanted }: OutboundMail): boolean | Promise<boolean> {
+  const wanted = stillWanted?.() ?? true;
+  return typeof wanted === "boolean" ? !wanted : wanted.then((still) => !still);
 }
 
 function isUtf8Mail(mail: OutboundMail): boolean {

@@ -1,3 +1,4 @@
+import { resumeTogether } from "../../core/concurrency/event-loop.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { createReplyParser, type Reply, ReplySyntaxError, replyText } from "./reply-parser.ts";
 
@@ -73,8 +74,21 @@ export function createTransportState(deps: TransportDeps, blockTimeoutMs: number
   };
 }
 
+/** Resumes exchanges side by side whose replies were read in one turn: the code of each step is then in the processor's caches. */
+const resume = resumeTogether(() => undefined);
+
 /** Queues octets and waits for their replies; see `Transport.exchange`. */
-export function exchange(
+export async function exchange(
+  state: TransportState,
+  octets: readonly Uint8Array[],
+  timeouts: readonly number[],
+): Promise<ExchangeResult> {
+  const result = await replied(state, octets, timeouts);
+  await resume();
+  return result;
+}
+
+function replied(
   state: TransportState,
   octets: readonly Uint8Array[],
   timeouts: readonly number[],
