@@ -1,5 +1,5 @@
 import { firstChars, omittedLinesNotice, MAX_TRANSCRIPT_LINES } from "../core/text.ts";
-import type { Db, Guard, Statement } from "./engine/client.ts";
+import { type Db, type Guard, type Statement, textsByGuard } from "./engine/client.ts";
 import { json, mapping, plain, type Row } from "./columns.ts";
 
 /** One try to deliver to one recipient, with its conversation. */
@@ -42,13 +42,18 @@ const ATTEMPTS = mapping<Attempt>({
   transcript: { ...json("transcript"), read: ({ transcript }) => JSON.parse(String(transcript ?? "[]")) },
 });
 
+const insertText = textsByGuard(
+  (condition) =>
+    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
+);
+
 /**
  * Returns the statement that stores an attempt if the guard holds. If its conversation is too long, the middle is left
  * out.
  */
 export function insertAttempt(attempt: Attempt, guard: Guard): Statement {
   return {
-    sql: `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`,
+    sql: insertText(guard),
     args: [
       ...ATTEMPTS.values({ ...attempt, transcript: boundedTranscript(attempt.transcript) }),
       ...guard.args,

@@ -1,5 +1,5 @@
 import type { MessageEvent } from "../core/messages/events.ts";
-import type { Db, Guard, Statement, Value } from "./engine/client.ts";
+import { type Db, type Guard, type Statement, textsByGuard, type Value } from "./engine/client.ts";
 import { json, plain, table } from "./columns.ts";
 import type { RowsText } from "./engine/engine.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
@@ -36,6 +36,11 @@ function textFor(count: number): RowsText {
   return rowsText("events", COLUMNS_STORED, rowsOf(count), { repeats: false });
 }
 
+/** The text for one event under a guard. It needs no subquery. */
+const guardedOne = textsByGuard(
+  (condition) => `INSERT INTO events (${COLUMNS_STORED}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
+);
+
 /**
  * Returns one statement that stores events of one message and one moment. With a guard, it stores them only if it
  * holds. Values that the events share are passed once, because passing values takes much of the time.
@@ -48,10 +53,9 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
   const count = events.length;
   if (guard === undefined) return rowsStatement(textFor(count), args);
   return {
-    // A single row needs no subquery.
     sql:
       count === 1
-        ? `INSERT INTO events (${COLUMNS_STORED}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
+        ? guardedOne(guard)
         : `INSERT INTO events (${COLUMNS_STORED}) SELECT * FROM (VALUES ${rowsOf(count)}) WHERE ${guard.sql}`,
     args: [...args, ...guard.args],
   };

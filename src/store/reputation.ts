@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from "../core/time/units.ts";
-import type { Db, Guard, Statement } from "./engine/client.ts";
+import { type Db, type Guard, type Statement, textsByGuard } from "./engine/client.ts";
 import { utcDay } from "./usage.ts";
 
 /** UTC days over which outcomes are counted, today included. */
@@ -18,6 +18,13 @@ function windowStart(now: number): string {
   return utcDay(now - (WINDOW_DAYS - 1) * DAY_MS);
 }
 
+const addText = textsByGuard(
+  (condition) => `INSERT INTO reputation (sender_id, day, hour, settled, bounced, complained)
+      SELECT ?, ?, ?, ?, ?, ? WHERE ${condition}
+      ON CONFLICT (sender_id, day) DO UPDATE SET hour = excluded.hour, settled = settled + excluded.settled,
+        bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
+);
+
 /**
  * Returns the statement that adds to the counts of a UTC day if the guard holds. A trigger adds them to the hour's in
  * `stats`.
@@ -29,10 +36,7 @@ export function addReputation(
   guard: Guard,
 ): Statement {
   return {
-    sql: `INSERT INTO reputation (sender_id, day, hour, settled, bounced, complained)
-      SELECT ?, ?, ?, ?, ?, ? WHERE ${guard.sql}
-      ON CONFLICT (sender_id, day) DO UPDATE SET hour = excluded.hour, settled = settled + excluded.settled,
-        bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
+    sql: addText(guard),
     args: [senderId, utcDay(at), Math.floor(at / HOUR_MS), settled, bounced, complained, ...guard.args],
   };
 }
@@ -92,6 +96,12 @@ function verdictArgs(limits: ReputationLimits, now: number): (string | number)[]
   return [minSettled, bouncedPerMille, complainedPerMille, minComplainants, windowStart(now), utcDay(now)];
 }
 
+const JUDGE = `UPDATE senders SET suspended_at = iif(verdict.over, ?7, NULL), warned_at = ?7
+  FROM (${verdicts("sender_id = ?8")}) AS verdict
+  WHERE id = ?8 AND suspended_at IS NULL
+    AND (verdict.over OR (verdict.half AND COALESCE(warned_at, 0) <= ?7 - ?9))
+  RETURNING suspended_at`;
+
 /**
  * Returns the statement that suspends a sender whose counts reach a limit, or notes that they reach half of one. A
  * suspended sender stays as it is. Days after `now` do not count: the clock was ahead then.
@@ -99,11 +109,7 @@ function verdictArgs(limits: ReputationLimits, now: number): (string | number)[]
  */
 export function judgeSender(senderId: string, limits: ReputationLimits, now: number): Statement {
   return {
-    sql: `UPDATE senders SET suspended_at = iif(verdict.over, ?7, NULL), warned_at = ?7
-      FROM (${verdicts("sender_id = ?8")}) AS verdict
-      WHERE id = ?8 AND suspended_at IS NULL
-        AND (verdict.over OR (verdict.half AND COALESCE(warned_at, 0) <= ?7 - ?9))
-      RETURNING suspended_at`,
+    sql: JUDGE,
     args: [...verdictArgs(limits, now), now, senderId, WARN_AGAIN_MS],
   };
 }

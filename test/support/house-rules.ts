@@ -129,7 +129,10 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
     "numbered",
     "standingInbox",
     "inForce",
+    "textsByGuard",
   ],
+  // A function that remembers its callers of a turn.
+  "resumeTogether",
   // The columns of a table, and the SQL that they make.
   ...[
     "plain",

@@ -69,9 +69,14 @@ export function announceEvents(
   guard?: Guard,
 ): Announcement {
   if (events.length === 0) return { statements: [], pushes: [] };
-  const stored = [...Map.groupBy(events, ({ messageId }) => messageId).values()].map((own) =>
-    insertEvents(own, guard),
-  );
+  const stored =
+    events.length === 1
+      ? [insertEvents(events, guard)]
+      : [...Map.groupBy(events, ({ messageId }) => messageId).values()].map((own) =>
+          insertEvents(own, guard),
+        );
+  if ([...webhooks.values()].every((subscribed) => subscribed.length === 0))
+    return { statements: stored, pushes: [] };
   const listeners = listenersIn(webhooks);
   const count = events.reduce((sum, event) => sum + listeners(event).length, 0);
   if (count > MAX_DELIVERIES_IN_WRITE) {

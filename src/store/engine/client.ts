@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { setBounded } from "../../core/collections.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { CommitMeter, Db } from "./db.ts";
 import { openEmbedded } from "./embedded.ts";
@@ -17,6 +18,24 @@ export interface Guard {
   args: Value[];
   /** True if no statement that may commit together changes what it reads: then its statement may be reordered. */
   orderIndependent?: boolean;
+}
+
+/** Texts kept by `textsByGuard`: few kinds of guards come to one statement. */
+const MAX_TEXTS = 100;
+
+/**
+ * Returns a function that makes a text with a guard's condition and keeps it. A new text would be hashed at its look-up, which takes
+ * a tenth of the statement's time.
+ */
+export function textsByGuard(make: (condition: string) => string): (guard: Guard) => string {
+  const texts = new Map<string, string>();
+  return ({ sql }) => {
+    const known = texts.get(sql);
+    if (known !== undefined) return known;
+    const text = make(sql);
+    setBounded(texts, sql, text, MAX_TEXTS);
+    return text;
+  };
 }
 
 /** The guard that always holds. */

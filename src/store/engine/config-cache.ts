@@ -42,7 +42,9 @@ export class ConfigCache {
   ): Promise<Answer | null> {
     if (!this.#isChecked && !this.#checkVersion()) return this.#ask(query, args);
     const answers = this.#answersOf<Answer>(query);
-    const key = JSON.stringify(args);
+    const [only = ""] = args;
+    // A query always has as many parameters.
+    const key = args.length === 1 ? only : JSON.stringify(args);
     const known = answers.get(key);
     if (known !== undefined) return known;
     const answer = await this.#ask(query, args);
