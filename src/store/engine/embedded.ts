@@ -111,6 +111,8 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
       return written;
     },
     writesInThread: maxValuesHere === 0,
+    // More writers together would go to the thread, for no reason of their own.
+    ...(thread === null || maxValuesHere === 0 ? {} : { octetsPerCommit: MAX_OCTETS_HERE }),
     refreshReads: sharedReads.end,
     configVersion() {
       // A call on the connection would wait for the disk. And the commit may have ended already, with another

@@ -88,6 +88,8 @@ export interface Engine {
   batch(statements: readonly Statement[]): Promise<Written[]>;
   /** True if a thread runs whole batches, so that the event loop is free during a commit. */
   readonly writesInThread?: boolean;
+  /** Octets of contents and texts up to which writers share a commit. Absent if there is no reason to stop early. */
+  readonly octetsPerCommit?: number;
   /** Makes later reads see everything committed before this call. Absent if they always do. */
   refreshReads?(): void;
   /** Resolves when reads see everything that any process has committed. Absent if they always do. */

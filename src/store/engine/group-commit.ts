@@ -15,7 +15,7 @@ import { retryWhileBusy } from "./retry-while-busy.ts";
 
 /** Statements in one commit at most, which bounds how long it holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
-/** Octets of contents and texts in one commit at most, for the same reason. A single writer may exceed it. */
+/** Octets of contents and texts in one commit at most, unless its engine names fewer. A single writer may exceed it. */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /**
  * Share of a commit's members that must wait for the next commit to begin at once. This is for engines that write in a thread:
@@ -24,6 +24,11 @@ const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 const SHARE_FOR_NEXT = 0.2;
 /** Turns of the event loop that a commit waits for more members at most. */
 const MAX_GATHERING_TURNS = 10;
+/**
+ * Length of a turn after which it waits for no other, milliseconds. Several turns of a busy process would take a tenth of a second,
+ * and such a turn has brought many members.
+ */
+const LONG_TURN_MS = 4;
 
 /**
  * Members of a commit that resolve in one turn of the event loop. Each continues at once, with one or two tenths of a
@@ -135,12 +140,13 @@ export class GroupCommit implements Db {
     this.#running = null;
   }
 
-  /** Waits for writers that can join this commit, as long as each turn of the event loop brings more. */
+  /** Waits for writers that can join this commit, as long as each turn of the event loop is short and brings more. */
   async #gather(): Promise<void> {
     for (let turns = 0; turns < MAX_GATHERING_TURNS; turns++) {
       const before = this.#waiting.length;
+      const since = this.#clock.elapsed();
       await yieldToEventLoop();
-      if (this.#waiting.length === before) return;
+      if (this.#waiting.length === before || this.#clock.elapsed() - since >= LONG_TURN_MS) return;
     }
   }
 
@@ -150,13 +156,14 @@ export class GroupCommit implements Db {
     let values = 0;
     let octets = 0;
     let count = 0;
+    const mostOctets = this.#engine.octetsPerCommit ?? MAX_OCTETS_PER_COMMIT;
     for (const member of this.#waiting) {
       const weight = weightOf(member.statements);
       statements += member.statements.length;
       values += weight.values;
       octets += weight.octets;
       const isOver =
-        statements > MAX_STATEMENTS_PER_COMMIT || values > VALUES_PER_TURN || octets > MAX_OCTETS_PER_COMMIT;
+        statements > MAX_STATEMENTS_PER_COMMIT || values > VALUES_PER_TURN || octets > mostOctets;
       if (count > 0 && isOver) break;
       count++;
     }
