@@ -10,6 +10,7 @@ import { handOver, rowFigures } from "./support/figures.ts";
 import type { FloorOutboundOptions, FloorOutboundResult } from "./support/floor-outbound.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
+import { progressOf } from "./support/progress.ts";
 import { chosen, dkimChoices, domains, rounds } from "./support/options.ts";
 import { postfixMissing, relayThroughPostfix } from "./support/postfix.ts";
 import { DOMAIN, prepareData, startService } from "./support/service.ts";
@@ -62,27 +63,20 @@ async function fill(dkimKeys: DkimChoice): Promise<string> {
   return folder;
 }
 
-interface Progress {
-  sent: number;
-  /** Time at which the last of them was settled; null if none is. */
-  ended: number | null;
-}
-
 /** Sends the messages of a copy of the folder. Measures from the end of the warm-up to the last settled message. */
 async function drain(filled: string): Promise<Sent> {
   const folder = copyOf(filled);
   const { child } = await startService(folder, { ROLES: "worker", ...relayTo(sinkPort) });
   using database = new Database(join(folder, "postrider.db"), { readonly: true });
-  const query = database.query<Progress, []>(
-    "SELECT count(*) AS sent, max(last_event_at) AS ended FROM recipients WHERE status = 'sent'",
-  );
+  const progress = progressOf(database);
   const until = performance.now() + LIMIT_MS;
   const reached = async (mails: number): Promise<{ sent: number; ended: number; processor: number }> => {
-    for (let now = query.get(); ; now = query.get()) {
-      if (now !== null && now.ended !== null && now.sent >= mails)
-        return { sent: now.sent, ended: now.ended, processor: child.processor() };
-      if (performance.now() > until) throw new Error(`only ${now?.sent} mails were sent`);
-      await Bun.sleep(POLL_MS);
+    for (; ; await Bun.sleep(POLL_MS)) {
+      const left = progress.waiting();
+      const now = left > WARM_MAILS + MAILS - mails ? null : progress.sent();
+      if (now !== null && now.ended !== null && now.count >= mails)
+        return { sent: now.count, ended: now.ended, processor: child.processor() };
+      if (performance.now() > until) throw new Error(`${left} mails are not sent`);
     }
   };
   const warm = await reached(WARM_MAILS);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { startChild } from "./children.ts";
 import { copyOf } from "./folder.ts";
 import type { LoadOptions, LoadResult } from "./http-load.ts";
+import { progressOf } from "./progress.ts";
 import { DOMAIN, type Prepared, startService } from "./service.ts";
 import { relayTo, startSink } from "./sink.ts";
 
@@ -23,11 +24,6 @@ export interface EndToEnd {
   processor: number;
 }
 
-interface Progress {
-  sent: number;
-  ended: number | null;
-}
-
 /** Accepts messages from so many connections while they are sent. */
 export async function acceptToSink(
   home: string,
@@ -38,9 +34,7 @@ export async function acceptToSink(
   const env = { ROLES: "api,smtp,worker", ...relayTo(await startSink(home)) };
   const { child, httpPort } = await startService(folder, env);
   using database = new Database(join(folder, "postrider.db"), { readonly: true });
-  const progress = database.query<Progress, []>(
-    "SELECT count(*) AS sent, max(last_event_at) AS ended FROM recipients WHERE status = 'sent'",
-  );
+  const progress = progressOf(database);
   const accept = async (count: number, earlier: number): Promise<LoadResult> => {
     const options: LoadOptions = {
       ...{ port: httpPort, key, from: `news@${DOMAIN}`, connections, domains },
@@ -52,8 +46,8 @@ export async function acceptToSink(
   };
   const sent = async (count: number): Promise<number> => {
     for (const until = performance.now() + LIMIT_MS; performance.now() < until; await Bun.sleep(POLL_MS)) {
-      const now = progress.get();
-      if (now !== null && now.ended !== null && now.sent >= count) return now.ended;
+      const now = progress.waiting() > 0 ? null : progress.sent();
+      if (now !== null && now.ended !== null && now.count >= count) return now.ended;
     }
     throw new Error(`not all of ${count} messages were sent`);
   };
