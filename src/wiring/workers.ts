@@ -17,11 +17,16 @@ import type { JobHandler, Queue } from "../queue/port.ts";
 import type { Db } from "../store/engine/client.ts";
 import type { Instance } from "../store/instances.ts";
 import { type Chore, startLoop } from "./loop.ts";
+import { takesSends } from "./takes-sends.ts";
 
 /** Recipients that wait in this process. Others stay in the database. */
 const WAITING_RECIPIENTS = 50_000;
-/** Messages claimed, composed and signed at a time. */
+/** Messages claimed, composed and signed at a time. They share commits, and each step's code is in the processor's caches for all. */
 const MAX_PREPARING = 50;
+/** The same while this process takes sends, whose answers would wait for all of these. */
+const MAX_PREPARING_BESIDE_SENDS = 16;
+/** Time after the last send in which a process counts as taking sends, milliseconds. */
+const TAKING_SENDS_MS = 50;
 /** Messages under way to all peers at a time, and their octets. */
 const MAX_IN_FLIGHT = 4_000;
 const MAX_OCTETS_IN_FLIGHT = 128 * 1024 * 1024;
@@ -85,12 +90,18 @@ export interface Workers {
 export function startWorkers(deps: WorkerDeps): Workers {
   const { clock, queue } = deps;
   const pacer = openPacer(deps);
-  const dispatch = startDispatch(deps, pacer.pace);
+  const takes = takesSends(deps.config);
+  let lastSendAt = Number.NEGATIVE_INFINITY;
+  const dispatch = startDispatch(deps, pacer.pace, () =>
+    takes && clock.elapsed() - lastSendAt < TAKING_SENDS_MS ? MAX_PREPARING_BESIDE_SENDS : MAX_PREPARING,
+  );
   const pushes = openLanes(deps);
   const offering =
     (retry: boolean): JobHandler =>
-    async (job) =>
+    async (job) => {
+      if (!retry) lastSendAt = clock.elapsed();
       dispatch.offer(job, retry);
+    };
   queue.work("transmit", offering(false), HANDOVERS);
   queue.work("retry", offering(true), HANDOVERS);
   queue.work("push", async (job) => pushes.offer(job), HANDOVERS);
@@ -149,7 +160,7 @@ function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close():
   return openSharedPacer({ clock, log: log("queue") }, { redisUrl }, destinationRate, own);
 }
 
-function startDispatch(deps: WorkerDeps, pace: Pace | null): Dispatch {
+function startDispatch(deps: WorkerDeps, pace: Pace | null, maxPreparing: () => number): Dispatch {
   const { config, clock, transmit: common, findDeliveryRoute } = deps;
   const [firstRetrySeconds = 0] = config.deliveryRetrySeconds;
   return new Dispatch(
@@ -174,7 +185,9 @@ function startDispatch(deps: WorkerDeps, pace: Pace | null): Dispatch {
       own: OWN_MESSAGES_IN_HAND,
       trials: config.destinationConnections,
       deferrals: DEFERRALS_IN_HAND,
-      preparing: MAX_PREPARING,
+      get preparing() {
+        return maxPreparing();
+      },
       delivering: MAX_IN_FLIGHT,
       octets: MAX_OCTETS_IN_FLIGHT,
       waiting: WAITING_RECIPIENTS,
