@@ -2,14 +2,15 @@ import { expect, test } from "bun:test";
 import { systemClock } from "../../../../src/clock.ts";
 import { yieldToEventLoop } from "../../../../src/core/concurrency/event-loop.ts";
 import { overEngine } from "../../../../src/store/engine/client.ts";
+import type { Engine } from "../../../../src/store/engine/engine.ts";
 
 /** A database whose engine reports when a batch begins, with a log of it and its writers. */
-function logged(writesInThread: boolean) {
+function logged(engine: Pick<Engine, "writesInThread" | "octetsPerCommit">, clock = systemClock) {
   const log: string[] = [];
   const ends: (() => void)[] = [];
   const db = overEngine(
     {
-      writesInThread,
+      ...engine,
       all: async () => [],
       first: async () => null,
       close: async () => undefined,
@@ -19,7 +20,7 @@ function logged(writesInThread: boolean) {
         return statements.map(() => ({ rows: [], changes: 1 }));
       },
     },
-    systemClock,
+    clock,
   );
   const write = (name: string): Promise<unknown> =>
     db.write([{ sql: "put", args: [name] }]).then(() => log.push(`told ${name}`));
@@ -34,7 +35,7 @@ async function turns(): Promise<void> {
  * Writes once, ten times while that is committed, and then the given number. Each commit ends once they all wait.
  */
 async function oneTenAnd(more: number, isInThread: boolean): Promise<string[]> {
-  const { log, ends, write } = logged(isInThread);
+  const { log, ends, write } = logged({ writesInThread: isInThread });
   const all: Promise<unknown>[] = [];
   for (const [name, count] of Object.entries({ a: 1, b: 10, c: more })) {
     for (let at = 0; at < count; at++) all.push(write(`${name}${at}`));
@@ -60,4 +61,43 @@ test("if fewer wait, the previous writers are resumed first, because their next 
 test("a commit on this thread does not begin before the previous commit's writers are resumed", async () => {
   const said = await oneTenAnd(9, false);
   expect(said).toEqual(["begins 1", "told a0", "begins 10", "told b0", "begins 9", "told c0"]);
+});
+
+test.each([
+  ["short", 1, "begins 9"],
+  ["long", 4, "begins 2"],
+])("a commit waits for more writers while turns of the event loop are %s", async (_, turnMs, begins) => {
+  let elapsed = 0;
+  const clock = { ...systemClock, elapsed: () => (elapsed += turnMs) };
+  const { log, ends, write } = logged({}, clock);
+  const all: Promise<unknown>[] = [];
+  const writeEachTurn = (left: number): void => {
+    if (left > 1) setImmediate(() => writeEachTurn(left - 1));
+    all.push(write(`w${left}`));
+  };
+  writeEachTurn(9);
+  await turns();
+  expect(log).toEqual([begins]);
+  while (ends.length > 0) {
+    ends.shift()?.();
+    await turns();
+  }
+  await Promise.all(all);
+});
+
+test("writers share a commit up to the octets of its engine, and a larger one has its own", async () => {
+  const { log, ends, write } = logged({ octetsPerCommit: 10 });
+  const all = ["1234", "1234", "1234", "a larger text", "1234"].map(write);
+  await turns();
+  while (ends.length > 0) {
+    ends.shift()?.();
+    await turns();
+  }
+  await Promise.all(all);
+  expect(log.filter((said) => said.startsWith("begins"))).toEqual([
+    "begins 2",
+    "begins 1",
+    "begins 1",
+    "begins 1",
+  ]);
 });
