@@ -90,7 +90,7 @@ async function quiet(): Promise<void> {
 }
 
 describe("scheduled mail", () => {
-  const MAILS = 3000;
+  const MAILS = 1500;
   const BATCH = 100;
   const SPAN_MS = 2 * HOUR_MS;
   const LATEST_MS = MINUTE_MS;

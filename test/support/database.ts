@@ -1,4 +1,6 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import Database from "libsql";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, type DbOptions, openDb } from "../../src/store/engine/client.ts";
 import { migrate } from "../../src/store/engine/migrate.ts";
@@ -40,6 +42,8 @@ const SQLD_OPTIONS: SqldOptions = JSON.parse(Bun.env.SQLD_OPTIONS ?? "{}");
 let chosen: EngineName = named(Bun.env.TEST_ENGINE ?? "file");
 let primary: Promise<Primary> | null = null;
 let made = 0;
+/** Time of the schema, milliseconds since the epoch. */
+const MIGRATED_AT = 1_700_000_000_000;
 
 function named(text: string): EngineName {
   const engine = ENGINES.find((name) => name === text);
@@ -106,18 +110,29 @@ export async function startServer(): Promise<DatabaseServer> {
 }
 
 /** Makes an empty database, whose files are in the folder if it is a file or a replica. */
-export async function emptyDatabase(
+export function emptyDatabase(
   folder: string,
   engine: EngineName = chosen,
   server: SqldOptions = SQLD_OPTIONS,
 ): Promise<EmptyDatabase> {
+  return makeDatabase(folder, engine, server, null);
+}
+
+/** @param content the file of a database to begin with, which sqld does not take */
+async function makeDatabase(
+  folder: string,
+  engine: EngineName,
+  server: SqldOptions,
+  content: Uint8Array | null,
+): Promise<EmptyDatabase> {
   if (engine === "file") {
     const path = join(folder, "postrider.db");
+    if (content !== null) writeFileSync(path, content);
     const own = { url: `file:${path}`, authToken: null, syncUrl: null };
     return { own, other: own, env: {}, otherEnv: {}, file: path, sqld: null, stop: async () => undefined };
   }
   const sqld = engine.startsWith("sqld") ? await startSqld(server) : null;
-  const url = sqld?.url ?? (await (await sharedPrimary()).open(`database-${++made}`));
+  const url = sqld?.url ?? (await openedAtPrimary(content));
   const authToken = sqld?.token ?? null;
   const at = (name: string): DbOptions =>
     engine.endsWith("replica")
@@ -128,6 +143,31 @@ export async function emptyDatabase(
   const other = at("another.db");
   const [env, otherEnv] = [settingsOf(own), settingsOf(other)];
   return { own, other, env, otherEnv, file: sqld?.file ?? null, sqld, stop };
+}
+
+async function openedAtPrimary(content: Uint8Array | null): Promise<string> {
+  const { folder, open } = await sharedPrimary();
+  const name = `database-${++made}`;
+  if (content !== null) writeFileSync(join(folder, `${name}.db`), content);
+  return open(name);
+}
+
+/** The file of a database with the schema, because making the schema takes longer than most tests. */
+let migrated: Promise<Uint8Array> | null = null;
+
+async function makeMigrated(): Promise<Uint8Array> {
+  const folder = newFolder("schema");
+  const path = join(folder, "schema.db");
+  const db = await openDb(systemClock, { url: `file:${path}`, authToken: null, syncUrl: null });
+  await migrate(db, MIGRATED_AT);
+  await db.close();
+  // Moves what is in the log into the file.
+  const file = new Database(path);
+  file.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  file.close();
+  const content = readFileSync(path);
+  removeFolder(folder);
+  return content;
 }
 
 function settingsOf({ url, authToken, syncUrl }: DbOptions): Record<string, string> {
@@ -141,9 +181,10 @@ function settingsOf({ url, authToken, syncUrl }: DbOptions): Record<string, stri
 /** A database of the engine chosen, with the whole schema and nothing in it. */
 export async function testDatabase(engine: EngineName = chosen): Promise<TestDatabase> {
   const folder = newFolder("test");
-  const { own: options, other, stop } = await emptyDatabase(folder, engine);
+  migrated ??= makeMigrated();
+  const { own: options, other, stop } = await makeDatabase(folder, engine, SQLD_OPTIONS, await migrated);
   const db = await openDb(systemClock, options);
-  await migrate(db, 1_700_000_000_000);
+  await migrate(db, MIGRATED_AT);
   return {
     db,
     folder,

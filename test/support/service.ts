@@ -36,6 +36,7 @@ export interface TestService {
   message(id: string, status: string): Promise<ApiAnswer["body"]>;
   /** Stops the service and starts it again on the same files. */
   restart(env?: Record<string, string>): Promise<void>;
+  /** Stops it. Work in progress, which no test waits for any more, soon is cut off. */
   stop(): Promise<void>;
 }
 
@@ -50,6 +51,8 @@ export interface CallOptions {
  */
 const MESSAGE_WAIT_MS = 15_000;
 const POLL_MS = 10;
+/** Milliseconds that the end of a test leaves to work in progress. */
+const GRACE_MS = 2_000;
 export const SERVICE_DOMAIN = "mail.test";
 export const OWNER = "owner@example.com";
 
@@ -130,7 +133,7 @@ export async function startService(
       service.smtpPort = app.ports.smtp ?? 0;
     },
     async stop() {
-      await app.stop();
+      await app.stop(GRACE_MS);
       await database?.stop();
       dns.stop();
       removeFolder(folder);

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, expect } from "bun:test";
 import { type HttpsSink, startSink } from "./https-sink.ts";
+import { hurried } from "./hurried-clock.ts";
 import { startService, type TestService } from "./service.ts";
 
-/** Retries almost without a delay. */
-export const FAST_PUSHES = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02" };
+/** Retries almost without a delay. An endpoint has a minute, because time runs faster. */
+export const FAST_PUSHES = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02", WEBHOOK_TIMEOUT_SECONDS: "60" };
+/** Timers run so much faster than the system's, because the sweep, which finds due pushes, waits a second. */
+const HURRY = 5;
 
 /** A service and an endpoint for its pushes, both new for each test. */
 export interface WebhookService {
@@ -22,7 +25,7 @@ export function webhookService(): WebhookService {
     return running;
   };
   beforeEach(async () => {
-    running = { sink: startSink(), service: await startService(FAST_PUSHES) };
+    running = { sink: startSink(), service: await startService(FAST_PUSHES, hurried(HURRY)) };
   });
   afterEach(async () => {
     const { service, sink } = there();
