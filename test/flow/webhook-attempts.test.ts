@@ -45,11 +45,11 @@ test("the delay before the first attempt applies, like those before later ones",
 });
 
 test("an endpoint has the time in the settings, and may fail only that long", async () => {
-  const time = { WEBHOOK_TIMEOUT_SECONDS: "0.3", WEBHOOK_DISABLE_AFTER_SECONDS: "0.3" };
+  const time = { WEBHOOK_TIMEOUT_SECONDS: "3", WEBHOOK_DISABLE_AFTER_SECONDS: "0.3" };
   await scene.service.restart({ ...time, WEBHOOK_RETRY_SECONDS: "0,0.5,60" });
   const { id } = await subscribe(["delivery"]);
   scene.sink.answer(async () => {
-    await Bun.sleep(900);
+    await Bun.sleep(1500);
     return new Response();
   });
   await scene.service.call("POST", `/v1/webhooks/${id}/test`);

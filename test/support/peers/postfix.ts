@@ -1,4 +1,12 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import {
   MAILBOX_UID,
@@ -17,6 +25,8 @@ import {
 import { newFolder, removeFolder } from "../folder.ts";
 
 const MASTER = "/usr/lib/postfix/sbin/master";
+/** Seconds since the epoch. */
+const AGES_AGO = 1_700_000_000;
 
 /** Debian's Postfix, with a configuration and a queue of its own. */
 export const postfix: PeerKind = {
@@ -54,6 +64,8 @@ export async function startPostfix(
     writeFileSync(join(folder, "etc/chain.pem"), chain, { mode: 0o600 });
     writeFileSync(join(folder, "etc/main.cf"), mainCf(folder, main));
     writeFileSync(join(folder, "etc/master.cf"), masterCf(ip, port) + master);
+    // It reads a file that has just been changed again and again for two seconds.
+    for (const name of ["main.cf", "master.cf"]) utimesSync(join(folder, "etc", name), AGES_AGO, AGES_AGO);
     const file = join(folder, "maillog");
     // Not `postfix start`: that checks the machine's own installation first, which takes seconds.
     const child = Bun.spawn([...wrapper, MASTER, "-d", "-s", "-c", join(folder, "etc")], {
@@ -71,9 +83,11 @@ export async function startPostfix(
     process.on("exit", atExit);
     const stop = async (): Promise<void> => {
       atExit();
-      await child.exited;
-      removeFolder(folder);
-      process.off("exit", atExit);
+      // It ends its processes at once, and itself a second later.
+      void child.exited.then(() => {
+        removeFolder(folder);
+        process.off("exit", atExit);
+      });
     };
     return { folder, process: child, log, stop };
   });
