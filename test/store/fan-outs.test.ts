@@ -86,7 +86,11 @@ function worker(own: Db = db): { turn(): Promise<void>; hinted: string[] } {
 }
 
 async function workedOff({ turn }: { turn(): Promise<void> }): Promise<void> {
-  while ((await left()) > 0) await turn();
+  while ((await left()) > 0) {
+    await turn();
+    // Another process may have done it.
+    await database.caughtUp();
+  }
 }
 
 const counted = async (sql: string) => (await db.first<{ n: number }>(`SELECT count(*) AS n ${sql}`))?.n ?? 0;
