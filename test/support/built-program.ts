@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -9,6 +9,8 @@ const MORE_SOURCES = ["package.json", "bun.lock", "LICENSE", "bunfig.toml"];
 export const BUILD_LIMIT_MS = 180_000;
 const POLL_MS = 100;
 const DONE = "done";
+/** Age from which another build is removed, milliseconds. Another run may still start a younger one. */
+const OLD_MS = 60 * 60 * 1000;
 
 /**
  * Builds the program with `scripts/build.ts`, once for all tests and runs as long as its sources stay the same. It starts in half
@@ -52,9 +54,10 @@ function build(program: string): void {
     rmSync(folder, { recursive: true, force: true });
     throw new Error(stderr.toString());
   }
-  for (const other of readdirSync(dirname(folder)))
-    if (join(dirname(folder), other) !== folder)
-      rmSync(join(dirname(folder), other), { recursive: true, force: true });
+  for (const name of readdirSync(dirname(folder))) {
+    const other = join(dirname(folder), name);
+    if (Date.now() - statSync(other).mtimeMs > OLD_MS) rmSync(other, { recursive: true, force: true });
+  }
   writeFileSync(join(folder, DONE), "");
 }
 
@@ -62,7 +65,8 @@ async function hashOfSources(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   const files = [...new Bun.Glob(SOURCES).scanSync({ cwd: ROOT }), ...MORE_SOURCES].sort();
   for (const file of files) {
-    if (file.includes("node_modules")) continue;
+    // What other tests install or build is no source.
+    if (file.includes("node_modules") || file.startsWith("sdk/dist/")) continue;
     hash.update(file);
     hash.update(await Bun.file(join(ROOT, file)).bytes());
   }
