@@ -1,3 +1,4 @@
+import { createTaskLimit, type TaskLimit } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { within } from "../../core/time/clock.ts";
 import {
@@ -59,8 +60,7 @@ export class Streams {
   readonly #post: Post;
   /** Streams without a request. The one used last is at the end, so that surplus ones grow old. */
   readonly #idle: Stream[] = [];
-  readonly #waiting: (() => void)[] = [];
-  #busy = 0;
+  readonly #inTurn: TaskLimit = createTaskLimit(AT_A_TIME, Number.POSITIVE_INFINITY);
 
   constructor(clock: Clock, url: URL, post: Post) {
     this.#clock = clock;
@@ -70,8 +70,7 @@ export class Streams {
 
   /** Makes one HTTP request. Returns the outcome of the work in it. */
   async run(pipeline: Pipeline): Promise<WireOutcome | undefined> {
-    await this.#turn();
-    try {
+    const outcome = await this.#inTurn(async () => {
       const idle = this.#takeIdle();
       if (idle !== null)
         try {
@@ -80,16 +79,14 @@ export class Streams {
           // Nothing was done, so even a write can be repeated.
           if (!isGone(error)) throw error;
         }
-      return await this.#runOn(this.#newStream(), pipeline);
-    } finally {
-      this.#endTurn();
-    }
+      return this.#runOn(this.#newStream(), pipeline);
+    });
+    return outcome ?? undefined;
   }
 
   /** Makes a query whose answer may have any size, on a stream of its own. */
-  async runLarge({ stmt }: WireRequest): Promise<WireOutcome> {
-    await this.#turn();
-    try {
+  async runLarge({ stmt }: WireRequest): Promise<WireOutcome | undefined> {
+    const outcome = await this.#inTurn(async () => {
       const stream = this.#newStream();
       const body = JSON.stringify({ baton: null, batch: { steps: [{ stmt }] } });
       const { status, text } = await this.#post(new URL("v3/cursor", stream.url), body);
@@ -98,9 +95,8 @@ export class Streams {
       this.#goOn(stream, JSON.parse(first));
       void this.#closeNow(stream);
       return outcomeOfCursor(entries);
-    } finally {
-      this.#endTurn();
-    }
+    });
+    return outcome ?? undefined;
   }
 
   /** Closes the streams that have no request. */
@@ -157,17 +153,6 @@ export class Streams {
     const stale = this.#idle.splice(0, fresh < 0 ? this.#idle.length : fresh);
     for (const stream of stale) void this.#closeNow(stream);
     return this.#idle.pop() ?? null;
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#busy < AT_A_TIME) this.#busy++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  #endTurn(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#busy--;
-    else next();
   }
 }
 
