@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Page } from "playwright-core";
 import { brokenPages, brokenRules } from "../support/axe.ts";
 import {
+  actionsOn,
   BROWSER_MS,
   CHROMIUM,
   NO_FAULTS,
@@ -36,10 +37,7 @@ afterAll(async () => {
 });
 
 const go = (path: string) => page.goto(service.url + path);
-const see = (text: string | RegExp, exact = false) => page.getByText(text, { exact }).first().waitFor();
-const press = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
-const follow = (name: string | RegExp) => page.getByRole("link", { name }).first().click();
-const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
+const { see, press, follow, fill } = actionsOn(() => page);
 
 /** Sends a message over the API. Returns its id. */
 async function send(to: string, subject: string, more: object = {}): Promise<string> {

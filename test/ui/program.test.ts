@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readdirSync } from "node:fs";
 import type { Page } from "playwright-core";
 import {
+  actionsOn,
   BROWSER_MS,
   CHROMIUM,
   NO_FAULTS,
@@ -42,10 +43,7 @@ afterAll(async () => {
   await sink?.stop();
 });
 
-const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
-const press = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
-const follow = (name: string | RegExp) => page.getByRole("link", { name }).first().click();
-const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
+const { see, press, follow, fill } = actionsOn(() => page);
 const inWindow = (name: string) => page.getByRole("dialog").getByRole("button", { name }).click();
 /** Opens a section as a person does, by its entry in the sidebar. */
 const section = (name: string) =>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Page } from "playwright-core";
 import { brokenPages } from "../support/axe.ts";
 import {
+  actionsOn,
   BROWSER_MS,
   CHROMIUM,
   NO_FAULTS,
@@ -35,10 +36,7 @@ afterAll(async () => {
 });
 
 const go = (path: string) => page.goto(service.url + path);
-const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
-const press = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
-const follow = (name: string | RegExp) => page.getByRole("link", { name }).first().click();
-const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text);
+const { see, press, follow, fill } = actionsOn(() => page);
 const inWindow = (name: string) => page.getByRole("dialog").getByRole("button", { name });
 
 describe("the page Domains", () => {
