@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { launchChromium } from "../test/support/browser.ts";
 import { type Child, startChild } from "./support/children.ts";
-import type { DashboardsResult } from "./support/open-dashboards.ts";
+import { openDashboards } from "./support/open-dashboards.ts";
 import {
   type Figures,
   manyMessages,
@@ -29,11 +29,11 @@ const DASHBOARDS = 10;
 const FEW = 200;
 const CONNECTIONS = 50;
 const WARM_MS = 6000;
-const MEASURE_MS = 4000;
+const MEASURE_MS = 12_000;
 const SESSIONS = 20;
 const MAIL_OCTETS = 4096;
 const WARM_MAILS = 8000;
-const MAILS = 6000;
+const MAILS = 24_000;
 
 const home = benchFolder();
 const prepared = await prepareData(home);
@@ -69,19 +69,6 @@ async function withPages(
   return figures;
 }
 
-/** Opens dashboards of the project. Returns a function that closes them and says what they have read. */
-async function openDashboards(url: string): Promise<() => Promise<DashboardsResult>> {
-  const options = JSON.stringify({ url, key: prepared.key, count: DASHBOARDS });
-  const child = await startChild([process.execPath, join(SUPPORT, "open-dashboards.ts"), options], {
-    ready: "ready",
-    log: join(home, `dashboards-${Bun.randomUUIDv7()}`),
-  });
-  return async () => {
-    await child.end();
-    return JSON.parse(child.output().split("\n")[1] ?? "{}");
-  };
-}
-
 /** Puts the service under a load. Resolves with its rate, and the requests or messages that it took. */
 type Load = (
   child: Child,
@@ -99,18 +86,12 @@ async function inTurns(
   for (let round = 0; round < rounds(); round++)
     for (const [at, open] of [false, true].entries()) {
       const { child, url, ...ports } = await startService(copyOf(prepared.folder), env);
-      const close = open ? await openDashboards(url) : null;
+      const close = open ? await openDashboards(url, prepared.key, DASHBOARDS) : null;
       const before = child.processor();
       const [rate, count] = await load(child, ports);
       const processor = (child.processor() - before) / count;
-      const read = await close?.();
-      const row = {
-        [unit]: rate,
-        [PROCESSOR]: processor,
-        "re-reads": read?.reads ?? 0,
-        "stream MB": (read?.octets ?? 0) / 1e6,
-      };
-      for (const [column, value] of Object.entries(row))
+      await close?.();
+      for (const [column, value] of Object.entries({ [unit]: rate, [PROCESSOR]: processor }))
         (taken[at] ?? {})[column] = [...(taken[at]?.[column] ?? []), value];
       await child.end();
     }

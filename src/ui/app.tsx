@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "./effects.ts";
-import { openStream } from "./api/live.ts";
+import { openStream } from "./api/stream.ts";
 import { EmptyState } from "./components/empty.tsx";
 import { Help } from "./components/help.tsx";
 import { Page } from "./components/page.tsx";

@@ -1,11 +1,10 @@
-/** How often a page reads again while events arrive, so that dashboards do not slow a busy service. */
+/** How much of a busy service's work a page shows, so that dashboards do not slow it. */
 
 /** With more events a second than this, a page reads less often. */
 const BUSY_PER_SECOND = 100;
 const BUSY_MS = 1_500;
-/** With so many for longer than BUSY_MS, nobody can follow the single rows. */
-const FLOOD_PER_SECOND = 500;
-const FLOOD_MS = 4_000;
+/** With so many a second, a person cannot follow the single rows. */
+const FLOOD_PER_SECOND = 100;
 
 /**
  * Returns the milliseconds until the read after this one.
@@ -15,6 +14,20 @@ const FLOOD_MS = 4_000;
  */
 export function waitAfter(events: number, elapsedMs: number, ms: number): number {
   const perSecond = (events * 1000) / Math.max(elapsedMs, ms);
-  if (perSecond > FLOOD_PER_SECOND && elapsedMs >= BUSY_MS) return Math.max(ms, FLOOD_MS);
   return perSecond > BUSY_PER_SECOND ? Math.max(ms, BUSY_MS) : ms;
+}
+
+/**
+ * Returns a function that is given the time of each event, milliseconds, and tells whether there are too many to follow: a leaky
+ * bucket that loses FLOOD_PER_SECOND.
+ * @param burst events that may come at once
+ */
+export function floodMeter(burst: number): (at: number) => boolean {
+  let level = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  return (at) => {
+    level = Math.max(0, level - ((at - last) * FLOOD_PER_SECOND) / 1000) + 1;
+    last = at;
+    return level > burst;
+  };
 }

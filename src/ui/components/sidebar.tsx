@@ -107,6 +107,7 @@ const LIVE_WORDS = {
   connecting: "Connecting to the live stream",
   live: "Live: events appear as they happen",
   polling: "The live stream is not available, so pages look for news every few seconds",
+  busy: "Very many events happen, so pages look for news every few seconds",
 } as const;
 
 function Foot({ onHelp }: { onHelp: () => void }) {

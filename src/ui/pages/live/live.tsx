@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { liveState } from "../../api/live.ts";
+import { followEachEvent } from "../../api/stream.ts";
+import { useEffect } from "../../effects.ts";
 import { EVENT_TYPES } from "../../words/server-lists.ts";
 import type { LiveEvent } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
@@ -64,6 +66,7 @@ export function LivePage() {
     } else if (!scrolled && byScroll.current) toggle();
   };
   useKey("p", toggle);
+  useEffect(followEachEvent, []);
   const paused = frozen.value !== null;
   const events = frozen.value ?? tail.value;
   const missed = paused ? missedSince(events[0]) : 0;

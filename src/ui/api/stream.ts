@@ -1,0 +1,105 @@
+import { after, now } from "../clock.ts";
+import { EVENT_TYPES } from "../words/server-lists.ts";
+import { browserPath } from "./client.ts";
+import { isSeen, type LiveState, liveState, tell } from "./live.ts";
+import { floodMeter } from "./pace.ts";
+import type { LiveEvent } from "./types.ts";
+
+/** Waits before the stream is tried again, and pages look again, after it was refused, or left because of too many events. */
+const REFUSED_MS = 4_000;
+const BUSY_MS = 10_000;
+/** Time in which fewer than BURST_AFTER_FLOOD events show that there are no longer too many. */
+const TRIAL_MS = 500;
+/** Events that may come at once, and when the stream is tried again after too many. */
+const BURST = 1_000;
+const BURST_AFTER_FLOOD = 100;
+
+/** Pages of this tab that show each event. */
+let viewers = 0;
+/** Opens or closes the stream as the tab now needs it; null while no project is chosen. */
+let update: (() => void) | null = null;
+
+/** Keeps the stream open for a page that shows each event. Returns a function that ends this. */
+export function followEachEvent(): () => void {
+  viewers++;
+  update?.();
+  return () => {
+    viewers--;
+    update?.();
+  };
+}
+
+/**
+ * Keeps a stream of the chosen project open while the tab is seen or shows each event: a browser allows six connections to a
+ * service, over all its tabs. If there are too many events to follow, the pages look again from time to time. Returns a function that
+ * closes the stream.
+ */
+export function openStream(): () => void {
+  /** Closes the stream, or ends the wait for it; null if the tab needs none. */
+  let leave: (() => void) | null = null;
+  let lastEventId: string | null = null;
+  const wait = (state: LiveState, ms: number) => {
+    leave?.();
+    liveState.value = state;
+    // Events may have come since the pages were read.
+    tell(null);
+    leave = after(ms, () => connect(null));
+  };
+  const connect = (from: string | null) => {
+    const source = new EventSource(browserPath("/v1/events/stream", { lastEventId: from }));
+    /** True while it is not known if a flood has ended. */
+    let isTrial = liveState.value === "busy" && viewers === 0;
+    const isFlood = floodMeter(isTrial ? BURST_AFTER_FLOOD : BURST);
+    let stopTrial = () => {};
+    const goLive = () => {
+      isTrial = false;
+      liveState.value = "live";
+      tell(null);
+    };
+    const onConnected = () => {
+      if (isTrial) stopTrial = after(TRIAL_MS, goLive);
+      else goLive();
+    };
+    const onEvent = (type: LiveEvent["type"], { data, lastEventId: id }: MessageEvent) => {
+      lastEventId = id;
+      if (!isTrial) tell({ ...(JSON.parse(data) as Omit<LiveEvent, "id">), id, type } as LiveEvent);
+      if (isFlood(now()) && viewers === 0) wait("busy", BUSY_MS);
+    };
+    source.onerror = () => {
+      if (source.readyState !== EventSource.CLOSED) liveState.value = "connecting";
+      // The service no longer has the events after that one.
+      else if (from !== null) connect(null);
+      else wait("polling", REFUSED_MS);
+    };
+    for (const type of EVENT_TYPES)
+      source.addEventListener(type, (raw: Event) => {
+        // The browser's own event of a new connection is called `open` too, like that of an opened message.
+        if (raw instanceof MessageEvent) onEvent(type, raw);
+        else onConnected();
+      });
+    leave = () => {
+      stopTrial();
+      source.close();
+    };
+  };
+  const close = () => {
+    leave?.();
+    leave = null;
+    liveState.value = "connecting";
+  };
+  update = () => {
+    const needed = isSeen() || viewers > 0;
+    if (!needed) close();
+    else if (leave === null || (viewers > 0 && liveState.value === "busy")) {
+      leave?.();
+      connect(lastEventId);
+    }
+  };
+  update();
+  document.addEventListener("visibilitychange", update);
+  return () => {
+    if (update !== null) document.removeEventListener("visibilitychange", update);
+    update = null;
+    close();
+  };
+}
