@@ -113,6 +113,8 @@ export function postfixHold(): Kind[] {
   const settings = {
     mynetworks: "127.0.0.0/8",
     smtpd_client_restrictions: "check_client_access static:HOLD",
+    // Half of the process limit without it, fewer than `--sessions` may name.
+    smtpd_client_connection_count_limit: "0",
     smtpd_tls_security_level: "none",
     // By default Postfix slows its input until it delivers, which never happens here.
     in_flow_delay: "0",

@@ -107,6 +107,8 @@ function mainCf(dkimPort: number, dmarcPort: number): Record<string, string> {
     virtual_mailbox_domains: "bench.example",
     virtual_mailbox_maps: "static:inbox/",
     smtpd_client_restrictions: "check_client_access static:HOLD",
+    // Half of the process limit without it, fewer than `--sessions` may name.
+    smtpd_client_connection_count_limit: "0",
     smtpd_recipient_restrictions:
       "reject_unauth_destination, check_policy_service { unix:private/policyd-spf, timeout=60s }",
     smtpd_milters: `inet:127.0.0.1:${dkimPort}, inet:127.0.0.1:${dmarcPort}`,
