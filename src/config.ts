@@ -23,7 +23,7 @@ export interface Config extends SettingValues {
   sources: ReadonlyMap<string, SettingSource>;
 }
 
-/** Where a setting was read. */
+/** The source of a setting. */
 export type SettingSource = "environment" | "file";
 
 /** Thrown with every wrong setting, so that one start reports all of them. */

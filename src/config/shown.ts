@@ -9,7 +9,7 @@ export interface ShownSetting {
   value: unknown;
   source: SettingSource | "default";
   secret: boolean;
-  /** Whether there is a value. A secret shows only this. */
+  /** True if there is a value. A secret shows only this. */
   set: boolean;
   /** The default as the documentation has it. */
   default: string;

@@ -3,7 +3,7 @@ import type { Db, Statement } from "./engine/client.ts";
 // Zones of the name server and their versions. They serve secondaries, which get what is public anyway. The schema marks a
 // zone as due when one of its records may have changed. Times in milliseconds.
 
-/** A zone whose records are to be read again. */
+/** A zone whose records must be read again. */
 export interface DueZone {
   name: string;
   /** Digest of the last version's records; "" if there is none. */
@@ -69,7 +69,7 @@ async function claim(db: Db, table: "zones" | "zone_notices", columns: string, d
   return written?.rows ?? [];
 }
 
-/** What a claimed zone was found to be. */
+/** The finding about a claimed zone. */
 export interface ReadZone {
   name: string;
   digest: string;

@@ -1,4 +1,4 @@
-/** Effects of a browser. Where the server draws a page, they do nothing. */
+/** Effects of a browser. If the server draws a page, they do nothing. */
 import * as hooks from "preact/hooks";
 
 const inBrowser = typeof document !== "undefined";

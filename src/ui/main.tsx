@@ -13,7 +13,7 @@ async function start(root: HTMLElement): Promise<void> {
   startKeyboard();
   startTicking();
   const session = startSession();
-  // What the server has drawn stays until the app has as much to show.
+  // The drawing of the server stays until the app has as much to show.
   if (root.firstChild !== null) await session;
   render(<App />, root);
   // Scripts that drive the page wait for it, because what they do before is lost.

@@ -23,14 +23,14 @@ import { takesSends } from "./takes-sends.ts";
 const WAITING_RECIPIENTS = 50_000;
 /** Messages claimed, composed and signed at a time. They share commits, and each step's code is in the processor's caches for all. */
 const MAX_PREPARING = 50;
-/** The same while this process takes sends, whose answers would wait for all of these. */
-const MAX_PREPARING_BESIDE_SENDS = 16;
+/** As many while this process takes sends, whose answers would wait for all of these. */
+const MAX_PREPARING_WITH_SENDS = 16;
 /** Time after the last send in which a process counts as taking sends, milliseconds. */
 const TAKING_SENDS_MS = 50;
 /** Messages under way to all peers at a time, and their octets. */
 const MAX_IN_FLIGHT = 4_000;
 const MAX_OCTETS_IN_FLIGHT = 128 * 1024 * 1024;
-/** Messages in progress per connection to a destination. While one is sent, others are composed and recorded. */
+/** Messages in progress per connection to a destination. While one is sent, the process composes and records further ones. */
 const MESSAGES_PER_CONNECTION = 4;
 /** Messages in progress for the smarthost, and for delivery within the service. */
 const OWN_MESSAGES_IN_HAND = 100;
@@ -93,7 +93,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const takes = takesSends(deps.config);
   let lastSendAt = Number.NEGATIVE_INFINITY;
   const dispatch = startDispatch(deps, pacer.pace, () =>
-    takes && clock.elapsed() - lastSendAt < TAKING_SENDS_MS ? MAX_PREPARING_BESIDE_SENDS : MAX_PREPARING,
+    takes && clock.elapsed() - lastSendAt < TAKING_SENDS_MS ? MAX_PREPARING_WITH_SENDS : MAX_PREPARING,
   );
   const pushes = openLanes(deps);
   const offering =

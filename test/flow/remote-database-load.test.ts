@@ -15,7 +15,7 @@ setDefaultTimeout(90_000);
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 /** How long the database is away, and how long the load lasts before and after, in milliseconds. */
 const AWAY_MS = 5000;
-const BESIDE_MS = 1000;
+const NEXT_TO_MS = 1000;
 const PAUSE_MS = 25;
 const LIMIT_MS = 270_000;
 
@@ -105,14 +105,14 @@ test(
       ...["a", "b", "c"].map((name) => sends(load, name, stopped)),
       ...["x", "y"].map((name) => arrives(load, name, stopped)),
     ];
-    await Bun.sleep(BESIDE_MS);
+    await Bun.sleep(NEXT_TO_MS);
     await primary.kill();
     await Bun.sleep(AWAY_MS);
     const before = load.accepted.size;
     await primary.restart();
     // One more reply is lost with the server up: the client's next try must find the result of the first.
     await primary.loseReply?.();
-    await Bun.sleep(BESIDE_MS);
+    await Bun.sleep(NEXT_TO_MS);
     over = true;
     await Promise.all(running);
     expect(load.other).toEqual([]);

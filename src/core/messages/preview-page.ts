@@ -76,7 +76,7 @@ function decodedId(text: string): string {
   }
 }
 
-/** What a page shows. */
+/** A page as the reader sees it. */
 export interface Previewed {
   /** The part of the html that is shown. */
   html: string;

@@ -14,7 +14,7 @@ export interface Finding {
 export interface Check {
   name: string;
   run(): Finding | Promise<Finding>;
-  /** What to do if the check throws or takes too long. */
+  /** Advice if the check throws or takes too long. */
   fix: string;
   /** Left out if there is no database. */
   needsDatabase?: boolean;

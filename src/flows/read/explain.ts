@@ -32,7 +32,7 @@ export interface Explanation {
 
 const NOTHING_TO_DO = "Nothing.";
 
-/** What each status says. */
+/** The explanation of each status. */
 const WHAT: Readonly<Record<RecipientStatus, string>> = {
   accepted: "The message was accepted and waits to be sent.",
   queued: "The message waits to be sent.",

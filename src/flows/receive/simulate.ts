@@ -64,7 +64,7 @@ export async function simulateInbound(
   const to = named ?? { email: inbox.address };
   const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
   const raw = simulatedBytes(mail, from, to, answered, now);
-  // The same limit as for the SMTP listener.
+  // The limit of the SMTP listener.
   if (raw.length > (deps.limits?.maxMessageBytes ?? Number.POSITIVE_INFINITY))
     throw invalid("attachments", "The message is larger than this server takes.", "message_too_large");
   const envelope = {

@@ -15,7 +15,7 @@ export interface CheckDeps extends AcceptDeps {
   renderer: Renderer;
 }
 
-/** What a send would lead to. */
+/** The effects that a send would have. */
 export interface SendCheck {
   /** Why it would be refused; null if it would be accepted. */
   error: AppError | null;

@@ -18,7 +18,7 @@ export const DELEGATION_STATUSES = ["pending", "active", "failing"] as const;
 /** The delegation of a domain to our name server. */
 export interface Delegation {
   status: (typeof DELEGATION_STATUSES)[number];
-  /** What its owner publishes for it: the record of our name server, then those of secondaries, which are not checked. */
+  /** The records that its owner publishes for it: that of our name server, then those of secondaries, which are not checked. */
   records: { type: "NS"; name: string; value: string }[];
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { HostSettings } from "../certificates/domain-hosts.ts";
 
-/** What reading a zone needs. */
+/** Dependencies of reading a zone. */
 export interface ZoneDeps {
   db: Db;
   clock: Clock;

@@ -19,7 +19,7 @@ const MAX_VALUE_CHARS = 512;
 /** A browser that has signed in with a key. */
 export interface Session {
   keyId: string;
-  /** Whether the browser sends the cookie over https only. */
+  /** True if the browser sends the cookie over https only. */
   secure: boolean;
 }
 

@@ -7,7 +7,7 @@ export type Ask = (request: Request) => Promise<Response>;
 
 /** Answers that the page needs first. */
 export interface FirstAnswers {
-  /** That of `/ui/session`. */
+  /** The answer of `/ui/session`. */
   me: { account: { id: string }; key: { senderId: string | null } };
   /** The projects of an account-wide key. */
   projects: Project[];
@@ -37,7 +37,7 @@ const ASKED: Readonly<Record<string, (query: string, now: number) => readonly st
 };
 /** Paths whose pages ask for nothing but a session. */
 const ALONE: ReadonlySet<string> = new Set(["/start", "/sign-in"]);
-/** What the sidebar asks for. */
+/** The request of the sidebar. */
 const UNREAD = "/v1/threads?unread=true&limit=100";
 /** Home asks for the newest delivered message, and then for that message itself. */
 const DELIVERED = "/v1/emails?status=delivered&direction=outbound&limit=1";
@@ -45,7 +45,7 @@ const DELIVERED = "/v1/emails?status=delivered&direction=outbound&limit=1";
 const CHOSEN = /(?:^|; )postrider\.project=([^;]*)/;
 
 /**
- * Asks the API what the page needs first, so that the page can be drawn at once. What the API refuses is left out. Returns null if
+ * Asks the API what the page needs first, so that the page can be drawn at once. It leaves out answers that the API refuses. Returns null if
  * the browser is not signed in, or if the page needs its session alone.
  */
 export async function firstAnswers(

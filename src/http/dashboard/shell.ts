@@ -32,7 +32,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 /** Returns the dashboard's page if the request asks for one of its paths as a browser does, else null. */
 export type Page = (request: Request) => Promise<Answer | null>;
 
-/** What the page is drawn of (`ui/drawing`). */
+/** The content of which `ui/drawing` draws the page. */
 type Sheet = FirstAnswers & Record<"program" | "origin" | "path" | "search" | "cookie", string>;
 
 /** Draws the page. Returns its HTML, and what it has read. */

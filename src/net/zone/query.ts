@@ -64,7 +64,7 @@ interface Outline {
   extras: Extras;
 }
 
-/** What is read of the records after the question. */
+/** The fields that are read of the records after the question. */
 interface Extras {
   /** Index of the OPT; null if there is none. */
   opt: number | null;

@@ -55,7 +55,7 @@ const NO_TRANSFERS: Transfers = { keys: [], secondaries: [], open: async () => n
 /** Types of the queries by which a secondary copies a zone. */
 const COPYING = { udp: ["SOA", "IXFR"], tcp: ["SOA", "IXFR", "AXFR"] };
 
-/** What the signature of a query says about its client. */
+/** The client of a query, by its signature. */
 interface Client {
   /** null if the query is not signed. */
   verdict: Verdict | null;

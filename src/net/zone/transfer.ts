@@ -25,7 +25,7 @@ export interface WholeZone {
   records(): AsyncIterable<readonly ZoneRecord[]>;
 }
 
-/** Who may copy our zones, and how they are read. */
+/** The clients that may copy our zones, and the reader of zones. */
 export interface Transfers {
   keys: readonly TsigKey[];
   secondaries: readonly Secondary[];

@@ -86,7 +86,7 @@ export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): D
   return new GroupCommit(engine, clock, meter);
 }
 
-/** Opens an engine. What only a server needs is loaded only for one, because it takes megabytes. */
+/** Opens an engine. Code for servers is loaded only for a server, because it takes megabytes. */
 async function openEngine(clock: Clock, { url, authToken, syncUrl, writer }: DbOptions): Promise<Engine> {
   const path = databasePath(url);
   if (path === null) return (await import("./remote.ts")).openRemote(clock, { url, authToken });

@@ -28,7 +28,7 @@ const EXPIRED = "STREAM_EXPIRED";
 /** Posts a body, and resolves with the status and the text of the answer. */
 export type Post = (url: URL, body: string) => Promise<{ status: number; text: string }>;
 
-/** What a request asks of a stream, with the index of the request that does its work. */
+/** The part of a request for a stream, with the index of the request that does its work. */
 export interface Pipeline {
   requests: readonly WireRequest[];
   at: number;
@@ -37,7 +37,7 @@ export interface Pipeline {
 interface Stream {
   /** Names the stream in the next request; null before the first. */
   baton: string | null;
-  /** Where the next request goes. */
+  /** Address of the next request. */
   url: URL;
   openedAt: number;
   idleSince: number;

@@ -96,7 +96,7 @@ export function setKnownAnswers(answers: Readonly<Record<string, unknown>> | nul
 export async function get<Answer>(path: string, query?: Query, options: Options = {}): Promise<Answer> {
   if (known === null) return json("GET", path, { ...options, query });
   const answer = known[withQuery(path, query)];
-  // What is not known comes later, in the browser.
+  // Unknown answers come later, in the browser.
   return answer === undefined ? new Promise(() => {}) : (answer as Answer);
 }
 

@@ -30,8 +30,8 @@ export function followEachEvent(): () => void {
 }
 
 /**
- * Keeps a stream of the chosen project open while the tab is seen or shows each event: a browser allows six connections to a
- * service, over all its tabs. If there are too many events to follow, the pages look again from time to time. Returns a function that
+ * Keeps a stream of the chosen project open while the tab is seen or shows each event. All tabs of a browser share six connections
+ * to a service. If there are too many events to follow, the pages look again from time to time. Returns a function that
  * closes the stream.
  */
 export function openStream(): () => void {

@@ -244,7 +244,7 @@ export interface Setting {
   value: string | null;
   source: string;
   secret: boolean;
-  /** Whether there is a value. A secret shows only this. */
+  /** True if there is a value. A secret shows only this. */
   set: boolean;
   help: string;
 }

@@ -8,7 +8,7 @@ import { Icon } from "./icon.tsx";
 const ALONE = "(max-width: 1099px)";
 
 interface DetailProps {
-  /** What it shows, such as `Message`. */
+  /** Name of the kind that it shows, such as `Message`. */
   name: string;
   /** Its id; null if that is not known yet. */
   id: string | null;

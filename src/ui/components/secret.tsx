@@ -3,7 +3,7 @@ import { Dialog } from "./dialog.tsx";
 
 interface SecretProps {
   title: string;
-  /** What it is: `API key`. */
+  /** Name of its kind, such as `API key`. */
   what: string;
   secret: string;
   onClose: () => void;

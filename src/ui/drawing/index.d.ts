@@ -1,4 +1,4 @@
-/** What a page is drawn of: the answers of the API, and what else a browser knows. */
+/** Input of a drawing: the answers of the API, and what else a browser knows. */
 export interface Sheet {
   program: string;
   /** The answer of `/ui/session`, and the projects of an account-wide key. */
@@ -20,7 +20,7 @@ export interface Sheet {
 export interface Drawing {
   /** The content of the element `#app`. Empty: the page cannot be drawn without further answers. */
   html: string;
-  /** What the page has read, by its own keys. The browser takes it over. */
+  /** Values that the page has read, by its own keys. The browser takes them over. */
   values: Readonly<Record<string, unknown>>;
 }
 

@@ -3,7 +3,7 @@ import type { Me, Project } from "../api/types.ts";
 /** A project as the switcher lists it. */
 export type Listed = Pick<Project, "id" | "name" | "externalId" | "suspendedAt">;
 
-/** What the page itself brings, so that its first content need not wait for requests. */
+/** Data that the page itself brings, so that its first content need not wait for requests. */
 export interface StartData {
   /** How a person calls the program on its machine. */
   program?: string;
@@ -12,7 +12,7 @@ export interface StartData {
   projects?: readonly Listed[];
   /** The project that `values` are about. Null: the key implies it. */
   project?: string | null;
-  /** What the page had read when the server drew it, by its own keys. */
+  /** Values that the page had read when the server drew it, by its own keys. */
   values?: Readonly<Record<string, unknown>>;
 }
 

@@ -19,7 +19,7 @@ import { databaseOctets, databaseTime } from "../../store/health.ts";
 import { diskOf, existingPath } from "../disk.ts";
 import { mxName } from "../delivery.ts";
 
-/** What the checks need. */
+/** Dependencies of the checks. */
 export interface HealthParts {
   config: Config;
   clock: Clock;

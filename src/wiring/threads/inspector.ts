@@ -74,7 +74,7 @@ export function openInspector(
   };
 }
 
-/** What came of a reading. `busy`: turned away for now. */
+/** Outcome of a reading. `busy`: turned away for now. */
 export type InspectOutcome = "read" | "busy" | "failed";
 
 export type InspectMeter = (seconds: number, kind: ReadingKind, outcome: InspectOutcome) => void;

@@ -1,4 +1,4 @@
-// Entry of the threads that render templates and make mails.
+// Entry of the threads that render templates and compose messages.
 import {
   type AnyAsked,
   octetsOf,

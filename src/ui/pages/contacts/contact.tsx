@@ -6,7 +6,7 @@ export function nameOf({ firstName, lastName }: Contact): string {
   return [firstName, lastName].filter((part) => part !== null && part !== "").join(" ");
 }
 
-/** Whether a contact is subscribed. */
+/** Tells if a contact is subscribed. */
 export function SubscriptionDot({ subscribed }: { subscribed: boolean }) {
   return <Dot tone={subscribed ? "good" : "quiet"} word={subscribed ? "Subscribed" : "Unsubscribed"} />;
 }

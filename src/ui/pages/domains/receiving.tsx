@@ -14,7 +14,7 @@ interface ReceivingProps {
   onChanged: (enabled: boolean) => void;
 }
 
-/** Whether the domain receives mail, the switch for it, and the MX record that brings the mail. */
+/** The state of receiving at the domain, the switch for it, and the MX record that brings the mail. */
 export function ReceivingPart({ domain, checked, path, onChanged }: ReceivingProps) {
   const { id, receiving: enabled, status } = domain;
   const receiving = useResource(`receiving ${id}`, () => get<Receiving>(`${path}/receiving`));

@@ -13,7 +13,7 @@ interface InboxMenuProps {
   onChanged: () => void;
 }
 
-/** What can be done with the inbox that is shown. */
+/** Actions on the inbox that is shown. */
 export function InboxMenu({ inbox, onChanged }: InboxMenuProps) {
   const open = useSignal<"rename" | "delete" | null>(null);
   const close = () => {

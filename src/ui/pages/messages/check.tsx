@@ -24,7 +24,7 @@ const LEVELS: Readonly<Record<string, { tone: Tone; word: string }>> = {
   info: { tone: "quiet", word: "Note" },
 };
 
-/** Whether the send would be accepted, and what may keep the message from its reader. It is sent to the check only. */
+/** Tells if the send would be accepted, and what may keep the message from its reader. Only the check gets it. */
 export function Check({ item }: { item: SendItem }) {
   const task = useTask();
   const checked = useSignal<Checked | null>(null);

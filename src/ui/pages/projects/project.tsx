@@ -4,7 +4,7 @@ import type { Project, Setting } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 import { can } from "../../state/session.ts";
 
-/** Whether a project may send. */
+/** Tells if a project may send. */
 export function ProjectDot({ project }: { project: Project }) {
   return project.suspendedAt === null ? (
     <Dot tone="good" word="Active" title="It may send." />

@@ -4,7 +4,7 @@ import { Problem } from "../../components/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { countText, sizeText } from "../../words/amounts.ts";
 
-/** What is used of a limit; null: there is none. */
+/** Use of a limit; null: there is none. */
 interface Held {
   used: number;
   limit: number | null;
@@ -24,7 +24,7 @@ const NAMES: Readonly<Record<string, string>> = {
 /** Share of a limit from which it is marked. */
 const NEAR = 0.9;
 
-/** What a project uses of its limits. */
+/** Use of a project's limits. */
 export function QuotaUse({ id }: { id: string }) {
   const quota = useResource(`quota ${id}`, () => get<Quota>("/v1/quota", {}, { project: id }));
   const found = quota.value.value;

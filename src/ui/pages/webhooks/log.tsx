@@ -30,7 +30,7 @@ const VIEWS = [
   { id: "failed", name: "Failed" },
 ] as const;
 
-/** What was pushed to a webhook, newest first. An entry opens to its payload and attempts. */
+/** Deliveries to a webhook, newest first. An entry opens to its payload and attempts. */
 export function DeliveryLog({ webhook, path, log }: LogProps) {
   const rows = log.rows.value;
   const waits = rows.some(({ status }) => status === "pending");
