@@ -19,22 +19,61 @@ export interface FirstAnswers {
 
 type Project = Record<"id" | "name" | "externalId", string>;
 
-/** Pages whose first content may be brought. `now`: milliseconds. */
-const ASKED: Readonly<Record<string, (query: string, now: number) => readonly string[]>> = {
-  "/": (_, now) => [
-    `/v1/stats?from=${new Date(now - 6 * DAY_MS).toISOString().slice(0, 10)}&interval=day`,
-    "/v1/emails?direction=outbound&limit=1",
-    "/v1/emails?direction=inbound&limit=1",
-    "/v1/webhooks?limit=1",
-    "/v1/domains?limit=100",
-    DELIVERED,
-    ...["bounced", "complained", "failed", "rejected", "rendering_failure", "delivery_delayed"].map(
-      (status) => `/v1/emails?status=${status}&limit=6`,
-    ),
-  ],
-  "/messages": (query) => [`/v1/emails?${query === "" ? "" : `${query}&`}limit=50`],
-  "/inboxes": () => ["/v1/threads?limit=50", "/v1/inboxes"],
+/** The path of the API with the list that a section shows. */
+const LISTS: Readonly<Record<string, string>> = {
+  messages: "/v1/emails",
+  domains: "/v1/domains",
+  templates: "/v1/templates",
+  contacts: "/v1/contacts",
+  suppressions: "/v1/suppressions",
+  webhooks: "/v1/webhooks",
+  keys: "/v1/api-keys",
+  projects: "/v1/senders",
 };
+/** The parts of an item that its page asks for too, by section. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  domains: ["/receiving"],
+  webhooks: ["/deliveries?limit=50"],
+};
+/** Sections whose items are read from the list alone. */
+const LISTED: ReadonlySet<string> = new Set(["keys", "suppressions"]);
+const TROUBLES = ["bounced", "complained", "failed", "rejected", "rendering_failure", "delivery_delayed"];
+/** A path of the dashboard: its section, and the id of an item. */
+const PAGE = /^\/(\w*)(?:\/(\w+))?$/;
+
+/** Returns the paths of the API that a page asks first. `now`: milliseconds. */
+function asked(pathname: string, query: string, now: number): readonly string[] {
+  const [, section = null, id] = PAGE.exec(pathname) ?? [];
+  switch (section) {
+    case null:
+      return [];
+    case "":
+      return [
+        `/v1/stats?from=${new Date(now - 6 * DAY_MS).toISOString().slice(0, 10)}&interval=day`,
+        ...["/v1/emails?direction=outbound&limit=1", "/v1/emails?direction=inbound&limit=1"],
+        ...["/v1/webhooks?limit=1", "/v1/domains?limit=100", DELIVERED],
+        ...TROUBLES.map((status) => `/v1/emails?status=${status}&limit=6`),
+      ];
+    case "settings":
+      return ["/v1/settings"];
+    case "inboxes":
+      return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, "/v1/inboxes"];
+    case "threads":
+      return ["/v1/threads?limit=50", "/v1/inboxes", `/v1/threads/${id}`];
+    default:
+      return askedOf(section, id, query);
+  }
+}
+
+/** Returns the paths that a list and the item next to it ask. */
+function askedOf(section: string, id: string | undefined, query: string): readonly string[] {
+  const path = LISTS[section];
+  if (path === undefined) return [];
+  const list = `${path}?${query === "" ? "" : `${query}&`}limit=50`;
+  if (id === undefined || LISTED.has(section)) return [list];
+  return [list, ...["", ...(PARTS[section] ?? [])].map((part) => `${path}/${id}${part}`)];
+}
+
 /** Paths whose pages ask for nothing but a session. */
 const ALONE: ReadonlySet<string> = new Set(["/start", "/sign-in"]);
 /** The request of the sidebar. */
@@ -76,9 +115,9 @@ export async function firstAnswers(
     projects.find(({ id, externalId }) => id === wanted || externalId === wanted) ??
     projects.find(({ externalId }) => externalId === "default") ??
     projects[0];
-  const asked = ASKED[pathname]?.(search.slice(1), now) ?? [];
+  const paths = [...asked(pathname, search.slice(1), now), UNREAD];
   const answered = async (path: string) => [path, await get(path, project?.id)] as const;
-  const answers = Object.fromEntries(await Promise.all([...asked, UNREAD].map(answered)));
+  const answers = Object.fromEntries(await Promise.all(paths.map(answered)));
   const newest = (answers[DELIVERED] as { data: { id: string }[] } | undefined)?.data[0];
   if (newest !== undefined)
     Object.assign(answers, Object.fromEntries([await answered(`/v1/emails/${newest.id}`)]));
