@@ -165,7 +165,7 @@ export interface FailedNotices {
 export async function failedNotices(db: Db, secondary: string): Promise<FailedNotices | null> {
   const row = await db.first<{ count: number; zone: string; error: string }>(
     `SELECT COUNT(*) AS count, MIN(zone) AS zone, last_error AS error FROM zone_notices
-     WHERE secondary = ? AND last_error IS NOT NULL HAVING COUNT(*) > 0`,
+     WHERE secondary = ? AND last_error IS NOT NULL GROUP BY secondary`,
     [secondary],
   );
   return row;
