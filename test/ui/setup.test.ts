@@ -183,6 +183,22 @@ describe("the page Templates", () => {
   });
 });
 
+browserTest("a key of one project is led to no page that needs an account-wide key", async () => {
+  const links = async (key: string) => {
+    const { page } = await browser.visit(service.url, "/", { key });
+    await page.getByText("Deliver to a real mailbox").waitFor();
+    const settings = await page.getByText("See the settings").count();
+    await page.keyboard.press("?");
+    const help = page.getByRole("dialog");
+    await help.getByText("Messages", { exact: true }).waitFor();
+    const goes = await help.getByText(/^(?:Projects|Settings)$/).allTextContents();
+    await page.close();
+    return { settings, goes };
+  };
+  expect(await links(service.accountKey)).toEqual({ settings: 1, goes: ["Projects", "Settings"] });
+  expect(await links(service.projectKey)).toEqual({ settings: 0, goes: [] });
+});
+
 describe("on the pages that set a project up", () => {
   browserTest("WCAG AA holds, light and dark, wide and narrow", async () => {
     const body = { url: sink.url, eventTypes: ["*"] };

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { SECTIONS } from "../routes.ts";
+import { mayOpen, SECTIONS } from "../routes.ts";
 import { chooseSingleKeys, type Shortcut, singleKeys } from "../state/keyboard.ts";
 import { Dialog } from "./dialog.tsx";
 import { CheckBox } from "./form.tsx";
@@ -27,7 +27,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           <Shortcuts title="Everywhere" shortcuts={GENERAL} />
           <Shortcuts
             title="Go to"
-            shortcuts={SECTIONS.map(({ key, name }) => ({ keys: `g ${key}`, does: name }))}
+            shortcuts={SECTIONS.filter(mayOpen).map(({ key, name }) => ({ keys: `g ${key}`, does: name }))}
           />
         </div>
         <CheckBox label="Use single-key shortcuts" checked={enabled} onChange={chooseSingleKeys} />

@@ -7,7 +7,7 @@ import { Code } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { codeContext, firstSend, suggestedInbox } from "../../state/installation.ts";
-import { can, me, program, projectId } from "../../state/session.ts";
+import { accountWide, can, me, program, projectId } from "../../state/session.ts";
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
 
@@ -69,7 +69,8 @@ interface Step {
   title: string;
   why: string;
   button: string;
-  href: string;
+  /** Where the step is done; null if the key may not open that page. */
+  href: string | null;
   command: string;
 }
 
@@ -131,10 +132,15 @@ function stepsOf(): Step[] {
         ? "This installation keeps all mail. Let it out with SERVICE_DOMAIN or SMTP_RELAY_URL."
         : "Send from your domain to an address of your own.",
       button: captures ? "See the settings" : "Compose",
-      href: captures ? "/settings" : "/messages?compose=1",
+      href: captures ? settingsLink() : "/messages?compose=1",
       command: `${program.value} doctor`,
     },
   ];
+}
+
+/** Returns the path of the settings, or null if the key may not read them. */
+function settingsLink(): string | null {
+  return accountWide.value && can("metrics:read") ? "/settings" : null;
 }
 
 /** The first steps, until they are done or hidden. */
@@ -194,11 +200,13 @@ function StepRow({ step, done, open }: { step: Step; done: boolean; open: boolea
         </summary>
         <div class="step-body">
           <p>{step.why}</p>
-          <p>
-            <a class="button small" href={step.href}>
-              {step.button}
-            </a>
-          </p>
+          {step.href === null ? null : (
+            <p>
+              <a class="button small" href={step.href}>
+                {step.button}
+              </a>
+            </p>
+          )}
           <Code text={step.command} what="command" />
         </div>
       </details>
