@@ -135,6 +135,12 @@ describe("the dashboard", () => {
     await page.waitForURL(/\/messages\?status=bounced$/);
   });
 
+  browserTest("does not offer to read again what does not exist", async () => {
+    await go("/messages/msg_01hzy8");
+    await see("No such message.");
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  });
+
   browserTest(
     "shows html in a frame, as on a phone, and loads remote images only when asked to",
     async () => {

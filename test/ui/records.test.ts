@@ -83,7 +83,7 @@ describe("the dashboard", () => {
     await page.locator(".row").click();
     await press("Delete");
     await inDialog("Delete contact");
-    await see("No contact fits these filters.");
+    await see("No contact fits this search and filter.");
     expect((await read("/v1/contacts?q=ben")).data).toEqual([]);
   });
 
@@ -99,12 +99,12 @@ describe("the dashboard", () => {
     await see("It was added by hand, so it gets no mail.");
     expect((await read("/v1/suppressions")).data).toMatchObject([{ email: "ben@example.com" }]);
     await follow("Complaints");
-    await see("No suppressed address fits these filters.");
+    await see("No suppressed address fits this search and filter.");
     await follow("Added by hand");
     await page.locator(".row", { hasText: "asked by phone" }).click();
     await press("Lift");
     await inDialog("Lift suppression");
-    await see("No suppressed address fits these filters.");
+    await see("No suppressed address fits this search and filter.");
     expect((await read("/v1/suppressions")).data).toEqual([]);
   });
 

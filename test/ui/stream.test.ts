@@ -103,3 +103,19 @@ browserTest("Live shows each event, also of very many", async () => {
   await page.locator(`a[href="/messages/${body.data[0].id}"]`).first().waitFor();
   await dot("live");
 });
+
+browserTest("a tab that was opened out of sight shows what has come when it is first seen", async () => {
+  const { context } = await browser.visit(service.url, "/livez", { key: service.accountKey });
+  const hidden = await context.newPage();
+  await hidden.addInitScript(
+    `Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true })`,
+  );
+  await hidden.goto(`${service.url}/messages`);
+  await hidden.locator("#app[data-app]").waitFor();
+  await send("Before it is seen");
+  const seen = page;
+  page = hidden;
+  await show("visible");
+  await see("Before it is seen");
+  page = seen;
+});

@@ -38,10 +38,12 @@ export function openStream(): () => void {
   /** Closes the stream, or ends the wait for it; null if the tab needs none. */
   let leave: (() => void) | null = null;
   let lastEventId: string | null = null;
+  /** True if the pages may have read their content long before the stream opens. */
+  let isLate = false;
   const wait = (state: LiveState, ms: number) => {
     leave?.();
     liveState.value = state;
-    // Events may have come since the pages were read.
+    isLate = true;
     tell(null);
     leave = after(ms, () => connect(null));
   };
@@ -54,7 +56,8 @@ export function openStream(): () => void {
     const goLive = () => {
       isTrial = false;
       liveState.value = "live";
-      tell(null);
+      if (isLate) tell(null);
+      isLate = true;
     };
     const onConnected = () => {
       if (isTrial) stopTrial = after(TRIAL_MS, goLive);
@@ -66,6 +69,7 @@ export function openStream(): () => void {
       if (isFlood(now()) && viewers === 0) wait("busy", BUSY_MS);
     };
     source.onerror = () => {
+      isLate = true;
       if (source.readyState !== EventSource.CLOSED) liveState.value = "connecting";
       // The service no longer has the events after that one.
       else if (from !== null) connect(null);
@@ -85,6 +89,7 @@ export function openStream(): () => void {
   const close = () => {
     leave?.();
     leave = null;
+    isLate = true;
     liveState.value = "connecting";
   };
   update = () => {

@@ -1,9 +1,11 @@
 import type { ApiError } from "../api/error.ts";
 import { CopyButton } from "./copy.tsx";
 
+const NOT_FOUND = 404;
+
 interface ProblemProps {
   error: ApiError | null;
-  /** Tries again what failed. */
+  /** Tries again what failed. Not offered if the API knows no such thing (404). */
   onRetry?: (() => void) | undefined;
 }
 
@@ -20,7 +22,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
             <CopyButton text={error.requestId} what="request id" />
           </span>
         )}
-        {onRetry === undefined ? null : (
+        {onRetry === undefined || error.status === NOT_FOUND ? null : (
           <button type="button" class="button small" onClick={onRetry}>
             Try again
           </button>

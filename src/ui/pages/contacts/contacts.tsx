@@ -116,7 +116,7 @@ function NoContacts({ filtered }: { filtered: boolean }) {
           </a>
         }
       >
-        No contact fits these filters.
+        No contact fits this search and filter.
       </EmptyState>
     );
   const first = { email: "ana@example.com", firstName: "Ana", metadata: { customerId: "42" } };

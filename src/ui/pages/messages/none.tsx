@@ -14,7 +14,7 @@ export function NoMessages({ filtered }: { filtered: boolean }) {
           </a>
         }
       >
-        No message fits these filters.
+        No message fits this search and filter.
       </EmptyState>
     );
   return (

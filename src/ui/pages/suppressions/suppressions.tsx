@@ -128,7 +128,7 @@ function NoSuppressions({ filtered }: { filtered: boolean }) {
           </a>
         }
       >
-        No suppressed address fits these filters.
+        No suppressed address fits this search and filter.
       </EmptyState>
     );
   const first = { email: "ben@example.com", note: "asked by phone" };
