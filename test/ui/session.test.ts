@@ -101,7 +101,7 @@ browserTest(
 );
 
 describe("the page itself", () => {
-  /** Opens the list of messages as a browser does. Returns the page, and the data that it brings. */
+  /** Opens a page of the dashboard as a browser does. Returns the page, and the data that it brings. */
   const brought = async (headers: Record<string, string>, path = "/messages") => {
     const answer = await fetch(service.url + path, { headers: { accept: "text/html", ...headers } });
     const html = await answer.text();

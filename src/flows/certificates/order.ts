@@ -16,7 +16,7 @@ import { pollPauseMs } from "./schedule.ts";
 
 /** Time after which every process of ours answers with a record that was published. It is longer than zones keep one. */
 export const CHALLENGE_SETTLE_MS = 2000;
-/** That time with secondaries, which first copy the zone. */
+/** Time after which they do so if there are secondaries, which first copy the zone. */
 export const SECONDARIES_SETTLE_MS = 20_000;
 /** Time after which every process uses a new certificate. It is longer than their pauses between looks for one. */
 export const IN_USE_MS = MINUTE_MS;

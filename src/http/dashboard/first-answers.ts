@@ -41,39 +41,6 @@ const TROUBLES = ["bounced", "complained", "failed", "rejected", "rendering_fail
 /** A path of the dashboard: its section, and the id of an item. */
 const PAGE = /^\/(\w*)(?:\/(\w+))?$/;
 
-/** Returns the paths of the API that a page asks first. `now`: milliseconds. */
-function asked(pathname: string, query: string, now: number): readonly string[] {
-  const [, section = null, id] = PAGE.exec(pathname) ?? [];
-  switch (section) {
-    case null:
-      return [];
-    case "":
-      return [
-        `/v1/stats?from=${new Date(now - 6 * DAY_MS).toISOString().slice(0, 10)}&interval=day`,
-        ...["/v1/emails?direction=outbound&limit=1", "/v1/emails?direction=inbound&limit=1"],
-        ...["/v1/webhooks?limit=1", "/v1/domains?limit=100", DELIVERED],
-        ...TROUBLES.map((status) => `/v1/emails?status=${status}&limit=6`),
-      ];
-    case "settings":
-      return ["/v1/settings"];
-    case "inboxes":
-      return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, "/v1/inboxes"];
-    case "threads":
-      return ["/v1/threads?limit=50", "/v1/inboxes", `/v1/threads/${id}`];
-    default:
-      return askedOf(section, id, query);
-  }
-}
-
-/** Returns the paths that a list and the item next to it ask. */
-function askedOf(section: string, id: string | undefined, query: string): readonly string[] {
-  const path = LISTS[section];
-  if (path === undefined) return [];
-  const list = `${path}?${query === "" ? "" : `${query}&`}limit=50`;
-  if (id === undefined || LISTED.has(section)) return [list];
-  return [list, ...["", ...(PARTS[section] ?? [])].map((part) => `${path}/${id}${part}`)];
-}
-
 /** Paths whose pages ask for nothing but a session. */
 const ALONE: ReadonlySet<string> = new Set(["/start", "/sign-in"]);
 /** The request of the sidebar. */
@@ -84,8 +51,8 @@ const DELIVERED = "/v1/emails?status=delivered&direction=outbound&limit=1";
 const CHOSEN = /(?:^|; )postrider\.project=([^;]*)/;
 
 /**
- * Asks the API what the page needs first, so that the page can be drawn at once. It leaves out answers that the API refuses. Returns null if
- * the browser is not signed in, or if the page needs its session alone.
+ * Asks the API what the page needs first, so that the page can be drawn at once. It leaves out answers that the API refuses.
+ * Returns null if the browser is not signed in, or if the page needs its session alone.
  */
 export async function firstAnswers(
   ask: Ask,
@@ -122,6 +89,39 @@ export async function firstAnswers(
   if (newest !== undefined)
     Object.assign(answers, Object.fromEntries([await answered(`/v1/emails/${newest.id}`)]));
   return { me, projects, project: project?.id ?? null, answers };
+}
+
+/** Returns the paths of the API that a page asks first. `now`: milliseconds. */
+function asked(pathname: string, query: string, now: number): readonly string[] {
+  const [, section = null, id] = PAGE.exec(pathname) ?? [];
+  switch (section) {
+    case null:
+      return [];
+    case "":
+      return [
+        `/v1/stats?from=${new Date(now - 6 * DAY_MS).toISOString().slice(0, 10)}&interval=day`,
+        ...["/v1/emails?direction=outbound&limit=1", "/v1/emails?direction=inbound&limit=1"],
+        ...["/v1/webhooks?limit=1", "/v1/domains?limit=100", DELIVERED],
+        ...TROUBLES.map((status) => `/v1/emails?status=${status}&limit=6`),
+      ];
+    case "settings":
+      return ["/v1/settings"];
+    case "inboxes":
+      return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, "/v1/inboxes"];
+    case "threads":
+      return ["/v1/threads?limit=50", "/v1/inboxes", `/v1/threads/${id}`];
+    default:
+      return askedOf(section, id, query);
+  }
+}
+
+/** Returns the paths that a list and the item next to it ask. */
+function askedOf(section: string, id: string | undefined, query: string): readonly string[] {
+  const path = LISTS[section];
+  if (path === undefined) return [];
+  const list = `${path}?${query === "" ? "" : `${query}&`}limit=50`;
+  if (id === undefined || LISTED.has(section)) return [list];
+  return [list, ...["", ...(PARTS[section] ?? [])].map((part) => `${path}/${id}${part}`)];
 }
 
 /** Returns the id of the account's project that the browser has chosen before, or null. */

@@ -50,7 +50,6 @@ export function useLiveReload(
     let events = 0;
     let readAt = now();
     let wait = ms;
-    let stale = false;
     const run = throttle(
       () => wait,
       () => {
@@ -61,19 +60,12 @@ export function useLiveReload(
       },
     );
     const stop = listen((event) => {
-      if (event !== null && !latest.current.concerns(event)) return;
+      // The stream tells a tab that is seen again to look.
+      if (!isSeen() || (event !== null && !latest.current.concerns(event))) return;
       events++;
-      if (isSeen()) run();
-      else stale = true;
-    });
-    const onSeen = () => {
-      if (!stale || !isSeen()) return;
-      stale = false;
       run();
-    };
-    document.addEventListener("visibilitychange", onSeen);
+    });
     return () => {
-      document.removeEventListener("visibilitychange", onSeen);
       stop();
       run.cancel();
     };

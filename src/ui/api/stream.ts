@@ -100,10 +100,15 @@ export function openStream(): () => void {
       connect(lastEventId);
     }
   };
+  const onVisibility = () => {
+    // A stream that stayed open brings no news of the time in which the pages read nothing.
+    if (isSeen() && leave !== null) tell(null);
+    update?.();
+  };
   update();
-  document.addEventListener("visibilitychange", update);
+  document.addEventListener("visibilitychange", onVisibility);
   return () => {
-    if (update !== null) document.removeEventListener("visibilitychange", update);
+    document.removeEventListener("visibilitychange", onVisibility);
     update = null;
     close();
   };

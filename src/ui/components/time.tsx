@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { isSeen } from "../api/live.ts";
 import { every, now } from "../clock.ts";
 import { clockTime, localTime, shortAge, utcTime } from "../words/time.ts";
 
@@ -9,7 +10,7 @@ const tick = signal(0);
 /** Begins to draw relative times again as they pass. */
 export function startTicking(): void {
   every(TICK_MS, () => {
-    if (document.visibilityState === "visible") tick.value++;
+    if (isSeen()) tick.value++;
   });
 }
 

@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import { useEffect } from "../../effects.ts";
 import { get, patch } from "../../api/client.ts";
-import { useLiveReload } from "../../api/live.ts";
+import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Thread } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
@@ -49,7 +49,7 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
   const unread = found !== null && !found.read;
   // A conversation that is shown is read, once per new message.
   useEffect(() => {
-    if (unread && can("threads:reply") && document.visibilityState === "visible") void change({ read: true });
+    if (unread && can("threads:reply") && isSeen()) void change({ read: true });
   }, [unread, found?.lastInboundAt]);
   const archive = async () => {
     if (found !== null && (await change({ archived: !found.archived })) && !found.archived) onClose();

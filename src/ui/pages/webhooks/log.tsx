@@ -1,5 +1,5 @@
 import { useEffect } from "../../effects.ts";
-import { useLiveReload } from "../../api/live.ts";
+import { isSeen, useLiveReload } from "../../api/live.ts";
 import type { Pages } from "../../api/pages.ts";
 import type { Delivery, Webhook } from "../../api/setup-types.ts";
 import { every } from "../../clock.ts";
@@ -38,7 +38,7 @@ export function DeliveryLog({ webhook, path, log }: LogProps) {
   useEffect(() => {
     if (!waits) return;
     return every(WATCH_MS, () => {
-      if (document.visibilityState === "visible") log.refresh();
+      if (isSeen()) log.refresh();
     });
   }, [waits, log]);
   const view = query.value.get("status");
