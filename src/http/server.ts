@@ -8,8 +8,8 @@ import { touchKey } from "../store/keys.ts";
 import { type Answer, type LaterAnswer, toResponse } from "./answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS } from "./body/budget.ts";
 import { createLargeBodyLimit } from "./body/large-bodies.ts";
-import { assetRoutes, type UiSource } from "./dashboard/assets.ts";
-import { dashboardPage, type Draw, type Page } from "./dashboard/shell.ts";
+import { assetRoutes } from "./dashboard/assets.ts";
+import { dashboardPage, type Page, type PageDeps } from "./dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
 import type { ServesAt } from "./domain-hosts.ts";
@@ -50,8 +50,8 @@ export interface HttpDeps {
   checks: readonly ReadyCheck[];
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
-  /** The dashboard: its files, its routes, which the reference does not show, and how a person calls this program. */
-  ui: { files: UiSource; draw: Draw; routes: readonly Route[]; program: string } | null;
+  /** The dashboard: what its page needs, and its routes, which the reference does not show. Null: none is served. */
+  ui: (Omit<PageDeps, "clock"> & { routes: readonly Route[] }) | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */

@@ -103,6 +103,22 @@ export function findLogged(
   ]);
 }
 
+/** Returns the id of the project's newest logged event since a time in milliseconds; null if there is none, or the watch has ended. */
+export async function newestLogged(
+  db: Db,
+  senderId: string,
+  since: number,
+  now: number,
+): Promise<string | null> {
+  const row = await db.first<{ id: string; createdAt: number }>(
+    `SELECT l.event_id AS id, l.created_at AS createdAt FROM event_log l INDEXED BY event_log_by_sender
+      WHERE l.sender_id = ? AND EXISTS (SELECT 1 FROM watched_projects w WHERE w.sender_id = l.sender_id AND w.until > ?)
+      ORDER BY l.seq DESC LIMIT 1`,
+    [senderId, now],
+  );
+  return row !== null && row.createdAt >= since ? row.id : null;
+}
+
 /**
  * Ends the watch of projects whose time is over, and removes the oldest entries of before a time in milliseconds.
  * @returns the number of entries removed, at most `limit`

@@ -9,6 +9,7 @@ import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth, HEALTH_FRESH_MS } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
+import { newestEvent } from "../flows/live/watch.ts";
 import type { Waits } from "../flows/live/waits.ts";
 import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
@@ -190,7 +191,13 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       read: openScrape({ ...parts, checks }),
     },
     ui: isApi
-      ? { files: uiFiles(), draw: uiDraw(), routes: dashboardRoutes(parts), program: programName() }
+      ? {
+          files: uiFiles(),
+          draw: uiDraw(),
+          newestEvent: (senderId) => newestEvent({ db, clock }, senderId),
+          routes: dashboardRoutes(parts),
+          program: programName(),
+        }
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
     wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],

@@ -12,7 +12,15 @@ let files: readonly UiFile[];
 beforeAll(async () => {
   files = (await bundleUi()).files;
   api = await testApi({
-    http: { ui: { files: async () => files, draw: uiDraw(), routes: [], program: "postrider" } },
+    http: {
+      ui: {
+        files: async () => files,
+        draw: uiDraw(),
+        newestEvent: async () => null,
+        routes: [],
+        program: "postrider",
+      },
+    },
   });
 });
 afterAll(() => api.close());

@@ -12,7 +12,13 @@ afterEach(async () => {
 });
 
 async function started(): Promise<TestApi> {
-  const ui = { files: async () => [], draw: uiDraw(), routes: [], program: "postrider" };
+  const ui = {
+    files: async () => [],
+    draw: uiDraw(),
+    newestEvent: async () => null,
+    routes: [],
+    program: "postrider",
+  };
   api = await testApi({
     routes: () => homeRoutes({ publicUrl: API, delivery: "capture" }),
     http: { ui },

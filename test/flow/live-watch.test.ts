@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { eventsOf } from "../../src/flows/notify/announce.ts";
 import { Tail } from "../../src/flows/live/tail.ts";
-import { RENEWAL_MS, RESUME_MS, resumeAfter, trimEventLog, watch } from "../../src/flows/live/watch.ts";
+import {
+  newestEvent,
+  RENEWAL_MS,
+  RESUME_MS,
+  resumeAfter,
+  trimEventLog,
+  watch,
+} from "../../src/flows/live/watch.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { listLogged, watchedUntil } from "../../src/store/event-log.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
@@ -65,6 +72,34 @@ test("a project stays watched while a client follows it, and for an hour after t
   expect(await watchedUntil(lists.db, senderId)).toBe(0);
   expect(resumeAfter(deps, senderId, seen)).rejects.toThrow("resumes after one of its events");
   tail.close();
+});
+
+test("the newest event is known while a stream may resume after it", async () => {
+  const { senderId, clock, deps, happen } = await setUp();
+  const other = await setUp();
+  await happen();
+  expect(await newestEvent(deps, senderId)).toBeNull();
+  await watch(deps, senderId);
+  await watch(other.deps, other.senderId);
+  await happen();
+  const newest = await happen();
+  await other.happen();
+  expect(await newestEvent(deps, senderId)).toBe(newest);
+  clock.advance(RESUME_MS);
+  expect(await newestEvent(deps, senderId)).toBe(newest);
+  clock.advance(1);
+  expect(await newestEvent(deps, senderId)).toBeNull();
+});
+
+test("no event is the newest one after the watch has ended", async () => {
+  const { senderId, clock, deps, happen } = await setUp();
+  await watch(deps, senderId);
+  clock.advance(RESUME_MS + 2 * RENEWAL_MS - 1);
+  const newest = await happen();
+  expect(await newestEvent(deps, senderId)).toBe(newest);
+  clock.advance(1);
+  // Later events would not be logged.
+  expect(await newestEvent(deps, senderId)).toBeNull();
 });
 
 test("the newest entry stays, so that no number is used twice", async () => {

@@ -122,3 +122,23 @@ browserTest("a tab that was opened out of sight shows what has come when it is f
   await see("Before it is seen");
   page = seen;
 });
+
+browserTest("shows an event that came after the page was drawn and before its stream opened", async () => {
+  // The last of the events before the page.
+  await service.message(await send("Before the page"), "delivered");
+  const { page: opened, context } = await browser.visit(service.url, "/livez", { key: service.accountKey });
+  const held = Promise.withResolvers<void>();
+  await opened.route(/events\/stream/, async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  let lists = 0;
+  opened.on("request", (request) => void (new URL(request.url()).pathname === "/v1/emails" && lists++));
+  await opened.goto(`${service.url}/messages`);
+  await opened.getByText("Before the page").first().waitFor();
+  await service.message(await send("In the gap"), "delivered");
+  expect(lists).toBe(0);
+  held.resolve();
+  await opened.getByText("In the gap").first().waitFor();
+  await context.close();
+});

@@ -2,7 +2,14 @@ import { AppError } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { findLogged, logHead, trimLog, watchedUntil, watchProject } from "../../store/event-log.ts";
+import {
+  findLogged,
+  logHead,
+  newestLogged,
+  trimLog,
+  watchedUntil,
+  watchProject,
+} from "../../store/event-log.ts";
 import { pauseWhenDone } from "../sweep/backoff.ts";
 
 export interface WatchDeps {
@@ -50,6 +57,12 @@ export async function resumeAfter(
     "A stream resumes after one of its events of the last hour, and this is none. Open a new stream, and read what was missed with GET /v1/emails.",
     { code: "invalid_state", param: "lastEventId" },
   );
+}
+
+/** Returns the id of the newest event after which a stream of the project may resume, or null if there is none. */
+export function newestEvent({ db, clock }: WatchDeps, senderId: string): Promise<string | null> {
+  const now = clock.now();
+  return newestLogged(db, senderId, now - RESUME_MS, now);
 }
 
 /** Makes the chore that ends old watches and removes what no stream can resume from. */

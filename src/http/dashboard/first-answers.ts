@@ -5,6 +5,9 @@ import { UI_HEADER } from "../access/own-page.ts";
 /** Answers a request to the API, with all checks. */
 export type Ask = (request: Request) => Promise<Response>;
 
+/** Returns the id of the newest event after which a stream of the project may resume, or null if there is none. */
+export type NewestEvent = (senderId: string) => Promise<string | null>;
+
 /** Answers that the page needs first. */
 export interface FirstAnswers {
   /** The answer of `/ui/session`. */
@@ -13,6 +16,8 @@ export interface FirstAnswers {
   projects: Project[];
   /** The project that `answers` are about. Null: the key implies it. */
   project: string | null;
+  /** The newest event before these answers, after which the page's stream begins. Null: none is known. */
+  lastEventId: string | null;
   /** Answers of the API by the path and query that the page asks for. */
   answers: Record<string, unknown>;
 }
@@ -58,6 +63,7 @@ export async function firstAnswers(
   ask: Ask,
   { url, headers }: Request,
   now: number,
+  newestEvent: NewestEvent,
 ): Promise<FirstAnswers | null> {
   const cookie = headers.get("cookie");
   const site = headers.get("sec-fetch-site") ?? "none";
@@ -82,13 +88,15 @@ export async function firstAnswers(
     projects.find(({ id, externalId }) => id === wanted || externalId === wanted) ??
     projects.find(({ externalId }) => externalId === "default") ??
     projects[0];
+  const senderId = project?.id ?? me.key.senderId;
+  const lastEventId = senderId === null ? null : await newestEvent(senderId);
   const paths = [...asked(pathname, search.slice(1), now), UNREAD];
   const answered = async (path: string) => [path, await get(path, project?.id)] as const;
   const answers = Object.fromEntries(await Promise.all(paths.map(answered)));
   const newest = (answers[DELIVERED] as { data: { id: string }[] } | undefined)?.data[0];
   if (newest !== undefined)
     Object.assign(answers, Object.fromEntries([await answered(`/v1/emails/${newest.id}`)]));
-  return { me, projects, project: project?.id ?? null, answers };
+  return { me, projects, project: project?.id ?? null, lastEventId, answers };
 }
 
 /** Returns the paths of the API that a page asks first. `now`: milliseconds. */

@@ -4,7 +4,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import { type Answer, raw } from "../answer.ts";
 import { ASSETS_PATH, type UiFile, type UiSource } from "./assets.ts";
-import { type Ask, type FirstAnswers, firstAnswers } from "./first-answers.ts";
+import { type Ask, type FirstAnswers, firstAnswers, type NewestEvent } from "./first-answers.ts";
 
 /**
  * The dashboard loads nothing from other origins and runs no inline script, so text of a message cannot run either
@@ -42,6 +42,7 @@ export interface PageDeps {
   clock: Clock;
   files: UiSource;
   draw: Draw;
+  newestEvent: NewestEvent;
   /** How a person calls the program on its machine. The page shows commands. */
   program: string;
 }
@@ -109,15 +110,19 @@ function head(files: readonly UiFile[], cookie: string): string {
 }
 
 /** Returns the body of the page. Without first content the script draws it. */
-async function content({ clock, draw, program }: PageDeps, ask: Ask, request: Request): Promise<string> {
+async function content(
+  { clock, draw, newestEvent, program }: PageDeps,
+  ask: Ask,
+  request: Request,
+): Promise<string> {
   const { origin, pathname: path, search } = new URL(request.url, "http://localhost");
   const cookie = request.headers.get("cookie") ?? "";
   try {
-    const first = await firstAnswers(ask, request, clock.now());
+    const first = await firstAnswers(ask, request, clock.now(), newestEvent);
     if (first === null) return body("", { program });
-    const { me, projects, project } = first;
+    const { me, projects, project, lastEventId } = first;
     const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
-    return body(html, { program, me, projects, project, values });
+    return body(html, { program, me, projects, project, values, lastEventId });
   } catch (error) {
     log("http").warn("page not drawn", { error });
     return body("", { program });

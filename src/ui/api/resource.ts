@@ -26,6 +26,9 @@ export interface Remembered {
   snapshot(): unknown;
 }
 
+/** The key of the id of the newest event before the values were read that came with the page. */
+export const NEWEST_EVENT = "newest event";
+
 /** Milliseconds for which values that came with the page are new enough. */
 const FRESH_MS = 1_000;
 let brought = new Map<string, unknown>();
@@ -48,11 +51,18 @@ export function forgetAll(): void {
   brought.clear();
 }
 
+/** Returns a value that came with the page, once; null if there is none. */
+export function takeBrought(key: string): unknown {
+  const value = brought.get(key) ?? null;
+  brought.delete(key);
+  return value;
+}
+
 /** Returns what is remembered under the key, or makes it, of the value that came with the page if there is one. */
 export function remember<Value extends Remembered>(key: string, make: (brought: unknown) => Value): Value {
   const known = remembered.get(key) as Value | undefined;
-  const value = known ?? make(brought.get(key) ?? null);
-  brought.delete(key);
+  const came = takeBrought(key);
+  const value = known ?? make(came);
   remembered.delete(key);
   remembered.set(key, value);
   for (const oldest of remembered.keys()) {

@@ -3,6 +3,7 @@ import { EVENT_TYPES } from "../words/server-lists.ts";
 import { browserPath } from "./client.ts";
 import { isSeen, type LiveState, liveState, tell } from "./live.ts";
 import { floodMeter } from "./pace.ts";
+import { NEWEST_EVENT, takeBrought } from "./resource.ts";
 import type { LiveEvent } from "./types.ts";
 
 /** Waits before the stream is tried again, and pages look again, after it was refused, or left because of too many events. */
@@ -37,9 +38,10 @@ export function followEachEvent(): () => void {
 export function openStream(): () => void {
   /** Closes the stream, or ends the wait for it; null if the tab needs none. */
   let leave: (() => void) | null = null;
-  let lastEventId: string | null = null;
-  /** True if the pages may have read their content long before the stream opens. */
-  let isLate = false;
+  /** The stream begins with the events that are newer than the page. */
+  let lastEventId = takeBrought(NEWEST_EVENT) as string | null;
+  /** True if the pages may lack events of before the stream opens. */
+  let isLate = lastEventId === null;
   const wait = (state: LiveState, ms: number) => {
     leave?.();
     liveState.value = state;

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { get, post, remove, setAccess } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
-import { bring, forgetAll } from "../api/resource.ts";
+import { bring, forgetAll, NEWEST_EVENT } from "../api/resource.ts";
 import type { Me, Page, Project } from "../api/types.ts";
 import { navigate, place } from "./router.ts";
 import { type Listed, type StartData, takeStartData } from "./start-data.ts";
@@ -56,11 +56,12 @@ export async function startSession(): Promise<void> {
 
 /** Takes up the session that the page brings. Returns whether it brings one. */
 export async function takeUp(brought: StartData): Promise<boolean> {
-  const { me: found, project, values } = brought;
+  const { me: found, project, values, lastEventId } = brought;
   program.value = brought.program ?? program.peek();
   if (found === undefined) return false;
   await enter(found, brought.projects ?? null);
-  if (values !== undefined && (project === null || project === projectId.peek())) bring(values);
+  if (values !== undefined && (project === null || project === projectId.peek()))
+    bring({ ...values, [NEWEST_EVENT]: lastEventId });
   return true;
 }
 

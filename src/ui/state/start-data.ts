@@ -14,6 +14,8 @@ export interface StartData {
   project?: string | null;
   /** Values that the page had read when the server drew it, by its own keys. */
   values?: Readonly<Record<string, unknown>>;
+  /** The newest event before the values were read. Null: none is known. */
+  lastEventId?: string | null;
 }
 
 /** Returns what the page brings, and takes it out: a later session of the tab must not find it. */
