@@ -3,7 +3,7 @@ import { keepAlive, systemClock } from "./clock.ts";
 import type { Command } from "./commands/command.ts";
 import { CommandError, EX_CONFIG, EX_NO, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from "./commands/exit.ts";
 import { createOutput, printable } from "./commands/output.ts";
-import { COMMANDS, findCommand, helpText } from "./commands/table.ts";
+import { COMMANDS, findCommand, helpText, meantCommand } from "./commands/table.ts";
 import { loadConfig } from "./config.ts";
 import { SETTINGS } from "./config/settings.ts";
 import { AppError, SettingsError } from "./core/errors.ts";
@@ -39,11 +39,15 @@ async function answer(argv: readonly string[]): Promise<number> {
   if (group !== null && !isCommand(first)) return say(group);
   const found = findCommand(argv);
   if (found === null)
-    throw new CommandError(
-      EX_USAGE,
-      `no such command: ${argv.join(" ")}\n${helpText(first) ?? "postrider: see postrider --help"}`,
-    );
+    throw new CommandError(EX_USAGE, `no such command: ${argv.join(" ")}\n${adviceOn(argv)}`);
   return run(await found.entry.load(), found.rest);
+}
+
+/** Says what to call instead of a command that does not exist. */
+function adviceOn(argv: readonly string[]): string {
+  const meant = meantCommand(argv);
+  if (meant !== null) return `postrider: did you mean \`postrider ${meant}\`?`;
+  return helpText(argv[0] ?? null) ?? "postrider: see postrider --help";
 }
 
 /** Returns true if the word alone is a command, as `migrate` is, which is also the name of a group. */

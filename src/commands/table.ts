@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { nearestName } from "../core/typing-errors.ts";
 import { EXIT_CODES } from "./exit.ts";
 
 interface Entry {
@@ -127,6 +128,19 @@ export function findCommand(argv: readonly string[]): { entry: Entry; rest: read
 function entryOf(name: string, rest: readonly string[]): { entry: Entry; rest: readonly string[] } | null {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   return entry === undefined ? null : { entry, rest };
+}
+
+/** Characters of a command for each typing error that it may hold. */
+const CHARACTERS_PER_ERROR = 4;
+/** Longer words are not compared, because comparing takes time by the square of the length. */
+const MAX_WORD_CHARS = 32;
+
+/** Returns the command that the arguments were probably meant to call; null if none is near. */
+export function meantCommand(argv: readonly string[]): string | null {
+  const [first = "", second = ""] = argv.map((word) => word.slice(0, MAX_WORD_CHARS));
+  const near = (called: string) =>
+    nearestName(called, Object.keys(COMMANDS), Math.max(1, Math.floor(called.length / CHARACTERS_PER_ERROR)));
+  return near(`${first} ${second}`) ?? near(first);
 }
 
 /**

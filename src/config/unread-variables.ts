@@ -1,4 +1,4 @@
-import { typingErrors } from "../core/typing-errors.ts";
+import { nearestName } from "../core/typing-errors.ts";
 import type { Setting } from "./settings.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -29,12 +29,10 @@ export function unreadVariables(env: Env, settings: readonly Setting[]): UnreadV
 
 /** Returns the setting that a name was probably meant to be; null if none is near. */
 function nearest(name: string, settings: readonly string[]): string | null {
-  const errors = Math.max(1, Math.floor(name.length / CHARACTERS_PER_ERROR));
-  const near = settings
-    .map((setting) => ({ setting, distance: typingErrors(name, setting) }))
-    .filter(({ distance }) => distance <= errors)
-    .sort((one, other) => one.distance - other.distance);
-  return near[0]?.setting ?? settings.find((setting) => isPartOf(name, setting)) ?? null;
+  const maxErrors = Math.max(1, Math.floor(name.length / CHARACTERS_PER_ERROR));
+  return (
+    nearestName(name, settings, maxErrors) ?? settings.find((setting) => isPartOf(name, setting)) ?? null
+  );
 }
 
 /** Returns true if a name has all of a setting's words but the last ones, or a `_FILE` that the setting does not take. */

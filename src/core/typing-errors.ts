@@ -19,6 +19,15 @@ export function typingErrors(one: string, other: string): number {
   return cell(last, other.length);
 }
 
+/** Returns the one of the names that a text was probably meant to be, with at most so many typing errors; null if none is near. */
+export function nearestName(text: string, names: readonly string[], maxErrors: number): string | null {
+  const near = names
+    .map((name) => ({ name, errors: typingErrors(text, name) }))
+    .filter(({ errors }) => errors <= maxErrors)
+    .sort((one, other) => one.errors - other.errors);
+  return near[0]?.name ?? null;
+}
+
 function cell(row: readonly number[], at: number): number {
   return row[at] ?? Number.POSITIVE_INFINITY;
 }

@@ -49,6 +49,8 @@ test.each<[string[], string]>([
   [["keys"], "keys create"],
   [["keys", "steal"], "keys revoke"],
   [["migrate", "back"], "too many arguments: back"],
+  [["serv", "--json"], "no such command: serv --json\npostrider: did you mean `postrider serve`?\n"],
+  [["inbox", "list"], "did you mean `postrider inboxes list`?"],
   [["constructor"], "no such command: constructor"],
 ])("%p is wrong usage, and the answer leads to the valid choices", async (args, says) => {
   const ran = await postrider(args);
