@@ -1,10 +1,12 @@
 /**
  * Measures the dashboard's pages in Chromium, and what ten open dashboards cost: `bun bench/dashboards.ts [--only=NAME]
- * [--rounds=N] [--visits=N] [--many=N] [--keep=FOLDER] [--json=FILE]`. NAME: first, list, events, accept, inbound.
+ * [--rounds=N] [--visits=N] [--many=N] [--keep=FOLDER] [--json=FILE] [--apart]`. NAME: first, list, events, accept, inbound.
+ * With `--apart`, accept and inbound run on core 0 and Chromium on core 1, because people open dashboards on their own machines.
  */
 import { join } from "node:path";
 import { launchChromium } from "../test/support/browser.ts";
 import { type Child, startChild } from "./support/children.ts";
+import { useCores } from "./support/cores.ts";
 import { openDashboards } from "./support/open-dashboards.ts";
 import {
   type Figures,
@@ -17,7 +19,7 @@ import { handOver } from "./support/figures.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
 import { openSender, send } from "./support/inbound-mail.ts";
-import { chosen, domains, keptFolder, numberOption, rounds } from "./support/options.ts";
+import { chosen, domains, flag, keptFolder, numberOption, rounds } from "./support/options.ts";
 import { DOMAIN, prepareData, startService } from "./support/service.ts";
 import { median, PROCESSOR } from "./support/table.ts";
 
@@ -34,6 +36,9 @@ const SESSIONS = 20;
 const MAIL_OCTETS = 4096;
 const WARM_MAILS = 8000;
 const MAILS = 24_000;
+
+/** Cores of the service with its load, and of Chromium; null: all for both. */
+const CORES = flag("apart") ? { service: "0", chromium: "1" } : null;
 
 const home = benchFolder();
 const prepared = await prepareData(home);
@@ -83,10 +88,13 @@ async function inTurns(
   load: Load,
 ): Promise<Figures> {
   const taken: Record<string, number[]>[] = [{}, {}];
+  if (CORES !== null) useCores(CORES.service);
   for (let round = 0; round < rounds(); round++)
     for (const [at, open] of [false, true].entries()) {
       const { child, url, ...ports } = await startService(copyOf(prepared.folder), env);
-      const close = open ? await openDashboards(url, prepared.key, DASHBOARDS) : null;
+      const close = open
+        ? await openDashboards(url, prepared.key, DASHBOARDS, CORES?.chromium ?? null)
+        : null;
       const before = child.processor();
       const [rate, count] = await load(child, ports);
       const processor = (child.processor() - before) / count;

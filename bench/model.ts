@@ -2,6 +2,7 @@
  * Predicts messages received per second by the number of cores: `bun bench/model.ts [--rounds=N]`. Measures the parts of
  * a message on one core, and checks the prediction with one and two processes on two cores. Needs two cores.
  */
+import { useCores } from "./support/cores.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import { openSender, send } from "./support/inbound-mail.ts";
 import { printMarkdown } from "./support/inbound-table.ts";
@@ -57,11 +58,6 @@ async function commitSeconds({ url }: Service): Promise<number> {
   const found = /^postrider_commit_duration_seconds_sum(?:\{[^}]*\})? (\S+)$/m.exec(await response.text());
   if (found === null) throw new Error("there is no figure of commits");
   return Number(found[1]);
-}
-
-/** Lets this process, and those that it starts, run on these cores only. */
-function useCores(cores: string): void {
-  Bun.spawnSync(["taskset", "-a", "-p", "-c", cores, String(process.pid)]);
 }
 
 /** Sends messages over kept sessions to processes that share a port. Each list names cores, as taskset does. */

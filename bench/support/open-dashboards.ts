@@ -1,6 +1,8 @@
 /** Dashboards that people keep open while the service works. */
-import type { CDPSession } from "playwright-core";
+import type { Browser, CDPSession } from "playwright-core";
 import { launchChromium, sessionCookie } from "../../test/support/browser.ts";
+import { useCores } from "./cores.ts";
+import { familyOf } from "./process-family.ts";
 
 /** Half of the dashboards show Messages, half Home. */
 const PATHS = ["/messages", "/"] as const;
@@ -11,9 +13,15 @@ const LIVE_LIMIT_MS = 60_000;
 /**
  * Opens so many dashboards in Chromium, each in a profile of its own and in sight, as for as many people. Returns a function that
  * closes them, once all follow the project's events. The browser's network is not watched: that would cost more than the pages.
+ * @param cores where Chromium runs, as taskset names them; null: on all
  */
-export async function openDashboards(url: string, key: string, count: number): Promise<() => Promise<void>> {
-  const browser = await launchChromium();
+export async function openDashboards(
+  url: string,
+  key: string,
+  count: number,
+  cores: string | null,
+): Promise<() => Promise<void>> {
+  const browser = await launchOn(cores);
   const session = await browser.newBrowserCDPSession();
   const { name, value } = await sessionCookie(url, key);
   const cookies = [{ name, value, url }];
@@ -25,6 +33,18 @@ export async function openDashboards(url: string, key: string, count: number): P
     await untilLive(session, targetId);
   }
   return () => browser.close();
+}
+
+async function launchOn(cores: string | null): Promise<Browser> {
+  const before = new Set(familyOf(process.pid));
+  const browser = await launchChromium();
+  if (cores === null) return browser;
+  // Processes of pages inherit the cores of the process that starts them.
+  useCores(
+    cores,
+    familyOf(process.pid).filter((pid) => !before.has(pid)),
+  );
+  return browser;
 }
 
 async function untilLive(session: CDPSession, targetId: string): Promise<void> {
