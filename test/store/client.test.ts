@@ -72,6 +72,52 @@ describe("group commit", () => {
     expect(check instanceof ConstraintError && check.unique).toBeNull();
   });
 
+  test("reads that are asked for together show the same state", async () => {
+    await base.db.write([put("a", 0), put("b", 0)]);
+    const writer = await base.another();
+    const value = async (a: string) =>
+      (await base.db.first<{ b: number }>("SELECT b FROM t WHERE a = ?", [a]))?.b;
+    let writing = true;
+    const writes = (async () => {
+      for (let n = 1; n <= 100; n++) await writer.write([{ sql: "UPDATE t SET b = ?", args: [n] }]);
+      writing = false;
+    })();
+    const pairs: (number | undefined)[][] = [];
+    while (writing) {
+      pairs.push(await Promise.all([value("a"), value("b")]));
+      // Reads of a file take no turn of the event loop.
+      await Bun.sleep(0);
+    }
+    await writes;
+    await base.caughtUp();
+    pairs.push(await Promise.all([value("a"), value("b")]));
+    // A replica may sync between two reads.
+    const isReplica = base.url.startsWith("file:") && base.writesAt.startsWith("http");
+    if (!isReplica) expect(pairs.filter(([a, b]) => a !== b)).toEqual([]);
+    expect(pairs.at(-1)).toEqual([100, 100]);
+    await writer.close();
+  });
+
+  test("of reads that are asked for together, only the wrong one fails", async () => {
+    const [sum, wrong, none] = await Promise.allSettled([
+      base.db.first("SELECT 1 + 1 AS sum"),
+      base.db.all("SELECT x FROM nowhere"),
+      base.db.all("SELECT a FROM t"),
+    ]);
+    expect([sum, none]).toEqual([
+      { status: "fulfilled", value: { sum: 2 } },
+      { status: "fulfilled", value: [] },
+    ]);
+    expect(wrong?.status === "rejected" ? String(wrong.reason) : "no error").toContain("no such table");
+  });
+
+  test("of many reads that are asked for together, each gets its answer", async () => {
+    const asked = Array.from({ length: 100 }, (_, at) =>
+      base.db.first<{ at: number }>("SELECT ? + 0 AS at", [at]),
+    );
+    expect((await Promise.all(asked)).map((row) => row?.at)).toEqual([...Array(100).keys()]);
+  });
+
   test("more statements than one commit takes are all written", async () => {
     await Promise.all(
       Array.from({ length: 30 }, (_, writer) =>

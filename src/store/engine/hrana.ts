@@ -48,6 +48,7 @@ interface BatchResult {
 
 /** The code of an answer that does not follow the protocol. */
 export const NO_HRANA = "HRANA_PROTO_ERROR";
+const NOT_RUN: WireError = { message: "the server did not run the statement", code: "TRANSACTION_CLOSED" };
 /** Texts that a stream can store for one transaction. sqld keeps fifty, each of less than 5000 octets. */
 const MAX_TEXTS = 40;
 const MAX_TEXT_OCTETS = 4000;
@@ -73,8 +74,40 @@ export class HranaError extends Error {
   }
 }
 
-export function queryRequest(sql: string, args: readonly Value[]): WireRequest {
+/** A query of a database. */
+export interface Query {
+  sql: string;
+  args: readonly Value[];
+}
+
+export function queryRequest({ sql, args }: Query): WireRequest {
   return { type: "execute", stmt: { sql, args: args.map(toWire) } };
+}
+
+/** Makes a transaction of queries, which see the database as of one moment. Each runs even if another one fails. */
+export function queriesRequest(queries: readonly Query[]): WireRequest {
+  // Deferred: it takes no lock.
+  const begin = { stmt: { sql: "BEGIN DEFERRED", args: [] } };
+  const work = queries.map(({ sql, args }) => ({
+    condition: succeeded(0),
+    stmt: { sql, args: args.map(toWire) },
+  }));
+  return {
+    type: "batch",
+    batch: { steps: [begin, ...work, ...endOfTransaction(succeeded(0), queries.length + 1)] },
+  };
+}
+
+/** Returns the outcome of each query of `queriesRequest`, of the outcome of all. */
+export function outcomesOf(outcome: WireOutcome | undefined, queries: number): WireOutcome[] {
+  return understood(() => {
+    const { step_results: results, step_errors: errors } = resultOf(outcome) as BatchResult;
+    return Array.from({ length: queries }, (_, at): WireOutcome => {
+      const result = results[at + 1];
+      if (result != null) return { type: "ok", response: { result } };
+      return { type: "error", error: errors[at + 1] ?? errors[0] ?? NOT_RUN };
+    });
+  });
 }
 
 /** A transaction as requests of one pipeline. */
@@ -96,21 +129,24 @@ export function transactionRequests(statements: readonly ReadyStatement[]): Tran
     const text = id === undefined ? { sql } : { sql_id: id };
     return { condition: succeeded(at), stmt: { ...text, args: args.map(toWire) } };
   });
-  const last = statements.length + 1;
-  const commit = { condition: succeeded(last - 1), stmt: { sql: "COMMIT", args: [] } };
-  const undo = {
-    condition: { type: "not" as const, cond: succeeded(last) },
-    stmt: { sql: "ROLLBACK", args: [] },
-  };
+  const end = endOfTransaction(succeeded(statements.length), statements.length + 1);
   const texts = [...ids];
   return {
     requests: [
       ...texts.map(([sql, id]) => ({ type: "store_sql" as const, sql, sql_id: id })),
-      { type: "batch", batch: { steps: [begin, ...work, commit, undo] } },
+      { type: "batch", batch: { steps: [begin, ...work, ...end] } },
       ...texts.map(([, id]) => ({ type: "close_sql" as const, sql_id: id })),
     ],
     at: texts.length,
   };
+}
+
+/** Returns the last two steps of a transaction: a COMMIT under the condition, as the step of that index, else a ROLLBACK. */
+function endOfTransaction(condition: Condition, at: number): { condition: Condition; stmt: WireStatement }[] {
+  return [
+    { condition, stmt: { sql: "COMMIT", args: [] } },
+    { condition: { type: "not", cond: succeeded(at) }, stmt: { sql: "ROLLBACK", args: [] } },
+  ];
 }
 
 function succeeded(step: number): Condition & { type: "ok" } {
@@ -140,10 +176,7 @@ export function writtenOf(outcome: WireOutcome | undefined, statements: number):
     const steps = [...Array(statements + 2).keys()];
     const failed = steps.find((step) => results[step] == null);
     if (failed !== undefined) {
-      const { message, code } = errors[failed] ?? {
-        message: "the server did not run the statement",
-        code: "TRANSACTION_CLOSED",
-      };
+      const { message, code } = errors[failed] ?? NOT_RUN;
       const isStatement = failed > 0 && failed <= statements;
       throw new HranaError(message, code ?? "UNKNOWN", { statement: isStatement ? failed - 1 : null });
     }
@@ -188,7 +221,7 @@ export function isTooLarge(outcome: WireOutcome | undefined): boolean {
 export function isOver(outcome: WireOutcome | undefined): boolean {
   if (outcome?.type !== "ok") return false;
   const { step_results: results } = (outcome.response?.result ?? {}) as Partial<BatchResult>;
-  // A query begins none. Of a transaction, its COMMIT or the ROLLBACK after it must have succeeded.
+  // A query alone begins none. Of a transaction, its COMMIT or the ROLLBACK at its end must have succeeded.
   return (
     results === undefined || (Array.isArray(results) && results.slice(-2).some((result) => result !== null))
   );

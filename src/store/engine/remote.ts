@@ -2,7 +2,16 @@ import { type Clock, sleep } from "../../core/time/clock.ts";
 import type { Engine, Value } from "./engine.ts";
 import { EngineError, type EngineFault, errorCode } from "./errors.ts";
 import { withValues } from "./deferred-content.ts";
-import { HranaError, isTooLarge, queryRequest, rowsOf, transactionRequests, writtenOf } from "./hrana.ts";
+import {
+  HranaError,
+  isTooLarge,
+  outcomesOf,
+  type Query,
+  queriesRequest,
+  queryRequest,
+  rowsOf,
+} from "./hrana.ts";
+import { transactionRequests, type WireOutcome, writtenOf } from "./hrana.ts";
 import { Streams } from "./streams.ts";
 
 export interface RemoteOptions {
@@ -23,6 +32,11 @@ const RETRY_PAUSES_MS: readonly number[] = [50, 250];
 /** Faults after which a request is repeated: a read always, a write only if the first try never reached the server. */
 const RETRY_READS: ReadonlySet<EngineFault> = new Set(["unreachable", "lost"]);
 const RETRY_WRITES: ReadonlySet<EngineFault> = new Set(["unreachable"]);
+
+/** Queries of one transaction. Its answer is one piece, and the stream does nothing else meanwhile. */
+const MOST_TOGETHER = 16;
+
+type Rows = Record<string, unknown>[];
 
 const TIMED_OUT = "ETIMEDOUT";
 const NOT_JSON = "HRANA_NO_JSON";
@@ -45,15 +59,25 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
   const streams = new Streams(clock, address, (to, body) => postWithin(clock, to, headers, body));
   const ask = <Answer>(retry: ReadonlySet<EngineFault>, request: () => Promise<Answer>): Promise<Answer> =>
     askServer(clock, address.host, retry, request);
-  const rows = (sql: string, args: Value[]): Promise<Record<string, unknown>[]> =>
-    ask(RETRY_READS, async () => {
-      const request = queryRequest(sql, args);
-      const outcome = await streams.run({ requests: [request], at: 0 });
-      return rowsOf(isTooLarge(outcome) ? await streams.runLarge(request) : outcome);
+  const rows = async (query: Query, outcome: WireOutcome | undefined): Promise<Rows> =>
+    rowsOf(isTooLarge(outcome) ? await streams.runLarge(queryRequest(query)) : outcome);
+  const one = (query: Query): Promise<Rows> =>
+    ask(RETRY_READS, async () => rows(query, await streams.run({ requests: [queryRequest(query)], at: 0 })));
+  const read = together((queries) => {
+    const [first] = queries;
+    if (first !== undefined && queries.length === 1) return [one(first)];
+    const answered = ask(RETRY_READS, async () => {
+      const outcome = await streams.run({ requests: [queriesRequest(queries)], at: 0 });
+      return isTooLarge(outcome) ? null : outcomesOf(outcome, queries.length);
     });
+    return queries.map(async (query, at) => {
+      const outcomes = await answered;
+      return outcomes === null ? one(query) : ask(RETRY_READS, () => rows(query, outcomes[at]));
+    });
+  });
   return {
-    all: rows,
-    first: async (sql, args) => (await rows(sql, args))[0] ?? null,
+    all: read,
+    first: async (sql, args) => (await read(sql, args))[0] ?? null,
     async batch(statements) {
       const ready = withValues(statements);
       const transaction = transactionRequests(ready);
@@ -61,6 +85,29 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
     },
     close: () => streams.close(),
   };
+}
+
+/**
+ * Returns a function that makes queries by `run`. Those that code asks for without waiting in between are made in one transaction, so
+ * they show the same state, as the reads of one turn from a file do, and take one round trip.
+ */
+function together(
+  run: (queries: readonly Query[]) => Promise<Rows>[],
+): (sql: string, args: Value[]) => Promise<Rows> {
+  let waiting: { query: Query; take: (rows: Promise<Rows> | undefined) => void }[] = [];
+  const runWaiting = () => {
+    const members = waiting;
+    waiting = [];
+    if (members.length === 0) return;
+    const answers = run(members.map(({ query }) => query));
+    for (const [at, { take }] of members.entries()) take(answers[at]);
+  };
+  return (sql, args) =>
+    new Promise((resolve) => {
+      waiting.push({ query: { sql, args }, take: resolve as (rows: Promise<Rows> | undefined) => void });
+      if (waiting.length === 1) queueMicrotask(runWaiting);
+      else if (waiting.length === MOST_TOGETHER) runWaiting();
+    });
 }
 
 /** Returns the address for HTTP. With `?tls=0`, a `libsql:` URL is not encrypted. */
