@@ -26,7 +26,15 @@ function shown(setting: Setting, effective: Config): ShownSetting {
   const value = valueIn(setting, effective);
   const source = effective.sources.get(name) ?? "default";
   // Not even the length of a secret is shown, because it tells a password from a passphrase.
-  return { name, value: secret ? null : value, source, secret, set: value !== null, default: standard, help };
+  return {
+    name,
+    value: secret ? null : value,
+    source,
+    secret,
+    set: settingText(value) !== null,
+    default: standard,
+    help,
+  };
 }
 
 /** @throws Error if the configuration has no value for the setting, which every setting must have */

@@ -107,7 +107,11 @@ const BY_REASON: Readonly<Record<string, Cause>> = {
     who: "you",
     next: "Send it again if it is still wanted.",
   },
-  canceled: { why: "It was canceled before it was sent.", who: "you", next: NOTHING_TO_DO },
+  canceled: {
+    why: "It was canceled before it was sent.",
+    who: "nobody",
+    next: "Send it again if it is still wanted.",
+  },
   capture_only: {
     why: "It was taken while all mail was captured, so it never leaves.",
     who: "you",

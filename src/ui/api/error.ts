@@ -71,6 +71,14 @@ export function issuesOf(error: ApiError | null, field: string): Issue[] {
   return error.issues.filter(({ param }) => param === field || startsWithPart(param, field));
 }
 
+/** Returns the error without the issues of a form's field; null if there are no others. */
+export function withoutIssuesOf(error: ApiError | null, field: string): ApiError | null {
+  if (error === null) return null;
+  const gone = issuesOf(error, field);
+  const issues = error.issues.filter((issue) => !gone.includes(issue));
+  return issues.length === 0 ? null : new ApiError(error.message, { ...error, issues });
+}
+
 function startsWithPart(param: string, field: string): boolean {
   return param.startsWith(`${field}.`) || param.startsWith(`${field}[`);
 }

@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { issuesOf } from "../api/error.ts";
-import type { Task } from "./form.tsx";
+import { type Task, useOwnErrors } from "./task.ts";
 
 interface ChecksProps {
   label: string;
@@ -16,6 +16,7 @@ interface ChecksProps {
 /** A group of boxes to check, in columns. */
 export function Checks({ label, name, options, chosen, task }: ChecksProps) {
   const id = useId();
+  useOwnErrors(task, name);
   const issues = issuesOf(task.error.value, name);
   const turn = (value: string, on: boolean) => {
     const next = new Set(chosen.value);

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Dialog } from "./dialog.tsx";
-import { Form, TextField, useTask } from "./form.tsx";
+import { Form, TextField } from "./form.tsx";
+import { useTask } from "./task.ts";
 
 interface ConfirmNameProps {
   title: string;

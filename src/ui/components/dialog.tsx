@@ -13,10 +13,11 @@ interface DialogProps {
   children: ComponentChildren;
 }
 
-/** A modal window. It is open while the component is there. Esc and a click outside close it. */
+/** A modal window. It is open while the component is there. Esc closes it, and so does a click outside until something was typed. */
 export function Dialog({ title, onClose, size = "narrow", firm = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const typed = useRef(false);
   useEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
@@ -25,7 +26,7 @@ export function Dialog({ title, onClose, size = "narrow", firm = false, children
     };
   }, []);
   const onPointerDown = (event: PointerEvent) => {
-    if (event.target === dialog.current && !firm) onClose();
+    if (event.target === dialog.current && !firm && !typed.current) onClose();
   };
   const onCancel = (event: Event) => {
     event.preventDefault();
@@ -38,6 +39,9 @@ export function Dialog({ title, onClose, size = "narrow", firm = false, children
       aria-labelledby={id}
       onCancel={onCancel}
       onPointerDown={onPointerDown}
+      onInput={() => {
+        typed.current = true;
+      }}
     >
       <div class="dialog-box">
         <header class="dialog-head">

@@ -1,7 +1,7 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { base64Of } from "../api/base64.ts";
 import type { FileContent } from "../api/types.ts";
-import { sizeText } from "../words/amounts.ts";
+import { counted, sizeText } from "../words/amounts.ts";
 import { Icon } from "./icon.tsx";
 
 /** A file that a person has chosen. */
@@ -33,9 +33,12 @@ export function attachmentsOf(files: readonly ChosenFile[]): FileContent[] | und
 
 /** Chooses files to attach, and lists those that are chosen. */
 export function Files({ files, limit }: FilesProps) {
+  const left = useSignal(0);
   const add = async (input: HTMLInputElement) => {
     const chosen = await Promise.all([...(input.files ?? [])].map(read));
-    files.value = [...files.value, ...chosen].slice(0, limit);
+    const all = [...files.value, ...chosen];
+    files.value = all.slice(0, limit);
+    left.value = all.length - files.value.length;
     input.value = "";
   };
   return (
@@ -55,6 +58,7 @@ export function Files({ files, limit }: FilesProps) {
               class="button bare"
               aria-label={`Remove ${file.filename}`}
               onClick={() => {
+                left.value = 0;
                 files.value = files.value.filter((one) => one !== file);
               }}
             >
@@ -63,6 +67,12 @@ export function Files({ files, limit }: FilesProps) {
           </li>
         ))}
       </ul>
+      {left.value === 0 ? null : (
+        <p class="field-error" role="alert">
+          A message takes {counted(limit, "file")}, so {counted(left.value, "file")}{" "}
+          {left.value === 1 ? "was" : "were"} left out.
+        </p>
+      )}
     </div>
   );
 }

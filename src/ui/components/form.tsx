@@ -1,65 +1,48 @@
-import { type Signal, useSignal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { type ApiError, asApiError, issuesOf } from "../api/error.ts";
+import { issuesOf, withoutIssuesOf } from "../api/error.ts";
 import { Problem } from "./problem.tsx";
-
-/** A change that a person asked for, such as the submit of a form. */
-export interface Task {
-  busy: Signal<boolean>;
-  error: Signal<ApiError | null>;
-  /** Runs it. Returns whether it succeeded. While it runs, a second call does nothing. */
-  run(work: () => Promise<void>): Promise<boolean>;
-}
-
-/** Returns a task of the component. */
-export function useTask(): Task {
-  const busy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
-  const run = async (work: () => Promise<void>) => {
-    if (busy.value) return false;
-    busy.value = true;
-    error.value = null;
-    try {
-      await work();
-      return true;
-    } catch (thrown) {
-      error.value = asApiError(thrown);
-      return false;
-    } finally {
-      busy.value = false;
-    }
-  };
-  return { busy, error, run };
-}
+import { type Task, useOwnErrors } from "./task.ts";
 
 interface FormProps {
   task: Task;
   onSubmit: () => Promise<void>;
   children: ComponentChildren;
-  /** Names of the fields that show their own errors. All other errors are at the end. */
-  fields?: readonly string[];
   class?: string;
 }
 
-/** A form whose submit is a task. */
-export function Form({ task, onSubmit, children, fields = [], class: name = "form" }: FormProps) {
-  const submit = (event: Event) => {
+/** A form whose submit is a task. Errors that none of its fields shows are at its end. */
+export function Form({ task, onSubmit, children, class: name = "form" }: FormProps) {
+  const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    void task.run(onSubmit);
+    const form = event.currentTarget as HTMLFormElement;
+    if (await task.run(onSubmit)) return;
+    // The pressed button was disabled meanwhile, so the focus is on nothing.
+    requestAnimationFrame(() => {
+      if (document.activeElement !== document.body && document.activeElement?.tagName !== "DIALOG") return;
+      form.querySelector<HTMLElement>("[aria-invalid=true], [type=submit]")?.focus();
+    });
   };
   return (
     <form class={name} onSubmit={submit} noValidate>
       {children}
-      <FormProblem error={task.error.value} fields={fields} />
+      <FormProblem task={task} />
     </form>
   );
 }
 
-/** The error of a form, unless a field shows all of it. */
-export function FormProblem({ error, fields }: { error: ApiError | null; fields: readonly string[] }) {
+/** The error of a form, unless fields show all of it. */
+function FormProblem({
+  task: {
+    error: { value: error },
+    fields,
+  },
+}: {
+  task: Task;
+}) {
   if (error === null) return null;
-  const shown = fields.flatMap((field) => issuesOf(error, field));
+  const shown = fields.value.flatMap((field) => issuesOf(error, field));
   const all = error.issues.length > 0 && error.issues.every((issue) => shown.includes(issue));
   return all ? null : <Problem error={error} />;
 }
@@ -83,13 +66,20 @@ interface FieldProps {
 /** A labelled control with its hint and the API's errors. */
 export function Field({ label, labelHidden = false, name, task, hint, children }: FieldProps) {
   const id = useId();
+  useOwnErrors(task, name);
   const issues = issuesOf(task?.error.value ?? null, name);
   const invalid = issues.length > 0;
   const described = [hint === undefined ? null : `${id}-hint`, invalid ? `${id}-error` : null]
     .filter((one) => one !== null)
     .join(" ");
   return (
-    <div class={invalid ? "field invalid" : "field"}>
+    <div
+      class={invalid ? "field invalid" : "field"}
+      onInput={() => {
+        // The error is about what was there before.
+        if (invalid && task !== undefined) task.error.value = withoutIssuesOf(task.error.peek(), name);
+      }}
+    >
       <label for={id} class={labelHidden ? "hidden" : undefined}>
         {label}
       </label>

@@ -5,7 +5,7 @@ import { Dialog } from "./dialog.tsx";
 import { CheckBox } from "./form.tsx";
 
 const GENERAL: readonly Shortcut[] = [
-  { keys: "/", does: "Search" },
+  { keys: "/", does: "Search the list" },
   { keys: "j", does: "Next row" },
   { keys: "k", does: "Previous row" },
   { keys: "Enter", does: "Open the row" },

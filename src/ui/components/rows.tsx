@@ -79,7 +79,9 @@ export function Rows<Row>(props: RowsProps<Row>) {
       current.current = keyOf(row);
       showRow(scroller.current, next);
       if (selected !== null) navigate(hrefOf(row), { replace: true });
-      else requestAnimationFrame(() => rowLink(scroller.current, keyOf(row))?.focus());
+      // The focus of a detail stays in it.
+      if (selected === null || scroller.current?.contains(document.activeElement) === true)
+        requestAnimationFrame(() => rowLink(scroller.current, keyOf(row))?.focus());
     },
   });
 

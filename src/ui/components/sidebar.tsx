@@ -27,6 +27,7 @@ interface SidebarProps {
 export function Sidebar({ current, onHelp }: SidebarProps) {
   const more = useSignal(false);
   const sections = SECTIONS.filter(mayOpen);
+  const inMore = current !== null && sections.indexOf(current) >= BAR_SECTIONS;
   const close = () => {
     more.value = false;
   };
@@ -47,7 +48,13 @@ export function Sidebar({ current, onHelp }: SidebarProps) {
           </li>
         ))}
         <li class="more">
-          <button type="button" class="section" onClick={() => (more.value = true)} aria-haspopup="dialog">
+          <button
+            type="button"
+            class="section"
+            onClick={() => (more.value = true)}
+            aria-haspopup="dialog"
+            aria-current={inMore ? "true" : undefined}
+          >
             <Icon name="more" />
             <span class="section-name">More</span>
           </button>

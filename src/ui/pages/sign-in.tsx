@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "../effects.ts";
 import { Code } from "../components/copy.tsx";
-import { Form, TextField, useTask } from "../components/form.tsx";
+import { Form, TextField } from "../components/form.tsx";
+import { useTask } from "../components/task.ts";
 import { Problem } from "../components/problem.tsx";
 import { program, sessionError, signIn } from "../state/session.ts";
 
@@ -20,7 +21,7 @@ export function SignInPage() {
       </p>
       <h1>Sign in</h1>
       {task.error.value === null ? <Problem error={sessionError.value} /> : null}
-      <Form task={task} onSubmit={() => signIn(key.value.trim())} fields={["key"]}>
+      <Form task={task} onSubmit={() => signIn(key.value.trim())}>
         <TextField
           label="API key"
           name="key"

@@ -15,6 +15,8 @@ export interface Draft {
   subject: string;
   text: string;
   html: string;
+  /** As a field of local time takes it. Empty: now. */
+  scheduledAt: string;
   files: readonly ChosenFile[];
   tags: Message["tags"];
   headers: Message["headers"];
@@ -24,11 +26,21 @@ export interface Draft {
 
 export const EMPTY_DRAFT: Draft = {
   ...{ from: "", to: "", cc: "", bcc: "", replyTo: "", subject: "", text: "", html: "" },
+  scheduledAt: "",
   ...{ files: [], tags: [], headers: {}, again: null },
 };
 
 /** The draft that the next compose window takes up. */
 export const draft = signal<Draft>(EMPTY_DRAFT);
+
+/** Texts that were typed and neither sent nor saved, by the thing that they belong to. */
+export const unsent = new Map<string, string>();
+
+/** Forgets all that was not sent or saved, because the project or the session has changed. */
+export function forgetDrafts(): void {
+  draft.value = EMPTY_DRAFT;
+  unsent.clear();
+}
 
 function listText(mailboxes: readonly Mailbox[]): string {
   return mailboxes.map(mailboxText).join(", ");
@@ -39,7 +51,7 @@ export async function draftOf({ id }: { id: string }): Promise<Draft> {
   const message = await get<Message>(`/v1/emails/${encodeURIComponent(id)}`);
   const { addresses, subject, text, html, tags, headers } = message;
   return {
-    ...{ subject, text: text ?? "", html: html ?? "", tags, headers, again: id },
+    ...{ subject, text: text ?? "", html: html ?? "", scheduledAt: "", tags, headers, again: id },
     from: mailboxText(addresses.from),
     to: listText(addresses.to),
     cc: listText(addresses.cc),

@@ -3,6 +3,7 @@ import { get, post, remove, setAccess } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import { bring, forgetAll, NEWEST_EVENT } from "../api/resource.ts";
 import type { Me, Page, Project } from "../api/types.ts";
+import { forgetDrafts } from "./draft.ts";
 import { navigate, place } from "./router.ts";
 import { type Listed, type StartData, takeStartData } from "./start-data.ts";
 import { readChoice, storeChoice } from "./storage.ts";
@@ -101,6 +102,7 @@ export async function signOut(): Promise<void> {
   await remove("/ui/session").catch(() => {});
   me.value = null;
   forgetAll();
+  forgetDrafts();
   navigate(SIGN_IN);
 }
 
@@ -171,6 +173,7 @@ function setProject(id: string | null): void {
 export function chooseProject(id: string): void {
   if (id === projectId.peek()) return;
   forgetAll();
+  forgetDrafts();
   setProject(id);
   navigate("/");
   // A project beyond the listed ones is added to the switcher.

@@ -6,7 +6,7 @@ import { Code, CopyButton } from "../../components/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
 import { Confirm } from "../../components/dialog.tsx";
 import { Fact } from "../../components/fact.tsx";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";

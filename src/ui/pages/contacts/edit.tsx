@@ -3,9 +3,8 @@ import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
 import type { Contact } from "../../api/people.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, FormFoot, type Task, TextArea, TextField, useTask } from "../../components/form.tsx";
-
-const FIELDS = ["email", "firstName", "lastName", "metadata"];
+import { CheckBox, Form, FormFoot, TextArea, TextField } from "../../components/form.tsx";
+import { type Task, useTask } from "../../components/task.ts";
 
 interface Values {
   firstName: Signal<string>;
@@ -65,7 +64,7 @@ export function NewContact({ onClose, onCreated }: NewProps) {
   };
   return (
     <Dialog title="Create a contact" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create} fields={FIELDS}>
+      <Form class="dialog-body form" task={task} onSubmit={create}>
         <TextField
           label="Address"
           name="email"
@@ -98,7 +97,7 @@ export function EditContact({ contact, onClose, onSaved }: EditProps) {
   };
   return (
     <Dialog title={`Edit ${contact.email}`} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save} fields={FIELDS}>
+      <Form class="dialog-body form" task={task} onSubmit={save}>
         <NameFields values={values} task={task} />
         <FormFoot verb="Save contact" task={task} onClose={onClose} />
       </Form>

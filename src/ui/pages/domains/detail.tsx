@@ -2,14 +2,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "../../effects.ts";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
-import type { FullDomain } from "../../api/setup-types.ts";
+import type { FullDomain, Receiving } from "../../api/setup-types.ts";
 import { ConfirmName } from "../../components/confirm-name.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
 import { Confirm } from "../../components/dialog.tsx";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
-import { RelativeTime } from "../../components/time.tsx";
+import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
 import { ReceivingPart } from "./receiving.tsx";
 import { isChecked, Records, zoneText } from "./records.tsx";
@@ -134,7 +134,11 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
   useEffect(() => {
     if (wantsCheck && can("domains:write")) void verify();
   }, [domain.id, wantsCheck]);
-  const inbound = domain.records.filter(({ purpose }) => purpose === "inbound");
+  const receiving = useResource(`receiving ${domain.id}`, () => get<Receiving>(`${path}/receiving`));
+  // A check has looked at the records that it returns.
+  const checked = domain.records.filter(({ purpose }) => purpose === "inbound");
+  const inbound = checked.length > 0 ? checked : (receiving.value.value?.records ?? []);
+  const all = domain.receiving ? [...sending, ...inbound] : sending;
   return (
     <>
       <div class="detail-head">
@@ -144,7 +148,13 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
           <span>{answerOf(domain)}</span>
         </p>
         <p class="quiet">
-          Last check: {domain.checkedAt === null ? "none yet" : <RelativeTime at={domain.checkedAt} />}.
+          {domain.checkedAt === null ? (
+            "Not checked yet."
+          ) : (
+            <>
+              Checked at <LocalTime at={domain.checkedAt} />.
+            </>
+          )}{" "}
           Postrider also checks by itself.
         </p>
       </div>
@@ -152,7 +162,7 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
         <div class="part-head">
           <h3>DNS records</h3>
           <span class="part-actions">
-            <CopyButton text={zoneText(domain.records)} what="zone file">
+            <CopyButton text={zoneText(all)} what="zone file">
               Copy zone file
             </CopyButton>
             {can("domains:write") ? (
@@ -165,7 +175,8 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
       </section>
       <ReceivingPart
         domain={domain}
-        checked={inbound}
+        receiving={receiving}
+        records={inbound}
         path={path}
         onChanged={(enabled) => {
           resource.set({ ...domain, receiving: enabled });

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { FullDomain } from "../../api/setup-types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 
 interface NewDomainProps {
   onClose: () => void;
@@ -18,7 +19,7 @@ export function NewDomain({ onClose, onCreated }: NewDomainProps) {
   };
   return (
     <Dialog title="Add a domain" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create} fields={["domain"]}>
+      <Form class="dialog-body form" task={task} onSubmit={create}>
         <TextField
           label="Domain"
           name="domain"

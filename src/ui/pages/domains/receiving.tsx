@@ -1,30 +1,29 @@
-import { get, patch } from "../../api/client.ts";
-import { useResource } from "../../api/resource.ts";
+import { patch } from "../../api/client.ts";
+import type { Resource } from "../../api/resource.ts";
 import type { CheckedRecord, DnsRecord, FullDomain, Receiving } from "../../api/setup-types.ts";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { can } from "../../state/session.ts";
 import { Records } from "./records.tsx";
 
 interface ReceivingProps {
   domain: FullDomain;
-  /** Records for receiving that a check has just looked at; may be empty. */
-  checked: readonly (DnsRecord | CheckedRecord)[];
+  receiving: Resource<Receiving>;
+  /** Records for receiving. */
+  records: readonly (DnsRecord | CheckedRecord)[];
   path: string;
   onChanged: (enabled: boolean) => void;
 }
 
 /** The state of receiving at the domain, the switch for it, and the MX record that brings the mail. */
-export function ReceivingPart({ domain, checked, path, onChanged }: ReceivingProps) {
-  const { id, receiving: enabled, status } = domain;
-  const receiving = useResource(`receiving ${id}`, () => get<Receiving>(`${path}/receiving`));
+export function ReceivingPart({ domain, receiving, records, path, onChanged }: ReceivingProps) {
+  const { receiving: enabled, status } = domain;
   const task = useTask();
   const turn = () =>
     task.run(async () => {
       receiving.set(await patch<Receiving>(`${path}/receiving`, { enabled: !enabled }));
       onChanged(!enabled);
     });
-  const records = checked.length > 0 ? checked : (receiving.value.value?.records ?? []);
   return (
     <section class="detail-part" aria-label="Receiving">
       <div class="part-head">

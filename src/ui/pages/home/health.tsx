@@ -12,6 +12,10 @@ const WORDS = { ok: "Fine", warn: "Warning", fail: "Broken" } as const;
 const TONES: Readonly<Record<Health["status"], Tone>> = { ok: "good", warn: "late", fail: "bad" };
 const ORDER = ["fail", "warn", "ok"];
 
+function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
 /** The checks of the installation: what is wrong with its fix first, and the rest on request. */
 export function HealthPanel() {
   const health = useResource("health", () => get<Health>("/v1/health", {}, { account: true }));
@@ -46,7 +50,7 @@ export function HealthPanel() {
             <Dot tone={TONES[status]} word={WORDS[status]} />
             <div>
               <p>
-                <strong>{name}</strong> {message}
+                <strong>{capitalized(name)}:</strong> {message}
               </p>
               {fix === undefined ? null : <p class="quiet">{fix}</p>}
             </div>

@@ -5,7 +5,7 @@ import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Thread } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { useKey } from "../../state/keyboard.ts";

@@ -3,7 +3,8 @@ import { patch, remove } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy.tsx";
 import { Confirm, Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { navigate } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
@@ -52,7 +53,7 @@ function Rename({ inbox, onChanged, onClose }: DialogProps) {
   };
   return (
     <Dialog title="Rename the inbox" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save} fields={["displayName"]}>
+      <Form class="dialog-body form" task={task} onSubmit={save}>
         <TextField
           label="Display name"
           name="displayName"

@@ -3,7 +3,8 @@ import { useEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
+import { Form, FormFoot, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 
@@ -27,7 +28,8 @@ export function NewInbox({ onClose, onCreated }: NewInboxProps) {
   }, [known, address]);
   const domain = address.value.split("@")[1]?.trim().toLowerCase() ?? "";
   const refused = task.error.value?.issues.some(({ param }) => param === "address") === true;
-  const offers = refused && domain.includes(".") && can("domains:write");
+  const isKnown = known?.some((one) => one.domain === domain) === true;
+  const offers = refused && !isKnown && domain.includes(".") && can("domains:write");
   const create = async () => {
     const name = displayName.value.trim();
     const body = { address: address.value.trim(), ...(name === "" ? {} : { displayName: name }) };
@@ -41,7 +43,7 @@ export function NewInbox({ onClose, onCreated }: NewInboxProps) {
     });
   return (
     <Dialog title="Create an inbox" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create} fields={["address", "displayName"]}>
+      <Form class="dialog-body form" task={task} onSubmit={create}>
         <TextField
           label="Address"
           name="address"

@@ -1,9 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import type { Conversation, Message } from "../../api/types.ts";
 import { attachmentsOf, type ChosenFile, Files } from "../../components/files.tsx";
-import { CheckBox, Form, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { CheckBox, Form, TextArea, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
+import { unsent } from "../../state/draft.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { me } from "../../state/session.ts";
 import { parseMailboxes } from "../../words/addresses.ts";
@@ -15,18 +18,20 @@ interface ReplyProps {
   onReplied: () => void;
 }
 
-const FIELDS = ["text", "cc", "attachments"];
-
 /** Answers the newest message that was received. */
 export function Reply({ thread, onReplied }: ReplyProps) {
   const target = thread.messages.findLast(({ direction }) => direction === "inbound");
-  const text = useSignal("");
+  const draftName = `reply ${thread.id}`;
+  const text = useSignal(unsent.get(draftName) ?? "");
   const cc = useSignal("");
   const quoting = useSignal(true);
   const all = useSignal(false);
   const files = useSignal<readonly ChosenFile[]>([]);
   const box = useRef<HTMLDivElement>(null);
   const task = useTask();
+  useEffect(() => {
+    unsent.set(draftName, text.value);
+  }, [draftName, text.value]);
   useKey("r", () => box.current?.querySelector("textarea")?.focus());
   if (target === undefined) return null;
   const others = target.addresses.to.length + target.addresses.cc.length - 1;
@@ -47,7 +52,7 @@ export function Reply({ thread, onReplied }: ReplyProps) {
   };
   return (
     <div class="reply-box" ref={box}>
-      <Form class="form" task={task} onSubmit={submit} fields={FIELDS}>
+      <Form class="form" task={task} onSubmit={submit}>
         <TextArea
           label={`Reply to ${answerTo(target)}`}
           name="text"

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, SelectField, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { Form, SelectField, TextArea, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { navigate } from "../../state/router.ts";
 import { parseMailboxes } from "../../words/addresses.ts";
 
@@ -38,12 +39,7 @@ export function Simulate({ inboxes, inboxId, inReplyTo, subject, from, onClose }
   };
   return (
     <Dialog title="Simulate a message" onClose={onClose}>
-      <Form
-        class="dialog-body form"
-        task={task}
-        onSubmit={simulate}
-        fields={["inboxId", "from", "subject", "text"]}
-      >
+      <Form class="dialog-body form" task={task} onSubmit={simulate}>
         <SelectField
           label="To"
           name="inboxId"

@@ -4,7 +4,8 @@ import type { ApiKey } from "../../api/setup-types.ts";
 import { ConfirmName } from "../../components/confirm-name.tsx";
 import { Detail } from "../../components/detail.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { LocalTime } from "../../components/time.tsx";
 import { can, me } from "../../state/session.ts";
 import { KeyStatus, projectText } from "./words.tsx";
@@ -134,7 +135,7 @@ function Rename({ path, name, onChanged, onClose }: RenameProps) {
   };
   return (
     <Dialog title="Rename the key" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save} fields={["name"]}>
+      <Form class="dialog-body form" task={task} onSubmit={save}>
         <TextField label="Name" name="name" value={next} task={task} autoFocus />
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={onClose}>

@@ -3,7 +3,8 @@ import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/setup-types.ts";
 import { Checks } from "../../components/checks.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, SelectField, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { CheckBox, Form, SelectField, TextArea, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { accountWide, can, projectId, projects } from "../../state/session.ts";
 import { SCOPES } from "../../words/server-lists.ts";
 
@@ -34,12 +35,7 @@ export function NewKey({ onClose, onCreated }: NewKeyProps) {
   };
   return (
     <Dialog title="Create an API key" onClose={onClose}>
-      <Form
-        class="dialog-body form"
-        task={task}
-        onSubmit={create}
-        fields={["name", "senderId", "scopes", "allowRecipients"]}
-      >
+      <Form class="dialog-body form" task={task} onSubmit={create}>
         <TextField
           label="Name"
           name="name"

@@ -3,7 +3,8 @@ import { patch, post } from "../../api/client.ts";
 import type { Message } from "../../api/types.ts";
 import { now } from "../../clock.ts";
 import { Confirm, Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { draft, draftOf } from "../../state/draft.ts";
 import { navigate, urlWith } from "../../state/router.ts";
@@ -95,7 +96,7 @@ function Reschedule({ message, onChanged, onClose }: DialogProps) {
   };
   return (
     <Dialog title="Reschedule" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save} fields={["scheduledAt"]}>
+      <Form class="dialog-body form" task={task} onSubmit={save}>
         <TextField
           label="Send at"
           name="scheduledAt"

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Message } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
+import { Form, FormFoot, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { can } from "../../state/session.ts";
 
@@ -60,7 +61,7 @@ function Reject({ path, onChanged, onClose }: RejectProps) {
   };
   return (
     <Dialog title="Reject this message?" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={reject} fields={["reason"]}>
+      <Form class="dialog-body form" task={task} onSubmit={reject}>
         <p>It will not be sent. This cannot be undone.</p>
         <TextField
           label="Reason"

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { HelpText } from "../../components/help-text.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Dot } from "../../components/status.tsx";

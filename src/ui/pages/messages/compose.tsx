@@ -1,11 +1,13 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { useEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { Code } from "../../components/copy.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { attachmentsOf, type ChosenFile, Files } from "../../components/files.tsx";
-import { Form, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextArea, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Tabs } from "../../components/tabs.tsx";
 import { type Draft, draft, EMPTY_DRAFT } from "../../state/draft.ts";
 import { codeContext, onboardingSender, useDomains } from "../../state/installation.ts";
@@ -18,19 +20,6 @@ import { Check } from "./check.tsx";
 type TextName = "from" | "to" | "cc" | "bcc" | "replyTo" | "subject" | "text" | "html" | "scheduledAt";
 type Values = Record<TextName, Signal<string>> & { files: Signal<readonly ChosenFile[]> };
 
-const FIELDS = [
-  "from",
-  "to",
-  "cc",
-  "bcc",
-  "replyTo",
-  "subject",
-  "text",
-  "html",
-  "scheduledAt",
-  "attachments",
-];
-
 function useValues(first: Draft): Values {
   return {
     from: useSignal(first.from),
@@ -41,9 +30,16 @@ function useValues(first: Draft): Values {
     subject: useSignal(first.subject),
     text: useSignal(first.text),
     html: useSignal(first.html),
-    scheduledAt: useSignal(""),
+    scheduledAt: useSignal(first.scheduledAt),
     files: useSignal(first.files),
   };
+}
+
+/** Returns what the window holds, with the parts of the first draft that it does not show. */
+function draftIn(values: Values, first: Draft): Draft {
+  const { files, ...texts } = values;
+  const typed = Object.fromEntries(Object.entries(texts).map(([name, { value }]) => [name, value]));
+  return { ...first, ...(typed as Record<TextName, string>), files: files.value };
 }
 
 /** Returns the send that the window describes. */
@@ -72,25 +68,30 @@ function itemOf(values: Values, { tags, headers }: Draft): SendItem {
 export function Compose({ onClose }: { onClose: () => void }) {
   const first = draft.peek();
   const values = useValues(first);
-  const more = useSignal(first.cc !== "" || first.bcc !== "" || first.replyTo !== "");
+  const more = useSignal([first.cc, first.bcc, first.replyTo, first.scheduledAt].some((text) => text !== ""));
   const view = useSignal("write");
   const task = useTask();
   const key = useSignal(randomText()).value;
   useSuggestions(values);
-  // The draft is taken up once.
+  const isOver = useRef(false);
   useEffect(() => {
+    // The draft is taken up once. What was neither sent nor discarded is the next one.
     draft.value = EMPTY_DRAFT;
+    return () => {
+      if (!isOver.current) draft.value = draftIn(values, first);
+    };
   }, []);
   const item = itemOf(values, first);
   const submit = async () => {
     const { id } = await post<{ id: string }>("/v1/emails", item, {
       idempotencyKey: `ui-${key}-${hash(item)}`,
     });
+    isOver.current = true;
     navigate(`/messages/${id}`);
   };
   return (
     <Dialog title={first.again === null ? "Send a message" : "Send again"} size="wide" onClose={onClose}>
-      <Form class="dialog-body form compose" task={task} onSubmit={submit} fields={FIELDS}>
+      <Form class="dialog-body form compose" task={task} onSubmit={submit}>
         <Tabs
           label="View"
           tabs={[
@@ -111,7 +112,14 @@ export function Compose({ onClose }: { onClose: () => void }) {
           )}
         </Tabs>
         <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              isOver.current = true;
+              onClose();
+            }}
+          >
             Discard
           </button>
           <button type="submit" class="button primary" disabled={task.busy.value}>

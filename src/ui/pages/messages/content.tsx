@@ -107,7 +107,7 @@ function rawPath(id: string): string {
   return `/v1/emails/${encodeURIComponent(id)}/raw`;
 }
 
-function Source({ message: { id, size } }: { message: Message }) {
+function Source({ message: { id } }: { message: Message }) {
   const source = useResource(`source ${id}`, async () =>
     (await (await send("GET", rawPath(id))).text()).slice(0, MAX_SOURCE_CHARS),
   );
@@ -116,7 +116,7 @@ function Source({ message: { id, size } }: { message: Message }) {
     <>
       <p class="tab-tools">
         <a class="button small" href={browserPath(rawPath(id))} download={`${id}.eml`}>
-          Download {sizeText(size)}
+          Download
         </a>
       </p>
       <Problem error={source.error.value} onRetry={source.reload} />

@@ -1,5 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { useRef } from "preact/hooks";
+import { useEffect } from "../../effects.ts";
+import { Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Icon } from "../../components/icon.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
 
@@ -85,8 +88,31 @@ function MoreFilters() {
     const changes = Object.entries(values).map(([name, value]) => [name, value.value.trim()]);
     navigate(urlWith(Object.fromEntries(changes), "/messages"));
   };
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (!open.value) return;
+    const close = ({ target }: Event) => {
+      if (target instanceof Node && menu.current?.contains(target) === true) return;
+      open.value = false;
+    };
+    document.addEventListener("pointerdown", close);
+    return () => document.removeEventListener("pointerdown", close);
+  }, [open.value]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !open.value) return;
+    // It would also close the detail.
+    event.stopPropagation();
+    open.value = false;
+    menu.current?.querySelector("summary")?.focus();
+  };
   return (
-    <details class="menu" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
+    <details
+      class="menu"
+      ref={menu}
+      onKeyDown={onKeyDown}
+      open={open.value}
+      onToggle={(event) => (open.value = event.currentTarget.open)}
+    >
       <summary class="button small">
         Filter
         <Icon name="down" />

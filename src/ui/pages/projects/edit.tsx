@@ -2,18 +2,9 @@ import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Project } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import {
-  CheckBox,
-  Form,
-  FormFoot,
-  SelectField,
-  type Task,
-  TextField,
-  useTask,
-} from "../../components/form.tsx";
+import { CheckBox, Form, FormFoot, SelectField, TextField } from "../../components/form.tsx";
+import { type Task, useTask } from "../../components/task.ts";
 import { useLevels } from "./project.tsx";
-
-const FIELDS = ["name", "externalId", "plan", "trustTier", "dailyQuota"];
 
 interface Values {
   name: Signal<string>;
@@ -63,7 +54,7 @@ export function NewProject({ onClose, onCreated }: NewProps) {
   const create = async () => onCreated(await post<Project>("/v1/senders", bodyOf(values), { account: true }));
   return (
     <Dialog title="Create a project" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create} fields={FIELDS}>
+      <Form class="dialog-body form" task={task} onSubmit={create}>
         <Fields values={values} task={task} fresh />
         <FormFoot verb="Create project" task={task} onClose={onClose} />
       </Form>
@@ -88,7 +79,7 @@ export function EditProject({ project, onClose, onSaved }: EditProps) {
   };
   return (
     <Dialog title={`Edit ${project.name}`} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save} fields={FIELDS}>
+      <Form class="dialog-body form" task={task} onSubmit={save}>
         <Fields values={values} task={task} />
         <FormFoot verb="Save project" task={task} onClose={onClose} />
       </Form>

@@ -3,7 +3,8 @@ import { post } from "../../api/client.ts";
 import type { Suppression } from "../../api/people.ts";
 import { now } from "../../clock.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, FormFoot, TextField, useTask } from "../../components/form.tsx";
+import { Form, FormFoot, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { localField } from "../../words/time.ts";
 
 interface AddProps {
@@ -27,7 +28,7 @@ export function AddSuppression({ onClose, onAdded }: AddProps) {
   };
   return (
     <Dialog title="Suppress an address" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={add} fields={["email", "note", "expiresAt"]}>
+      <Form class="dialog-body form" task={task} onSubmit={add}>
         <TextField
           label="Address"
           name="email"

@@ -4,7 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Template } from "../../api/setup-types.ts";
 import { Confirm } from "../../components/dialog.tsx";
 import { Id } from "../../components/copy.tsx";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { navigate } from "../../state/router.ts";

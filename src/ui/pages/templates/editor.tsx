@@ -1,8 +1,11 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "../../effects.ts";
 import { patch } from "../../api/client.ts";
 import type { Template } from "../../api/setup-types.ts";
-import { Form, TextArea, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextArea, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Tabs } from "../../components/tabs.tsx";
+import { unsent } from "../../state/draft.ts";
 import { can } from "../../state/session.ts";
 import { sampleData, withMissing } from "../../words/sample-data.ts";
 import { Rendering } from "./rendering.tsx";
@@ -14,17 +17,19 @@ interface EditorProps {
   onSaved: (template: Template) => void;
 }
 
-const FIELDS = ["name", "subject", "html", "text"];
-
 /** Edits a template next to a preview that follows each change. */
 export function Editor({ template, path, onSaved }: EditorProps) {
   const task = useTask();
   const tab = useSignal(template.html === null ? "text" : "html");
+  const draftName = `template ${template.id}`;
+  const kept: Partial<Record<"name" | "subject" | "html" | "text", string>> = JSON.parse(
+    unsent.get(draftName) ?? "{}",
+  );
   const source: Source = {
-    name: useSignal(template.name),
-    subject: useSignal(template.subject),
-    html: useSignal(template.html ?? ""),
-    text: useSignal(template.text ?? ""),
+    name: useSignal(kept.name ?? template.name),
+    subject: useSignal(kept.subject ?? template.subject),
+    html: useSignal(kept.html ?? template.html ?? ""),
+    text: useSignal(kept.text ?? template.text ?? ""),
     data: useSignal(JSON.stringify(sampleData(template.variables), null, 2)),
   };
   const { name, subject, html, text, data } = source;
@@ -33,6 +38,17 @@ export function Editor({ template, path, onSaved }: EditorProps) {
     subject.value !== template.subject ||
     html.value !== (template.html ?? "") ||
     text.value !== (template.text ?? "");
+  useEffect(() => {
+    if (!changed) return void unsent.delete(draftName);
+    const parts = { name: name.value, subject: subject.value, html: html.value, text: text.value };
+    unsent.set(draftName, JSON.stringify(parts));
+  }, [draftName, changed, name.value, subject.value, html.value, text.value]);
+  useEffect(() => {
+    // The browser asks before it leaves the app.
+    const onLeave = (event: Event) => event.preventDefault();
+    if (changed) addEventListener("beforeunload", onLeave);
+    return () => removeEventListener("beforeunload", onLeave);
+  }, [changed]);
   const save = async () => {
     const orNull = (part: string) => (part === "" ? null : part);
     const body = {
@@ -49,7 +65,7 @@ export function Editor({ template, path, onSaved }: EditorProps) {
   };
   return (
     <div class="editor">
-      <Form class="form" task={task} onSubmit={save} fields={FIELDS}>
+      <Form class="form" task={task} onSubmit={save}>
         <TextField label="Name" name="name" value={name} task={task} />
         <TextField label="Subject" name="subject" value={subject} task={task} />
         <Tabs

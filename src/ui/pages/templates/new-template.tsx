@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Template } from "../../api/setup-types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField, useTask } from "../../components/form.tsx";
+import { Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 
 /** Html that another template begins with. */
 export const FIRST_HTML = "<p>Hello {{ name }},</p>\n<p>welcome to Acme.</p>\n";
@@ -28,7 +29,7 @@ export function NewTemplate({ onClose, onCreated }: NewTemplateProps) {
   };
   return (
     <Dialog title="Create a template" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create} fields={["name", "slug"]}>
+      <Form class="dialog-body form" task={task} onSubmit={create}>
         <TextField
           label="Name"
           name="name"

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { patch, post, remove } from "../../api/client.ts";
 import type { Webhook } from "../../api/setup-types.ts";
 import { Confirm, Dialog } from "../../components/dialog.tsx";
-import { Form, SelectField, useTask } from "../../components/form.tsx";
+import { Form, SelectField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { WebhookForm } from "./form.tsx";
 
@@ -81,7 +82,7 @@ function Rotate({ path, onSecret, onClose }: RotateProps) {
   };
   return (
     <Dialog title="Rotate the signing secret" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={rotate} fields={["graceSeconds"]}>
+      <Form class="dialog-body form" task={task} onSubmit={rotate}>
         <SelectField
           label="The previous secret also signs for"
           name="graceSeconds"

@@ -3,7 +3,7 @@ import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Delivery, DeliveryDetail } from "../../api/setup-types.ts";
 import { Code, Id } from "../../components/copy.tsx";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";

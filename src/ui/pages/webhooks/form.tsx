@@ -4,7 +4,8 @@ import { EVENT_TYPES } from "../../words/server-lists.ts";
 import type { Webhook } from "../../api/setup-types.ts";
 import { Checks } from "../../components/checks.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, TextField, useTask } from "../../components/form.tsx";
+import { CheckBox, Form, TextField } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { can } from "../../state/session.ts";
 import { eventWords } from "../../words/status.ts";
 
@@ -48,7 +49,7 @@ export function WebhookForm({ webhook, onClose, onSaved }: WebhookFormProps) {
   };
   return (
     <Dialog title={webhook === null ? "Add a webhook" : "Change the webhook"} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save} fields={["url", "eventTypes"]}>
+      <Form class="dialog-body form" task={task} onSubmit={save}>
         <TextField
           label="URL"
           name="url"

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Webhook } from "../../api/setup-types.ts";
-import { useTask } from "../../components/form.tsx";
+import { useTask } from "../../components/task.ts";
 import { Problem } from "../../components/problem.tsx";
 import { can } from "../../state/session.ts";
 import { EVENT_TYPES } from "../../words/server-lists.ts";
