@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { useEffect } from "../../effects.ts";
+import { useEffect, useLayoutEffect } from "../../effects.ts";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { Code } from "../../components/copy.tsx";
@@ -74,7 +74,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
   const key = useSignal(randomText()).value;
   useSuggestions(values);
   const isOver = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The draft is taken up once. What was neither sent nor discarded is the next one.
     draft.value = EMPTY_DRAFT;
     return () => {
