@@ -70,7 +70,7 @@ export async function requestApi(
   );
   if (outcome.kind === "failed")
     throw unavailable(
-      `${api.url} cannot be reached (${outcome.reason}). Is the service running, and is this its address (--url)?`,
+      `${api.url} cannot be reached (${outcome.reason}). Is the service running, and is this its address? Set PORT as for the service, or give --url and a key.`,
     );
   const { status, body: octets } = outcome.response;
   if (octets.length > MAX_ANSWER_BYTES)

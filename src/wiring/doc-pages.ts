@@ -5,6 +5,7 @@ import domains from "../../docs/domains.md" with { type: "text" };
 import live from "../../docs/live.md" with { type: "text" };
 import migrate from "../../docs/migrate.md" with { type: "text" };
 import receive from "../../docs/receive.md" with { type: "text" };
+import security from "../../docs/security.md" with { type: "text" };
 import selfHost from "../../docs/self-host.md" with { type: "text" };
 import send from "../../docs/send.md" with { type: "text" };
 import settings from "../../docs/settings.md" with { type: "text" };
@@ -27,6 +28,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "sdk", text: sdk },
   { name: "migrate", text: migrate },
   { name: "self-host", text: selfHost },
+  { name: "security", text: security },
   { name: "settings", text: settings },
   { name: "troubleshoot", text: troubleshoot },
 ];

@@ -130,7 +130,7 @@ describe("the page itself", () => {
     expect(html).toContain("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;!--</span>");
     const nothing = {
       html: expect.stringContaining('<div id="app"></div>'),
-      data: { program: "npm run postrider" },
+      data: { program: "npm run postrider --" },
     };
     for (const site of ["same-site", "cross-site"])
       expect(await brought({ cookie, "sec-fetch-site": site })).toEqual(nothing);

@@ -65,7 +65,7 @@ test.each([
 
 test("a later start prints no keys and no link, but the command that makes one", () => {
   expect(banner({}, null, null)).not.toMatch(/key|curl|start#/);
-  expect(banner({}, null, null)).toContain("`npm run postrider open`");
+  expect(banner({}, null, null)).toContain("`npm run postrider -- open`");
 });
 
 test("the first start prints one link, also with ROOT_API_KEY, but not in a process without the API", () => {

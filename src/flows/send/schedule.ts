@@ -90,7 +90,11 @@ async function requireScheduled(deps: ScheduleDeps, senderId: string, id: string
 }
 
 function notScheduled(): AppError {
-  return new AppError("conflict", "Only a scheduled message whose time has not come can be changed.", {
-    code: "invalid_state",
-  });
+  return new AppError(
+    "conflict",
+    "Only a scheduled message can be changed. This one is under way, has ended or was canceled.",
+    {
+      code: "invalid_state",
+    },
+  );
 }

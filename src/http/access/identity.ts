@@ -99,5 +99,8 @@ export async function stillAllowed(
 export function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
   if (scope !== null) requireScope(key.scopes, scope);
   if (accountWide === true && key.senderId !== null)
-    throw new AppError("permission_error", "This takes an account-wide key.");
+    throw new AppError(
+      "permission_error",
+      "This takes an account-wide key: the one of the first start, or one that `postrider keys create --name NAME` makes.",
+    );
 }

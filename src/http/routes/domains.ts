@@ -84,9 +84,13 @@ async function changeReceiving(deps: Deps, senderId: string, id: string, enabled
   try {
     if (!(await setReceiving(deps.db, senderId, id, enabled, now))) {
       await requireDomain(deps, senderId, id);
-      throw new AppError("conflict", "A domain must be verified before it can receive.", {
-        code: "invalid_state",
-      });
+      throw new AppError(
+        "conflict",
+        "A domain must be verified before it can receive. Publish its records, then call POST /v1/domains/{id}/verify.",
+        {
+          code: "invalid_state",
+        },
+      );
     }
   } catch (error) {
     if (isBroken(error, "mx_in_the_way"))
