@@ -58,6 +58,7 @@ test("config shows no secret, not even its length, and no credentials or paramet
     ACME_EAB_KID: "me",
     ACME_EAB_HMAC_KEY: "hush-hush-hush-acme",
     S3_SESSION_TOKEN: "hush-session",
+    DNS_TSIG_KEYS: `hush-tsig:hmac-sha256:${btoa("k".repeat(32))}`,
     METRICS_TOKEN: "hush-hush-hush-metrics",
     DATABASE_URL: "libsql://me:hush-password@db.example/x?authToken=hush-query",
     PUBLIC_URL: "https://api.example/base",
@@ -72,6 +73,7 @@ test("config shows no secret, not even its length, and no credentials or paramet
   expect(secrets.map((row) => [row?.set, Object.keys(row ?? {})])).toEqual(
     secrets.map(() => [true, ["name", "set", "source", "default"]]),
   );
+  expect((await shown({})).get("DNS_TSIG_KEYS")?.set).toBe(false);
 });
 
 test("config is a table on a terminal, and exits with 78 and all problems if settings are invalid", async () => {
