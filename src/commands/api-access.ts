@@ -35,7 +35,11 @@ export const API_FLAGS = {
     value: "SECRET",
     help: "API key; other users of the machine can see it, so prefer --key-file",
   },
-  url: { type: "string", value: "URL", help: "address of the API, if a key is given (default: PUBLIC_URL)" },
+  url: {
+    type: "string",
+    value: "URL",
+    help: "address of the API, if a key is given (default: POSTRIDER_URL, else PUBLIC_URL)",
+  },
 } as const satisfies Readonly<Record<string, Flag>>;
 
 export type ApiFlags = Readonly<Record<keyof typeof API_FLAGS, string | undefined>>;
@@ -48,12 +52,13 @@ export type ApiFlags = Readonly<Record<keyof typeof API_FLAGS, string | undefine
 export async function apiFor(flags: ApiFlags, context: Context): Promise<Api> {
   const { config } = context;
   const key = await keyOf(flags, config.postriderApiKey);
+  const address = flags.url ?? config.postriderUrl;
   if (key !== null) {
     const headers = { Authorization: `Bearer ${key}` };
-    return { url: apiUrl(flags.url ?? config.publicUrl), headers, sender: flags.sender };
+    return { url: apiUrl(address ?? config.publicUrl), headers, sender: flags.sender };
   }
   const file = databaseFile(config);
-  if (flags.url !== undefined || (file !== null && !isThere(file)))
+  if (address !== null || (file !== null && !isThere(file)))
     throw usage(
       "an API key is needed: --key-file FILE, or POSTRIDER_API_KEY. On the machine of the service none is needed, if the settings are the same (DATA_DIR)",
     );

@@ -532,13 +532,13 @@ const ROWS = [
     "POSTRIDER_API_KEY",
     kind.secretText(1),
     "(none)",
-    "API key for `postrider send` and `postrider mcp`. The service does not read it.",
+    "API key for commands that call the API, such as `postrider send`. The service does not read it.",
   ),
   optional(
     "POSTRIDER_URL",
     kind.linkBase("http:", "https:"),
     "(PUBLIC_URL)",
-    "Address of the service that `postrider mcp` uses. The service does not read it.",
+    "Address of the service for commands that call the API with a key, and for the SDK. The service does not read it.",
   ),
 ] as const;
 

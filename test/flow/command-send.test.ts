@@ -125,6 +125,11 @@ describe("send", () => {
       const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", "--text", "x"];
       expect((await postrider(args, { ...env, POSTRIDER_API_KEY: key })).code).toBe(0);
       expect((await postrider(args, { ...env, POSTRIDER_API_KEY_FILE: keyFile })).code).toBe(0);
+      const elsewhere = { PORT: "1", POSTRIDER_API_KEY: key };
+      expect((await postrider(args, { ...elsewhere, POSTRIDER_URL: service.url })).code).toBe(0);
+      expect((await postrider(args, elsewhere)).stderr).toContain("Set PORT as for the service");
+      const withoutKey = await postrider(args, { ...env, POSTRIDER_URL: service.url });
+      expect(withoutKey.stderr).toContain("an API key is needed");
       const other = { ...env, POSTRIDER_API_KEY: "pr_nobody" };
       expect((await postrider([...args, ...withKey], other)).code).toBe(0);
       expect((await postrider(args, other)).code).toBe(1);
