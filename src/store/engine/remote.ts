@@ -10,8 +10,10 @@ import {
   queriesRequest,
   queryRequest,
   rowsOf,
+  transactionRequests,
+  type WireOutcome,
+  writtenOf,
 } from "./hrana.ts";
-import { transactionRequests, type WireOutcome, writtenOf } from "./hrana.ts";
 import { Streams } from "./streams.ts";
 
 export interface RemoteOptions {
@@ -33,7 +35,7 @@ const RETRY_PAUSES_MS: readonly number[] = [50, 250];
 const RETRY_READS: ReadonlySet<EngineFault> = new Set(["unreachable", "lost"]);
 const RETRY_WRITES: ReadonlySet<EngineFault> = new Set(["unreachable"]);
 
-/** Queries of one transaction. Its answer is one piece, and the stream does nothing else meanwhile. */
+/** Most queries of one transaction. Its answer comes in one piece, so the first query waits for the last. */
 const MOST_TOGETHER = 16;
 
 type Rows = Record<string, unknown>[];
@@ -88,23 +90,23 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
 }
 
 /**
- * Returns a function that makes queries by `run`. Those that code asks for without waiting in between are made in one transaction, so
- * they show the same state, as the reads of one turn from a file do, and take one round trip.
+ * Returns a function that makes queries by `run`. Those that code asks for without waiting in between are run together, and take one
+ * round trip. They show the same state, as the reads of one turn from a file do.
  */
 function together(
   run: (queries: readonly Query[]) => Promise<Rows>[],
 ): (sql: string, args: Value[]) => Promise<Rows> {
-  let waiting: { query: Query; take: (rows: Promise<Rows> | undefined) => void }[] = [];
+  let waiting: { query: Query; take: (rows: Promise<Rows>) => void }[] = [];
   const runWaiting = () => {
     const members = waiting;
     waiting = [];
     if (members.length === 0) return;
     const answers = run(members.map(({ query }) => query));
-    for (const [at, { take }] of members.entries()) take(answers[at]);
+    for (const [at, rows] of answers.entries()) members[at]?.take(rows);
   };
   return (sql, args) =>
     new Promise((resolve) => {
-      waiting.push({ query: { sql, args }, take: resolve as (rows: Promise<Rows> | undefined) => void });
+      waiting.push({ query: { sql, args }, take: resolve });
       if (waiting.length === 1) queueMicrotask(runWaiting);
       else if (waiting.length === MOST_TOGETHER) runWaiting();
     });

@@ -18,7 +18,7 @@ export function Form({ task, onSubmit, children, class: name = "form" }: FormPro
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     if (await task.run(onSubmit)) return;
-    // The pressed button was disabled meanwhile, so the focus is on nothing.
+    // The button was disabled until the answer came, so the focus is on nothing.
     requestAnimationFrame(() => {
       if (document.activeElement !== document.body && document.activeElement?.tagName !== "DIALOG") return;
       form.querySelector<HTMLElement>("[aria-invalid=true], [type=submit]")?.focus();

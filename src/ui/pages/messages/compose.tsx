@@ -75,7 +75,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
   useSuggestions(values);
   const isOver = useRef(false);
   useLayoutEffect(() => {
-    // The draft is taken up once. What was neither sent nor discarded is the next one.
+    // The draft is taken up once. The next one is the message that was neither sent nor discarded.
     draft.value = EMPTY_DRAFT;
     return () => {
       if (!isOver.current) draft.value = draftIn(values, first);
