@@ -6,15 +6,12 @@ import { Problem } from "../../components/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted } from "../../words/amounts.ts";
+import { capitalized } from "../../words/case.ts";
 import type { Tone } from "../../words/status.ts";
 
 const WORDS = { ok: "Fine", warn: "Warning", fail: "Broken" } as const;
 const TONES: Readonly<Record<Health["status"], Tone>> = { ok: "good", warn: "late", fail: "bad" };
 const ORDER = ["fail", "warn", "ok"];
-
-function capitalized(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1);
-}
 
 /** The checks of the installation: what is wrong with its fix first, and the rest on request. */
 export function HealthPanel() {

@@ -3,6 +3,7 @@ import { useResource } from "../../api/resource.ts";
 import { Problem } from "../../components/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { countText, sizeText } from "../../words/amounts.ts";
+import { capitalized } from "../../words/case.ts";
 
 /** Use of a limit; null: there is none. */
 interface Held {
@@ -50,7 +51,7 @@ export function QuotaUse({ id }: { id: string }) {
             {Object.entries(found.resources).map(([resource, held]) => (
               <Row
                 key={resource}
-                name={NAMES[resource] ?? resource.charAt(0).toUpperCase() + resource.slice(1)}
+                name={NAMES[resource] ?? capitalized(resource)}
                 held={held}
                 text={resource === "storedOctets" ? sizeText : countText}
               />
