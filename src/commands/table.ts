@@ -138,8 +138,7 @@ const MAX_WORD_CHARS = 32;
 /** Returns the command that the arguments were probably meant to call; null if none is near. */
 export function meantCommand(argv: readonly string[]): string | null {
   const [first = "", second = ""] = argv.map((word) => word.slice(0, MAX_WORD_CHARS));
-  const near = (called: string) =>
-    nearestName(called, Object.keys(COMMANDS), Math.max(1, Math.floor(called.length / CHARACTERS_PER_ERROR)));
+  const near = (called: string) => nearestName(called, Object.keys(COMMANDS), CHARACTERS_PER_ERROR);
   return near(`${first} ${second}`) ?? near(first);
 }
 

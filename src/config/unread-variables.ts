@@ -29,9 +29,10 @@ export function unreadVariables(env: Env, settings: readonly Setting[]): UnreadV
 
 /** Returns the setting that a name was probably meant to be; null if none is near. */
 function nearest(name: string, settings: readonly string[]): string | null {
-  const maxErrors = Math.max(1, Math.floor(name.length / CHARACTERS_PER_ERROR));
   return (
-    nearestName(name, settings, maxErrors) ?? settings.find((setting) => isPartOf(name, setting)) ?? null
+    nearestName(name, settings, CHARACTERS_PER_ERROR) ??
+    settings.find((setting) => isPartOf(name, setting)) ??
+    null
   );
 }
 

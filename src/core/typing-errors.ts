@@ -19,8 +19,16 @@ export function typingErrors(one: string, other: string): number {
   return cell(last, other.length);
 }
 
-/** Returns the one of the names that a text was probably meant to be, with at most so many typing errors; null if none is near. */
-export function nearestName(text: string, names: readonly string[], maxErrors: number): string | null {
+/**
+ * Returns the one of the names that a text was probably meant to be, or null. It may hold a typing error, and one for each so many
+ * characters.
+ */
+export function nearestName(
+  text: string,
+  names: readonly string[],
+  charactersPerError: number,
+): string | null {
+  const maxErrors = Math.max(1, Math.floor(text.length / charactersPerError));
   const near = names
     .map((name) => ({ name, errors: typingErrors(text, name) }))
     .filter(({ errors }) => errors <= maxErrors)
