@@ -52,17 +52,24 @@ export type ApiFlags = Readonly<Record<keyof typeof API_FLAGS, string | undefine
 export async function apiFor(flags: ApiFlags, context: Context): Promise<Api> {
   const { config } = context;
   const key = await keyOf(flags, config.postriderApiKey);
-  const address = flags.url ?? config.postriderUrl;
-  if (key !== null) {
-    const headers = { Authorization: `Bearer ${key}` };
-    return { url: apiUrl(address ?? config.publicUrl), headers, sender: flags.sender };
-  }
+  if (key !== null) return apiWithKey(key, flags, config);
   const file = databaseFile(config);
-  if (address !== null || (file !== null && !isThere(file)))
+  if (addressOf(flags, config) !== null || (file !== null && !isThere(file)))
     throw usage(
       "an API key is needed: --key-file FILE, or POSTRIDER_API_KEY. On the machine of the service none is needed, if the settings are the same (DATA_DIR)",
     );
   return withDatabase(context, (db) => localApi(db, flags.sender, context));
+}
+
+/** Returns how a command calls the service with a key: at the address of the flag, else of the settings. */
+export function apiWithKey(key: string, flags: Partial<ApiFlags>, config: Config): Api {
+  const url = apiUrl(addressOf(flags, config) ?? config.publicUrl);
+  return { url, headers: { Authorization: `Bearer ${key}` }, sender: flags.sender };
+}
+
+/** Returns the address that the caller names; null if it is this machine's. */
+function addressOf({ url }: Partial<ApiFlags>, { postriderUrl }: Config): string | null {
+  return url ?? postriderUrl;
 }
 
 async function localApi(db: Db, sender: string | undefined, { config, clock }: Context): Promise<Api> {

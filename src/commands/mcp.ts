@@ -1,5 +1,6 @@
 import { serveOnStdio } from "../mcp/stdio.ts";
 import type { CallApi } from "../mcp/tool.ts";
+import { apiWithKey } from "./api-access.ts";
 import { type Api, callApi, requestApi } from "./api-client.ts";
 import { type Context, defineCommand } from "./command.ts";
 import { EX_OK, usage } from "./exit.ts";
@@ -34,8 +35,7 @@ echo '{"jsonrpc": "2.0", "id": 1, "method": "ping"}' | POSTRIDER_API_KEY=$(cat a
 function apiOf({ config }: Context, sender: string | undefined): Api {
   if (config.postriderApiKey === null)
     throw usage("POSTRIDER_API_KEY is not set: it is the key with which the agent acts");
-  const url = (config.postriderUrl ?? config.publicUrl).replace(/\/$/, "");
-  return { url, headers: { Authorization: `Bearer ${config.postriderApiKey}` }, sender };
+  return apiWithKey(config.postriderApiKey, { sender }, config);
 }
 
 function callerOf({ clock }: Context, api: Api): CallApi {
