@@ -181,3 +181,12 @@ export function randomBase62(length: number): string {
   }
   return out;
 }
+
+/** A range of ids, of which the first `limit` are read. */
+export interface IdRange {
+  /** Ids come after this one, */
+  after: string;
+  /** and before this one. */
+  below: string;
+  limit: number;
+}

@@ -1,16 +1,8 @@
+import type { IdRange } from "../core/ids.ts";
 import { MOVING } from "../core/messages/states.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { FANNED_OUT } from "./fan-outs.ts";
 import { MAX_THREAD_REFERENCES } from "./threads.ts";
-
-/** A range of ids, of which the first `limit` are read. */
-export interface IdRange {
-  /** Ids come after this one, */
-  after: string;
-  /** and before this one. */
-  below: string;
-  limit: number;
-}
 
 /** A message of the range. */
 export interface OldMessage {

@@ -1,9 +1,8 @@
-import { idCeiling } from "../core/ids.ts";
+import { type IdRange, idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { plain, type Row, table } from "./columns.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
-import type { IdRange } from "./retention.ts";
 
 /** The reasons why an address is on the list. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;

@@ -1,5 +1,4 @@
-import { type IdPrefix, idFloor } from "../../core/ids.ts";
-import type { IdRange } from "../../store/retention.ts";
+import { type IdPrefix, type IdRange, idFloor } from "../../core/ids.ts";
 
 /** The work of one turn of a walk. */
 export interface WalkLimits {

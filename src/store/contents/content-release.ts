@@ -1,6 +1,7 @@
+import type { IdRange } from "../../core/ids.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { FANNED_OUT } from "../fan-outs.ts";
-import { OVER, type IdRange } from "../retention.ts";
+import { OVER } from "../retention.ts";
 
 /**
  * Returns the statement that removes the references of messages and their attachments to contents. In its write it must come

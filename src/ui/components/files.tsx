@@ -1,14 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { base64Of } from "../api/base64.ts";
 import type { FileContent } from "../api/types.ts";
+import type { ChosenFile } from "../state/draft.ts";
 import { counted, sizeText } from "../words/amounts.ts";
 import { Icon } from "./icon.tsx";
-
-/** A file that a person has chosen. */
-export interface ChosenFile extends FileContent {
-  /** Bytes. */
-  size: number;
-}
 
 interface FilesProps {
   files: Signal<readonly ChosenFile[]>;

@@ -1,9 +1,14 @@
 import { signal } from "@preact/signals";
 import { base64Of } from "../api/base64.ts";
 import { get, send } from "../api/client.ts";
-import type { Mailbox, Message } from "../api/types.ts";
-import type { ChosenFile } from "../components/files.tsx";
+import type { FileContent, Mailbox, Message } from "../api/types.ts";
 import { mailboxText } from "../words/addresses.ts";
+
+/** A file that a person has chosen. */
+export interface ChosenFile extends FileContent {
+  /** Bytes. */
+  size: number;
+}
 
 /** The first contents of the compose window. */
 export interface Draft {
