@@ -8,7 +8,7 @@ import { systemClock } from "../src/clock.ts";
 import { newId } from "../src/core/ids.ts";
 import { type Db, openDb } from "../src/store/engine/client.ts";
 import { indexLevels } from "../src/store/search/index-segments.ts";
-import { listMessages, type MessageFilter } from "../src/store/search/message-list.ts";
+import { listMessages, type MessageFilter } from "../src/store/lists/message-list.ts";
 import { migrate } from "../src/store/engine/migrate.ts";
 import { around } from "../test/support/around.ts";
 import { handOver } from "./support/figures.ts";

@@ -18,9 +18,9 @@ const ROOT = join(import.meta.dir, "..");
 /** The program and the entry files of its threads. The bundler does not find the threads by itself. */
 const ENTRIES = [
   "src/main.ts",
-  "src/wiring/threads/inspect-worker.ts",
-  "src/wiring/threads/render-worker.ts",
-  "src/wiring/threads/write-worker.ts",
+  "src/wiring/cpu/inspect-worker.ts",
+  "src/wiring/cpu/render-worker.ts",
+  "src/wiring/cpu/write-worker.ts",
 ];
 
 /** A line of a package that loads a native addon from the build machine's disk, and its replacement. */

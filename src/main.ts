@@ -1,13 +1,20 @@
 import { version } from "../package.json";
 import { keepAlive, systemClock } from "./clock.ts";
-import type { Command } from "./commands/command.ts";
-import { CommandError, EX_CONFIG, EX_NO, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from "./commands/exit.ts";
-import { createOutput, printable } from "./commands/output.ts";
+import type { Command } from "./commands/support/command.ts";
+import {
+  CommandError,
+  EX_CONFIG,
+  EX_NO,
+  EX_SOFTWARE,
+  EX_UNAVAILABLE,
+  EX_USAGE,
+} from "./commands/support/exit.ts";
+import { createOutput, printable } from "./commands/support/output.ts";
 import { COMMANDS, findCommand, helpText, meantCommand } from "./commands/table.ts";
 import { loadConfig } from "./config.ts";
 import { SETTINGS } from "./config/settings.ts";
 import { AppError, SettingsError } from "./core/errors.ts";
-import { isUnavailable } from "./store/engine/errors.ts";
+import { isUnavailable } from "./store/sql/errors.ts";
 
 // New files hold messages and secrets, so only their owner may read them.
 process.umask(0o077);

@@ -73,7 +73,7 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
         says: ["1: queue must not import config.ts"],
       },
       {
-        path: "src/flows/send/a.ts",
+        path: "src/flows/deliver/a.ts",
         source: `import { a } from "../../queue/open.ts";\nimport { b } from "../../http/b.ts";`,
         says: ["1: flows must not import queue/open.ts", "2: flows must not import http/b.ts"],
       },
@@ -89,7 +89,7 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
       },
       { path: "src/utils/a.ts", source: "", says: ["1: utils is no room that the arrows know"] },
       {
-        path: "src/flows/notify/a.ts",
+        path: "src/flows/webhooks/a.ts",
         source: `import "../../queue/port.ts"; import "../../core/b.ts"; import "../send/c.ts"; import "../../log.ts";
           import { type Config } from "../../config.ts"; import type { Plan } from "../../config/families.ts"; import text from "../../../package.json";`,
         says: [],

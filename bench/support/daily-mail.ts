@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
-import { prepareBody, prepareContent, type PrepareDeps } from "../../src/flows/contents/prepare-content.ts";
+import { prepareBody, prepareContent, type PrepareDeps } from "../../src/store/messages/prepare-content.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
-import { insertEvents } from "../../src/store/events.ts";
-import { insertMessage, type Message } from "../../src/store/messages.ts";
-import { insertRecipients } from "../../src/store/recipients.ts";
-import { rememberReferences, stepThread } from "../../src/store/threads.ts";
-import { insertDeliveries } from "../../src/store/webhook-deliveries.ts";
+import { insertEvents } from "../../src/store/events/events.ts";
+import { insertMessage, type Message } from "../../src/store/messages/messages.ts";
+import { insertRecipients } from "../../src/store/messages/recipients.ts";
+import { rememberReferences, stepThread } from "../../src/store/threads/threads.ts";
+import { insertDeliveries } from "../../src/store/webhooks/webhook-deliveries.ts";
 import { listedMessage, PROJECTS } from "./listed-messages.ts";
 
 /** The make-up of an ordinary project. */

@@ -1,7 +1,7 @@
 /** Fills a database with the messages of `listed-messages.ts`, as lists read them. */
 import { newId } from "../../src/core/ids.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import type { Message } from "../../src/store/messages.ts";
+import type { Message } from "../../src/store/messages/messages.ts";
 import { mergeSegments } from "../../src/store/search/index-segments.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { insertListed } from "../../test/support/lists.ts";

@@ -1,5 +1,5 @@
 import type { MessageStatus } from "../../src/core/messages/states.ts";
-import { type Message, NOT_SENT } from "../../src/store/messages.ts";
+import { type Message, NOT_SENT } from "../../src/store/messages/messages.ts";
 
 /** The project that is measured, and two others. */
 export const PROJECTS = [

@@ -468,7 +468,7 @@ CREATE TABLE usage (
 CREATE INDEX usage_by_day ON usage (day);
 
 -- Conditions of whole writes, one column for each reason. A write inserts a NULL if its condition does not hold, and is
--- undone. The table never has a row (src/store/guards.ts).
+-- undone. The table never has a row (src/store/engine/guards.ts).
 CREATE TABLE guards (
   key_revoked INTEGER NOT NULL DEFAULT 0,
   webhook_deleted INTEGER NOT NULL DEFAULT 0,

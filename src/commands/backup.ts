@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
-import { copyDatabase } from "../store/engine/connection.ts";
+import { copyDatabase } from "../store/embedded/connection.ts";
 import { MASTER_KEY_FILE } from "../wiring/store/master-key.ts";
-import { syncFile, syncFolder } from "../wiring/disk.ts";
-import { defineCommand } from "./command.ts";
+import { syncFile, syncFolder } from "../wiring/process/disk.ts";
+import { defineCommand } from "./support/command.ts";
 import { databaseFile } from "../wiring/store/database.ts";
-import { isThere } from "./database.ts";
-import { EX_OK, refused, unavailable } from "./exit.ts";
-import { claimFile } from "./new-file.ts";
-import { explained } from "./trouble.ts";
+import { isThere } from "./support/database.ts";
+import { EX_OK, refused, unavailable } from "./support/exit.ts";
+import { claimFile } from "./support/new-file.ts";
+import { explained } from "./support/trouble.ts";
 
 /** Copies the database file. */
 export const backup = defineCommand({

@@ -1,9 +1,9 @@
 import { certificateStates } from "../flows/certificates/states.ts";
-import { retryFailedCertificates } from "../store/certificates.ts";
-import { defineCommand } from "./command.ts";
-import { withDatabase } from "./database.ts";
-import { EX_OK } from "./exit.ts";
-import { field } from "./output.ts";
+import { retryFailedCertificates } from "../store/domains/certificates.ts";
+import { defineCommand } from "./support/command.ts";
+import { withDatabase } from "./support/database.ts";
+import { EX_OK } from "./support/exit.ts";
+import { field } from "./support/output.ts";
 
 const COLUMNS = [
   ...[field("names"), field("source"), field("expiresAt", "expires"), field("nextAt", "next")],

@@ -1,7 +1,7 @@
 import { zoneFile } from "../flows/zone/service-zone.ts";
-import { defineCommand } from "./command.ts";
-import { withDatabase } from "./database.ts";
-import { CommandError, EX_CONFIG, EX_OK } from "./exit.ts";
+import { defineCommand } from "./support/command.ts";
+import { withDatabase } from "./support/database.ts";
+import { CommandError, EX_CONFIG, EX_OK } from "./support/exit.ts";
 
 /** Prints the service's own zone. */
 export const dnsZone = defineCommand({

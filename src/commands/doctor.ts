@@ -3,11 +3,11 @@ import { configureLog } from "../log.ts";
 import { runHealth, worstOf } from "../flows/health/check.ts";
 import type { Db } from "../store/engine/client.ts";
 import { databaseFile, openDatabase } from "../wiring/store/database.ts";
-import { doctorChecks } from "../wiring/observe/doctor.ts";
-import { type Context, defineCommand } from "./command.ts";
-import { isThere } from "./database.ts";
-import { EX_NO, EX_OK, usage } from "./exit.ts";
-import { type Column, field } from "./output.ts";
+import { doctorChecks } from "../wiring/doctor.ts";
+import { type Context, defineCommand } from "./support/command.ts";
+import { isThere } from "./support/database.ts";
+import { EX_NO, EX_OK, usage } from "./support/exit.ts";
+import { type Column, field } from "./support/output.ts";
 
 const SMTP_PORT = 25;
 

@@ -1,11 +1,11 @@
-import type { DiagnosedRecord } from "../flows/verify/diagnose.ts";
-import { API_FLAGS, apiFor } from "./api-access.ts";
-import { type Api, callApi } from "./api-client.ts";
-import { itemsOf, showItems } from "./api-list.ts";
-import { type Context, defineCommand } from "./command.ts";
-import { EX_NO, EX_OK, refused } from "./exit.ts";
-import { LIMIT_FLAG, limitOf } from "./listing.ts";
-import { field } from "./output.ts";
+import type { DiagnosedRecord } from "../flows/domains/diagnose.ts";
+import { API_FLAGS, apiFor } from "./support/api-access.ts";
+import { type Api, callApi } from "./support/api-client.ts";
+import { itemsOf, showItems } from "./support/api-list.ts";
+import { type Context, defineCommand } from "./support/command.ts";
+import { EX_NO, EX_OK, refused } from "./support/exit.ts";
+import { LIMIT_FLAG, limitOf } from "./support/listing.ts";
+import { field } from "./support/output.ts";
 
 /** A domain as the API answers it. The details of its records come with a check. */
 interface ShownDomain {

@@ -2,10 +2,10 @@ import { randomBase62 } from "../core/ids.ts";
 import { SECRET_PREFIX, SIGNATURE_HEADER, signWebhook } from "../core/crypto/webhook-signature.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
-import { API_FLAGS, apiFor } from "./api-access.ts";
-import { defineCommand } from "./command.ts";
-import { type FeedEvent, followEvents } from "./event-feed.ts";
-import { usage } from "./exit.ts";
+import { API_FLAGS, apiFor } from "./support/api-access.ts";
+import { defineCommand } from "./support/command.ts";
+import { type FeedEvent, followEvents } from "./support/event-feed.ts";
+import { usage } from "./support/exit.ts";
 import { TYPES_FLAG } from "./tail.ts";
 
 /** Time for one request to the local address, milliseconds. */

@@ -1,9 +1,9 @@
 import { serveOnStdio } from "../mcp/stdio.ts";
 import type { CallApi } from "../mcp/tool.ts";
-import { apiWithKey } from "./api-access.ts";
-import { type Api, callApi, requestApi } from "./api-client.ts";
-import { type Context, defineCommand } from "./command.ts";
-import { EX_OK, usage } from "./exit.ts";
+import { apiWithKey } from "./support/api-access.ts";
+import { type Api, callApi, requestApi } from "./support/api-client.ts";
+import { type Context, defineCommand } from "./support/command.ts";
+import { EX_OK, usage } from "./support/exit.ts";
 
 /** Time for one tool, milliseconds. The longest wait for a message is a minute. */
 const TOOL_TIMEOUT_MS = 75_000;

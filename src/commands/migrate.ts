@@ -1,12 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/engine/migrate.ts";
-import { type Context, defineCommand } from "./command.ts";
+import { type Context, defineCommand } from "./support/command.ts";
 import { retryWhileBusy } from "../store/engine/retry-while-busy.ts";
 import { databaseFile } from "../wiring/store/database.ts";
-import { isThere, withAnyDatabase } from "./database.ts";
-import { EX_OK } from "./exit.ts";
-import { field } from "./output.ts";
+import { isThere, withAnyDatabase } from "./support/database.ts";
+import { EX_OK } from "./support/exit.ts";
+import { field } from "./support/output.ts";
 
 /** Mode of a folder that we make. Other users of the machine must not read the messages. */
 const OWNER_ONLY = 0o700;

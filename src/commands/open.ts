@@ -1,9 +1,9 @@
 import { makeStartLink, startUrl } from "../flows/account/start-link.ts";
-import { serviceUrl } from "../wiring/banner.ts";
-import { ACCOUNT_FLAG, accountOf } from "./account.ts";
-import { defineCommand } from "./command.ts";
-import { withDatabase } from "./database.ts";
-import { EX_OK, refused } from "./exit.ts";
+import { serviceUrl } from "../wiring/process/banner.ts";
+import { ACCOUNT_FLAG, accountOf } from "./support/account.ts";
+import { defineCommand } from "./support/command.ts";
+import { withDatabase } from "./support/database.ts";
+import { EX_OK, refused } from "./support/exit.ts";
 
 /** Prints a link that signs a browser in once. A user who can read the database could also make a key. */
 export const open = defineCommand({

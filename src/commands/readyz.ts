@@ -1,8 +1,8 @@
 import { hostPort } from "../core/networks.ts";
 import { exchangeHttp } from "../net/http-exchange.ts";
-import { defineCommand } from "./command.ts";
-import { EX_NO, EX_OK, usage } from "./exit.ts";
-import { localAddress } from "./local-service.ts";
+import { defineCommand } from "./support/command.ts";
+import { EX_NO, EX_OK, usage } from "./support/exit.ts";
+import { localAddress } from "./support/local-service.ts";
 
 /**
  * Time for the service to answer, seconds. Its own checks may take up to five seconds, but then it hardly counts as

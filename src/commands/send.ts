@@ -1,10 +1,10 @@
 import { type Clock, sleep, remainingTime } from "../core/time/clock.ts";
 import { MOVING } from "../core/messages/states.ts";
-import { API_FLAGS, apiFor } from "./api-access.ts";
-import { type Api, callApi } from "./api-client.ts";
-import { type Context, defineCommand, type Flag } from "./command.ts";
-import { EX_NO, EX_OK, unavailable, usage } from "./exit.ts";
-import { readInput } from "./input.ts";
+import { API_FLAGS, apiFor } from "./support/api-access.ts";
+import { type Api, callApi } from "./support/api-client.ts";
+import { type Context, defineCommand, type Flag } from "./support/command.ts";
+import { EX_NO, EX_OK, unavailable, usage } from "./support/exit.ts";
+import { readInput } from "./support/input.ts";
 
 /** Largest body from standard input, bytes. The API takes no longer text. */
 export const MAX_INPUT_BYTES = 2 * 1024 * 1024;

@@ -1,11 +1,11 @@
-import { senderRoutes } from "../http/routes/senders.ts";
-import { ACCOUNT_FLAG, accountOf } from "./account.ts";
-import { defineCommand } from "./command.ts";
-import { withDatabase } from "./database.ts";
-import { EX_OK, refused } from "./exit.ts";
-import { LIMIT_FLAG, limitOf, showPage } from "./listing.ts";
-import { askRoute } from "./local-request.ts";
-import { field } from "./output.ts";
+import { senderRoutes } from "../http/routes/projects/senders.ts";
+import { ACCOUNT_FLAG, accountOf } from "./support/account.ts";
+import { defineCommand } from "./support/command.ts";
+import { withDatabase } from "./support/database.ts";
+import { EX_OK, refused } from "./support/exit.ts";
+import { LIMIT_FLAG, limitOf, showPage } from "./support/listing.ts";
+import { askRoute } from "./support/local-request.ts";
+import { field } from "./support/output.ts";
 
 const COLUMNS = [
   ...[field("id"), field("externalId", "external id"), field("name"), field("plan")],

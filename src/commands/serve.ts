@@ -2,11 +2,11 @@ import { version } from "../../package.json";
 import { keepAlive } from "../clock.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { configureLog, log } from "../log.ts";
-import { bannerText, secretsText } from "../wiring/banner.ts";
-import { lowerPoolPriority } from "../wiring/threads/priority.ts";
-import { defineCommand } from "./command.ts";
-import { EX_OK, EX_SOFTWARE } from "./exit.ts";
-import { explained, unknownHost } from "./trouble.ts";
+import { bannerText, secretsText } from "../wiring/process/banner.ts";
+import { lowerPoolPriority } from "../wiring/cpu/priority.ts";
+import { defineCommand } from "./support/command.ts";
+import { EX_OK, EX_SOFTWARE } from "./support/exit.ts";
+import { explained, unknownHost } from "./support/trouble.ts";
 
 /** Time for a start to finish after a stop signal. A first start then still prints the keys that it has made. */
 const START_GRACE_MS = 5000;

@@ -1,7 +1,7 @@
 import { type ShownSetting, settingText, shownSettings } from "../config/shown.ts";
-import { defineCommand } from "./command.ts";
-import { EX_OK } from "./exit.ts";
-import { type Column, field } from "./output.ts";
+import { defineCommand } from "./support/command.ts";
+import { EX_OK } from "./support/exit.ts";
+import { type Column, field } from "./support/output.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 

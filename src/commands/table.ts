@@ -1,6 +1,6 @@
-import type { Command } from "./command.ts";
+import type { Command } from "./support/command.ts";
 import { nearestName } from "../core/typing-errors.ts";
-import { EXIT_CODES } from "./exit.ts";
+import { EXIT_CODES } from "./support/exit.ts";
 
 interface Entry {
   summary: string;
@@ -28,15 +28,15 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   "keys create": {
     summary: "create an API key and show its secret once",
-    load: async () => (await import("./keys-create.ts")).keysCreate,
+    load: async () => (await import("./keys/create.ts")).keysCreate,
   },
   "keys list": {
     summary: "list API keys, newest first, without secrets",
-    load: async () => (await import("./keys-list.ts")).keysList,
+    load: async () => (await import("./keys/list.ts")).keysList,
   },
   "keys revoke": {
     summary: "revoke an API key immediately",
-    load: async () => (await import("./keys-revoke.ts")).keysRevoke,
+    load: async () => (await import("./keys/revoke.ts")).keysRevoke,
   },
   "senders create": {
     summary: "create a project",

@@ -1,6 +1,6 @@
-import { API_FLAGS, apiFor } from "./api-access.ts";
-import { defineCommand, type Flag } from "./command.ts";
-import { type FeedEvent, followEvents } from "./event-feed.ts";
+import { API_FLAGS, apiFor } from "./support/api-access.ts";
+import { defineCommand, type Flag } from "./support/command.ts";
+import { type FeedEvent, followEvents } from "./support/event-feed.ts";
 
 /** The flag that chooses events. */
 export const TYPES_FLAG = {

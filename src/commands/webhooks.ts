@@ -1,10 +1,10 @@
-import { API_FLAGS, apiFor } from "./api-access.ts";
-import { callApi } from "./api-client.ts";
-import { itemsOf, showItems } from "./api-list.ts";
-import { defineCommand } from "./command.ts";
-import { EX_OK } from "./exit.ts";
-import { LIMIT_FLAG, limitOf } from "./listing.ts";
-import { field } from "./output.ts";
+import { API_FLAGS, apiFor } from "./support/api-access.ts";
+import { callApi } from "./support/api-client.ts";
+import { itemsOf, showItems } from "./support/api-list.ts";
+import { defineCommand } from "./support/command.ts";
+import { EX_OK } from "./support/exit.ts";
+import { LIMIT_FLAG, limitOf } from "./support/listing.ts";
+import { field } from "./support/output.ts";
 
 const COLUMNS = [
   ...[field("id"), field("url"), field("enabled"), field("eventTypes", "events")],

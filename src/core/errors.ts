@@ -71,7 +71,7 @@ export interface ErrorDetails {
   retryAfterSeconds?: number;
 }
 
-/** An error that the client sees, because its request caused it. `http/errors` turns it into a response. */
+/** An error that the client sees, because its request caused it. `http/routing/errors` turns it into a response. */
 export class AppError extends Error {
   readonly type: ErrorType;
   readonly details: ErrorDetails;

@@ -1,4 +1,4 @@
-import { hrefUrl } from "./href.ts";
+import { hrefUrl } from "./text/href.ts";
 
 /** Links of one mail that we track. Links beyond them stay as they are. Bounds time and growth. */
 export const MAX_TRACKED_LINKS = 500;

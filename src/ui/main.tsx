@@ -1,6 +1,6 @@
 import "./style.css";
 import { render } from "preact";
-import { App } from "./app.tsx";
+import { App } from "./frame/app.tsx";
 import { startTicking } from "./components/time.tsx";
 import { startKeyboard } from "./state/keyboard.ts";
 import { startRouter } from "./state/router.ts";

@@ -11,10 +11,10 @@ import { serviceCertificate, wantedCertificates } from "../flows/certificates/wa
 import { log } from "../log.ts";
 import { createAcmeClient } from "../net/acme/client.ts";
 import type { ExternalAccount } from "../net/acme/jws.ts";
-import type { Certificate } from "../smtp/certificate.ts";
-import { findCertificate, type IssuedCertificate } from "../store/certificates.ts";
+import type { Certificate } from "../smtp/listener/certificate.ts";
+import { findCertificate, type IssuedCertificate } from "../store/domains/certificates.ts";
 import { listenerCertificate } from "./listener.ts";
-import { type Chore, startLoop } from "./loop.ts";
+import { type Chore, startLoop } from "./process/loop.ts";
 import type { Services } from "./services.ts";
 
 /** Pause between two looks for a new certificate. Each process must use it before the one before ends. */

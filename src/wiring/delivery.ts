@@ -1,10 +1,10 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { log } from "../log.ts";
-import { captureRoute, mxRoutes, relayRoute } from "../flows/send/deliver.ts";
-import type { FindDeliveryRoute, DeliveryRoute } from "../flows/send/outcome.ts";
-import { mxHost, simulatorDomain } from "../flows/zone/own-names.ts";
-import type { CustodyStatus } from "../flows/send/verdict.ts";
+import { captureRoute, mxRoutes, relayRoute } from "../flows/deliver/deliver.ts";
+import type { FindDeliveryRoute, DeliveryRoute } from "../flows/deliver/outcome.ts";
+import { mxHost, simulatorDomain } from "../core/own-names.ts";
+import type { CustodyStatus } from "../flows/deliver/verdict.ts";
 import { createTaskLimit } from "../core/concurrency/admission.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { addressesOfHost } from "../net/dns/lookups.ts";
@@ -17,7 +17,7 @@ import { securityFor } from "../net/transport-security.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import type { Db } from "../store/engine/client.ts";
-import { findStsPolicy, saveStsPolicy } from "../store/mta-sts.ts";
+import { findStsPolicy, saveStsPolicy } from "../store/domains/mta-sts.ts";
 
 /** Port of hosts that serve MTA-STS policies (RFC 8461 §3.3). */
 const HTTPS_PORT = 443;

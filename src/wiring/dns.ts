@@ -7,7 +7,7 @@ import { openWholeZone } from "../flows/zone/whole-zone.ts";
 import { log } from "../log.ts";
 import { startZoneServer } from "../net/zone/server.ts";
 import type { Db } from "../store/engine/client.ts";
-import { type LoopDeps, startLoop } from "./loop.ts";
+import { type LoopDeps, startLoop } from "./process/loop.ts";
 
 /** Pause between two looks for changed zones and for notices that are due. */
 const SECONDARIES_PAUSE_MS = 1000;

@@ -1,10 +1,15 @@
 import type { Config } from "../config.ts";
 import { SettingsError } from "../core/errors.ts";
 import { createInboundHandler } from "../flows/receive/inbound-handler.ts";
-import { limitsOf } from "../flows/send/reputation.ts";
+import { limitsOf } from "../flows/deliver/reputation.ts";
 import { log } from "../log.ts";
-import { type Certificate, CertificateError, expiryOf, loadCertificate } from "../smtp/certificate.ts";
-import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "../smtp/listener.ts";
+import {
+  type Certificate,
+  CertificateError,
+  expiryOf,
+  loadCertificate,
+} from "../smtp/listener/certificate.ts";
+import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "../smtp/listener/listener.ts";
 import { mxName } from "./delivery.ts";
 import type { Services } from "./services.ts";
 import { maxFds } from "./observe/process-sample.ts";

@@ -4,7 +4,7 @@ import { Tail } from "../flows/live/tail.ts";
 import { Waits } from "../flows/live/waits.ts";
 import { log } from "../log.ts";
 import { type CommitHints, openCommitHints } from "../queue/commit-hints.ts";
-import { isAnyWatched } from "../store/event-log.ts";
+import { isAnyWatched } from "../store/events/event-log.ts";
 import type { Services } from "./services.ts";
 
 /** Time for which a process without followers of its own takes it that no project is watched, milliseconds. */

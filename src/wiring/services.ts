@@ -2,21 +2,21 @@ import type { Config } from "../config.ts";
 import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
 import type { Clock } from "../core/time/clock.ts";
 import type { FreeSpace } from "../flows/free-space.ts";
-import type { Inspect } from "../flows/threads/reading-tasks.ts";
-import type { MailLinks } from "../flows/send/make-mail.ts";
-import type { RenderMemory } from "../flows/send/render.ts";
+import type { Inspect } from "../flows/mime/reading-tasks.ts";
+import type { MailLinks } from "../flows/mime/make-mail.ts";
+import type { RenderMemory } from "../flows/deliver/render.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import type { Queue } from "../queue/port.ts";
-import type { Certificate } from "../smtp/certificate.ts";
+import type { Certificate } from "../smtp/listener/certificate.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import type { Db } from "../store/engine/client.ts";
-import type { Instance } from "../store/instances.ts";
+import type { Instance } from "../store/installation/instances.ts";
 import type { CommitBell } from "./commit-bell.ts";
-import type { Inspector } from "./threads/inspector.ts";
+import type { Inspector } from "./cpu/inspector.ts";
 import type { InstallationKeys } from "./store/master-key.ts";
 import type { Objects } from "./store/objects.ts";
-import type { OwnedRenderer } from "./threads/renderer.ts";
+import type { OwnedRenderer } from "./cpu/renderer.ts";
 
 /** The services that all roles share. */
 export interface Services {

@@ -1,14 +1,14 @@
 import { remainingTime, within } from "../core/time/clock.ts";
 import { deregisterInstance } from "../flows/sweep/instance.ts";
-import type { MetricsServer } from "../http/metrics.ts";
-import type { Http } from "../http/server.ts";
+import type { MetricsServer } from "../http/server/metrics.ts";
+import type { Http } from "../http/server/server.ts";
 import type { NameServer } from "./dns.ts";
 import type { RateBuckets } from "../queue/rate-limiter.ts";
 import type { ServerCertificate } from "./certificates.ts";
 import type { Listeners } from "./listeners.ts";
 import type { Live } from "./live.ts";
 import type { Services } from "./services.ts";
-import { runShutdownSteps } from "./shutdown.ts";
+import { runShutdownSteps } from "./process/shutdown.ts";
 import type { TlsHosts } from "./tls-hosts.ts";
 import type { Workers } from "./workers.ts";
 

@@ -2,14 +2,14 @@ import { unseal } from "../core/crypto/secretbox.ts";
 import { SECOND_MS } from "../core/time/units.ts";
 import { hostsDomains, MAX_DOMAIN_CERTIFICATES } from "../flows/certificates/domain-hosts.ts";
 import { serviceCertificate } from "../flows/certificates/wanted.ts";
-import type { TlsFiles } from "../http/listen.ts";
+import type { TlsFiles } from "../http/server/listen.ts";
 import {
   domainCertificates,
   domainCertificatesVersion,
   issuedDomainCertificates,
-} from "../store/domain-certificates.ts";
+} from "../store/domains/domain-certificates.ts";
 import type { ServerCertificate } from "./certificates.ts";
-import { startLoop } from "./loop.ts";
+import { startLoop } from "./process/loop.ts";
 import type { Services } from "./services.ts";
 
 /**

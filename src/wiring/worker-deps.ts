@@ -1,21 +1,21 @@
-import type { PushDeps } from "../flows/notify/push.ts";
-import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
+import type { PushDeps } from "../flows/webhooks/push.ts";
+import { SharedPayloads } from "../flows/webhooks/shared-payloads.ts";
 import { trimEventLog } from "../flows/live/watch.ts";
-import { limitsOf } from "../flows/send/reputation.ts";
-import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/send/admission.ts";
-import type { CustodyStatus } from "../flows/send/verdict.ts";
-import { recheckDue } from "../flows/verify/recheck.ts";
-import { openRotation } from "../flows/verify/rotate-old.ts";
+import { limitsOf } from "../flows/deliver/reputation.ts";
+import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/deliver/admission.ts";
+import type { CustodyStatus } from "../flows/deliver/verdict.ts";
+import { recheckDue } from "../flows/domains/recheck.ts";
+import { openRotation } from "../flows/domains/rotate-old.ts";
 import { post } from "../net/post.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
-import { deleteOldAnswers } from "../store/idempotency.ts";
+import { deleteOldAnswers } from "../store/projects/idempotency.ts";
 import { certificateChores } from "./certificates.ts";
 import { openOutbound } from "./delivery.ts";
 import type { Services } from "./services.ts";
 import { domainDeps, type HttpParts } from "./http.ts";
 import { storageChores } from "./store/storage-chores.ts";
 import type { WorkerDeps } from "./workers.ts";
-import { webhookGuard } from "./own-addresses.ts";
+import { webhookGuard } from "./process/own-addresses.ts";
 
 /** Domains checked in one turn. */
 const DOMAINS_PER_TURN = 50;

@@ -1,12 +1,12 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { Dispatch } from "../flows/dispatch/dispatch.ts";
-import { Lanes } from "../flows/notify/push-lanes.ts";
-import { makeDeliveries } from "../flows/notify/fan-out.ts";
-import { type PushDeps, push } from "../flows/notify/push.ts";
+import { Lanes } from "../flows/webhooks/push-lanes.ts";
+import { makeDeliveries } from "../flows/webhooks/fan-out.ts";
+import { type PushDeps, push } from "../flows/webhooks/push.ts";
 import { createPacer, type Pace } from "../flows/dispatch/pacer.ts";
-import type { FindDeliveryRoute } from "../flows/send/outcome.ts";
-import { type TransmitDeps, transmit } from "../flows/send/transmit.ts";
+import type { FindDeliveryRoute } from "../flows/deliver/outcome.ts";
+import { type TransmitDeps, transmit } from "../flows/deliver/transmit.ts";
 import { indexMessages } from "../flows/sweep/index-messages.ts";
 import { BEAT_MS, Heartbeat } from "../flows/sweep/instance.ts";
 import { Orphans } from "../flows/sweep/orphaned-claims.ts";
@@ -15,9 +15,9 @@ import { log } from "../log.ts";
 import { openSharedPacer } from "../queue/destination-pacer.ts";
 import type { JobHandler, Queue } from "../queue/port.ts";
 import type { Db } from "../store/engine/client.ts";
-import type { Instance } from "../store/instances.ts";
-import { type Chore, startLoop } from "./loop.ts";
-import { takesSends } from "./takes-sends.ts";
+import type { Instance } from "../store/installation/instances.ts";
+import { type Chore, startLoop } from "./process/loop.ts";
+import { takesSends } from "./process/takes-sends.ts";
 
 /** Recipients that wait in this process. Others stay in the database. */
 const WAITING_RECIPIENTS = 50_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
-import { accountRoutes } from "../../src/http/routes/account.ts";
+import { accountRoutes } from "../../src/http/routes/projects/account.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
-import { findSuppressions } from "../../src/store/suppressions.ts";
+import { findSuppressions } from "../../src/store/projects/suppressions.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { homeRoutes } from "../../src/http/routes/home.ts";
+import { homeRoutes } from "../../src/http/routes/projects/home.ts";
 import { uiDraw } from "../../src/wiring/ui/files.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 

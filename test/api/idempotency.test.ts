@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { AppError } from "../../src/core/errors.ts";
-import { accepted, created } from "../../src/http/answer.ts";
-import { accountRoute, projectRoute, type Route } from "../../src/http/route.ts";
+import { accepted, created } from "../../src/http/routing/answer.ts";
+import { accountRoute, projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { loadConfig } from "../../src/config.ts";
 import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
-import { createHttp } from "../../src/http/server.ts";
-import { deleteOldAnswers, IDEMPOTENCY_WINDOW_MS } from "../../src/store/idempotency.ts";
+import { createHttp } from "../../src/http/server/server.ts";
+import { deleteOldAnswers, IDEMPOTENCY_WINDOW_MS } from "../../src/store/projects/idempotency.ts";
 import { BOX_KEY, type CallOptions, type Called, type TestApi, testApi } from "../support/api.ts";
 
 /** Number of runs of each probe. */

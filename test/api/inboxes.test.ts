@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { countReceived } from "../../src/store/inboxes.ts";
+import { countReceived } from "../../src/store/threads/inboxes.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;

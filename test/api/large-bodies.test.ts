@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { ok } from "../../src/http/answer.ts";
+import { ok } from "../../src/http/routing/answer.ts";
 import { LARGE_BODY_OCTETS } from "../../src/http/body/large-bodies.ts";
-import { projectRoute, type Route } from "../../src/http/route.ts";
+import { projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 /** Whether other requests had an event loop turn between the handler and the JSON of its answer. */

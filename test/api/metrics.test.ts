@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { METRICS_CONTENT_TYPE } from "../../src/metrics.ts";
 import { type TestApi, testApi } from "../support/api.ts";
-import { type MetricsServer, serveMetrics } from "../../src/http/metrics.ts";
+import { type MetricsServer, serveMetrics } from "../../src/http/server/metrics.ts";
 import { openApiDocument } from "../../src/http/openapi/openapi.ts";
 
 const TOKEN = "a-token-of-the-metrics";

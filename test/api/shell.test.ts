@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { AppError } from "../../src/core/errors.ts";
-import { ok, raw } from "../../src/http/answer.ts";
-import { openRoute, projectRoute, type Route } from "../../src/http/route.ts";
+import { ok, raw } from "../../src/http/routing/answer.ts";
+import { openRoute, projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { type Called, type TestApi, testApi } from "../support/api.ts";
 
 const LIMIT = 2000;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import { newId } from "../../src/core/ids.ts";
 import { suppressionRoutes } from "../../src/http/routes/suppressions.ts";
-import { type NewSuppression, suppress } from "../../src/store/suppressions.ts";
+import { type NewSuppression, suppress } from "../../src/store/projects/suppressions.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { leftOut } from "../support/blocked.ts";
 

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { MAX_SUBJECT_CHARS } from "../../src/core/messages/send-item.ts";
 import { MAX_BODY_PART_BYTES } from "../../src/core/messages/send-rules.ts";
 import { templateRoutes } from "../../src/http/routes/templates.ts";
-import { openRenderer } from "../../src/wiring/threads/renderer.ts";
+import { openRenderer } from "../../src/wiring/cpu/renderer.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { withNamedSchemas } from "../../src/http/openapi/schemas.ts";
+import { withNamedSchemas } from "../../src/http/routing/named-schemas.ts";
 import { bodyFor, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { spawnTool, toolPath, type Tool } from "../support/npm-tool.ts";
 import { freePort } from "../support/redis.ts";

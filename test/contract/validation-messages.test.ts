@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { expectationOf } from "../../src/core/expectations.ts";
 import { check } from "../../src/core/validation.ts";
-import type { Route } from "../../src/http/route.ts";
+import type { Route } from "../../src/http/routing/route.ts";
 
 const ROUTES = join(import.meta.dir, "../../src/http/routes");
 

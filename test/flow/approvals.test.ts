@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { APPROVAL_MS } from "../../src/store/approvals.ts";
+import { APPROVAL_MS } from "../../src/store/messages/approvals.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 

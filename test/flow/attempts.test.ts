@@ -3,7 +3,7 @@ import {
   boundedTranscript,
   MAX_TRANSCRIPT_CHARS,
   MAX_TRANSCRIPT_LINE_CHARS,
-} from "../../src/store/attempts.ts";
+} from "../../src/store/messages/attempts.ts";
 import { MAX_TRANSCRIPT_LINES } from "../../src/core/text.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { BEAT_MS, Heartbeat, LEASE_MS, registerInstance, thisHost } from "../../src/flows/sweep/instance.ts";
-import { type Instance, insertInstance } from "../../src/store/instances.ts";
-import { claimRecipient } from "../../src/store/outbox.ts";
-import { findRecipient, insertRecipients, waitingRecipient } from "../../src/store/recipients.ts";
-import { insertProject } from "../../src/store/projects.ts";
+import { type Instance, insertInstance } from "../../src/store/installation/instances.ts";
+import { claimRecipient } from "../../src/store/messages/outbox.ts";
+import { findRecipient, insertRecipients, waitingRecipient } from "../../src/store/messages/recipients.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";

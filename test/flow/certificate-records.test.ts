@@ -15,7 +15,7 @@ import {
   insertChallenge,
   updateAcmeAccount,
   wantCertificate,
-} from "../../src/store/certificates.ts";
+} from "../../src/store/domains/certificates.ts";
 import { watchedDb } from "../support/acme.ts";
 import { BOX_KEY } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -8,7 +8,7 @@ import { certificateId } from "../../src/net/acme/certificate-id.ts";
 import { readAccountKey } from "../../src/net/acme/jws.ts";
 import { MAX_NONCE_TRIES } from "../../src/net/acme/transport.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
-import { type CertificateRecord, findAcmeAccount } from "../../src/store/certificates.ts";
+import { type CertificateRecord, findAcmeAccount } from "../../src/store/domains/certificates.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import {
   hasFailed,

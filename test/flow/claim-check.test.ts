@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import Database from "libsql";
-import { claimCheck, TRUSTED_MS } from "../../src/flows/send/claim-check.ts";
+import { claimCheck, TRUSTED_MS } from "../../src/flows/deliver/claim-check.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import type { Claim } from "../../src/store/outbox.ts";
+import type { Claim } from "../../src/store/messages/outbox.ts";
 import { testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

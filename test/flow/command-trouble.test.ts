@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, wri
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
-import { explained } from "../../src/commands/trouble.ts";
+import { explained } from "../../src/commands/support/trouble.ts";
 import { newFolder } from "../support/folder.ts";
 import { makeCert } from "../support/tls.ts";
 import { startRole } from "../support/role-process.ts";

@@ -3,7 +3,7 @@ import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { systemClock } from "../../src/clock.ts";
 import { nodeStyleResolver } from "../../src/net/dns/node-style-resolver.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
-import { signingKeys } from "../../src/store/sending.ts";
+import { signingKeys } from "../../src/store/messages/sending.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { publish as publishInDns, type ShownRecord } from "../support/dns.ts";
 import { freePort } from "../support/redis.ts";

@@ -5,10 +5,10 @@ import { generate } from "selfsigned";
 import { systemClock } from "../../src/clock.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
 import { type HealthLine, runHealth } from "../../src/flows/health/check.ts";
-import { copyDatabase } from "../../src/store/engine/connection.ts";
+import { copyDatabase } from "../../src/store/embedded/connection.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
-import { insertRecipients } from "../../src/store/recipients.ts";
-import { doctorChecks } from "../../src/wiring/observe/doctor.ts";
+import { insertRecipients } from "../../src/store/messages/recipients.ts";
+import { doctorChecks } from "../../src/wiring/doctor.ts";
 import { newFolder } from "../support/folder.ts";
 import {
   CUSTOMER,

@@ -3,18 +3,18 @@ import { X509Certificate } from "node:crypto";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
 import { domainHosts, ORDER_WINDOW_MS } from "../../src/flows/certificates/domain-hosts.ts";
 import { newId } from "../../src/core/ids.ts";
-import { findCertificate, wantCertificate } from "../../src/store/certificates.ts";
+import { findCertificate, wantCertificate } from "../../src/store/domains/certificates.ts";
 import {
   countDomainOrder,
   domainCertificatesVersion,
   domainsWithoutCertificate,
   moveDomainCertificates,
   wantDomainCertificate,
-} from "../../src/store/domain-certificates.ts";
-import { insertDomain } from "../../src/store/domains.ts";
-import { claimDueCertificate } from "../../src/store/due-certificates.ts";
+} from "../../src/store/domains/domain-certificates.ts";
+import { insertDomain } from "../../src/store/domains/domains.ts";
+import { claimDueCertificate } from "../../src/store/domains/due-certificates.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { insertProject } from "../../src/store/projects.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import { type Installation, installation, isIssued, SERVICE_DOMAIN } from "../support/acme.ts";
 import { type TestApi, testApi, testSender } from "../support/api.ts";
 import { titled } from "../support/dns-tools.ts";

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { rotateDkim } from "../../src/flows/verify/rotate.ts";
-import { recheckDue } from "../../src/flows/verify/recheck.ts";
-import { listDkimKeys } from "../../src/store/dkim-keys.ts";
+import { rotateDkim } from "../../src/flows/domains/rotate.ts";
+import { recheckDue } from "../../src/flows/domains/recheck.ts";
+import { listDkimKeys } from "../../src/store/domains/dkim-keys.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { signingKeys } from "../../src/store/sending.ts";
+import { signingKeys } from "../../src/store/messages/sending.ts";
 import { around } from "../support/around.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 

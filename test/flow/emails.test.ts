@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { MAX_LOOKED_AT } from "../../src/store/search/message-page.ts";
+import { MAX_LOOKED_AT } from "../../src/store/lists/message-page.ts";
 import { insertListed, message } from "../support/lists.ts";
 import {
   receivingInboxes,

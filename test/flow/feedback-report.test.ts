@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { recipientToken } from "../../src/flows/send/recipient-token.ts";
+import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
 import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { inboxService } from "../support/inbox-service.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { freeClaims } from "../../src/store/outbox.ts";
-import { insertProject } from "../../src/store/projects.ts";
+import { freeClaims } from "../../src/store/messages/outbox.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

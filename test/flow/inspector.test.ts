@@ -10,9 +10,9 @@ import {
   MAX_OCTETS_WAITING,
   openInspector,
   STALL_MS,
-} from "../../src/wiring/threads/inspector.ts";
-import { IDLE_MS, MAX_TASKS_IN_HAND, threadsFor } from "../../src/wiring/threads/pool.ts";
-import { MAX_TASK_MS } from "../../src/wiring/threads/thread.ts";
+} from "../../src/wiring/cpu/inspector.ts";
+import { IDLE_MS, MAX_TASKS_IN_HAND, threadsFor } from "../../src/wiring/cpu/pool.ts";
+import { MAX_TASK_MS } from "../../src/wiring/cpu/thread.ts";
 import { decoded, newContent } from "../../src/store/contents/content-bytes.ts";
 import { bodyIn } from "../../src/store/contents/message-body.ts";
 import { startDns } from "../support/dns.ts";

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { LARGE_MESSAGE_LIMITS } from "../../src/flows/send/admission.ts";
+import { LARGE_MESSAGE_LIMITS } from "../../src/flows/deliver/admission.ts";
 import { startMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { startService, verifiedDomain } from "../support/service.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { BEAT_MS, Heartbeat, LEASE_MS } from "../../src/flows/sweep/instance.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
+import { type Instance, insertInstance, listInstances } from "../../src/store/installation/instances.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { eventsOf } from "../../src/flows/notify/announce.ts";
+import { eventsOf } from "../../src/flows/webhooks/announce.ts";
 import { Tail } from "../../src/flows/live/tail.ts";
 import {
   newestEvent,
@@ -9,8 +9,8 @@ import {
   trimEventLog,
   watch,
 } from "../../src/flows/live/watch.ts";
-import { insertEvents } from "../../src/store/events.ts";
-import { listLogged, watchedUntil } from "../../src/store/event-log.ts";
+import { insertEvents } from "../../src/store/events/events.ts";
+import { listLogged, watchedUntil } from "../../src/store/events/event-log.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { until } from "../support/poll.ts";

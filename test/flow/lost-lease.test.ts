@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { BEAT_MS, Heartbeat, LEASE_MS } from "../../src/flows/sweep/instance.ts";
-import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
-import { claimRecipient } from "../../src/store/outbox.ts";
-import { findRecipient, waitingRecipient } from "../../src/store/recipients.ts";
+import { type Instance, insertInstance, listInstances } from "../../src/store/installation/instances.ts";
+import { claimRecipient } from "../../src/store/messages/outbox.ts";
+import { findRecipient, waitingRecipient } from "../../src/store/messages/recipients.ts";
 import { startSink } from "../support/https-sink.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { type MxOptions, startMx } from "../support/mx.ts";

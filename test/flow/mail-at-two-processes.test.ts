@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { type Inspect, runReading } from "../../src/flows/threads/reading-tasks.ts";
+import { type Inspect, runReading } from "../../src/flows/mime/reading-tasks.ts";
 import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { around } from "../support/around.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
-import { limitsOf } from "../../src/flows/send/reputation.ts";
+import { limitsOf } from "../../src/flows/deliver/reputation.ts";
 
 let service: TestService;
 beforeEach(async () => {

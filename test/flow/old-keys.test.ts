@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DAY_MS, MINUTE_MS } from "../../src/core/time/units.ts";
-import { openRotation, OLD_KEY_MS, ROTATIONS_PER_LOOK } from "../../src/flows/verify/rotate-old.ts";
-import { recheckDue } from "../../src/flows/verify/recheck.ts";
+import { openRotation, OLD_KEY_MS, ROTATIONS_PER_LOOK } from "../../src/flows/domains/rotate-old.ts";
+import { recheckDue } from "../../src/flows/domains/recheck.ts";
 import { delegatedRecords } from "../../src/flows/zone/delegated-zone.ts";
-import { RETIRED_KEY_MS } from "../../src/flows/verify/verify.ts";
-import { listDkimKeys } from "../../src/store/dkim-keys.ts";
-import { getDomain } from "../../src/store/domains.ts";
+import { RETIRED_KEY_MS } from "../../src/flows/domains/verify.ts";
+import { listDkimKeys } from "../../src/store/domains/dkim-keys.ts";
+import { getDomain } from "../../src/store/domains/domains.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;

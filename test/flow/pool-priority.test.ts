@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, getPriority } from "node:os";
-import { POOL_NICE } from "../../src/wiring/threads/priority.ts";
+import { POOL_NICE } from "../../src/wiring/cpu/priority.ts";
 import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
 import { type Env, postrider } from "./command-program.ts";

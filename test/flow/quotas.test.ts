@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
-import { deleteOldAnswers, IDEMPOTENCY_WINDOW_MS } from "../../src/store/idempotency.ts";
+import { deleteOldAnswers, IDEMPOTENCY_WINDOW_MS } from "../../src/store/projects/idempotency.ts";
 import { removeUnused, UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
-import { type NewSuppression, suppress } from "../../src/store/suppressions.ts";
+import { type NewSuppression, suppress } from "../../src/store/projects/suppressions.ts";
 import { startSink } from "../support/https-sink.ts";
 import { deliver, delivered, smtpSession } from "../support/mail-in.ts";
 import { recounted } from "../support/recount.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { runReading } from "../../src/flows/threads/reading-tasks.ts";
+import { runReading } from "../../src/flows/mime/reading-tasks.ts";
 import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import { publish } from "../support/dns.ts";
 import { deliver, letterLines } from "../support/mail-in.ts";
 import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
-import { limitsOf } from "../../src/flows/send/reputation.ts";
+import { limitsOf } from "../../src/flows/deliver/reputation.ts";
 
 /** Number of projects that one message addresses. */
 const PROJECTS = 3;

@@ -4,15 +4,15 @@ import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
 import { newId } from "../../src/core/ids.ts";
 import { RenderingFailure } from "../../src/core/templates/render.ts";
-import { type MailToMake, makeMail, RenderingError } from "../../src/flows/send/make-mail.ts";
+import { type MailToMake, makeMail, RenderingError } from "../../src/flows/mime/make-mail.ts";
 import {
   MAX_MAIL_OCTETS_HERE,
   MAX_SOURCE_OCTETS_HERE,
   MAX_TEXT_SOURCE_HERE,
   openRenderer,
   STALL_MS,
-} from "../../src/wiring/threads/renderer.ts";
-import { openWorker } from "../../src/wiring/threads/thread.ts";
+} from "../../src/wiring/cpu/renderer.ts";
+import { openWorker } from "../../src/wiring/cpu/thread.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { TEST_KEY } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_REFERENCES } from "../../src/flows/send/reply.ts";
+import { MAX_REFERENCES } from "../../src/flows/accept/reply.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { deliveredRecord } from "../support/mail-in.ts";
 

@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RecipientStatus } from "../../src/core/messages/states.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
-import { countOutcome, limitsOf, type Outcome } from "../../src/flows/send/reputation.ts";
+import { countOutcome, limitsOf, type Outcome } from "../../src/flows/deliver/reputation.ts";
 import { type Db, firstReturned, type Statement } from "../../src/store/engine/client.ts";
-import { countNearSuspension } from "../../src/store/reputation.ts";
-import { findProject, insertProject, type Project, updateProject } from "../../src/store/projects.ts";
-import { utcDay } from "../../src/store/usage.ts";
+import { countNearSuspension } from "../../src/store/projects/reputation.ts";
+import {
+  findProject,
+  insertProject,
+  type Project,
+  updateProject,
+} from "../../src/store/projects/projects.ts";
+import { utcDay } from "../../src/store/projects/usage.ts";
 import { testSender } from "../support/api.ts";
 import { testDatabase } from "../support/database.ts";
 import { startMx } from "../support/mx.ts";

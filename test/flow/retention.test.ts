@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from
 import { removeUnusedContents } from "../../src/flows/sweep/removals.ts";
 import { forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
-import { oldMessages } from "../../src/store/retention.ts";
+import { oldMessages } from "../../src/store/messages/retention.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { deliver } from "../support/mail-in.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
-import type { Envelope } from "../../src/smtp/envelope.ts";
+import type { Envelope } from "../../src/smtp/session/envelope.ts";
 import { publish } from "../support/dns.ts";
 import { startSink } from "../support/https-sink.ts";
 import { deliver, delivered, deliveredRecord, smtpSession } from "../support/mail-in.ts";
@@ -12,7 +12,7 @@ import {
   type TestService,
   verifiedDomain,
 } from "../support/service.ts";
-import { limitsOf } from "../../src/flows/send/reputation.ts";
+import { limitsOf } from "../../src/flows/deliver/reputation.ts";
 
 let service: TestService;
 const start = async (): Promise<void> => {

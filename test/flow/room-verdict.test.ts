@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { Dispatch } from "../../src/flows/dispatch/dispatch.ts";
-import { mxRoutes } from "../../src/flows/send/deliver.ts";
-import { type DeliveryReport, HANG_MS } from "../../src/flows/send/outcome.ts";
+import { mxRoutes } from "../../src/flows/deliver/deliver.ts";
+import { type DeliveryReport, HANG_MS } from "../../src/flows/deliver/outcome.ts";
 import { log } from "../../src/log.ts";
 import { createPool } from "../../src/smtp/client/pool.ts";
 import { manualClock } from "../support/manual-clock.ts";

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { newId } from "../../src/core/ids.ts";
 import { deregisterInstance, registerInstance, thisHost } from "../../src/flows/sweep/instance.ts";
-import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
+import { type Instance, insertInstance, listInstances } from "../../src/store/installation/instances.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { until } from "../support/poll.ts";

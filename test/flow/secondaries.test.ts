@@ -4,7 +4,7 @@ import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import { runHealth } from "../../src/flows/health/check.ts";
 import { noticeChecks, secondaryChecks } from "../../src/flows/health/secondaries.ts";
-import { zoneSerial } from "../../src/store/zones.ts";
+import { zoneSerial } from "../../src/store/domains/zones.ts";
 import { run, startUnbound, titled, toolMissing } from "../support/dns-tools.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { freePort } from "../support/redis.ts";

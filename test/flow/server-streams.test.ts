@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
-import { ConstraintError, EngineError } from "../../src/store/engine/errors.ts";
+import { ConstraintError, EngineError } from "../../src/store/sql/errors.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { NO_SQLD, SQLD, startSqld } from "../support/sqld.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
 import { systemClock } from "../../src/clock.ts";
-import { type Inspect, runReading } from "../../src/flows/threads/reading-tasks.ts";
+import { type Inspect, runReading } from "../../src/flows/mime/reading-tasks.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
 import {
   type ContentRow,
@@ -11,7 +11,7 @@ import {
 } from "../../src/store/contents/content-read.ts";
 import { ConstraintError } from "../../src/store/engine/client.ts";
 import { bodyIn, type MessageBody } from "../../src/store/contents/message-body.ts";
-import { insertAnswer } from "../../src/store/idempotency.ts";
+import { insertAnswer } from "../../src/store/projects/idempotency.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 import { reason } from "../support/reason.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
-import { EngineError, isUnavailable } from "../../src/store/engine/errors.ts";
-import { commitsReachDisk } from "../../src/store/health.ts";
+import { EngineError, isUnavailable } from "../../src/store/sql/errors.ts";
+import { commitsReachDisk } from "../../src/store/installation/health.ts";
 import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
 import { NO_SQLD, SQLD, type Sqld, startSqld } from "../support/sqld.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { bootstrap } from "../../src/flows/account/bootstrap.ts";
 import { makeStartLink, START_LINK_MS, useStartToken } from "../../src/flows/account/start-link.ts";
-import { listAccounts } from "../../src/store/accounts.ts";
+import { listAccounts } from "../../src/store/projects/accounts.ts";
 import { BOX_KEY, TEST_KEY } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newFolder } from "../support/folder.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { countOutcome } from "../../src/flows/send/reputation.ts";
-import { createHitRecorder } from "../../src/flows/send/track.ts";
+import { countOutcome } from "../../src/flows/deliver/reputation.ts";
+import { createHitRecorder } from "../../src/flows/deliver/track.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { noonClock } from "../support/noon-clock.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
-import { limitsOf } from "../../src/flows/send/reputation.ts";
+import { limitsOf } from "../../src/flows/deliver/reputation.ts";
 
 const DAY_MS = 86_400_000;
 /** The statistics of a day, which several tests use. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_BODY_CHARS, MAX_CONVERSATION_CHARS } from "../../src/http/views/conversation.ts";
-import { MAX_SCANNED } from "../../src/store/search/steps.ts";
-import { MAX_PARTICIPANTS } from "../../src/store/threads.ts";
+import { MAX_SCANNED } from "../../src/store/matching/steps.ts";
+import { MAX_PARTICIPANTS } from "../../src/store/threads/threads.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_REMEMBERED_REFERENCES } from "../../src/store/threads.ts";
+import { MAX_REMEMBERED_REFERENCES } from "../../src/store/threads/threads.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { deliver, deliveredRecord, type Letter } from "../support/mail-in.ts";
 import { verifiedDomain } from "../support/service.ts";

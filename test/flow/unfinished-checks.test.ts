@@ -20,7 +20,7 @@ import {
   signDkim,
 } from "../../src/mail/auth/dkim.ts";
 import { type PolicyAnswer, policyAnswer } from "../../src/mail/auth/policy-answer.ts";
-import { type Inspector, MAX_OCTETS_WAITING, openInspector } from "../../src/wiring/threads/inspector.ts";
+import { type Inspector, MAX_OCTETS_WAITING, openInspector } from "../../src/wiring/cpu/inspector.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);

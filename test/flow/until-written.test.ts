@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { retryWrite } from "../../src/flows/retry/retry-write.ts";
+import { retryWrite } from "../../src/store/engine/retry-write.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 test("an outcome is still written after the disk has been full for a quarter of an hour", async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { type RecordState, findDkim, findDmarc, findMx, findSpf } from "../../src/flows/verify/lookups.ts";
-import { recheckDue } from "../../src/flows/verify/recheck.ts";
-import { registerDomain } from "../../src/flows/verify/register.ts";
-import { FALL_BACK_AFTER_MS, nextCheckAt } from "../../src/flows/verify/schedule.ts";
-import { judge, verifyDomain } from "../../src/flows/verify/verify.ts";
-import type { PublicDkimKey } from "../../src/store/dkim-keys.ts";
-import { type Domain, findDomain, getDomain } from "../../src/store/domains.ts";
+import { type RecordState, findDkim, findDmarc, findMx, findSpf } from "../../src/flows/records/lookups.ts";
+import { recheckDue } from "../../src/flows/domains/recheck.ts";
+import { registerDomain } from "../../src/flows/domains/register.ts";
+import { FALL_BACK_AFTER_MS, nextCheckAt } from "../../src/flows/domains/schedule.ts";
+import { judge, verifyDomain } from "../../src/flows/domains/verify.ts";
+import type { PublicDkimKey } from "../../src/store/domains/dkim-keys.ts";
+import { type Domain, findDomain, getDomain } from "../../src/store/domains/domains.ts";
 import { type TestZone, testApi, zoneLookups } from "../support/api.ts";
 
 const SERVICE = "post.example";

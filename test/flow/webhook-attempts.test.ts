@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { replay, sendSample } from "../../src/flows/notify/sample.ts";
+import { replay, sendSample } from "../../src/flows/webhooks/sample.ts";
 import { until } from "../support/poll.ts";
 import { FAST_PUSHES, webhookService } from "../support/webhook-service.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_LOGGED_ATTEMPTS } from "../../src/store/delivery-results.ts";
+import { MAX_LOGGED_ATTEMPTS } from "../../src/store/webhooks/delivery-results.ts";
 import { until } from "../support/poll.ts";
 import { webhookService } from "../support/webhook-service.ts";
 

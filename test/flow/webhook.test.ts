@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import Stripe from "stripe";
-import { MAX_DELIVERIES_IN_WRITE } from "../../src/flows/notify/announce.ts";
+import { MAX_DELIVERIES_IN_WRITE } from "../../src/flows/webhooks/announce.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, verifiedDomain } from "../support/service.ts";
 import { webhookService } from "../support/webhook-service.ts";

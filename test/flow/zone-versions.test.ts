@@ -5,12 +5,12 @@ import { addOwnRecord } from "../../src/flows/zone/add-record.ts";
 import { openNotices, openVersions, type SecondarySettings } from "../../src/flows/zone/secondaries.ts";
 import { openZone } from "../../src/flows/zone/service-zone.ts";
 import { delegatedZones } from "../../src/flows/zone/delegated-zone.ts";
-import { ensureInstallationKey } from "../../src/flows/verify/keys.ts";
+import { ensureInstallationKey } from "../../src/flows/records/keys.ts";
 import { NOTIFY_TIMEOUT_MS } from "../../src/net/zone/notify.ts";
 import { signatureOf } from "../../src/net/zone/query.ts";
 import { signAnswer, type TsigKey, verify } from "../../src/net/zone/tsig.ts";
-import { insertChallenge, wantCertificate } from "../../src/store/certificates.ts";
-import { failedNotices, zoneSerial } from "../../src/store/zones.ts";
+import { insertChallenge, wantCertificate } from "../../src/store/domains/certificates.ts";
+import { failedNotices, zoneSerial } from "../../src/store/domains/zones.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 import { arrivals, type Arrivals } from "../support/arrivals.ts";
 

@@ -1,4 +1,4 @@
-import type { DeliveryReport, Shipment } from "../../src/flows/send/outcome.ts";
+import type { DeliveryReport, Shipment } from "../../src/flows/deliver/outcome.ts";
 
 /** Replies of peers to RCPT, by domain. All other domains accept. */
 const ANSWERS: Readonly<Record<string, { code: number; enhanced: string; text: string }>> = {

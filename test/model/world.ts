@@ -1,9 +1,9 @@
 import { newId } from "../../src/core/ids.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../src/flows/account/api-keys.ts";
-import { insertKey } from "../../src/store/keys.ts";
+import { insertKey } from "../../src/store/projects/keys.ts";
 import { chanceOf } from "../support/chance.ts";
 import { testSender } from "../support/api.ts";
-import { insertProject } from "../../src/store/projects.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import { registerVerified } from "./domains.ts";
 import { emptyProject } from "./senders.ts";
 import { openStage, OWNERS, type Stage } from "./stage.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { join } from "node:path";
-import { loadCertificate } from "../../src/smtp/certificate.ts";
-import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+import { loadCertificate } from "../../src/smtp/listener/certificate.ts";
+import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/listener/self-signed.ts";
 import { newFolder } from "../support/folder.ts";
 
 const NOW = Date.UTC(2026, 0, 15);

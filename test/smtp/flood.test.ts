@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TURN_OCTETS } from "../../src/smtp/connection.ts";
+import { TURN_OCTETS } from "../../src/smtp/listener/connection.ts";
 import { startServer } from "./server-harness.ts";
 
 const MESSAGE_OCTETS = 24 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import type { Action, Phase } from "../../src/smtp/actions.ts";
-import { ChunkReader } from "../../src/smtp/chunks.ts";
-import { DataReader } from "../../src/smtp/data.ts";
-import type { MessageResult } from "../../src/smtp/message-buffer.ts";
-import { MAX_REPLY_LINE_OCTETS, REPLIES, type Reply, reply } from "../../src/smtp/reply.ts";
-import { Session } from "../../src/smtp/session.ts";
+import type { Action, Phase } from "../../src/smtp/session/actions.ts";
+import { ChunkReader } from "../../src/smtp/session/chunks.ts";
+import { DataReader } from "../../src/smtp/session/data.ts";
+import type { MessageResult } from "../../src/smtp/session/message-buffer.ts";
+import { MAX_REPLY_LINE_OCTETS, REPLIES, type Reply, reply } from "../../src/smtp/session/reply.ts";
+import { Session } from "../../src/smtp/session/session.ts";
 import { mutatedSession, mutatedText, type Numbers, numbers, pieces } from "./mutations.ts";
 
 const SESSIONS = 30_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
-import { FREE_OCTETS, PROGRESS_MS } from "../../src/smtp/intake.ts";
+import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/listener/deadline.ts";
+import { FREE_OCTETS, PROGRESS_MS } from "../../src/smtp/listener/intake.ts";
 import { until } from "../support/poll.ts";
 import { Client, type Server, signal, startServer, TAKEN } from "./server-harness.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
-import { reply } from "../../src/smtp/reply.ts";
-import { MAX_COMMANDS_IN_A_ROW } from "../../src/smtp/session-limits.ts";
+import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/listener/deadline.ts";
+import { reply } from "../../src/smtp/session/reply.ts";
+import { MAX_COMMANDS_IN_A_ROW } from "../../src/smtp/session/session-limits.ts";
 import { Client, HOSTNAME, signal, startServer, TAKEN } from "./server-harness.ts";
 
 const BODY = "Subject: dots\r\n\r\n.\r\n..\r\n.leading\r\nend\xe4\xff\r\n\r\n";

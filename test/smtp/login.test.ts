@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import tls from "node:tls";
-import { createFailedLogins, MAX_FAILED_LOGINS } from "../../src/smtp/failed-logins.ts";
-import type { MailHandler } from "../../src/smtp/envelope.ts";
-import { createListener, type ListenerOptions } from "../../src/smtp/listener.ts";
+import { createFailedLogins, MAX_FAILED_LOGINS } from "../../src/smtp/listener/failed-logins.ts";
+import type { MailHandler } from "../../src/smtp/session/envelope.ts";
+import { createListener, type ListenerOptions } from "../../src/smtp/listener/listener.ts";
 import { log } from "../../src/log.ts";
-import { REPLIES } from "../../src/smtp/reply.ts";
-import { selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+import { REPLIES } from "../../src/smtp/session/reply.ts";
+import { selfSignedCertificate } from "../../src/smtp/listener/self-signed.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { Client, HOSTNAME, TAKEN } from "./server-harness.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import type { AddressInfo, Server } from "node:net";
 import { toolPath } from "../support/npm-tool.ts";
-import { reply } from "../../src/smtp/reply.ts";
+import { reply } from "../../src/smtp/session/reply.ts";
 import { Client, startServer } from "./server-harness.ts";
 
 /** nodemailer's server: an independent reading of the same RFCs. */

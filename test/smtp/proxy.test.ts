@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { REFUSALS_AT_ONCE, TARPIT_MS } from "../../src/smtp/connection.ts";
-import { GREET_AFTER_MS } from "../../src/smtp/listener.ts";
-import { PROXY_HEADER_MS } from "../../src/smtp/proxy-handshake.ts";
-import { MAX_PROXY_HEADER_OCTETS } from "../../src/smtp/proxy-header.ts";
-import { reply } from "../../src/smtp/reply.ts";
+import { REFUSALS_AT_ONCE, TARPIT_MS } from "../../src/smtp/listener/connection.ts";
+import { GREET_AFTER_MS } from "../../src/smtp/listener/listener.ts";
+import { PROXY_HEADER_MS } from "../../src/smtp/listener/proxy-handshake.ts";
+import { MAX_PROXY_HEADER_OCTETS } from "../../src/smtp/listener/proxy-header.ts";
+import { reply } from "../../src/smtp/session/reply.ts";
 import { receivingInboxes, startService } from "../support/service.ts";
 import { Client, type Server, startServer } from "./server-harness.ts";
 

@@ -2,10 +2,10 @@ import net from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../../src/core/time/clock.ts";
 import { log } from "../../src/log.ts";
-import type { Envelope, MailHandler } from "../../src/smtp/envelope.ts";
-import { createListener, type Listener, type ListenerOptions } from "../../src/smtp/listener.ts";
-import { reply } from "../../src/smtp/reply.ts";
-import { selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+import type { Envelope, MailHandler } from "../../src/smtp/session/envelope.ts";
+import { createListener, type Listener, type ListenerOptions } from "../../src/smtp/listener/listener.ts";
+import { reply } from "../../src/smtp/session/reply.ts";
+import { selfSignedCertificate } from "../../src/smtp/listener/self-signed.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 
 export const HOSTNAME = "mx.postrider.test";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
+import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/listener/deadline.ts";
 import { Client, type Server, signal, startServer } from "./server-harness.ts";
 
 const CLIENTS = 2000;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { PHASE_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
+import { PHASE_TIMEOUT_MS } from "../../src/smtp/listener/deadline.ts";
 import { Client, HOSTNAME, signal, startServer } from "./server-harness.ts";
 
 async function secured(port: number): Promise<Client> {

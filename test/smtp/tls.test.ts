@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DAY_MS } from "../../src/core/time/units.ts";
-import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/listener/self-signed.ts";
 import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type KeyAndCert, makeCert } from "../support/tls.ts";

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { ROLL_UP_ORDER } from "../../src/core/messages/states.ts";
-import { insertEvents } from "../../src/store/events.ts";
-import { holdRecipient } from "../../src/store/held-recipients.ts";
-import { insertInstance } from "../../src/store/instances.ts";
-import { claimRecipient, dueGuard, isClaimHeld, rollUpMessage } from "../../src/store/outbox.ts";
+import { insertEvents } from "../../src/store/events/events.ts";
+import { holdRecipient } from "../../src/store/messages/held-recipients.ts";
+import { insertInstance } from "../../src/store/installation/instances.ts";
+import { claimRecipient, dueGuard, isClaimHeld, rollUpMessage } from "../../src/store/messages/outbox.ts";
 import {
   findRecipient,
   insertRecipients,
   type TriedRecipient,
   waitingRecipient,
-} from "../../src/store/recipients.ts";
-import { insertProject } from "../../src/store/projects.ts";
+} from "../../src/store/messages/recipients.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ConstraintError, overEngine } from "../../src/store/engine/client.ts";
-import type { Engine, Statement, Written } from "../../src/store/engine/engine.ts";
-import { EngineError } from "../../src/store/engine/errors.ts";
+import type { Engine, Statement, Written } from "../../src/store/sql/engine.ts";
+import { EngineError } from "../../src/store/sql/errors.ts";
 import { type Chance, chanceOf, steppingClock } from "../support/chance.ts";
 
 /** Number of schedules, each with its own seed. */

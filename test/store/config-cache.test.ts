@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Database from "libsql";
-import { arrivalFacts } from "../../src/store/arrivals.ts";
+import { arrivalFacts } from "../../src/store/messages/arrivals.ts";
 import type { ConfigurationQuery } from "../../src/store/engine/config-cache.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
-import { findKeyByHash, insertKey, revokeKey } from "../../src/store/keys.ts";
-import { findProject, insertProject, updateProject } from "../../src/store/projects.ts";
+import { findKeyByHash, insertKey, revokeKey } from "../../src/store/projects/keys.ts";
+import { findProject, insertProject, updateProject } from "../../src/store/projects/projects.ts";
 import {
   inboundRoute,
   installationKey,
   ownerEmail,
   sendFacts,
   signingKeys,
-} from "../../src/store/sending.ts";
-import { subscriptions } from "../../src/store/webhook-deliveries.ts";
+} from "../../src/store/messages/sending.ts";
+import { subscriptions } from "../../src/store/webhooks/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -10,9 +10,9 @@ import {
   setSubscribed,
   unsubscribeAddress,
   updateContact,
-} from "../../src/store/contacts.ts";
-import { MAX_SCANNED, SCAN_STEP } from "../../src/store/search/steps.ts";
-import { containsText } from "../../src/store/search/substring.ts";
+} from "../../src/store/projects/contacts.ts";
+import { MAX_SCANNED, SCAN_STEP } from "../../src/store/matching/steps.ts";
+import { containsText } from "../../src/store/matching/substring.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { prepareBody } from "../../src/flows/contents/prepare-content.ts";
+import { prepareBody } from "../../src/store/messages/prepare-content.ts";
 import { type BodyStart, readBodyStart } from "../../src/store/contents/body-start.ts";
 import { CHUNK_OCTETS } from "../../src/store/contents/content-bytes.ts";
 import {

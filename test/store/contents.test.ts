@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { isBroken } from "../../src/store/guards.ts";
+import { isBroken } from "../../src/store/engine/guards.ts";
 import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
 import {
   removeUnusedContents,
@@ -11,10 +11,10 @@ import {
   type PrepareDeps,
   prepareContent as keepNewContent,
   writeAhead,
-} from "../../src/flows/contents/prepare-content.ts";
+} from "../../src/store/messages/prepare-content.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
-import { projectKey } from "../../src/store/engine/content-values.ts";
-import { DeferredContentValue } from "../../src/store/engine/deferred-content.ts";
+import { projectKey } from "../../src/store/sql/content-values.ts";
+import { DeferredContentValue } from "../../src/store/sql/deferred-content.ts";
 import {
   CHUNK_OCTETS,
   chunkCount,

@@ -4,8 +4,8 @@ import {
   removeDeletedWebhooks,
   LOG_WRITES_PER_TURN,
 } from "../../src/flows/sweep/removals.ts";
-import { insertSampleDelivery, listDeliveries } from "../../src/store/delivery-log.ts";
-import { insertDeliveries, pushTarget } from "../../src/store/webhook-deliveries.ts";
+import { insertSampleDelivery, listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
+import { insertDeliveries, pushTarget } from "../../src/store/webhooks/webhook-deliveries.ts";
 import {
   deleteWebhook,
   getWebhook,
@@ -13,7 +13,7 @@ import {
   listWebhooks,
   rotateSecret,
   updateWebhook,
-} from "../../src/store/webhooks.ts";
+} from "../../src/store/webhooks/webhooks.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const NOW = 1_750_000_000_000;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { deleteInstance, insertInstance } from "../../src/store/instances.ts";
-import { insertProject } from "../../src/store/projects.ts";
+import { deleteInstance, insertInstance } from "../../src/store/installation/instances.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import {
   claimDelivery,
   type DueDelivery,
@@ -8,7 +8,7 @@ import {
   dueDeliveries,
   freeDeliveries,
   freeDeliveryClaims,
-} from "../../src/store/webhook-deliveries.ts";
+} from "../../src/store/webhooks/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

@@ -3,9 +3,9 @@ import { idFloor, newId } from "../../src/core/ids.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
 import { webhookDeliveryRoutes } from "../../src/http/routes/webhook-deliveries.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
-import { type DeliveryFilter, listDeliveries } from "../../src/store/delivery-log.ts";
-import { MAX_SCANNED, SCAN_STEP } from "../../src/store/search/steps.ts";
-import { insertWebhook } from "../../src/store/webhooks.ts";
+import { type DeliveryFilter, listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
+import { MAX_SCANNED, SCAN_STEP } from "../../src/store/matching/steps.ts";
+import { insertWebhook } from "../../src/store/webhooks/webhooks.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

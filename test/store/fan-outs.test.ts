@@ -7,19 +7,19 @@ import {
   eventsOf,
   type EventDraft,
   MAX_DELIVERIES_IN_WRITE,
-} from "../../src/flows/notify/announce.ts";
+} from "../../src/flows/webhooks/announce.ts";
 import {
   DELIVERIES_PER_WRITE,
   makeDeliveries,
   PROJECTS_PER_TURN,
   WRITES_PER_PROJECT,
-} from "../../src/flows/notify/fan-out.ts";
+} from "../../src/flows/webhooks/fan-out.ts";
 import { forgetMessages } from "../../src/flows/sweep/retention.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import type { Job } from "../../src/queue/port.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { insertProject } from "../../src/store/projects.ts";
-import { deleteWebhook, insertWebhook, updateWebhook } from "../../src/store/webhooks.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
+import { deleteWebhook, insertWebhook, updateWebhook } from "../../src/store/webhooks/webhooks.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Db, Guard } from "../../src/store/engine/client.ts";
-import { isBroken, requireGuard } from "../../src/store/guards.ts";
-import { insertProject } from "../../src/store/projects.ts";
-import { takeUsage, usageOf } from "../../src/store/usage.ts";
+import { isBroken, requireGuard } from "../../src/store/engine/guards.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
+import { takeUsage, usageOf } from "../../src/store/projects/usage.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { listContacts } from "../../src/store/contacts.ts";
-import { addSuppression, listSuppressions } from "../../src/store/suppressions.ts";
+import { listContacts } from "../../src/store/projects/contacts.ts";
+import { addSuppression, listSuppressions } from "../../src/store/projects/suppressions.ts";
 import {
   listThreads,
   type ThreadPage,
   type ThreadPosition,
   type ThreadsFound,
-} from "../../src/store/thread-list.ts";
+} from "../../src/store/threads/thread-list.ts";
 import { casesHere } from "../support/database.ts";
 import { type Lists, NOW, openLists } from "../support/lists.ts";
 import { countTurns } from "../support/turns.ts";

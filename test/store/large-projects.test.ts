@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isBroken } from "../../src/store/guards.ts";
+import { isBroken } from "../../src/store/engine/guards.ts";
 import { Admission } from "../../src/core/concurrency/admission.ts";
 import { idFloor, newId } from "../../src/core/ids.ts";
 import { INBOXES_PAUSE_MS, removeDeletedInboxes } from "../../src/flows/sweep/removals.ts";
-import { LARGE_READS } from "../../src/flows/read/large-reads.ts";
+import { LARGE_READS } from "../../src/store/contents/large-reads.ts";
 import type { RecordDeps } from "../../src/flows/read/record.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
-import { arrivalFacts } from "../../src/store/arrivals.ts";
+import { arrivalFacts } from "../../src/store/messages/arrivals.ts";
 import type { Db, Statement, Written } from "../../src/store/engine/client.ts";
-import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events.ts";
-import { deleteInbox, removeInbox, ROWS_PER_REMOVAL } from "../../src/store/inbox-removal.ts";
+import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events/events.ts";
+import { deleteInbox, removeInbox, ROWS_PER_REMOVAL } from "../../src/store/threads/inbox-removal.ts";
 import {
   countReceived,
   getInbox,
   INBOXES_AT_A_TIME,
   listInboxes,
   updateInbox,
-} from "../../src/store/inboxes.ts";
-import { getThread, lastMessageId, stepThread } from "../../src/store/threads.ts";
+} from "../../src/store/threads/inboxes.ts";
+import { getThread, lastMessageId, stepThread } from "../../src/store/threads/threads.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { manualClock } from "../support/manual-clock.ts";

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { yieldToEventLoop } from "../../src/core/concurrency/event-loop.ts";
-import { prepareContent } from "../../src/flows/contents/prepare-content.ts";
+import { prepareContent } from "../../src/store/messages/prepare-content.ts";
 import { attachmentBytes, messageBytes } from "../../src/flows/read/bytes.ts";
-import { LARGE_OCTETS, LARGE_READS } from "../../src/flows/read/large-reads.ts";
-import type { Inspect } from "../../src/flows/threads/reading-tasks.ts";
-import type { Renderer } from "../../src/flows/threads/rendering-tasks.ts";
-import { renderMemory } from "../../src/flows/send/render.ts";
-import type { NewAttachment } from "../../src/store/attachments.ts";
-import { insertMessage } from "../../src/store/messages.ts";
+import { LARGE_OCTETS, LARGE_READS } from "../../src/store/contents/large-reads.ts";
+import type { Inspect } from "../../src/flows/mime/reading-tasks.ts";
+import type { Renderer } from "../../src/flows/mime/rendering-tasks.ts";
+import { renderMemory } from "../../src/flows/deliver/render.ts";
+import type { NewAttachment } from "../../src/store/messages/attachments.ts";
+import { insertMessage } from "../../src/store/messages/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 
 let lists: Lists;

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Admission } from "../../src/core/concurrency/admission.ts";
 import { systemClock } from "../../src/clock.ts";
 import { AppError } from "../../src/core/errors.ts";
-import { prepareContent } from "../../src/flows/contents/prepare-content.ts";
-import { LARGE_READS } from "../../src/flows/read/large-reads.ts";
+import { prepareContent } from "../../src/store/messages/prepare-content.ts";
+import { LARGE_READS } from "../../src/store/contents/large-reads.ts";
 import { readRecord } from "../../src/flows/read/record.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { insertMessage } from "../../src/store/messages.ts";
+import { insertMessage } from "../../src/store/messages/messages.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 

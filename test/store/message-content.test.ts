@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
-import { prepareBody, prepareContent } from "../../src/flows/contents/prepare-content.ts";
-import { readWhole } from "../../src/flows/submit/read-whole.ts";
+import { prepareBody, prepareContent } from "../../src/store/messages/prepare-content.ts";
+import { readWhole } from "../../src/flows/mime/read-whole.ts";
 import { systemClock } from "../../src/clock.ts";
 import { newContent } from "../../src/store/contents/content-bytes.ts";
 import { contentBytes } from "../../src/store/contents/content-read.ts";
-import { removeContents } from "../../src/store/contents/content-release.ts";
+import { removeContents } from "../../src/store/messages/content-release.ts";
 import {
   getContent,
   getContentStart,
   getRaw,
   storeComposed,
   storeRendered,
-} from "../../src/store/contents/message-content.ts";
-import { insertMessage } from "../../src/store/messages.ts";
+} from "../../src/store/messages/message-content.ts";
+import { insertMessage } from "../../src/store/messages/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 
 const NOW = 1_750_000_000_000;

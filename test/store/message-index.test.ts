@@ -4,9 +4,9 @@ import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-me
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { indexLevels, mergeSegments } from "../../src/store/search/index-segments.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
-import { listMessages } from "../../src/store/search/message-list.ts";
-import { storeRendered } from "../../src/store/contents/message-content.ts";
-import { insertMessage, type Message } from "../../src/store/messages.ts";
+import { listMessages } from "../../src/store/lists/message-list.ts";
+import { storeRendered } from "../../src/store/messages/message-content.ts";
+import { insertMessage, type Message } from "../../src/store/messages/messages.ts";
 import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { findStsPolicy, saveStsPolicy, type StsPolicyRecord } from "../../src/store/mta-sts.ts";
+import { findStsPolicy, saveStsPolicy, type StsPolicyRecord } from "../../src/store/domains/mta-sts.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 const NOW = 1_750_000_000_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { withValues } from "../../src/store/engine/deferred-content.ts";
-import { insertProject } from "../../src/store/projects.ts";
-import { insertDeliveries, type NewDelivery } from "../../src/store/webhook-deliveries.ts";
+import { withValues } from "../../src/store/sql/deferred-content.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
+import { insertDeliveries, type NewDelivery } from "../../src/store/webhooks/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { storeRendered } from "../../src/store/contents/message-content.ts";
+import { storeRendered } from "../../src/store/messages/message-content.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
-import { insertMessage } from "../../src/store/messages.ts";
-import { fold } from "../../src/store/search/folding.ts";
+import { insertMessage } from "../../src/store/messages/messages.ts";
+import { fold } from "../../src/store/matching/folding.ts";
 import { removalFromIndex } from "../../src/store/search/index-removal.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { hasText } from "../../src/store/search/search-terms.ts";
-import { containsText } from "../../src/store/search/substring.ts";
+import { containsText } from "../../src/store/matching/substring.ts";
 import { around } from "../support/around.ts";
 import { type Chance, chanceOf } from "../support/chance.ts";
 import { casesHere } from "../support/database.ts";

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { idCeiling, newId } from "../../src/core/ids.ts";
-import { listContacts } from "../../src/store/contacts.ts";
-import { listDeliveries } from "../../src/store/delivery-log.ts";
-import { listDomains } from "../../src/store/domains.ts";
+import { listContacts } from "../../src/store/projects/contacts.ts";
+import { listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
+import { listDomains } from "../../src/store/domains/domains.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
-import { listKeys } from "../../src/store/keys.ts";
-import { listSuppressions } from "../../src/store/suppressions.ts";
-import { listTemplates } from "../../src/store/templates.ts";
-import { listThreadMessageIds } from "../../src/store/threads.ts";
-import { listWebhooks } from "../../src/store/webhooks.ts";
+import { listKeys } from "../../src/store/projects/keys.ts";
+import { listSuppressions } from "../../src/store/projects/suppressions.ts";
+import { listTemplates } from "../../src/store/projects/templates.ts";
+import { listThreadMessageIds } from "../../src/store/threads/threads.ts";
+import { listWebhooks } from "../../src/store/webhooks/webhooks.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

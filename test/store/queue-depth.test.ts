@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { MAX_COUNTED, queueDepths } from "../../src/store/queue-depth.ts";
+import { MAX_COUNTED, queueDepths } from "../../src/store/messages/queue-depth.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { reason } from "../support/reason.ts";
 

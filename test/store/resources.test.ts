@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isBroken } from "../../src/store/guards.ts";
+import { isBroken } from "../../src/store/engine/guards.ts";
 import {
   allOwnRecords,
   deleteOwnRecord,
   insertOwnRecord,
   listOwnRecords,
-} from "../../src/store/domain-records.ts";
+} from "../../src/store/domains/domain-records.ts";
 import {
   activateDkimKeys,
   type DkimKeyRecord,
@@ -16,7 +16,7 @@ import {
   listDkimKeys,
   publicInstallationKey,
   putPendingKeys,
-} from "../../src/store/dkim-keys.ts";
+} from "../../src/store/domains/dkim-keys.ts";
 import {
   claimDueDomains,
   deleteDomain,
@@ -28,13 +28,19 @@ import {
   setDelegated,
   setReceiving,
   storeCheck,
-} from "../../src/store/domains.ts";
-import { findAnswer, IDEMPOTENCY_WINDOW_MS, insertAnswer } from "../../src/store/idempotency.ts";
-import { deleteInbox } from "../../src/store/inbox-removal.ts";
-import { countReceived, getInbox, insertInbox, listInboxes, updateInbox } from "../../src/store/inboxes.ts";
-import { touchKey } from "../../src/store/keys.ts";
-import { findProject, getProject, listProjects, updateProject } from "../../src/store/projects.ts";
-import { isUnavailable } from "../../src/store/engine/errors.ts";
+} from "../../src/store/domains/domains.ts";
+import { findAnswer, IDEMPOTENCY_WINDOW_MS, insertAnswer } from "../../src/store/projects/idempotency.ts";
+import { deleteInbox } from "../../src/store/threads/inbox-removal.ts";
+import {
+  countReceived,
+  getInbox,
+  insertInbox,
+  listInboxes,
+  updateInbox,
+} from "../../src/store/threads/inboxes.ts";
+import { touchKey } from "../../src/store/projects/keys.ts";
+import { findProject, getProject, listProjects, updateProject } from "../../src/store/projects/projects.ts";
+import { isUnavailable } from "../../src/store/sql/errors.ts";
 import {
   deleteWebhook,
   getWebhook,
@@ -42,7 +48,7 @@ import {
   listWebhooks,
   rotateSecret,
   updateWebhook,
-} from "../../src/store/webhooks.ts";
+} from "../../src/store/webhooks/webhooks.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const NOW = 1_750_000_000_000;

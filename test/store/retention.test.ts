@@ -20,16 +20,16 @@ import {
   SUPPRESSIONS,
 } from "../../src/flows/sweep/retention.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
-import { isContentRemoved, removeContents } from "../../src/store/contents/content-release.ts";
+import { isContentRemoved, removeContents } from "../../src/store/messages/content-release.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
-import { storeRendered } from "../../src/store/contents/message-content.ts";
+import { storeRendered } from "../../src/store/messages/message-content.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
-import type { Message } from "../../src/store/messages.ts";
-import { insertRecipients } from "../../src/store/recipients.ts";
-import { oldDeliveries, projectsOf } from "../../src/store/retention.ts";
-import { findThread, MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads.ts";
-import { suppress } from "../../src/store/suppressions.ts";
-import { utcDay } from "../../src/store/usage.ts";
+import type { Message } from "../../src/store/messages/messages.ts";
+import { insertRecipients } from "../../src/store/messages/recipients.ts";
+import { oldDeliveries, projectsOf } from "../../src/store/messages/retention.ts";
+import { findThread, MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads/threads.ts";
+import { suppress } from "../../src/store/projects/suppressions.ts";
+import { utcDay } from "../../src/store/projects/usage.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 import { manualClock } from "../support/manual-clock.ts";

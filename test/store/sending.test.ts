@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import type { Statement, Value } from "../../src/store/engine/client.ts";
-import { findOutgoing } from "../../src/store/outgoing.ts";
-import { insertProject, type Project } from "../../src/store/projects.ts";
+import { findOutgoing } from "../../src/store/messages/outgoing.ts";
+import { insertProject, type Project } from "../../src/store/projects/projects.ts";
 import {
   installationKey,
   ownInbox,
@@ -11,7 +11,7 @@ import {
   type SendQuestion,
   sendFacts,
   signingKeys,
-} from "../../src/store/sending.ts";
+} from "../../src/store/messages/sending.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { reason } from "../support/reason.ts";

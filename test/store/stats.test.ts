@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { medianSeconds, readStats } from "../../src/flows/read/stats.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
-import { insertRecipients } from "../../src/store/recipients.ts";
-import { deliveryDurations } from "../../src/store/stats.ts";
+import { insertRecipients } from "../../src/store/messages/recipients.ts";
+import { deliveryDurations } from "../../src/store/projects/stats.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 const HOUR_MS = 3_600_000;

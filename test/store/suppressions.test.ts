@@ -9,8 +9,8 @@ import {
   type Suppression,
   type SuppressionFilter,
   suppress,
-} from "../../src/store/suppressions.ts";
-import { MAX_SCANNED } from "../../src/store/search/steps.ts";
+} from "../../src/store/projects/suppressions.ts";
+import { MAX_SCANNED } from "../../src/store/matching/steps.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 

@@ -12,7 +12,7 @@ import {
   MAX_SLUG_NUMBER,
   replaceTemplate,
   type SavedTemplate,
-} from "../../src/store/templates.ts";
+} from "../../src/store/projects/templates.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const NOW = 1_750_000_000_000;

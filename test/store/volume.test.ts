@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isBroken } from "../../src/store/guards.ts";
+import { isBroken } from "../../src/store/engine/guards.ts";
 import {
   ConstraintError,
   type Db,
@@ -12,9 +12,9 @@ import {
   forgetReputation,
   type ReputationLimits,
   judgeSender,
-} from "../../src/store/reputation.ts";
-import { getProject, insertProject, updateProject } from "../../src/store/projects.ts";
-import { takeUsage, usageOf } from "../../src/store/usage.ts";
+} from "../../src/store/projects/reputation.ts";
+import { getProject, insertProject, updateProject } from "../../src/store/projects/projects.ts";
+import { takeUsage, usageOf } from "../../src/store/projects/usage.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Statement } from "../../src/store/engine/client.ts";
-import { type PushTarget, pushTarget } from "../../src/store/webhook-deliveries.ts";
+import { type PushTarget, pushTarget } from "../../src/store/webhooks/webhook-deliveries.ts";
 import {
   disableWebhook,
   insertWebhook,
   noteWebhookFailure,
   noteWebhookSuccess,
   rotateSecret,
-} from "../../src/store/webhooks.ts";
+} from "../../src/store/webhooks/webhooks.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const NOW = 1_750_000_000_000;

@@ -9,7 +9,11 @@ import { openZone } from "../../src/flows/zone/service-zone.ts";
 import { createAcmeClient } from "../../src/net/acme/client.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { startZoneServer, type ZoneServer } from "../../src/net/zone/server.ts";
-import { type CertificateRecord, findCertificate, wantCertificate } from "../../src/store/certificates.ts";
+import {
+  type CertificateRecord,
+  findCertificate,
+  wantCertificate,
+} from "../../src/store/domains/certificates.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { BOX_KEY, TEST_KEY } from "./api.ts";
 import { testDatabase } from "./database.ts";

@@ -1,4 +1,4 @@
-import { ERROR_STATUS } from "../../src/http/errors.ts";
+import { ERROR_STATUS } from "../../src/http/routing/errors.ts";
 import { makePath } from "./estate.ts";
 import { faultsOf, undocumentedIn } from "./json-schema.ts";
 import { wireFaults } from "./mime-headers.ts";

@@ -1,5 +1,5 @@
 import { systemClock } from "../../src/clock.ts";
-import { BEATS, TURNED_TO, type ToThread } from "../../src/wiring/threads/serve.ts";
+import { BEATS, TURNED_TO, type ToThread } from "../../src/wiring/cpu/serve.ts";
 
 /** Time between two beats, milliseconds. */
 const BEAT_MS = 20;

@@ -1,5 +1,5 @@
 import type { Db } from "../../src/store/engine/client.ts";
-import { sendFacts } from "../../src/store/sending.ts";
+import { sendFacts } from "../../src/store/messages/sending.ts";
 
 /**
  * Returns which of the address keys a send of the project leaves out at `now`: suppressed and unsubscribed ones.

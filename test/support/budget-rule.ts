@@ -12,10 +12,11 @@ const BUDGETS = "src/store/contents/memory-budget.ts";
 
 /** The files that may make a budget, each with what bounds the octets that it reads. */
 export const BUDGET_HOMES: Readonly<Record<string, string>> = {
-  "src/flows/read/large-reads.ts": "four large messages at once, one of a project",
+  "src/store/contents/large-reads.ts": "four large messages at once, one of a project",
   "src/flows/read/record.ts": "large mails' turns, and the room of the answer",
-  "src/flows/read/bytes.ts": "large mails' turns, and http/download for what is handed out in pieces",
-  "src/flows/send/render.ts": "dispatch/in-flight-limits and send/admission, or read/large-reads",
+  "src/flows/read/bytes.ts":
+    "large mails' turns, and http/pipeline/download for what is handed out in pieces",
+  "src/flows/deliver/render.ts": "dispatch/in-flight-limits and send/admission, or read/large-reads",
   "src/flows/sweep/offload.ts": "one large content at a time",
   "src/flows/sweep/retention.ts": "one message at a time, of a named number of octets",
   "src/store/contents/content-read.ts": "the budget that contentBytes was given",

@@ -1,6 +1,6 @@
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
-import { recipientToken } from "../../src/flows/send/recipient-token.ts";
-import { unsubscribeUrl } from "../../src/flows/send/unsubscribe.ts";
+import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
+import { unsubscribeUrl } from "../../src/flows/mime/unsubscribe.ts";
 import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { verifiedDomain } from "./service.ts";
 import type { Operation } from "./openapi-document.ts";

@@ -1,6 +1,6 @@
 import Database from "libsql";
 import PromiseDatabase from "libsql/promise";
-import { EngineError } from "../../src/store/engine/errors.ts";
+import { EngineError } from "../../src/store/sql/errors.ts";
 
 /**
  * How a database step fails. `refused`: it is not done and throws an error. `unheard`: the commit happens but its

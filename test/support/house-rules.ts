@@ -78,7 +78,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "iconv-lite": ["mail"],
   liquidjs: ["core", "mail"],
   "dns-packet": ["net"],
-  "ipaddr.js": ["net", "core/networks.ts", "smtp/peer.ts", "smtp/proxy-header.ts"],
+  "ipaddr.js": ["net", "core/networks.ts", "smtp/listener/peer.ts", "smtp/listener/proxy-header.ts"],
   tldts: ["core", "net"],
   "@logtape/logtape": ["log.ts"],
   "prom-client": ["metrics.ts"],
@@ -334,9 +334,9 @@ const ENTRIES: ReadonlySet<string> = new Set([
   "src/main.ts",
   "src/ui/main.tsx",
   "src/ui/start.ts",
-  "src/wiring/threads/inspect-worker.ts",
-  "src/wiring/threads/render-worker.ts",
-  "src/wiring/threads/write-worker.ts",
+  "src/wiring/cpu/inspect-worker.ts",
+  "src/wiring/cpu/render-worker.ts",
+  "src/wiring/cpu/write-worker.ts",
 ]);
 
 /** Importing a file has no effect: it opens no connection or file, sets no timer and makes no secret. */

@@ -6,8 +6,8 @@ import {
   type ReadingDeps,
   type ReadingKind,
   runReading,
-} from "../../src/flows/threads/reading-tasks.ts";
-import type { FromThread } from "../../src/wiring/threads/serve.ts";
+} from "../../src/flows/mime/reading-tasks.ts";
+import type { FromThread } from "../../src/wiring/cpu/serve.ts";
 import { beatAndWork } from "./beating-thread.ts";
 
 type Said = FromThread<Found<ReadingKind>>;

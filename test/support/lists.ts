@@ -1,8 +1,8 @@
 import { newId } from "../../src/core/ids.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
-import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
-import { insertMessage, type Message, NOT_SENT } from "../../src/store/messages.ts";
+import { listMessages, type MessageFilter } from "../../src/store/lists/message-list.ts";
+import { insertMessage, type Message, NOT_SENT } from "../../src/store/messages/messages.ts";
 import { testDatabase } from "./database.ts";
 
 /** Returns the statement that stores the listed and searched columns of a message, without its content. */

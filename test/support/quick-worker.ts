@@ -1,7 +1,7 @@
 // A pool thread whose tasks take as many milliseconds as they ask for.
 import { systemClock } from "../../src/clock.ts";
 import { sleep } from "../../src/core/time/clock.ts";
-import { serveThread } from "../../src/wiring/threads/serve.ts";
+import { serveThread } from "../../src/wiring/cpu/serve.ts";
 
 serveThread<null, number, string>(() => ({
   async run(ms) {

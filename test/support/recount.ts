@@ -1,5 +1,5 @@
 import type { Db } from "../../src/store/engine/client.ts";
-import { type Holdings, holdingsOf } from "../../src/store/holdings.ts";
+import { type Holdings, holdingsOf } from "../../src/store/projects/holdings.ts";
 
 /** Returns what the counters say that a project holds, and what the tables themselves say. */
 export async function recounted(db: Db, senderId: string): Promise<{ counters: Holdings; tables: Holdings }> {

@@ -1,6 +1,6 @@
 import { renderTemplate, templateVariables } from "../../src/core/templates/render.ts";
-import type { Renderer } from "../../src/flows/threads/rendering-tasks.ts";
-import { type MailLinks, makeMail } from "../../src/flows/send/make-mail.ts";
+import type { Renderer } from "../../src/flows/mime/rendering-tasks.ts";
+import { type MailLinks, makeMail } from "../../src/flows/mime/make-mail.ts";
 
 /** Links of a made-up installation. */
 export const TEST_LINKS: MailLinks = {

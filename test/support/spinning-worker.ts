@@ -1,6 +1,6 @@
 // A thread that hangs on every task whose text contains "spin", which no template makes the real one do.
-import type { AnyAsked, Rendered, RenderingKind } from "../../src/flows/threads/rendering-tasks.ts";
-import type { FromThread } from "../../src/wiring/threads/serve.ts";
+import type { AnyAsked, Rendered, RenderingKind } from "../../src/flows/mime/rendering-tasks.ts";
+import type { FromThread } from "../../src/wiring/cpu/serve.ts";
 import { beatAndWork } from "./beating-thread.ts";
 
 beatAndWork<AnyAsked>((id, asked) => {

@@ -1,4 +1,4 @@
-import { SCOPES } from "../../src/http/access/scopes.ts";
+import { SCOPES } from "../../src/http/routing/scopes.ts";
 import type { Operation } from "./openapi-document.ts";
 import type { Presented, Tenant, World } from "./tenants.ts";
 

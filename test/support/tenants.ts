@@ -1,7 +1,7 @@
 import { newId } from "../../src/core/ids.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../src/flows/account/api-keys.ts";
-import { insertKey, revokeKey } from "../../src/store/keys.ts";
-import { insertProject } from "../../src/store/projects.ts";
+import { insertKey, revokeKey } from "../../src/store/projects/keys.ts";
+import { insertProject } from "../../src/store/projects/projects.ts";
 import { testSender } from "./api.ts";
 import { publish } from "./dns.ts";
 import { type Document, type Operation, operationsOf } from "./openapi-document.ts";

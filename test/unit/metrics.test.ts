@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { TRANSITIONS } from "../../src/core/messages/states.ts";
 import { openMetrics, type Readings } from "../../src/metrics.ts";
-import { LAG_LOOK_MS, watchLag } from "../../src/wiring/observe/timing.ts";
+import { LAG_LOOK_MS, watchLag } from "../../src/wiring/process/timing.ts";
 import { processSample } from "../../src/wiring/observe/process-sample.ts";
-import { timedInspect } from "../../src/wiring/threads/inspector.ts";
+import { timedInspect } from "../../src/wiring/cpu/inspector.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const READINGS: Readings = {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import type { FirstStart } from "../../src/flows/account/bootstrap.ts";
-import { bannerText } from "../../src/wiring/banner.ts";
+import { bannerText } from "../../src/wiring/process/banner.ts";
 
 const FIRST_START: FirstStart = { accountKey: "pr_account", projectKey: "pr_project", keptIn: null };
 const PORTS = {

@@ -4,7 +4,7 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
-import { storageParts } from "../../src/wiring/observe/health.ts";
+import { storageParts } from "../../src/wiring/health.ts";
 import { newFolder } from "../support/folder.ts";
 
 // A file system without any blocks.

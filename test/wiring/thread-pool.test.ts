@@ -1,15 +1,9 @@
 import { expect, test } from "bun:test";
 import { yieldToEventLoop } from "../../src/core/concurrency/event-loop.ts";
-import { PoolClosedError } from "../../src/flows/threads/rendering-tasks.ts";
-import {
-  BEAT_MS,
-  BEATS,
-  type FromThread,
-  PULSE_OCTETS,
-  type ToThread,
-} from "../../src/wiring/threads/serve.ts";
-import { IDLE_MS, LARGE_TASK_OCTETS, MAX_OCTETS_IN_HAND, ThreadPool } from "../../src/wiring/threads/pool.ts";
-import { MAX_TASK_MS } from "../../src/wiring/threads/thread.ts";
+import { PoolClosedError } from "../../src/flows/mime/rendering-tasks.ts";
+import { BEAT_MS, BEATS, type FromThread, PULSE_OCTETS, type ToThread } from "../../src/wiring/cpu/serve.ts";
+import { IDLE_MS, LARGE_TASK_OCTETS, MAX_OCTETS_IN_HAND, ThreadPool } from "../../src/wiring/cpu/pool.ts";
+import { MAX_TASK_MS } from "../../src/wiring/cpu/thread.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const STALL_MS = 1000;

@@ -1,6 +1,6 @@
 import { newId, randomBase62 } from "../../core/ids.ts";
 import { type KeyBounds, UNBOUND } from "../../core/key-bounds.ts";
-import type { ApiKey } from "../../store/keys.ts";
+import type { ApiKey } from "../../store/projects/keys.ts";
 
 const PREFIX_CHARS = 8;
 const SECRET_CHARS = 32;

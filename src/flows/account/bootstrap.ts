@@ -1,13 +1,13 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
-import { hasAccount, insertFirstAccount } from "../../store/accounts.ts";
+import { hasAccount, insertFirstAccount } from "../../store/projects/accounts.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
-import { findKeyByHash, insertKey } from "../../store/keys.ts";
-import { insertProject } from "../../store/projects.ts";
+import { findKeyByHash, insertKey } from "../../store/projects/keys.ts";
+import { insertProject } from "../../store/projects/projects.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
 import { newStartLink, type StartLink } from "./start-link.ts";
-import { ensureInstallationKey, type GeneratedKey } from "../verify/keys.ts";
+import { ensureInstallationKey, type GeneratedKey } from "../records/keys.ts";
 
 export interface BootstrapDeps {
   db: Db;

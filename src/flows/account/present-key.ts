@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Db } from "../../store/engine/client.ts";
-import { findKeyByHash, type PresentedKey } from "../../store/keys.ts";
+import { findKeyByHash, type PresentedKey } from "../../store/projects/keys.ts";
 
 /**
  * Returns the key whose secret has that hash, or null if it is unknown or revoked. It is read for every request, so a

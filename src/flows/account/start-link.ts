@@ -2,8 +2,8 @@ import { AppError } from "../../core/errors.ts";
 import { randomBase62 } from "../../core/ids.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { oldestWideKey } from "../../store/keys.ts";
-import { insertStartToken, takeStartToken } from "../../store/start-tokens.ts";
+import { oldestWideKey } from "../../store/projects/keys.ts";
+import { insertStartToken, takeStartToken } from "../../store/projects/start-tokens.ts";
 import { hashSecret } from "./api-keys.ts";
 
 /** Milliseconds for which a start link works. */

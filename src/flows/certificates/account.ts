@@ -8,7 +8,7 @@ import {
   findAcmeAccount,
   insertAcmeAccount,
   updateAcmeAccount,
-} from "../../store/certificates.ts";
+} from "../../store/domains/certificates.ts";
 import type { Db } from "../../store/engine/client.ts";
 
 export interface AccountDeps {

@@ -1,6 +1,6 @@
 import type { Config } from "../../config.ts";
 import { HOUR_MS } from "../../core/time/units.ts";
-import { linksHost, mtaStsHost } from "../zone/own-names.ts";
+import { linksHost, mtaStsHost } from "../../core/own-names.ts";
 import { type CertificateSettings, usesAcme } from "./served.ts";
 
 /**

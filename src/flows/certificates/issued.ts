@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type X509Certificate } from "node:crypto";
 import { AcmeError } from "../../net/acme/problem.ts";
-import { readChain } from "../../smtp/certificate.ts";
+import { readChain } from "../../smtp/listener/certificate.ts";
 
 /** Octets of a hash that make a place. */
 const PLACE_OCTETS = 4;

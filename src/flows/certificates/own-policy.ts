@@ -1,11 +1,11 @@
 import { createHash, type X509Certificate } from "node:crypto";
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS, SECOND_MS } from "../../core/time/units.ts";
-import { CertificateError } from "../../smtp/certificate.ts";
-import { type CertificateRecord, findCertificate } from "../../store/certificates.ts";
-import type { Domain } from "../../store/domains.ts";
+import { CertificateError } from "../../smtp/listener/certificate.ts";
+import { type CertificateRecord, findCertificate } from "../../store/domains/certificates.ts";
+import type { Domain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { mtaStsHost, mxHost } from "../zone/own-names.ts";
+import { mtaStsHost, mxHost } from "../../core/own-names.ts";
 import { type HostSettings, hostsDomains } from "./domain-hosts.ts";
 import { servedCertificate, verifiable } from "./served.ts";
 

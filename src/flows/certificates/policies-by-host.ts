@@ -2,8 +2,8 @@ import { createTaskLimit } from "../../core/concurrency/admission.ts";
 import { AppError } from "../../core/errors.ts";
 import { cacheFor } from "../../core/time/clock.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
-import { findDelegatedDomain } from "../../store/domains.ts";
-import { mtaStsHost } from "../zone/own-names.ts";
+import { findDelegatedDomain } from "../../store/domains/domains.ts";
+import { mtaStsHost } from "../../core/own-names.ts";
 import type { HostSettings } from "./domain-hosts.ts";
 import { domainPolicy, type OwnPolicy, ownPolicy, type PolicyDeps } from "./own-policy.ts";
 

@@ -4,19 +4,19 @@ import { log } from "../../log.ts";
 import { certificateId } from "../../net/acme/certificate-id.ts";
 import type { RenewalWindow } from "../../net/acme/objects.ts";
 import { AcmeError } from "../../net/acme/problem.ts";
-import { readChain } from "../../smtp/certificate.ts";
+import { readChain } from "../../smtp/listener/certificate.ts";
 import {
   type CertificateRecord,
   deleteChallenges,
   updateCertificate,
   wantCertificate,
-} from "../../store/certificates.ts";
+} from "../../store/domains/certificates.ts";
 import {
   domainsWithoutCertificate,
   moveDomainCertificates,
   wantDomainCertificate,
-} from "../../store/domain-certificates.ts";
-import { claimDueCertificate } from "../../store/due-certificates.ts";
+} from "../../store/domains/domain-certificates.ts";
+import { claimDueCertificate } from "../../store/domains/due-certificates.ts";
 import { type AccountDeps, forgetIfGone } from "./account.ts";
 import { domainHosts, MAX_DOMAIN_CERTIFICATES, MAX_DOMAIN_ORDERS, ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { placeOf, timesOf } from "./issued.ts";

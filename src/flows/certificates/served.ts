@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Config } from "../../config.ts";
-import { readCertificate, readChain } from "../../smtp/certificate.ts";
-import { type CertificateRecord, findCertificate } from "../../store/certificates.ts";
+import { readCertificate, readChain } from "../../smtp/listener/certificate.ts";
+import { type CertificateRecord, findCertificate } from "../../store/domains/certificates.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type NameSettings, serviceCertificate } from "./wanted.ts";
 

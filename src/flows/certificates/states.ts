@@ -1,8 +1,8 @@
-import { CertificateError, readChain } from "../../smtp/certificate.ts";
-import { type CertificateRecord, findCertificate } from "../../store/certificates.ts";
-import { domainCertificateStates } from "../../store/domain-certificates.ts";
+import { CertificateError, readChain } from "../../smtp/listener/certificate.ts";
+import { type CertificateRecord, findCertificate } from "../../store/domains/certificates.ts";
+import { domainCertificateStates } from "../../store/domains/domain-certificates.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { mxHost } from "../zone/own-names.ts";
+import { mxHost } from "../../core/own-names.ts";
 import { type HostSettings, hostsDomains, MAX_DOMAIN_CERTIFICATES } from "./domain-hosts.ts";
 import { type CertificateSettings, type CertificateSource, servedCertificate, usesAcme } from "./served.ts";
 import { wantedCertificates } from "./wanted.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../../config.ts";
 import { isWithin, normalizeDomain } from "../../core/addresses.ts";
-import { mtaStsHost, mxHost } from "../zone/own-names.ts";
+import { mtaStsHost, mxHost } from "../../core/own-names.ts";
 
 /** A certificate that the installation should have. */
 export interface WantedCertificate {

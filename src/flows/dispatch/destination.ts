@@ -6,7 +6,7 @@ import {
   type DeliveryRoute,
   type DeliveryRouteKind,
   standingOf,
-} from "../send/outcome.ts";
+} from "../deliver/outcome.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 /** Waiting messages of one recipient domain. */

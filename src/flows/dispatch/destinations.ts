@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
-import type { DeliveryRouteKind } from "../send/outcome.ts";
+import type { DeliveryRouteKind } from "../deliver/outcome.ts";
 import { type Destination, isResting, newDestination, type KnownRoute } from "./destination.ts";
 
 /** Resting destinations without mail that are remembered. If there are more, the oldest is dropped. */

@@ -18,9 +18,9 @@ import { type Handover, RecipientHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
 import type { Pace } from "./pacer.ts";
 import { InFlight, type InFlightLimits } from "./in-flight-limits.ts";
-import { unroutable } from "../send/deliver.ts";
-import type { FindDeliveryRoute, Later, DeliveryRoute } from "../send/outcome.ts";
-import type { JobAdmission } from "../send/admission.ts";
+import { unroutable } from "../deliver/deliver.ts";
+import type { FindDeliveryRoute, Later, DeliveryRoute } from "../deliver/outcome.ts";
+import type { JobAdmission } from "../deliver/admission.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 // The order in which mail leaves.

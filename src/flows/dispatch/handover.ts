@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { type Destination, isResting, notTriedReport, recordReport, type Rest } from "./destination.ts";
 import type { Delivery, InFlight } from "./in-flight-limits.ts";
-import type { DeliveryReport, DeliveryRoute, Shipment } from "../send/outcome.ts";
+import type { DeliveryReport, DeliveryRoute, Shipment } from "../deliver/outcome.ts";
 
 /** Hands one message over, for its transmit job. */
 export interface Handover {

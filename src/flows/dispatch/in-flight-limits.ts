@@ -1,5 +1,5 @@
-import { HANG_MS } from "../send/outcome.ts";
-import { LARGE_MESSAGE_OCTETS } from "../send/admission.ts";
+import { HANG_MS } from "../deliver/outcome.ts";
+import { LARGE_MESSAGE_OCTETS } from "../deliver/admission.ts";
 
 /** Limits over all destinations. */
 export interface InFlightLimits {

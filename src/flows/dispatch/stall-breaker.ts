@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
-import type { JobAdmission } from "../send/admission.ts";
+import type { JobAdmission } from "../deliver/admission.ts";
 import type { InFlight } from "./in-flight-limits.ts";
 
 /** Time between two checks for stalled deliveries, milliseconds. */

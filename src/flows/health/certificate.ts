@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
-import { readChain } from "../../smtp/certificate.ts";
-import type { CertificateRecord } from "../../store/certificates.ts";
+import { readChain } from "../../smtp/listener/certificate.ts";
+import type { CertificateRecord } from "../../store/domains/certificates.ts";
 import type { ServedCertificate } from "../certificates/served.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 

@@ -1,7 +1,7 @@
 import type { Db } from "../../store/engine/client.ts";
-import { listDkimKeys } from "../../store/dkim-keys.ts";
-import type { Domain } from "../../store/domains.ts";
-import { domainsOfAll } from "../../store/health.ts";
+import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
+import type { Domain } from "../../store/domains/domains.ts";
+import { domainsOfAll } from "../../store/installation/health.ts";
 import {
   type DomainLookups,
   type RecordState as Seen,
@@ -10,9 +10,9 @@ import {
   findDmarc,
   findMx,
   findSpf,
-} from "../verify/lookups.ts";
-import { nsHost } from "../zone/own-names.ts";
-import type { IsCaptureDomain } from "../verify/capture-domain.ts";
+} from "../records/lookups.ts";
+import { nsHost } from "../../core/own-names.ts";
+import type { IsCaptureDomain } from "../domains/capture-domain.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Domains that are checked, oldest first. */

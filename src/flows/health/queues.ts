@@ -2,7 +2,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import type { RedisFacts } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { MAX_COUNTED, type OutboxDepth, queueDepths } from "../../store/queue-depth.ts";
+import { MAX_COUNTED, type OutboxDepth, queueDepths } from "../../store/messages/queue-depth.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Waits for a worker that are reported, milliseconds. The rate limit of a destination may hold a message for minutes. */

@@ -7,7 +7,7 @@ import {
   RESOURCES,
 } from "../../core/quotas.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type Holder, holdersNear } from "../../store/holdings.ts";
+import { type Holder, holdersNear } from "../../store/projects/holdings.ts";
 import { type Check, type Finding, ok, warn } from "./check.ts";
 
 /** Projects that the finding names. */

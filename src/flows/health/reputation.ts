@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { countNearSuspension, type ReputationLimits } from "../../store/reputation.ts";
+import { countNearSuspension, type ReputationLimits } from "../../store/projects/reputation.ts";
 import { type Check, ok, warn } from "./check.ts";
 
 export interface ReputationParts {

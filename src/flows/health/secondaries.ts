@@ -2,7 +2,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import { exchange } from "../../net/dns/transport.ts";
 import type { Secondary } from "../../net/zone/transfer.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { failedNotices, zoneSerial } from "../../store/zones.ts";
+import { failedNotices, zoneSerial } from "../../store/domains/zones.ts";
 import { secondaryName } from "../zone/secondaries.ts";
 import type { ZoneSettings } from "../zone/zone-settings.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";

@@ -1,7 +1,7 @@
 import { MIGRATIONS } from "../../store/engine/migrate.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { errorCode } from "../../store/engine/errors.ts";
-import { appliedVersions, commitsReachDisk, quickCheck } from "../../store/health.ts";
+import { errorCode } from "../../store/sql/errors.ts";
+import { appliedVersions, commitsReachDisk, quickCheck } from "../../store/installation/health.ts";
 import { type DiskSpace, isLow } from "../free-space.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 

@@ -4,7 +4,7 @@ import { fetchStsPolicy } from "../../net/mta-sts-fetch.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { HostSettings } from "../certificates/domain-hosts.ts";
 import { ownPolicy } from "../certificates/own-policy.ts";
-import { mtaStsHost } from "../zone/own-names.ts";
+import { mtaStsHost } from "../../core/own-names.ts";
 import { type Check, type Finding, ok, warn } from "./check.ts";
 
 /** Port at which senders ask for policies and browsers follow links. */

@@ -1,7 +1,7 @@
 import type { EventType } from "../../core/messages/events.ts";
-import { type ArrivalDeps, arrivalData, commonData, mostOctets } from "../notify/payload.ts";
-import type { LoggedEvent, LogEntry } from "../../store/event-log.ts";
-import { getMessage } from "../../store/messages.ts";
+import { type ArrivalDeps, arrivalData, commonData, mostOctets } from "../webhooks/payload.ts";
+import type { LoggedEvent, LogEntry } from "../../store/events/event-log.ts";
+import { getMessage } from "../../store/messages/messages.ts";
 
 /** The events that a stream shows. */
 export interface StreamFilter {

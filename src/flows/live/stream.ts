@@ -1,7 +1,7 @@
 import type { Admission, Release } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
-import { type LoggedEvent, listLogged, type LogEntry } from "../../store/event-log.ts";
-import type { ArrivalDeps } from "../notify/payload.ts";
+import { type LoggedEvent, listLogged, type LogEntry } from "../../store/events/event-log.ts";
+import type { ArrivalDeps } from "../webhooks/payload.ts";
 import { firstPiece, framesOf, octetsOf, shows, type StreamFilter } from "./frames.ts";
 import { ENTRIES_AT_A_TIME, type Follower, type Tail } from "./tail.ts";
 import { RESUME_MS } from "./watch.ts";

@@ -1,8 +1,8 @@
 import { Admission, type AdmissionLimits } from "../../core/concurrency/admission.ts";
 import { AppError } from "../../core/errors.ts";
 import { log } from "../../log.ts";
-import { unrevokedKeys } from "../../store/keys.ts";
-import type { LogEntry } from "../../store/event-log.ts";
+import { unrevokedKeys } from "../../store/projects/keys.ts";
+import type { LogEntry } from "../../store/events/event-log.ts";
 import { type SharePiece, Stream, type StreamDeps, type StreamWanted } from "./stream.ts";
 
 /** Streams of one project in this process at a time. */

@@ -4,7 +4,7 @@ import { atMostEvery } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { listLogged, type LogEntry, logNews } from "../../store/event-log.ts";
+import { listLogged, type LogEntry, logNews } from "../../store/events/event-log.ts";
 import { firstPiece } from "./frames.ts";
 import { RENEWAL_MS, watch } from "./watch.ts";
 

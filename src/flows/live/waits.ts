@@ -1,9 +1,9 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { AppError } from "../../core/errors.ts";
-import type { LogEntry } from "../../store/event-log.ts";
-import type { Message } from "../../store/messages.ts";
-import type { MessageFilter } from "../../store/search/message-filter.ts";
-import { matches, messagesWithIds, recipientKey, recipientKeys } from "../../store/search/message-match.ts";
+import type { LogEntry } from "../../store/events/event-log.ts";
+import type { Message } from "../../store/messages/messages.ts";
+import type { MessageFilter } from "../../store/lists/message-filter.ts";
+import { matches, messagesWithIds, recipientKey, recipientKeys } from "../../store/lists/message-match.ts";
 import type { Tail } from "./tail.ts";
 import { watch, type WatchDeps } from "./watch.ts";
 

@@ -9,7 +9,7 @@ import {
   trimLog,
   watchedUntil,
   watchProject,
-} from "../../store/event-log.ts";
+} from "../../store/events/event-log.ts";
 import { pauseWhenDone } from "../sweep/backoff.ts";
 
 export interface WatchDeps {

@@ -1,5 +1,5 @@
 import { AppError } from "../../core/errors.ts";
-import { type Attachment, getAttachment } from "../../store/attachments.ts";
+import { type Attachment, getAttachment } from "../../store/messages/attachments.ts";
 import {
   type ContentDeps,
   contentBytes,
@@ -7,14 +7,14 @@ import {
   octetsHeld,
   type StoredContent,
 } from "../../store/contents/content-read.ts";
-import { isContentRemoved } from "../../store/contents/content-release.ts";
+import { isContentRemoved } from "../../store/messages/content-release.ts";
 import { reservedBudget } from "../../store/contents/memory-budget.ts";
-import { getRaw, type StoredRaw } from "../../store/contents/message-content.ts";
-import { getMessage } from "../../store/messages.ts";
-import type { Inspect } from "../threads/reading-tasks.ts";
-import { RenderingError } from "../send/make-mail.ts";
-import { type RenderDeps, type RenderMemory, renderMessage } from "../send/render.ts";
-import { readLarge, tooManyReads } from "./large-reads.ts";
+import { getRaw, type StoredRaw } from "../../store/messages/message-content.ts";
+import { getMessage } from "../../store/messages/messages.ts";
+import type { Inspect } from "../mime/reading-tasks.ts";
+import { RenderingError } from "../mime/make-mail.ts";
+import { type RenderDeps, type RenderMemory, renderMessage } from "../deliver/render.ts";
+import { readLarge, tooManyReads } from "../../store/contents/large-reads.ts";
 
 /** Bytes for a response. */
 export interface Bytes {

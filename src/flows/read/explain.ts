@@ -1,10 +1,10 @@
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { classifyReply } from "../../mail/bounces/reply-class.ts";
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
-import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/approvals.ts";
-import type { Message } from "../../store/messages.ts";
-import type { Recipient } from "../../store/recipients.ts";
-import { HELD_FOR } from "../../store/held-recipients.ts";
+import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import type { Message } from "../../store/messages/messages.ts";
+import type { Recipient } from "../../store/messages/recipients.ts";
+import { HELD_FOR } from "../../store/messages/held-recipients.ts";
 
 /** The party that can change the outcome. */
 export const PARTIES = ["you", "recipient", "provider", "us", "nobody"] as const;

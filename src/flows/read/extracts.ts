@@ -1,5 +1,5 @@
-import { type Extracts as MailExtracts, extractsOf } from "../../mail/reading/extracts.ts";
-import { onboardingDomain } from "../zone/own-names.ts";
+import { type Extracts as MailExtracts, extractsOf } from "../../mail/text/extracts.ts";
+import { onboardingDomain } from "../../core/own-names.ts";
 import type { MessageRecord } from "./record.ts";
 
 /** The links and codes of a message. */

@@ -6,9 +6,9 @@ import {
   type Previewed,
   shownPart,
 } from "../../core/messages/preview-page.ts";
-import type { Attachment } from "../../store/attachments.ts";
-import type { RenderDeps } from "../send/render.ts";
-import type { Inspect } from "../threads/reading-tasks.ts";
+import type { Attachment } from "../../store/messages/attachments.ts";
+import type { RenderDeps } from "../deliver/render.ts";
+import type { Inspect } from "../mime/reading-tasks.ts";
 import { attachmentBytes } from "./bytes.ts";
 import { readRecord } from "./record.ts";
 

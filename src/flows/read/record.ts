@@ -1,15 +1,15 @@
 import type { Admission } from "../../core/concurrency/admission.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
-import { type Attachment, listAttachments } from "../../store/attachments.ts";
+import { type Attachment, listAttachments } from "../../store/messages/attachments.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
-import { listEvents } from "../../store/events.ts";
+import { listEvents } from "../../store/events/events.ts";
 import { waitingBudget } from "../../store/contents/memory-budget.ts";
-import { getContent, isRendered } from "../../store/contents/message-content.ts";
-import { getMessage, type Message, type MessageContent } from "../../store/messages.ts";
-import { listRecipients, type Recipient } from "../../store/recipients.ts";
-import { readLarge } from "./large-reads.ts";
-import { withOwnFields } from "../receive/shown-headers.ts";
-import { readWhole } from "../submit/read-whole.ts";
+import { getContent, isRendered } from "../../store/messages/message-content.ts";
+import { getMessage, type Message, type MessageContent } from "../../store/messages/messages.ts";
+import { listRecipients, type Recipient } from "../../store/messages/recipients.ts";
+import { readLarge } from "../../store/contents/large-reads.ts";
+import { withOwnFields } from "../../mail/reading/shown-headers.ts";
+import { readWhole } from "../mime/read-whole.ts";
 
 /** The full record of a message. */
 export interface MessageRecord {

@@ -10,7 +10,7 @@ import {
   type Figure,
   figuresOf,
   type Settled,
-} from "../../store/stats.ts";
+} from "../../store/projects/stats.ts";
 
 /** Intervals by name, each with the longest range it is shown for, milliseconds. */
 export const INTERVALS = {

@@ -1,12 +1,12 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
-import { type ArrivalFacts, arrivalFacts, type EarlierArrival } from "../../store/arrivals.ts";
+import { type ArrivalFacts, arrivalFacts, type EarlierArrival } from "../../store/messages/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { InboxRef } from "../../store/sending.ts";
-import type { ReadMail } from "./inspect.ts";
+import type { InboxRef } from "../../store/messages/sending.ts";
+import type { ReadMail } from "../mime/inspect.ts";
 import { type RoleMailbox, roleFacts } from "./role-mailbox.ts";
-import { projectKey } from "../../store/engine/content-values.ts";
-import { messagesOfRaw } from "../../store/contents/message-content.ts";
+import { projectKey } from "../../store/sql/content-values.ts";
+import { messagesOfRaw } from "../../store/messages/message-content.ts";
 
 /**
  * Time within which the same bytes are a duplicate, milliseconds. A sender that did not see our 250 repeats the message

@@ -1,9 +1,9 @@
 import { newId } from "../../core/ids.ts";
-import type { NewAttachment } from "../../store/attachments.ts";
+import type { NewAttachment } from "../../store/messages/attachments.ts";
 import type { NewContent } from "../../store/contents/content-bytes.ts";
-import { type Message, type NewMessageContent, NOT_SENT } from "../../store/messages.ts";
-import type { InboxRef } from "../../store/sending.ts";
-import type { Inspection, ReadMail } from "./inspect.ts";
+import { type Message, type NewMessageContent, NOT_SENT } from "../../store/messages/messages.ts";
+import type { InboxRef } from "../../store/messages/sending.ts";
+import type { Inspection, ReadMail } from "../mime/inspect.ts";
 import type { RoleMailbox } from "./role-mailbox.ts";
 
 /** The SMTP envelope of a received message, as its record shows it. */

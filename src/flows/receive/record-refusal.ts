@@ -1,7 +1,7 @@
-import { standingInboxGuard } from "../../store/inboxes.ts";
-import { insertMessage } from "../../store/messages.ts";
-import { hint } from "../dispatch/hint.ts";
-import { announceEvents, eventsOf, type EventDraft } from "../notify/announce.ts";
+import { standingInboxGuard } from "../../store/threads/inboxes.ts";
+import { insertMessage } from "../../store/messages/messages.ts";
+import { hint } from "../../queue/hint.ts";
+import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
 import { storedLimit, withinStoredLimits } from "./storage-limits.ts";
 import { type ArrivalTarget, storeBody, type StoreInboundDeps, webhooksOf } from "./store-inbound.ts";

@@ -1,8 +1,8 @@
 import { inboxLocalPart, type SplitAddress } from "../../core/addresses.ts";
-import type { ArrivalFacts } from "../../store/arrivals.ts";
+import type { ArrivalFacts } from "../../store/messages/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { operatorProject, receivingProject } from "../../store/projects.ts";
-import { subscriptions } from "../../store/webhook-deliveries.ts";
+import { operatorProject, receivingProject } from "../../store/projects/projects.ts";
+import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import {
   bounceDomain,
   DMARC_MAILBOX,
@@ -10,7 +10,7 @@ import {
   onboardingDomain,
   SOA_MAILBOX,
   TLS_REPORT_MAILBOX,
-} from "../zone/own-names.ts";
+} from "../../core/own-names.ts";
 
 /** A mailbox that exists without being created, such as postmaster. Its messages have no inbox and no thread. */
 export interface RoleMailbox {

@@ -1,8 +1,8 @@
 import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
 import { verpToken } from "../../mail/verp.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type InboxRef, inboundRoute } from "../../store/sending.ts";
-import { recipientOf } from "../send/recipient-token.ts";
+import { type InboxRef, inboundRoute } from "../../store/messages/sending.ts";
+import { recipientOf } from "../mime/recipient-token.ts";
 import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";
 
 export interface RouteDeps {

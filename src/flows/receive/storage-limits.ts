@@ -1,7 +1,7 @@
 import { limitsOf, type Quotas } from "../../core/quotas.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { holdingsOf, planOf, withinStored } from "../../store/holdings.ts";
-import { reply, type Reply } from "../../smtp/reply.ts";
+import { holdingsOf, planOf, withinStored } from "../../store/projects/holdings.ts";
+import { reply, type Reply } from "../../smtp/session/reply.ts";
 import type { FreeSpace } from "../free-space.ts";
 import type { InboundTarget } from "./route.ts";
 

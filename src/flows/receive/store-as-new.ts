@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
-import { retryOnConflict } from "../retry/retry-on-conflict.ts";
+import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
 
 /** Time after a wrong guess in which none is made, milliseconds: each undoes the commit of all messages that share it. */
 export const NO_GUESS_MS = 10_000;

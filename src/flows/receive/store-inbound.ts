@@ -2,32 +2,32 @@ import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import type { Queue } from "../../queue/port.ts";
-import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/arrivals.ts";
+import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/messages/arrivals.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
-import type { WebhooksOf } from "../../store/fan-outs.ts";
-import { countReceived } from "../../store/inboxes.ts";
+import type { WebhooksOf } from "../../store/webhooks/fan-outs.ts";
+import { countReceived } from "../../store/threads/inboxes.ts";
 import {
   CHUNK_OCTETS,
   type HashedContent,
   ofProject,
   orderedByTime,
 } from "../../store/contents/content-bytes.ts";
-import { insertMessage, type Message } from "../../store/messages.ts";
-import type { InboxRef } from "../../store/sending.ts";
-import { rememberReferences, stepThread } from "../../store/threads.ts";
-import { subscriptions } from "../../store/webhook-deliveries.ts";
-import { type PrepareDeps, writeAhead } from "../contents/prepare-content.ts";
-import { hint } from "../dispatch/hint.ts";
-import { announceEvents, eventsOf, type EventDraft } from "../notify/announce.ts";
-import { participantsOf } from "../send/threading.ts";
+import { insertMessage, type Message } from "../../store/messages/messages.ts";
+import type { InboxRef } from "../../store/messages/sending.ts";
+import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
+import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
+import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
+import { hint } from "../../queue/hint.ts";
+import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
+import { participantsOf } from "../accept/threading.ts";
 import {
   DUPLICATE_WINDOW_MS,
   MAX_COMPARED,
   referencedMessageIds,
   relatedMessageIds,
 } from "./arrival-facts.ts";
-import type { HashedBody } from "./inspect.ts";
-import { chunkPieces } from "./body-encoder.ts";
+import type { HashedBody } from "../mime/inspect.ts";
+import { chunkPieces } from "../mime/body-encoder.ts";
 import { type LimitDeps, storedLimit, withinStoredLimits } from "./storage-limits.ts";
 import {
   type InboundMail,

@@ -1,4 +1,4 @@
-import type { Envelope } from "../../smtp/envelope.ts";
+import type { Envelope } from "../../smtp/session/envelope.ts";
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -1,12 +1,12 @@
 import { AppError } from "../../core/errors.ts";
 import { allows } from "../../core/scopes.ts";
-import type { Login } from "../../smtp/login.ts";
+import type { Login } from "../../smtp/session/login.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { ApiKey, PresentedKey } from "../../store/keys.ts";
-import { findProject, type Project } from "../../store/projects.ts";
+import type { ApiKey, PresentedKey } from "../../store/projects/keys.ts";
+import { findProject, type Project } from "../../store/projects/projects.ts";
 import { hashSecret } from "../account/api-keys.ts";
 import { presentKey } from "../account/present-key.ts";
-import type { SendingKey } from "../send/accept.ts";
+import type { SendingKey } from "../accept/accept.ts";
 
 export interface CallerDeps {
   db: Db;

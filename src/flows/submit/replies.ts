@@ -1,5 +1,5 @@
 import type { AppError, ErrorCode } from "../../core/errors.ts";
-import { type Reply, reply } from "../../smtp/reply.ts";
+import { type Reply, reply } from "../../smtp/session/reply.ts";
 
 /** Errors that more than their type decides about. */
 const BY_CODE: Partial<Record<ErrorCode, [code: number, enhanced: string]>> = {

@@ -1,7 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { isBroken } from "../../store/guards.ts";
-import { findAnswer, IDEMPOTENCY_WINDOW_MS, insertAnswer } from "../../store/idempotency.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import { findAnswer, IDEMPOTENCY_WINDOW_MS, insertAnswer } from "../../store/projects/idempotency.ts";
 
 /** The place of submissions among the endpoints of stored answers. */
 const ENDPOINT = "SMTP";

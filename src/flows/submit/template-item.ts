@@ -7,10 +7,10 @@ import {
 } from "../../core/messages/send-rules.ts";
 import type { HeaderBlock } from "../../mail/reading/header-block.ts";
 import { partBytes } from "../../mail/reading/parse.ts";
-import { tooManyReads } from "../read/large-reads.ts";
-import type { Inspect } from "../threads/reading-tasks.ts";
-import type { SubmittedParts } from "./read-submitted.ts";
-import { MAX_PARSED_HERE } from "./read-whole.ts";
+import { tooManyReads } from "../../store/contents/large-reads.ts";
+import type { Inspect } from "../mime/reading-tasks.ts";
+import type { SubmittedParts } from "../mime/read-submitted.ts";
+import { MAX_PARSED_HERE } from "../mime/read-whole.ts";
 
 export interface TemplateDeps {
   inspect: Inspect;

@@ -1,16 +1,16 @@
 import { newId } from "../../core/ids.ts";
 import type { HeaderBlock } from "../../mail/reading/header-block.ts";
 import type { SubmittedHeader } from "../../mail/submitted/header.ts";
-import type { Envelope } from "../../smtp/envelope.ts";
+import type { Envelope } from "../../smtp/session/envelope.ts";
 import { type ByteSource, CHUNK_OCTETS, type NewContent } from "../../store/contents/content-bytes.ts";
-import { type PrepareDeps, prepareBody, prepareContent } from "../contents/prepare-content.ts";
-import { tooManyReads } from "../read/large-reads.ts";
-import { fieldsByName } from "../receive/shown-headers.ts";
+import { type PrepareDeps, prepareBody, prepareContent } from "../../store/messages/prepare-content.ts";
+import { tooManyReads } from "../../store/contents/large-reads.ts";
+import { fieldsByName } from "../../mail/reading/shown-headers.ts";
 import { storeBody } from "../receive/store-inbound.ts";
-import type { SendContent } from "../send/content.ts";
-import type { Inspect } from "../threads/reading-tasks.ts";
-import { readSmall, type SubmittedParts } from "./read-submitted.ts";
-import { isStoredAlone, MAX_PARSED_HERE, readWhole } from "./read-whole.ts";
+import type { SendContent } from "../accept/content.ts";
+import type { Inspect } from "../mime/reading-tasks.ts";
+import { readSmall, type SubmittedParts } from "../mime/read-submitted.ts";
+import { isStoredAlone, MAX_PARSED_HERE, readWhole } from "../mime/read-whole.ts";
 
 /**
  * Parses a submitted message, a large one on a thread. Returns null if it is stored alone.

@@ -7,8 +7,8 @@ import {
   WAITING_TABLES,
   type WaitingTable,
   type WaitCursor,
-} from "../../store/waits.ts";
-import { RETIRED_KEY_MS } from "../verify/verify.ts";
+} from "../../store/messages/waits.ts";
+import { RETIRED_KEY_MS } from "../domains/verify.ts";
 
 /** Rows read at a time, which takes about five milliseconds, and such reads of one turn. */
 export const ROWS_PER_LOOK = 500;

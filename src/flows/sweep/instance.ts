@@ -11,9 +11,9 @@ import {
   insertInstance,
   listInstances,
   silentGuard,
-} from "../../store/instances.ts";
-import { freeClaims } from "../../store/outbox.ts";
-import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";
+} from "../../store/installation/instances.ts";
+import { freeClaims } from "../../store/messages/outbox.ts";
+import { freeDeliveryClaims } from "../../store/webhooks/webhook-deliveries.ts";
 
 /** Time without a heartbeat after which a process counts as dead and its claims are freed, milliseconds. */
 export const LEASE_MS = 60_000;

@@ -1,8 +1,8 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { claimedKeys, freeClaimedKeys } from "../../store/outbox.ts";
-import { claimedDeliveries, freeDeliveries } from "../../store/webhook-deliveries.ts";
+import { claimedKeys, freeClaimedKeys } from "../../store/messages/outbox.ts";
+import { claimedDeliveries, freeDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 
 export interface OrphanDeps {
   db: Db;

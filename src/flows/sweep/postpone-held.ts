@@ -1,7 +1,7 @@
-import { HOLD_MS, extendHolds, isHeldFor } from "../../store/held-recipients.ts";
+import { HOLD_MS, extendHolds, isHeldFor } from "../../store/messages/held-recipients.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { DueRecipient } from "../../store/outbox.ts";
+import type { DueRecipient } from "../../store/messages/outbox.ts";
 
 /** Recipients postponed in one write, which takes about five milliseconds. */
 const HELD_PER_WRITE = 250;

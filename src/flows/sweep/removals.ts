@@ -2,9 +2,9 @@ import type { Clock } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { removeUnused } from "../../store/contents/contents.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { giveBackPages } from "../../store/free-pages.ts";
-import { markedInboxes, removeInbox } from "../../store/inbox-removal.ts";
-import { removeDeleted } from "../../store/webhooks.ts";
+import { giveBackPages } from "../../store/installation/free-pages.ts";
+import { markedInboxes, removeInbox } from "../../store/threads/inbox-removal.ts";
+import { removeDeleted } from "../../store/webhooks/webhooks.ts";
 import { pauseWhenDone } from "./backoff.ts";
 
 // Any number of processes may run these chores at once.

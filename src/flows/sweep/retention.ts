@@ -1,8 +1,8 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS, HOUR_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
-import { MAX_HTML_CHARS } from "../../mail/reading/preview.ts";
-import { newPreview } from "../../mail/reading/reply-text.ts";
+import { MAX_HTML_CHARS } from "../../mail/text/preview.ts";
+import { newPreview } from "../../mail/text/reply-text.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import {
@@ -10,11 +10,11 @@ import {
   withContentGuard,
   removeContents,
   releaseContents,
-} from "../../store/contents/content-release.ts";
+} from "../../store/messages/content-release.ts";
 import { removalFromIndex } from "../../store/search/index-removal.ts";
 import { budgetOf } from "../../store/contents/memory-budget.ts";
-import { getContentStart } from "../../store/contents/message-content.ts";
-import { isBroken, requireGuard } from "../../store/guards.ts";
+import { getContentStart } from "../../store/messages/message-content.ts";
+import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import {
   deleteDeliveries,
   deleteEmptied,
@@ -32,13 +32,13 @@ import {
   type Shortened,
   shortenThread,
   uncountFromThreads,
-} from "../../store/retention.ts";
-import { deleteOldComplaints } from "../../store/reputation.ts";
-import { deleteExpiredSuppressions, oldSuppressions } from "../../store/suppressions.ts";
-import { utcDay } from "../../store/usage.ts";
+} from "../../store/messages/retention.ts";
+import { deleteOldComplaints } from "../../store/projects/reputation.ts";
+import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
+import { utcDay } from "../../store/projects/usage.ts";
 import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
-import { readWhole } from "../submit/read-whole.ts";
+import { readWhole } from "../mime/read-whole.ts";
 
 export interface RetentionDeps extends ContentDeps {
   clock: Clock;

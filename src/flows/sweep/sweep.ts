@@ -2,18 +2,18 @@ import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/outbox.ts";
-import type { Recipient } from "../../store/recipients.ts";
-import { dueScheduled, endWaiting, scheduledGuard } from "../../store/schedule.ts";
-import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/approvals.ts";
-import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
-import { hint, transmitJob } from "../dispatch/hint.ts";
-import { announce, type EventDraft } from "../notify/announce.ts";
+import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/messages/outbox.ts";
+import type { Recipient } from "../../store/messages/recipients.ts";
+import { dueScheduled, endWaiting, scheduledGuard } from "../../store/messages/schedule.ts";
+import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import { type DueDelivery, dueDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
+import { hint, transmitJob } from "../../queue/hint.ts";
+import { announce, type EventDraft } from "../webhooks/announce.ts";
 import { DueCursor } from "./due-cursor.ts";
 import { postponeHeld } from "./postpone-held.ts";
 import { RecentHints } from "./recent-hints.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
-import { laneOf } from "../notify/push-lanes.ts";
+import { laneOf } from "../webhooks/push-lanes.ts";
 
 export interface SweepDeps {
   db: Db;

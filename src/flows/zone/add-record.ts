@@ -5,13 +5,13 @@ import {
   MAX_OWN_RECORDS,
   MAX_RECORDS_AT_NAME,
   type OwnRecord,
-} from "../../store/domain-records.ts";
-import { type Domain, getDomain } from "../../store/domains.ts";
+} from "../../store/domains/domain-records.ts";
+import { type Domain, getDomain } from "../../store/domains/domains.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { type GuardReason, isBroken } from "../../store/guards.ts";
-import { SELECTORS } from "../verify/keys.ts";
-import { isSpf } from "../verify/lookups.ts";
-import { dkimName } from "../verify/records.ts";
+import { type GuardReason, isBroken } from "../../store/engine/guards.ts";
+import { SELECTORS } from "../records/keys.ts";
+import { isSpf } from "../records/lookups.ts";
+import { dkimName } from "../records/records.ts";
 import { namesOfHosts } from "./domain-host-records.ts";
 import { ownRecordName, ownRecordValue } from "./own-records.ts";
 

@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import { cacheFor, type Clock, inTime } from "../../core/time/clock.ts";
 import type { ChangingRecords } from "../../net/zone/answer.ts";
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
-import { challengeValues, findAcmeAccount } from "../../store/certificates.ts";
+import { challengeValues, findAcmeAccount } from "../../store/domains/certificates.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { HostSettings } from "../certificates/domain-hosts.ts";
 import { type OwnPolicy, ownPolicy } from "../certificates/own-policy.ts";
 import { servedCertificate, usesAcme, verifiable } from "../certificates/served.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
-import { challengeName, mxHost, stsRecordName, tlsaName } from "./own-names.ts";
+import { challengeName, mxHost, stsRecordName, tlsaName } from "../../core/own-names.ts";
 
 /** Time for which what was read is kept: any number of queries for a name cost one read of the database in it. */
 export const CHANGING_FRESH_MS = 1000;

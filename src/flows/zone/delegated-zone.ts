@@ -3,14 +3,14 @@ import { type Clock, inTime } from "../../core/time/clock.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
 import { indexZone, type Zone, type ZoneIndex, type Zones } from "../../net/zone/answer.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
-import { listDkimKeys } from "../../store/dkim-keys.ts";
-import { allOwnRecords } from "../../store/domain-records.ts";
-import { type Domain, findDelegatedDomain } from "../../store/domains.ts";
+import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
+import { allOwnRecords } from "../../store/domains/domain-records.ts";
+import { type Domain, findDelegatedDomain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { dkimName, receivingRecords, sendingRecords } from "../verify/records.ts";
+import { dkimName, receivingRecords, sendingRecords } from "../records/records.ts";
 import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
 import { domainHostRecords } from "./domain-host-records.ts";
-import { nsHost, TLS_REPORT_MAILBOX } from "./own-names.ts";
+import { nsHost, TLS_REPORT_MAILBOX } from "../../core/own-names.ts";
 import { recordData } from "./own-records.ts";
 import {
   keyRecord,

@@ -1,10 +1,10 @@
 import type { ZoneRecord } from "../../net/zone/records.ts";
-import { challengesOf } from "../../store/certificates.ts";
-import type { Domain } from "../../store/domains.ts";
+import { challengesOf } from "../../store/domains/certificates.ts";
+import type { Domain } from "../../store/domains/domains.ts";
 import { domainHosts, hostsDomains } from "../certificates/domain-hosts.ts";
 import { domainPolicy } from "../certificates/own-policy.ts";
 import { announcementOf, CERTIFICATE_TTL_SECONDS, CHALLENGE_TTL_SECONDS } from "./changing-records.ts";
-import { challengeName, stsRecordName } from "./own-names.ts";
+import { challengeName, stsRecordName } from "../../core/own-names.ts";
 import { addresses, POLICY_TTL_SECONDS } from "./service-zone.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 

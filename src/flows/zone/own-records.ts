@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { isWithin, normalizeDomain } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
 import type { RecordData } from "../../net/zone/records.ts";
-import type { OwnRecord, OwnRecordType } from "../../store/domain-records.ts";
+import type { OwnRecord, OwnRecordType } from "../../store/domains/domain-records.ts";
 
 /** Octets of a TXT record. A DKIM key of 4096 bits has 740. */
 export const MAX_TEXT_OCTETS = 2000;

@@ -14,7 +14,7 @@ import {
   retryNotice,
   settleZone,
   type ZoneNotice,
-} from "../../store/zones.ts";
+} from "../../store/domains/zones.ts";
 import { startOfAuthority } from "./start-of-authority.ts";
 import { openWholeZone } from "./whole-zone.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";

@@ -11,7 +11,7 @@ import {
   type PublicDkimKey,
   publicInstallationKey,
   publishedKeys,
-} from "../../store/dkim-keys.ts";
+} from "../../store/domains/dkim-keys.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
 import { changingRecords } from "./changing-records.ts";
 import {
@@ -24,8 +24,8 @@ import {
   simulatorDomain,
   spfInclude,
   TLS_REPORT_MAILBOX,
-} from "./own-names.ts";
-import { dkimName, dmarcRecord, MX_PREFERENCE } from "../verify/records.ts";
+} from "../../core/own-names.ts";
+import { dkimName, dmarcRecord, MX_PREFERENCE } from "../records/records.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 import { ownStartOfAuthority, startOfAuthority } from "./start-of-authority.ts";
 

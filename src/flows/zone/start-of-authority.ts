@@ -1,7 +1,7 @@
 import { cacheFor, type Clock, inTime, within } from "../../core/time/clock.ts";
 import type { SoaRecord } from "../../net/zone/answer.ts";
-import { zoneSerial } from "../../store/zones.ts";
-import { nsHost, SOA_MAILBOX } from "./own-names.ts";
+import { zoneSerial } from "../../store/domains/zones.ts";
+import { nsHost, SOA_MAILBOX } from "../../core/own-names.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 
 /** TTL of an SOA record. */

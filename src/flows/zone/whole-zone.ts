@@ -1,5 +1,5 @@
 import type { WholeZone } from "../../net/zone/transfer.ts";
-import { findDelegatedDomain } from "../../store/domains.ts";
+import { findDelegatedDomain } from "../../store/domains/domains.ts";
 import { delegatedZone } from "./delegated-zone.ts";
 import { serviceRecords } from "./service-zone.ts";
 import { startOfAuthority } from "./start-of-authority.ts";

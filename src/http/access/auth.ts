@@ -3,8 +3,8 @@ import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
 import { presentKey } from "../../flows/account/present-key.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { findKeyById, type PresentedKey } from "../../store/keys.ts";
-import type { Route } from "../route.ts";
+import { findKeyById, type PresentedKey } from "../../store/projects/keys.ts";
+import type { Route } from "../routing/route.ts";
 import { requireOwnPage } from "./own-page.ts";
 import { readSession, renewedCookie } from "./session.ts";
 

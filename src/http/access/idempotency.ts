@@ -9,9 +9,9 @@ import {
   type IdempotencyKey,
   insertAnswer,
   type StoredAnswer,
-} from "../../store/idempotency.ts";
-import { isBroken } from "../../store/guards.ts";
-import type { Answer } from "../answer.ts";
+} from "../../store/projects/idempotency.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import type { Answer } from "../routing/answer.ts";
 
 const IDEMPOTENCY_HEADER = "Idempotency-Key";
 const REPLAYED_HEADER = "Idempotent-Replayed";

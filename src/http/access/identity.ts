@@ -1,11 +1,11 @@
 import { AppError } from "../../core/errors.ts";
-import type { ApiKey, PresentedKey } from "../../store/keys.ts";
-import type { Project } from "../../store/projects.ts";
-import type { Principal, Route } from "../route.ts";
+import type { ApiKey, PresentedKey } from "../../store/projects/keys.ts";
+import type { Project } from "../../store/projects/projects.ts";
+import type { Principal, Route } from "../routing/route.ts";
 import { type AuthDeps, type Authenticated, authenticate } from "./auth.ts";
 import { namedProject, PROJECT_PARAM, resolveProject } from "./project.ts";
 import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./rate.ts";
-import { requireScope } from "./scopes.ts";
+import { requireScope } from "../routing/scopes.ts";
 
 /** The caller of a request. */
 export interface Caller {

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../../store/keys.ts";
+import type { ApiKey } from "../../store/projects/keys.ts";
 import { log } from "../../log.ts";
 
 /** Shortest time between two writes of a key's `lastUsedAt`, milliseconds. */

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { AppError } from "../../core/errors.ts";
-import type { RouteText } from "../route.ts";
+import type { RouteText } from "../routing/route.ts";
 
 /** The dashboard's scripts send it with the value `1`. Pages of other origins cannot (CORS). */
 export const UI_HEADER = "X-Postrider-UI";

@@ -1,7 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { PresentedKey } from "../../store/keys.ts";
-import { findProject, type Project } from "../../store/projects.ts";
+import type { PresentedKey } from "../../store/projects/keys.ts";
+import { findProject, type Project } from "../../store/projects/projects.ts";
 import { invalidKey } from "./auth.ts";
 
 /** Names the project for which an account-wide key acts. */

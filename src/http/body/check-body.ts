@@ -1,6 +1,6 @@
 import { type Issue, readAll, validationError } from "../../core/errors.ts";
 import { check, MAX_ISSUES, withoutFaults } from "../../core/validation.ts";
-import type { Route } from "../route.ts";
+import type { Route } from "../routing/route.ts";
 
 /** Returns the body after checking it against the route's schema. Throws 422 if it does not fit. */
 export function bodyOf(route: Route, body: unknown, now: number): unknown {

@@ -1,7 +1,7 @@
 import { Admission } from "../../core/concurrency/admission.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../routing/answer.ts";
 import { MAX_BODY_OCTETS } from "./budget.ts";
 
 /** Octets from which a body is large. Parsing it takes several times its size in memory. */

@@ -1,6 +1,6 @@
 import { notFound } from "../../core/errors.ts";
-import { compressedFile } from "../compressed.ts";
-import { openRoute, type Route } from "../route.ts";
+import { compressedFile } from "../pipeline/compressed.ts";
+import { openRoute, type Route } from "../routing/route.ts";
 
 /** One file of the dashboard. */
 export interface UiFile {

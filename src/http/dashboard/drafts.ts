@@ -3,8 +3,8 @@ import { setBounded } from "../../core/collections.ts";
 import { notFound } from "../../core/errors.ts";
 import { randomBase62 } from "../../core/ids.ts";
 import { previewPage, shownPart } from "../../core/messages/preview-page.ts";
-import { created, raw } from "../answer.ts";
-import { accountRoute, type Route } from "../route.ts";
+import { created, raw } from "../routing/answer.ts";
+import { accountRoute, type Route } from "../routing/route.ts";
 import { PREVIEW_QUERY, PREVIEW_TYPE, previewHeaders } from "../views/preview.ts";
 
 /** Drafts that are kept. A newer one replaces the oldest. With the limit of a body they hold at most 32 MiB. */

@@ -7,9 +7,9 @@ import { keyOfSecret } from "../access/auth.ts";
 import { isSecurePage, requireOwnPage } from "../access/own-page.ts";
 import { requireAllowed, type SignInLimiter } from "../access/rate.ts";
 import { endedCookie, sessionCookie } from "../access/session.ts";
-import { type AccountDeps, meRoute } from "../routes/account.ts";
-import { noContent } from "../answer.ts";
-import { openRoute, type Route } from "../route.ts";
+import { type AccountDeps, meRoute } from "../routes/projects/account.ts";
+import { noContent } from "../routing/answer.ts";
+import { openRoute, type Route } from "../routing/route.ts";
 
 export interface SessionDeps {
   db: Db;

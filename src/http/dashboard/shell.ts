@@ -1,8 +1,8 @@
-import { CLICK_PATH, OPEN_PATH } from "../../flows/send/tracking-links.ts";
-import { UNSUBSCRIBE_PATH } from "../../flows/send/unsubscribe.ts";
+import { CLICK_PATH, OPEN_PATH } from "../../flows/mime/tracking-links.ts";
+import { UNSUBSCRIBE_PATH } from "../../flows/mime/unsubscribe.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
-import { type Answer, raw } from "../answer.ts";
+import { type Answer, raw } from "../routing/answer.ts";
 import { ASSETS_PATH, type UiFile, type UiSource } from "./assets.ts";
 import { type Ask, type FirstAnswers, firstAnswers, type NewestEvent } from "./first-answers.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { JSON_TYPE, raw } from "../answer.ts";
-import { compressedFile } from "../compressed.ts";
-import { openRoute, type Route } from "../route.ts";
+import { JSON_TYPE, raw } from "../routing/answer.ts";
+import { compressedFile } from "../pipeline/compressed.ts";
+import { openRoute, type Route } from "../routing/route.ts";
 import { type DocPage, llmsRoutes } from "./llms.ts";
 import type { Reference } from "./reference-text.ts";
 import { INFO, openApiDocument } from "./openapi.ts";

@@ -1,11 +1,11 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { ERROR_CODES, ERROR_TYPES, type ErrorType } from "../../core/errors.ts";
-import { ERROR_STATUS } from "../errors.ts";
-import type { Route } from "../route.ts";
-import { OneOf } from "../schemas.ts";
+import { ERROR_STATUS } from "../routing/errors.ts";
+import type { Route } from "../routing/route.ts";
+import { OneOf } from "../routing/schemas.ts";
 import { exampleId } from "./examples.ts";
 import { headersOfError } from "./headers.ts";
-import { DATE_TIME } from "./shown-format.ts";
+import { DATE_TIME } from "../routing/shown-format.ts";
 
 /** The body of an error. */
 export const ErrorEnvelope = Type.Object(

@@ -1,7 +1,7 @@
 import type { ErrorType } from "../../core/errors.ts";
-import { EVENT_STREAM_TYPE } from "../answer.ts";
-import { ERROR_STATUS } from "../errors.ts";
-import type { Route } from "../route.ts";
+import { EVENT_STREAM_TYPE } from "../routing/answer.ts";
+import { ERROR_STATUS } from "../routing/errors.ts";
+import type { Route } from "../routing/route.ts";
 
 /** Header fields of answers, by their names in the document. */
 export const HEADERS = {

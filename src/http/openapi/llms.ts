@@ -1,5 +1,5 @@
-import { raw } from "../answer.ts";
-import { openRoute, type Route } from "../route.ts";
+import { raw } from "../routing/answer.ts";
+import { openRoute, type Route } from "../routing/route.ts";
 import { INFO, RULES } from "./openapi.ts";
 import { type Reference, referenceText, shownOperations } from "./reference-text.ts";
 

@@ -1,9 +1,9 @@
-import type { Route } from "../route.ts";
+import type { Route } from "../routing/route.ts";
 import { ErrorEnvelope, errorResponses } from "./error-answers.ts";
 import { HEADERS } from "./headers.ts";
 import { operationOf, PARAMETERS } from "./operation.ts";
-import { withNamedSchemas } from "./schemas.ts";
-import { asShown, JSON_VALUE } from "./shown-format.ts";
+import { withNamedSchemas } from "../routing/named-schemas.ts";
+import { asShown, JSON_VALUE } from "../routing/shown-format.ts";
 import { shownTags } from "./tags.ts";
 import { WEBHOOKS } from "./webhooks.ts";
 

@@ -1,8 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { PROJECT_HEADER } from "../access/project.ts";
-import { ERROR_STATUS } from "../errors.ts";
-import type { Route } from "../route.ts";
-import { Warnings } from "../schemas.ts";
+import { ERROR_STATUS } from "../routing/errors.ts";
+import type { Route } from "../routing/route.ts";
+import { Warnings } from "../routing/schemas.ts";
 import { errorsOf } from "./error-answers.ts";
 import { exampleId, exampleOf } from "./examples.ts";
 import { headersOfAnswer } from "./headers.ts";

@@ -1,7 +1,7 @@
 import { AppError, invalid } from "../../core/errors.ts";
 import { namedProject, projectOfAccount } from "../access/project.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { CheckedRequest, Route } from "../route.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
 import { fieldsOf, type Operations, refuseFields, translated, translatedList } from "./translate.ts";
 
 interface ApiKey {

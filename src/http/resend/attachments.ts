@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import { attachmentBytes, type Bytes, messageBytes } from "../../flows/read/bytes.ts";
-import { type Attachment, listAttachments } from "../../store/attachments.ts";
-import { getMessage } from "../../store/messages.ts";
-import { raw } from "../answer.ts";
-import { openRoute, type Route } from "../route.ts";
-import { disposition, type EmailBytesDeps, mediaType } from "../routes/email-bytes.ts";
-import { showTime } from "../schemas.ts";
+import { type Attachment, listAttachments } from "../../store/messages/attachments.ts";
+import { getMessage } from "../../store/messages/messages.ts";
+import { raw } from "../routing/answer.ts";
+import { openRoute, type Route } from "../routing/route.ts";
+import { disposition, type EmailBytesDeps, mediaType } from "../routes/emails/email-bytes.ts";
+import { showTime } from "../routing/schemas.ts";
 import { ID_PAGE, listBody, type Operations, RESEND_PATH, resendRoute } from "./translate.ts";
 
 /** Dependencies of links to files. The box key seals the links. */

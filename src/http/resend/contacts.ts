@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { addressKey } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
-import { findContact } from "../../store/contacts.ts";
+import { findContact } from "../../store/projects/contacts.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { CheckedRequest, Route } from "../route.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
 import { ALL } from "./shapes.ts";
 import {
   callOperation,

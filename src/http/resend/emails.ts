@@ -3,10 +3,10 @@ import { mailboxText } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { parseTime } from "../../core/time/date-times.ts";
 import { type MessageRecord, type RecordDeps, readRecord } from "../../flows/read/record.ts";
-import { getMessage, type Message } from "../../store/messages.ts";
-import { showTime } from "../schemas.ts";
-import type { CheckedRequest, Route } from "../route.ts";
-import { MAX_BATCH } from "../routes/emails.ts";
+import { getMessage, type Message } from "../../store/messages/messages.ts";
+import { showTime } from "../routing/schemas.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
+import { MAX_BATCH } from "../routes/emails/emails.ts";
 import { mailboxTexts } from "./shapes.ts";
 import {
   fieldsOf,

@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorType } from "../../core/errors.ts";
-import type { Answer } from "../answer.ts";
-import { appErrorOf, errorAnswer } from "../errors.ts";
+import type { Answer } from "../routing/answer.ts";
+import { appErrorOf, errorAnswer } from "../routing/errors.ts";
 
 /** Resend's name for each type of error. */
 const NAME_OF_TYPE: Readonly<Record<ErrorType, string>> = {

@@ -6,10 +6,10 @@ import {
   getSuppression,
   type Suppression,
   SUPPRESSION_REASONS,
-} from "../../store/suppressions.ts";
+} from "../../store/projects/suppressions.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { CheckedRequest, Route } from "../route.ts";
-import { OneOf, showTime } from "../schemas.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
+import { OneOf, showTime } from "../routing/schemas.ts";
 import {
   callOperation,
   fieldsOf,

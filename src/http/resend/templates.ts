@@ -1,5 +1,5 @@
 import { invalid } from "../../core/errors.ts";
-import type { CheckedRequest, Route } from "../route.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
 import { fromLiquid, type TemplateVariable, toLiquid, variablesIn } from "./template-syntax.ts";
 import {
   callOperation,

@@ -1,10 +1,10 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { invalid, validationError } from "../../core/errors.ts";
 import { check } from "../../core/validation.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../routing/answer.ts";
 import { bodyOf } from "../body/check-body.ts";
-import type { Page, PageBody } from "../paging.ts";
-import type { CheckedRequest, Method, Route } from "../route.ts";
+import type { Page, PageBody } from "../routing/paging.ts";
+import type { CheckedRequest, Method, Route } from "../routing/route.ts";
 
 /** Path before the paths of Resend's API. */
 export const RESEND_PATH = "/resend";

@@ -1,6 +1,6 @@
 import type { EventType } from "../../core/messages/events.ts";
 import { resendName } from "../../core/messages/resend-events.ts";
-import type { CheckedRequest, Route } from "../route.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
 import { listBody, type Operations, translated, translatedList } from "./translate.ts";
 
 interface Delivery {

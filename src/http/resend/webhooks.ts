@@ -8,13 +8,13 @@ import {
   updateWebhook,
   type Webhook,
   type WebhookChanges,
-} from "../../store/webhooks.ts";
+} from "../../store/webhooks/webhooks.ts";
 import { allows } from "../../core/scopes.ts";
-import type { Answer } from "../answer.ts";
-import type { CheckedRequest, Route } from "../route.ts";
-import { showTime } from "../schemas.ts";
-import { webhookUrl } from "../webhook-url.ts";
-import { createWebhook, rotateWebhookSecret, type WebhookDeps } from "../webhook-saving.ts";
+import type { Answer } from "../routing/answer.ts";
+import type { CheckedRequest, Route } from "../routing/route.ts";
+import { showTime } from "../routing/schemas.ts";
+import { webhookUrl } from "../pipeline/webhook-url.ts";
+import { createWebhook, rotateWebhookSecret, type WebhookDeps } from "../pipeline/webhook-saving.ts";
 import { fieldsOf, ID_PAGE, listBody, type Operations, resendRoute } from "./translate.ts";
 
 const DIALECT = "resend";

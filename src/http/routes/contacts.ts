@@ -13,9 +13,9 @@ import {
   listContacts,
   setSubscribed,
   updateContact,
-} from "../../store/contacts.ts";
-import { created, noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
+} from "../../store/projects/contacts.ts";
+import { created, noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
 import {
   EMAIL,
   MAX_NAME_CHARS,
@@ -26,7 +26,7 @@ import {
   Search,
   showTime,
   Timestamp,
-} from "../schemas.ts";
+} from "../routing/schemas.ts";
 
 /** Limits of a contact's metadata: keys, size as JSON, and nesting. */
 const MAX_METADATA_KEYS = 50;

@@ -7,12 +7,12 @@ import {
   listOwnRecords,
   OWN_RECORD_TYPES,
   type OwnRecord,
-} from "../../store/domain-records.ts";
-import { getDomain } from "../../store/domains.ts";
+} from "../../store/domains/domain-records.ts";
+import { getDomain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { created, noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
-import { OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { created, noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import { OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 /** Shortest and longest TTL, seconds. */
 const MIN_TTL_SECONDS = 60;

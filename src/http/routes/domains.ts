@@ -1,20 +1,26 @@
 import { Type } from "@sinclair/typebox";
 import { DKIM_CHOICES } from "../../core/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
-import { type DiagnoseDeps, diagnose } from "../../flows/verify/diagnose.ts";
-import { switchDelegation } from "../../flows/verify/delegation.ts";
-import { receivingRecords } from "../../flows/verify/records.ts";
-import { rememberedLookups } from "../../flows/verify/remembered-lookups.ts";
-import { type RegisterDeps, registerDomain } from "../../flows/verify/register.ts";
-import { rotateDkim } from "../../flows/verify/rotate.ts";
-import { type VerifyDeps, verifyDomain } from "../../flows/verify/verify.ts";
+import { type DiagnoseDeps, diagnose } from "../../flows/domains/diagnose.ts";
+import { switchDelegation } from "../../flows/domains/delegation.ts";
+import { receivingRecords } from "../../flows/records/records.ts";
+import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
+import { type RegisterDeps, registerDomain } from "../../flows/domains/register.ts";
+import { rotateDkim } from "../../flows/domains/rotate.ts";
+import { type VerifyDeps, verifyDomain } from "../../flows/domains/verify.ts";
 import { ConstraintError } from "../../store/engine/client.ts";
-import { dkimKeysOf, listDkimKeys } from "../../store/dkim-keys.ts";
-import { deleteDomain, type Domain, getDomain, listDomains, setReceiving } from "../../store/domains.ts";
-import { isBroken } from "../../store/guards.ts";
-import { type Answer, created, noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
-import { OneOf, PAGE_QUERY, PageOf } from "../schemas.ts";
+import { dkimKeysOf, listDkimKeys } from "../../store/domains/dkim-keys.ts";
+import {
+  deleteDomain,
+  type Domain,
+  getDomain,
+  listDomains,
+  setReceiving,
+} from "../../store/domains/domains.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import { type Answer, created, noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import { OneOf, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 import {
   CheckedDomainView,
   DomainView,

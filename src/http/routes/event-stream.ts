@@ -3,9 +3,9 @@ import { invalid, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import type { OpenStream, Streams } from "../../flows/live/streams.ts";
 import { resumeAfter, watch, type WatchDeps } from "../../flows/live/watch.ts";
-import { getMessage } from "../../store/messages.ts";
-import { EVENT_STREAM_TYPE, raw } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
+import { getMessage } from "../../store/messages/messages.ts";
+import { EVENT_STREAM_TYPE, raw } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
 
 const MAX_TYPES_CHARS = 512;
 const MAX_ID_CHARS = 64;

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { loadMcp, mcpServer } from "../../mcp/server.ts";
 import type { CallApi } from "../../mcp/tool.ts";
-import type { Answer } from "../answer.ts";
-import { accountRoute, type Method, type Route } from "../route.ts";
+import type { Answer } from "../routing/answer.ts";
+import { accountRoute, type Method, type Route } from "../routing/route.ts";
 
 /** Largest request, bytes: a message with its bodies, without attachments. */
 const MAX_MCP_BODY_BYTES = 5 * 1024 * 1024;

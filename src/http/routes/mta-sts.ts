@@ -1,8 +1,8 @@
 import { notFound } from "../../core/errors.ts";
 import type { OwnPolicy } from "../../flows/certificates/own-policy.ts";
-import { raw } from "../answer.ts";
-import { hostIn, POLICY_PATH } from "../domain-hosts.ts";
-import { openRoute, type Route } from "../route.ts";
+import { raw } from "../routing/answer.ts";
+import { hostIn, POLICY_PATH } from "../routing/domain-hosts.ts";
+import { openRoute, type Route } from "../routing/route.ts";
 
 export interface MtaStsDeps {
   /**

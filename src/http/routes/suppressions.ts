@@ -6,8 +6,8 @@ import { limitsOf, overQuota, type Quotas } from "../../core/quotas.ts";
 import { newId } from "../../core/ids.ts";
 import { TIME_EXPECTED, parseTime } from "../../core/time/date-times.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
-import { holdingsOf, overQuotaIn, withinLimits } from "../../store/holdings.ts";
-import type { Project } from "../../store/projects.ts";
+import { holdingsOf, overQuotaIn, withinLimits } from "../../store/projects/holdings.ts";
+import type { Project } from "../../store/projects/projects.ts";
 import {
   addSuppression,
   findSuppressions,
@@ -15,9 +15,9 @@ import {
   removeSuppression,
   SUPPRESSION_REASONS,
   type Suppression,
-} from "../../store/suppressions.ts";
-import { type Answer, created, multiStatus, noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
+} from "../../store/projects/suppressions.ts";
+import { type Answer, created, multiStatus, noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
 import {
   EMAIL,
   ItemError,
@@ -30,7 +30,7 @@ import {
   TIME,
   Timestamp,
   WITHOUT_NUL,
-} from "../schemas.ts";
+} from "../routing/schemas.ts";
 
 const MAX_NOTE_CHARS = 1000;
 /** Most addresses in a batch. */

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { deleteTemplate, listTemplates } from "../../store/templates.ts";
-import { noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
-import { Nullable, PAGE_QUERY, PageOf } from "../schemas.ts";
+import { deleteTemplate, listTemplates } from "../../store/projects/templates.ts";
+import { noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import { Nullable, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 import {
   checkedSource,
   CreateTemplate,
@@ -17,7 +17,7 @@ import {
   TemplateSubject,
   UpdateTemplate,
   updateTemplate,
-} from "../template-saving.ts";
+} from "../pipeline/template-saving.ts";
 
 const RenderedSchema = Type.Object(
   {

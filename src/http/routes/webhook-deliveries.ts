@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
-import { replay, type SampleDeps, sendSample } from "../../flows/notify/sample.ts";
-import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/delivery-log.ts";
+import { replay, type SampleDeps, sendSample } from "../../flows/webhooks/sample.ts";
+import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/webhooks/delivery-log.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { getWebhook, type Webhook } from "../../store/webhooks.ts";
-import { accepted, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { getWebhook, type Webhook } from "../../store/webhooks/webhooks.ts";
+import { accepted, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 const Status = OneOf(["pending", "succeeded", "failed"]);
 const LogQuery = Type.Object({

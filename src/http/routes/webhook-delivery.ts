@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { deliveryBody, deliveryPayload } from "../../flows/notify/delivery-body.ts";
-import type { PayloadDeps } from "../../flows/notify/payload.ts";
-import { type DeliveryDetail, getDelivery } from "../../store/delivery-log.ts";
+import { deliveryBody, deliveryPayload } from "../../flows/webhooks/delivery-body.ts";
+import type { PayloadDeps } from "../../flows/webhooks/payload.ts";
+import { type DeliveryDetail, getDelivery } from "../../store/webhooks/delivery-log.ts";
 import { allows } from "../../core/scopes.ts";
-import { ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
-import { Nullable, showTime, Timestamp } from "../schemas.ts";
+import { ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import { Nullable, showTime, Timestamp } from "../routing/schemas.ts";
 import { DeliverySchema, requireWebhook, showDelivery } from "./webhook-deliveries.ts";
 
 /** A key without this scope sees no content of messages. */

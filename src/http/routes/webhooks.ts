@@ -10,19 +10,19 @@ import {
   updateWebhook,
   type Webhook,
   type WebhookChanges,
-} from "../../store/webhooks.ts";
-import { created, noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, ShownOneOf, showTime, Timestamp } from "../schemas.ts";
-import { URI } from "../openapi/shown-format.ts";
+} from "../../store/webhooks/webhooks.ts";
+import { created, noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, ShownOneOf, showTime, Timestamp } from "../routing/schemas.ts";
+import { URI } from "../routing/shown-format.ts";
 import {
   createWebhook,
   maySendContent,
   READ,
   rotateWebhookSecret,
   type WebhookDeps,
-} from "../webhook-saving.ts";
-import { webhookUrl } from "../webhook-url.ts";
+} from "../pipeline/webhook-saving.ts";
+import { webhookUrl } from "../pipeline/webhook-url.ts";
 
 /** Longest time for which a replaced secret also signs, seconds. */
 const MAX_GRACE_SECONDS = 604_800;

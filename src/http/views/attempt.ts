@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { RecipientStatus } from "../../core/messages/states.ts";
-import type { ListedAttempt } from "../../store/attempts.ts";
-import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+import type { ListedAttempt } from "../../store/messages/attempts.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 /** States that an attempt can leave its recipient in. */
 const OUTCOMES: readonly RecipientStatus[] = [

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import type { Domain } from "../../store/domains.ts";
-import type { PublicDkimKey } from "../../store/dkim-keys.ts";
-import { type DiagnosedRecord, RECORD_STATUSES } from "../../flows/verify/diagnose.ts";
-import type { IsCaptureDomain } from "../../flows/verify/capture-domain.ts";
-import { DELEGATION_STATUSES, delegationOf } from "../../flows/verify/delegation.ts";
-import { authHealth, sendingRecords } from "../../flows/verify/records.ts";
-import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+import type { Domain } from "../../store/domains/domains.ts";
+import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
+import { type DiagnosedRecord, RECORD_STATUSES } from "../../flows/domains/diagnose.ts";
+import type { IsCaptureDomain } from "../../flows/domains/capture-domain.ts";
+import { DELEGATION_STATUSES, delegationOf } from "../../flows/domains/delegation.ts";
+import { authHealth, sendingRecords } from "../../flows/records/records.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 const RECORD = {
   type: OneOf(["CNAME", "TXT", "MX"]),

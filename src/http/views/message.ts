@@ -4,10 +4,10 @@ import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
-import type { MessageSummary } from "../../store/search/message-list.ts";
-import { AWAITING_APPROVAL } from "../../store/approvals.ts";
-import type { Recipient } from "../../store/recipients.ts";
-import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+import type { MessageSummary } from "../../store/lists/message-list.ts";
+import { AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import type { Recipient } from "../../store/messages/recipients.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 import { Address, AttachmentView, AuthView, EnvelopeView } from "./received.ts";
 import { EventDetails } from "./webhook-event.ts";
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { OneOf } from "../schemas.ts";
+import { OneOf } from "../routing/schemas.ts";
 
 /** Content type of previews. */
 export const PREVIEW_TYPE = "text/html; charset=utf-8";

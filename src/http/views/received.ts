@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Nullable, OneOf } from "../schemas.ts";
+import { Nullable, OneOf } from "../routing/schemas.ts";
 
 /** A mailbox of a header field. */
 export const Address = Type.Object(

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
-import { BY_TYPE } from "../openapi/schemas.ts";
-import { Nullable, OneOf, Timestamp } from "../schemas.ts";
+import { BY_TYPE } from "../routing/named-schemas.ts";
+import { Nullable, OneOf, Timestamp } from "../routing/schemas.ts";
 import { Address, AttachmentView, AuthView } from "./received.ts";
 
 const Text = Nullable(Type.String());

@@ -5,7 +5,7 @@ import { fromNotice } from "./notice-recipients.ts";
 import { isNotice } from "./notice-signs.ts";
 import { type NoticeRecipient, noticeRecipients, noticeText, plainlyNamed } from "./notice-text.ts";
 import type { ParsedMail } from "../reading/parse.ts";
-import { htmlText } from "../reading/preview.ts";
+import { htmlText } from "../text/preview.ts";
 import { findHeaderEnd } from "../reading/raw-headers.ts";
 import { classByText, isAboutClient, type Refusal, type TextClass } from "./reply-class.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "./reported.ts";
 import { addressOf, type StatusRecipient, statusRecipients } from "./status-fields.ts";
 import { statusText } from "./status-text.ts";
-import { storedText } from "../stored-text.ts";
+import { storedText } from "../text/stored-text.ts";
 
 /** A bounce. */
 export interface DeliveryReportMail {

@@ -1,7 +1,7 @@
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { type RawField, fieldsOf, firstValue } from "../reading/raw-headers.ts";
 import { folded } from "./diagnostic.ts";
-import { storedLine } from "../stored-text.ts";
+import { storedLine } from "../text/stored-text.ts";
 
 /**
  * Most recipients that are read of one report. A report is about one message of ours, so about its recipients at

@@ -1,6 +1,6 @@
 import { compile, type Formatter } from "html-to-text";
-import { HIDDEN, PLAIN_PAGE } from "../page-text.ts";
-import { storedText } from "../stored-text.ts";
+import { HIDDEN, PLAIN_PAGE } from "../text/page-text.ts";
+import { storedText } from "../text/stored-text.ts";
 
 /** Largest html that a text part is made from, characters. Hostile html of this size takes half a second. */
 export const MAX_TEXT_SOURCE_CHARS = 64 * 1024;

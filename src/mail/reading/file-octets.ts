@@ -1,6 +1,6 @@
 import type { Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
-import type { Encoding } from "./transfer-decoders.ts";
+import type { Encoding } from "../decoding/transfer-decoders.ts";
 
 const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
 

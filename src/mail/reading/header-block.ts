@@ -1,7 +1,7 @@
 import { decodeWords } from "postal-mime";
-import { joinedWords } from "./encoded-words.ts";
+import { joinedWords } from "../decoding/encoded-words.ts";
 import { fieldValue, firstValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
-import { storedLine } from "../stored-text.ts";
+import { storedLine } from "../text/stored-text.ts";
 
 /** Message ids of a References field that are kept: the first and the newest ones (RFC 5322 §3.6.4 sets no limit). */
 export const MAX_REFERENCES = 100;

@@ -1,10 +1,10 @@
-import { decoderAsRead, decoderFor, decoderOf } from "./charsets.ts";
-import { unflowed } from "./flowed.ts";
-import type { MimePart } from "./mime-part.ts";
-import { MAX_HTML_CHARS } from "./preview.ts";
-import { type Decoder, rareDecoderOf } from "./rare-charsets.ts";
-import { MAX_REPLY_CHARS } from "./reply-text.ts";
-import { storedText } from "../stored-text.ts";
+import { decoderAsRead, decoderFor, decoderOf } from "../decoding/charsets.ts";
+import { unflowed } from "../decoding/flowed.ts";
+import type { MimePart } from "../decoding/mime-part.ts";
+import { MAX_HTML_CHARS } from "../text/preview.ts";
+import { type Decoder, rareDecoderOf } from "../decoding/rare-charsets.ts";
+import { MAX_REPLY_CHARS } from "../text/reply-text.ts";
+import { storedText } from "../text/stored-text.ts";
 
 /** Characters of a text that are read first, and one more that shows whether the text continues. */
 export const BEGINNING_CHARS = Math.max(MAX_REPLY_CHARS, MAX_HTML_CHARS) + 1;

@@ -1,4 +1,4 @@
-import { leaveBody, type MimePart, type Reader } from "./mime-part.ts";
+import { leaveBody, type MimePart, type Reader } from "../decoding/mime-part.ts";
 import { lineAsUtf8, MAX_HEADER_OCTETS } from "./raw-headers.ts";
 
 /** MIME parts of one message. Each takes memory, and a few octets are enough to make one. */

@@ -1,15 +1,15 @@
 import { type Address, addressParser } from "postal-mime";
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { readAddressList } from "./address-list.ts";
-import { joinedWords } from "./encoded-words.ts";
+import { joinedWords } from "../decoding/encoded-words.ts";
 import { decodedText, type HeaderBlock, headerBlockOf, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
 import { typeByBody } from "./lost-parts.ts";
 import { type MailText, wholeText } from "./mail-text.ts";
 import { MAX_PARTS } from "./mime-tree.ts";
-import { previewOf } from "./preview.ts";
+import { previewOf } from "../text/preview.ts";
 import { findHeaderEnd, lineAsUtf8, type RawField, rawFields } from "./raw-headers.ts";
 import { type ReadFile, type ReadParts, readParts } from "./read-parts.ts";
-import { storedLine } from "../stored-text.ts";
+import { storedLine } from "../text/stored-text.ts";
 
 /**
  * Lines of one message. Each may be a part's header or begin like a delimiter, and costs one or two microseconds of

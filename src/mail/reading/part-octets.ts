@@ -1,5 +1,5 @@
 import type { Span } from "./mime-tree.ts";
-import { type Decode, DECODERS, type Encoding, MAX_KEPT_BACK } from "./transfer-decoders.ts";
+import { type Decode, DECODERS, type Encoding, MAX_KEPT_BACK } from "../decoding/transfer-decoders.ts";
 
 /** Octets of a body that are decoded at a time. */
 export const WINDOW_OCTETS = 64 * 1024;

@@ -1,8 +1,8 @@
 import { isAscii } from "node:buffer";
-import { ASCII_NAMES, decoderOf } from "./charsets.ts";
-import { joinedWords } from "./encoded-words.ts";
-import { isText, type MimePart } from "./mime-part.ts";
-import { rareDecoderOf } from "./rare-charsets.ts";
+import { ASCII_NAMES, decoderOf } from "../decoding/charsets.ts";
+import { joinedWords } from "../decoding/encoded-words.ts";
+import { isText, type MimePart } from "../decoding/mime-part.ts";
+import { rareDecoderOf } from "../decoding/rare-charsets.ts";
 
 /** Octets of a page that are searched for its charset, as in a browser. */
 const MAX_META_OCTETS = 1024;

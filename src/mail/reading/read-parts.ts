@@ -2,13 +2,13 @@ import { isAscii } from "node:buffer";
 import PostalMime, { type Attachment } from "postal-mime";
 import { fileBytes, fileSize } from "./file-octets.ts";
 import { type MailText, mailText, partText } from "./mail-text.ts";
-import type { MimePart, Reader, TextEntry, TextKind } from "./mime-part.ts";
+import type { MimePart, Reader, TextEntry, TextKind } from "../decoding/mime-part.ts";
 import { readTree, type Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
 import { repairParts } from "./part-repairs.ts";
 import { rendered, type Room, roomFor } from "./rendered-text.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
-import { type Encoding, encodingOf } from "./transfer-decoders.ts";
+import { type Encoding, encodingOf } from "../decoding/transfer-decoders.ts";
 
 /** Levels of nested multiparts that are read. */
 export const MAX_NESTING_DEPTH = 50;

@@ -1,6 +1,6 @@
 import PostalMime from "postal-mime";
 import { slices } from "./mail-text.ts";
-import type { Reader, TextKind } from "./mime-part.ts";
+import type { Reader, TextKind } from "../decoding/mime-part.ts";
 
 /**
  * Characters of html, over all parts, whose text is added to the message's own text. Making it takes up to 26 octets

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { octetsOf } from "../reading/part-octets.ts";
-import { storedText } from "../stored-text.ts";
+import { storedText } from "../text/stored-text.ts";
 import { onlyTexts, type TextPart } from "./text-parts.ts";
 
 /** The texts of a message that has nothing else. */

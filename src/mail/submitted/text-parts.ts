@@ -1,5 +1,5 @@
 import { fieldValue, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
-import { type Encoding, encodingOf } from "../reading/transfer-decoders.ts";
+import { type Encoding, encodingOf } from "../decoding/transfer-decoders.ts";
 
 /** Levels of nested multiparts that are searched. */
 export const MAX_DEPTH = 20;

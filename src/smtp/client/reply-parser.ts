@@ -1,5 +1,5 @@
 import { firstChars } from "../../core/text.ts";
-import { CR, LF } from "../input-buffer.ts";
+import { CR, LF } from "../session/input-buffer.ts";
 
 /** RFC 5321 §4.5.3.1.5 allows 512 octets. Peers send longer explanations, so this much of a line is kept. */
 export const MAX_REPLY_LINE_OCTETS = 2048;

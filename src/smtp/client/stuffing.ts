@@ -1,4 +1,4 @@
-import { CR, LF } from "../input-buffer.ts";
+import { CR, LF } from "../session/input-buffer.ts";
 
 const DOT = 0x2e;
 const DOT_OCTET = Buffer.from(".");

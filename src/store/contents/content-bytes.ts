@@ -1,5 +1,5 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
-import type { DeferredValue } from "../engine/engine.ts";
+import type { DeferredValue } from "../sql/engine.ts";
 import {
   type ContentEncoding,
   digestOf,
@@ -7,7 +7,7 @@ import {
   projectKey,
   storedBytes,
   ZSTD_LEVEL,
-} from "../engine/content-values.ts";
+} from "../sql/content-values.ts";
 
 /**
  * Largest content that is stored in its row, in plain octets. Larger ones are stored in chunks of this size. The stored form

@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { CHUNK_OCTETS, chunkCount, decoded } from "./content-bytes.ts";
-import type { ContentEncoding } from "../engine/content-values.ts";
+import type { ContentEncoding } from "../sql/content-values.ts";
 import type { Db } from "../engine/client.ts";
 import { type MemoryBudget, reservedBudget } from "./memory-budget.ts";
 

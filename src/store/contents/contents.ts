@@ -1,8 +1,8 @@
 import { HOUR_MS } from "../../core/time/units.ts";
 import { chunkCount, type HashedContent, type NewContent } from "./content-bytes.ts";
-import type { ContentEncoding } from "../engine/content-values.ts";
+import type { ContentEncoding } from "../sql/content-values.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
-import { rowsStatement, rowsText } from "../engine/rows-text.ts";
+import { rowsStatement, rowsText } from "../sql/rows-text.ts";
 
 /**
  * Time that a content without references is kept, counted from its last chunk or its last reference. A writer that has

@@ -2,14 +2,14 @@ import { fileURLToPath } from "node:url";
 import { setBounded } from "../../core/collections.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { CommitMeter, Db } from "./db.ts";
-import { openEmbedded } from "./embedded.ts";
-import type { Engine, Value } from "./engine.ts";
+import { openEmbedded } from "../embedded/embedded.ts";
+import type { Engine, Value } from "../sql/engine.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { WriterOptions } from "./write-thread.ts";
+import type { WriterOptions } from "../embedded/write-thread.ts";
 
 export type { CommitMeter, Db } from "./db.ts";
-export { firstReturned, type Statement, type Value, type Written } from "./engine.ts";
-export { ConstraintError } from "./errors.ts";
+export { firstReturned, type Statement, type Value, type Written } from "../sql/engine.ts";
+export { ConstraintError } from "../sql/errors.ts";
 export type { ConfigurationQuery } from "./config-cache.ts";
 
 /** A condition under which statements of a write may take effect: an SQL expression with its parameters. */
@@ -89,9 +89,9 @@ export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): D
 /** Opens an engine. Code for servers is loaded only for a server, because it takes megabytes. */
 async function openEngine(clock: Clock, { url, authToken, syncUrl, writer }: DbOptions): Promise<Engine> {
   const path = databasePath(url);
-  if (path === null) return (await import("./remote.ts")).openRemote(clock, { url, authToken });
+  if (path === null) return (await import("../remote/remote.ts")).openRemote(clock, { url, authToken });
   if (syncUrl === null) return openEmbedded(clock, { path, writer: writer ?? null });
-  const { openReplica } = await import("./replica.ts");
+  const { openReplica } = await import("../remote/replica.ts");
   return openReplica(clock, { path, primary: { url: syncUrl, authToken } });
 }
 

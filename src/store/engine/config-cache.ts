@@ -1,5 +1,5 @@
 import { setBounded } from "../../core/collections.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "../sql/engine.ts";
 
 /**
  * A query that returns one row, and what callers get of it. It reads configuration tables only: those that are read for every

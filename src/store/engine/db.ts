@@ -1,4 +1,4 @@
-import type { Statement, Value, Written } from "./engine.ts";
+import type { Statement, Value, Written } from "../sql/engine.ts";
 import type { ConfigurationQuery } from "./config-cache.ts";
 
 /** The only way to the database. Reads go directly to the engine, every write through the group commit. */

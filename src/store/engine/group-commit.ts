@@ -8,8 +8,8 @@ import {
   VALUES_PER_TURN,
   weightOf,
   type Written,
-} from "./engine.ts";
-import { ConstraintError, EngineError } from "./errors.ts";
+} from "../sql/engine.ts";
+import { ConstraintError, EngineError } from "../sql/errors.ts";
 import { type ConfigurationQuery, ConfigCache } from "./config-cache.ts";
 import { retryWhileBusy } from "./retry-while-busy.ts";
 

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
-import { isBusy } from "./errors.ts";
+import { isBusy } from "../sql/errors.ts";
 
 /** First and longest pause between tries while another process holds the write lock, and the time for all of them, milliseconds. */
 const PAUSE_MS = 5;

@@ -1,6 +1,6 @@
 import { idBytes } from "../../core/ids.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
-import { storedMailbox } from "../columns.ts";
+import { storedMailbox } from "../engine/columns.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { isSettled, type Searchable, termOfStatus, termsOf } from "./search-terms.ts";
 

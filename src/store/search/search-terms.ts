@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
 import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/messages/states.ts";
-import { fold, foldCase } from "./folding.ts";
+import { fold, foldCase } from "../matching/folding.ts";
 
 /** The searchable parts of a message. */
 export interface Searchable {

@@ -1,7 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { useEffect } from "../effects.ts";
-import { now, throttle } from "../clock.ts";
+import { useEffect } from "../browser/effects.ts";
+import { now, throttle } from "../browser/clock.ts";
 import { waitAfter } from "./pace.ts";
 import type { LiveEvent } from "./types.ts";
 

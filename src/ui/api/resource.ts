@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { useLayoutEffect, useMemo } from "preact/hooks";
-import { after } from "../clock.ts";
+import { after } from "../browser/clock.ts";
 import { type ApiError, asApiError } from "./error.ts";
 
 /** Something that is read from the API, kept while it is read again. */

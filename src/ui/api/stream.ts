@@ -1,5 +1,5 @@
-import { after, now } from "../clock.ts";
-import { EVENT_TYPES } from "../words/server-lists.ts";
+import { after, now } from "../browser/clock.ts";
+import { EVENT_TYPES } from "./server-lists.ts";
 import { browserPath } from "./client.ts";
 import { isSeen, type LiveState, liveState, tell } from "./live.ts";
 import { floodMeter } from "./pace.ts";

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { useLayoutEffect } from "../effects.ts";
-import { Id } from "./copy.tsx";
-import { Icon } from "./icon.tsx";
+import { useLayoutEffect } from "../browser/effects.ts";
+import { Id } from "../controls/copy.tsx";
+import { Icon } from "../controls/icon.tsx";
 
 /** Below this width the list is hidden while a detail is open. The style sheet has the same width. */
 const ALONE = "(max-width: 1099px)";

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { Code } from "./copy.tsx";
+import { Code } from "../controls/copy.tsx";
 
 interface EmptyProps {
   /** One sentence. */

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { MAX_ROWS, type Pages } from "../api/pages.ts";
 import { counted } from "../words/amounts.ts";
 import { EmptyState } from "./empty.tsx";
-import { Problem } from "./problem.tsx";
+import { Problem } from "../controls/problem.tsx";
 import { Rows } from "./rows.tsx";
 
 /** The next page is read when fewer rows than this are left below a list that is scrolled. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect } from "../effects.ts";
+import { useEffect } from "../browser/effects.ts";
 import { Suspension } from "./suspension.tsx";
 
 interface PageProps {

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { browserPath } from "../api/client.ts";
 import { isDark } from "../state/theme.ts";
-import { CheckBox } from "./form.tsx";
+import { CheckBox } from "../controls/form.tsx";
 
 interface PreviewProps {
   /** The message whose html is shown. */

@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
-import { useEffect } from "../effects.ts";
-import { after } from "../clock.ts";
-import { Icon } from "./icon.tsx";
+import { useEffect } from "../browser/effects.ts";
+import { after } from "../browser/clock.ts";
+import { Icon } from "../controls/icon.tsx";
 
 /** Typing is searched for after a pause of this length. */
 const PAUSE_MS = 180;

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { isSeen } from "../api/live.ts";
-import { every, now } from "../clock.ts";
+import { every, now } from "../browser/clock.ts";
 import { clockTime, localTime, shortAge, utcTime } from "../words/time.ts";
 
 /** Relative times are drawn again so often. */

@@ -1,7 +1,7 @@
 import { options, render } from "preact";
 import { setKnownAnswers } from "../api/client.ts";
 import { forgetAll, snapshots } from "../api/resource.ts";
-import { App } from "../app.tsx";
+import { App } from "../frame/app.tsx";
 import { origin, place } from "../state/router.ts";
 import { leaveSession, takeUp } from "../state/session.ts";
 import type { StartData } from "../state/start-data.ts";

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../effects.ts";
-import { Code } from "../components/copy.tsx";
-import { Form, TextField } from "../components/form.tsx";
-import { useTask } from "../components/task.ts";
-import { Problem } from "../components/problem.tsx";
+import { useEffect } from "../browser/effects.ts";
+import { Code } from "../controls/copy.tsx";
+import { Form, TextField } from "../controls/form.tsx";
+import { useTask } from "../controls/task.ts";
+import { Problem } from "../controls/problem.tsx";
 import { program, sessionError, signIn } from "../state/session.ts";
 
 /** Asks for an API key, or for a start link. */

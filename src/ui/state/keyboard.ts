@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { useEffect } from "../effects.ts";
-import { after } from "../clock.ts";
+import { useEffect } from "../browser/effects.ts";
+import { after } from "../browser/clock.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 
 /** The list that `j`, `k` and Enter move in: the one that appeared last. */

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { listen } from "../api/live.ts";
 import type { LiveEvent } from "../api/types.ts";
-import { throttle } from "../clock.ts";
+import { throttle } from "../browser/clock.ts";
 
 /** Events that are kept; the oldest make room. */
 const MAX_EVENTS = 1_000;

@@ -1,10 +1,10 @@
 import { type Clock, cacheFor, within } from "../../core/time/clock.ts";
 import type { Streams } from "../../flows/live/streams.ts";
 import type { Waits } from "../../flows/live/waits.ts";
-import { type ReadyCheck, runChecks } from "../../http/health.ts";
+import { type ReadyCheck, runChecks } from "../../http/server/health.ts";
 import type { Metrics, QueueSample } from "../../metrics.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { queueDepths } from "../../store/queue-depth.ts";
+import { queueDepths } from "../../store/messages/queue-depth.ts";
 import { processSample } from "./process-sample.ts";
 
 /** Time for which the queue depths are cached, milliseconds. */

@@ -1,11 +1,11 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type CommitMeter, databasePath, type Db, openDb } from "../../store/engine/client.ts";
-import { VALUES_PER_TURN } from "../../store/engine/engine.ts";
-import type { WriterOptions } from "../../store/engine/write-thread.ts";
+import { VALUES_PER_TURN } from "../../store/sql/engine.ts";
+import type { WriterOptions } from "../../store/embedded/write-thread.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
-import { takesSends, type TakingSettings } from "../takes-sends.ts";
-import { openWorker } from "../threads/thread.ts";
+import { takesSends, type TakingSettings } from "../process/takes-sends.ts";
+import { openWorker } from "../cpu/thread.ts";
 
 /**
  * Returns the options of the write thread for a process. If it takes sends and delivers none, the thread makes all

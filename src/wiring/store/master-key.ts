@@ -13,7 +13,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { reasonOf, SettingsError } from "../../core/errors.ts";
 import { deriveKey } from "../../core/crypto/secretbox.ts";
-import { syncFile, syncFolder } from "../disk.ts";
+import { syncFile, syncFolder } from "../process/disk.ts";
 
 /** The keys of the installation, each for one purpose and derived from the master key. */
 export interface InstallationKeys {

@@ -13,7 +13,7 @@ import {
 } from "../../net/object-store.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { ObjectReader } from "../../store/contents/content-read.ts";
-import type { Chore } from "../loop.ts";
+import type { Chore } from "../process/loop.ts";
 
 /** Timeout of reading an object, for which a client waits, milliseconds. */
 const READ_TIMEOUT_MS = 15_000;

@@ -15,7 +15,7 @@ import {
   forgetSuppressions,
   type RetentionDeps,
 } from "../../flows/sweep/retention.ts";
-import type { Chore } from "../loop.ts";
+import type { Chore } from "../process/loop.ts";
 import { databaseFile } from "./database.ts";
 import type { Objects } from "./objects.ts";
 

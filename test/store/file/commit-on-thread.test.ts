@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import Database from "libsql";
 import { systemClock } from "../../../src/clock.ts";
-import { openEmbedded } from "../../../src/store/engine/embedded.ts";
-import type { Engine, Statement } from "../../../src/store/engine/engine.ts";
-import { EngineError } from "../../../src/store/engine/errors.ts";
+import { openEmbedded } from "../../../src/store/embedded/embedded.ts";
+import type { Engine, Statement } from "../../../src/store/sql/engine.ts";
+import { EngineError } from "../../../src/store/sql/errors.ts";
 import { writerFor } from "../../../src/wiring/store/database.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { reason } from "../../support/reason.ts";

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "../../../src/clock.ts";
 import { type Db, overEngine } from "../../../src/store/engine/client.ts";
-import { openEmbedded } from "../../../src/store/engine/embedded.ts";
-import type { Engine } from "../../../src/store/engine/engine.ts";
+import { openEmbedded } from "../../../src/store/embedded/embedded.ts";
+import type { Engine } from "../../../src/store/sql/engine.ts";
 import { type ConfigurationQuery, MAX_ANSWERS } from "../../../src/store/engine/config-cache.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { reason } from "../../support/reason.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import Database from "libsql";
 import { databasePath } from "../../../src/store/engine/client.ts";
-import { connect } from "../../../src/store/engine/connection.ts";
+import { connect } from "../../../src/store/embedded/connection.ts";
 import { testDatabase, type TestDatabase } from "../../support/database.ts";
 
 let data: TestDatabase;

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import Database from "libsql";
 import { giveBackSpace } from "../../../src/flows/sweep/removals.ts";
 import { databasePath } from "../../../src/store/engine/client.ts";
-import { KEPT_PAGES } from "../../../src/store/free-pages.ts";
+import { KEPT_PAGES } from "../../../src/store/installation/free-pages.ts";
 import { insertListed, type Lists, message, openLists } from "../../support/lists.ts";
 
 /** Octets of a row that fills about eight pages. */

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../../src/clock.ts";
 import { RESOLVED_PER_TURN } from "../../../src/store/engine/group-commit.ts";
 import { overEngine } from "../../../src/store/engine/client.ts";
-import { openEmbedded } from "../../../src/store/engine/embedded.ts";
-import { type Engine, type Statement, VALUES_PER_TURN } from "../../../src/store/engine/engine.ts";
-import { openWorker } from "../../../src/wiring/threads/thread.ts";
+import { openEmbedded } from "../../../src/store/embedded/embedded.ts";
+import { type Engine, type Statement, VALUES_PER_TURN } from "../../../src/store/sql/engine.ts";
+import { openWorker } from "../../../src/wiring/cpu/thread.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 
 let database: TestDatabase;

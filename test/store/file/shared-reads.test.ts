@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import Database from "libsql";
 import { systemClock } from "../../../src/clock.ts";
-import { openEmbedded } from "../../../src/store/engine/embedded.ts";
-import type { Engine } from "../../../src/store/engine/engine.ts";
+import { openEmbedded } from "../../../src/store/embedded/embedded.ts";
+import type { Engine } from "../../../src/store/sql/engine.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { reason } from "../../support/reason.ts";
 

@@ -2,14 +2,18 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import Database from "libsql";
 import { systemClock } from "../../../src/clock.ts";
 import { overEngine } from "../../../src/store/engine/client.ts";
-import { MAX_PREPARED } from "../../../src/store/engine/connection.ts";
-import { MAX_OCTETS_HERE, openEmbedded } from "../../../src/store/engine/embedded.ts";
-import { type Engine, type Statement, VALUES_PER_TURN } from "../../../src/store/engine/engine.ts";
-import { EngineError } from "../../../src/store/engine/errors.ts";
-import { contentValues } from "../../../src/store/engine/content-values.ts";
-import { DeferredContent } from "../../../src/store/engine/deferred-content.ts";
-import { StatementDecoder, StatementEncoder, type ToWriter } from "../../../src/store/engine/worker-codec.ts";
-import { openWorker } from "../../../src/wiring/threads/thread.ts";
+import { MAX_PREPARED } from "../../../src/store/embedded/connection.ts";
+import { MAX_OCTETS_HERE, openEmbedded } from "../../../src/store/embedded/embedded.ts";
+import { type Engine, type Statement, VALUES_PER_TURN } from "../../../src/store/sql/engine.ts";
+import { EngineError } from "../../../src/store/sql/errors.ts";
+import { contentValues } from "../../../src/store/sql/content-values.ts";
+import { DeferredContent } from "../../../src/store/sql/deferred-content.ts";
+import {
+  StatementDecoder,
+  StatementEncoder,
+  type ToWriter,
+} from "../../../src/store/embedded/worker-codec.ts";
+import { openWorker } from "../../../src/wiring/cpu/thread.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { reason } from "../../support/reason.ts";
 

@@ -7,9 +7,9 @@ import {
 } from "../../../src/core/machine-agents.ts";
 import { newId } from "../../../src/core/ids.ts";
 import { openUrl, sealUrl } from "../../../src/core/crypto/tracking-token.ts";
-import { recipientToken } from "../../../src/flows/send/recipient-token.ts";
-import { clickOn, openedBy, trackedHtml } from "../../../src/flows/send/tracking-links.ts";
-import { unsubscribeUrl } from "../../../src/flows/send/unsubscribe.ts";
+import { recipientToken } from "../../../src/flows/mime/recipient-token.ts";
+import { clickOn, openedBy, trackedHtml } from "../../../src/flows/mime/tracking-links.ts";
+import { unsubscribeUrl } from "../../../src/flows/mime/unsubscribe.ts";
 import {
   decodeAttribute,
   hrefUrl,
@@ -17,7 +17,7 @@ import {
   locationOf,
   MAX_ATTRIBUTE_CHARS,
   MAX_TRACKED_URL_BYTES,
-} from "../../../src/mail/href.ts";
+} from "../../../src/mail/text/href.ts";
 import { MAX_TRACKED_LINKS, trackHtml } from "../../../src/mail/tracking.ts";
 
 const PIXEL_URL = "https://t.test/o/abc";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { EVENT_TYPES as SERVED_TYPES } from "../../../src/core/messages/events.ts";
 import { MESSAGE_STATUSES } from "../../../src/core/messages/states.ts";
-import { SCOPES as SERVED_SCOPES } from "../../../src/http/access/scopes.ts";
-import { EVENT_TYPES, SCOPES } from "../../../src/ui/words/server-lists.ts";
+import { SCOPES as SERVED_SCOPES } from "../../../src/http/routing/scopes.ts";
+import { EVENT_TYPES, SCOPES } from "../../../src/ui/api/server-lists.ts";
 import { statusWords } from "../../../src/ui/words/status.ts";
 
 test("the dashboard knows the server's scopes", () => {

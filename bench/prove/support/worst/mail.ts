@@ -1,6 +1,6 @@
 /** Messages that are bad for the readers of MIME, headers, texts and html. */
 import { systemClock } from "../../../../src/clock.ts";
-import { inspectMail } from "../../../../src/flows/receive/inspect.ts";
+import { inspectMail } from "../../../../src/flows/mime/inspect.ts";
 import { MAX_NESTING_DEPTH } from "../../../../src/mail/reading/read-parts.ts";
 import { MAX_HEADER_OCTETS } from "../../../../src/mail/reading/raw-headers.ts";
 import { asOctets, casesOf, filled, type WorstCase } from "./worst-case.ts";

@@ -1,6 +1,6 @@
 /** Reports and replies that are bad for the readers of bounces and complaints. */
 import { systemClock } from "../../../../src/clock.ts";
-import { readReport } from "../../../../src/flows/send/read-report.ts";
+import { readReport } from "../../../../src/flows/mime/read-report.ts";
 import { classifyReply } from "../../../../src/mail/bounces/reply-class.ts";
 import {
   createReplyParser,

@@ -9,14 +9,14 @@ import { MAX_NAME_CHARS, readAddress } from "../../../../src/core/messages/addre
 import { MAX_SUBJECT_CHARS } from "../../../../src/core/messages/send-item.ts";
 import { MAX_BODY_PART_BYTES } from "../../../../src/core/messages/send-rules.ts";
 import { renderTemplate, templateVariables } from "../../../../src/core/templates/render.ts";
-import { clickOn } from "../../../../src/flows/send/tracking-links.ts";
-import { replySubject } from "../../../../src/flows/send/reply-subject.ts";
+import { clickOn } from "../../../../src/flows/mime/tracking-links.ts";
+import { replySubject } from "../../../../src/flows/accept/reply-subject.ts";
 import { slugOf } from "../../../../src/core/text.ts";
-import { webhookUrl } from "../../../../src/http/webhook-url.ts";
+import { webhookUrl } from "../../../../src/http/pipeline/webhook-url.ts";
 import { compose } from "../../../../src/mail/composing/compose.ts";
 import { encodeVerp } from "../../../../src/mail/verp.ts";
 import { MAX_HEADER_VALUE_CHARS } from "../../../../src/mail/reading/header-block.ts";
-import { newPart } from "../../../../src/mail/reading/reply-text.ts";
+import { newPart } from "../../../../src/mail/text/reply-text.ts";
 import { trackHtml } from "../../../../src/mail/tracking.ts";
 import { casesOf, filled, repeated, type WorstCase } from "./worst-case.ts";
 

@@ -2,9 +2,9 @@ import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
 import type { Contact } from "../../api/people.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, FormFoot, TextArea, TextField } from "../../components/form.tsx";
-import { type Task, useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { CheckBox, Form, FormFoot, TextArea, TextField } from "../../controls/form.tsx";
+import { type Task, useTask } from "../../controls/task.ts";
 
 interface Values {
   firstName: Signal<string>;

@@ -1,7 +1,7 @@
 import { usePages } from "../../api/pages.ts";
 import type { FullDomain } from "../../api/setup-types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";

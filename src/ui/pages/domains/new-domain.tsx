@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { FullDomain } from "../../api/setup-types.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 
 interface NewDomainProps {
   onClose: () => void;

@@ -1,8 +1,8 @@
 import { patch } from "../../api/client.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { CheckedRecord, DnsRecord, FullDomain, Receiving } from "../../api/setup-types.ts";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
 import { Records } from "./records.tsx";
 

@@ -1,5 +1,5 @@
 import type { CheckedRecord, DnsRecord } from "../../api/setup-types.ts";
-import { CopyButton } from "../../components/copy.tsx";
+import { CopyButton } from "../../controls/copy.tsx";
 import { Dot } from "../../components/status.tsx";
 import type { Tone } from "../../words/status.ts";
 

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Health } from "../../api/types.ts";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted } from "../../words/amounts.ts";

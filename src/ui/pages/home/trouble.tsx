@@ -2,7 +2,7 @@ import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { MessageStatus, MessageSummary, Page } from "../../api/types.ts";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 

@@ -1,13 +1,13 @@
 import { useRef } from "preact/hooks";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { get, patch } from "../../api/client.ts";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Thread } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
-import { useTask } from "../../components/task.ts";
-import { Icon } from "../../components/icon.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Icon } from "../../controls/icon.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { can } from "../../state/session.ts";
 import { readChanges } from "../../state/unread.ts";

@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { patch, remove } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
-import { CopyButton } from "../../components/copy.tsx";
-import { Confirm, Dialog } from "../../components/dialog.tsx";
-import { Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { CopyButton } from "../../controls/copy.tsx";
+import { Confirm, Dialog } from "../../controls/dialog.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { navigate } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 

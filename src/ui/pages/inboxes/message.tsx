@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Message } from "../../api/types.ts";
 import { browserPath, get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
-import { CopyButton } from "../../components/copy.tsx";
+import { CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";

@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, FormFoot, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, FormFoot, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 

@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import type { Conversation, Message } from "../../api/types.ts";
-import { attachmentsOf, Files } from "../../components/files.tsx";
-import { CheckBox, Form, TextArea, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { attachmentsOf, Files } from "../../controls/files.tsx";
+import { CheckBox, Form, TextArea, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { type ChosenFile, unsent } from "../../state/draft.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { me } from "../../state/session.ts";

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, SelectField, TextArea, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { navigate } from "../../state/router.ts";
 import { parseMailboxes } from "../../words/addresses.ts";
 

@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { patch, remove } from "../../api/client.ts";
 import type { ApiKey } from "../../api/setup-types.ts";
-import { ConfirmName } from "../../components/confirm-name.tsx";
+import { ConfirmName } from "../../controls/confirm-name.tsx";
 import { Detail } from "../../components/detail.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { LocalTime } from "../../components/time.tsx";
 import { can, me } from "../../state/session.ts";
 import { KeyStatus, projectText } from "./words.tsx";

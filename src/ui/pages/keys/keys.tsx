@@ -1,12 +1,12 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { usePages } from "../../api/pages.ts";
 import type { ApiKey } from "../../api/setup-types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
-import { SecretDialog } from "../../components/secret.tsx";
+import { SecretDialog } from "../../controls/secret.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";

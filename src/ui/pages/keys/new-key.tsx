@@ -1,12 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/setup-types.ts";
-import { Checks } from "../../components/checks.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, SelectField, TextArea, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Checks } from "../../controls/checks.tsx";
+import { Dialog } from "../../controls/dialog.tsx";
+import { CheckBox, Form, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { accountWide, can, projectId, projects } from "../../state/session.ts";
-import { SCOPES } from "../../words/server-lists.ts";
+import { SCOPES } from "../../api/server-lists.ts";
 
 interface NewKeyProps {
   onClose: () => void;

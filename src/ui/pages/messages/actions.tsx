@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Message } from "../../api/types.ts";
-import { now } from "../../clock.ts";
-import { Confirm, Dialog } from "../../components/dialog.tsx";
-import { Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { now } from "../../browser/clock.ts";
+import { Confirm, Dialog } from "../../controls/dialog.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { draft, draftOf } from "../../state/draft.ts";
 import { navigate, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";

@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Message } from "../../api/types.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, FormFoot, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, FormFoot, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
 
 interface ApprovalProps {

@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
-import { useTask } from "../../components/task.ts";
+import { useTask } from "../../controls/task.ts";
 import { HelpText } from "../../components/help-text.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { sizeText } from "../../words/amounts.ts";
 import type { Tone } from "../../words/status.ts";

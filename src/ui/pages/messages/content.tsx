@@ -1,10 +1,10 @@
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { browserPath, get, send } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Attempt, Message, Page } from "../../api/types.ts";
-import { Code, CopyButton } from "../../components/copy.tsx";
+import { Code, CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { LocalTime } from "../../components/time.tsx";

@@ -4,7 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Message } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
 import { Fact } from "../../components/fact.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { messageAnswer } from "../../words/answer.ts";

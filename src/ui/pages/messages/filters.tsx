@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { useEffect } from "../../effects.ts";
-import { Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
-import { Icon } from "../../components/icon.tsx";
+import { useEffect } from "../../browser/effects.ts";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Icon } from "../../controls/icon.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
 
 /** Query parameters of the list, which the page's URL has too. */

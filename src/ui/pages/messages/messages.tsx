@@ -1,7 +1,7 @@
 import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import type { MessageSummary } from "../../api/types.ts";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";

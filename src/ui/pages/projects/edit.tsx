@@ -1,9 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Project } from "../../api/types.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, FormFoot, SelectField, TextField } from "../../components/form.tsx";
-import { type Task, useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { CheckBox, Form, FormFoot, SelectField, TextField } from "../../controls/form.tsx";
+import { type Task, useTask } from "../../controls/task.ts";
 import { useLevels } from "./project.tsx";
 
 interface Values {

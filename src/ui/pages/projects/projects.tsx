@@ -1,6 +1,6 @@
 import { usePages } from "../../api/pages.ts";
 import type { Project } from "../../api/types.ts";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";

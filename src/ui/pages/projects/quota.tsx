@@ -1,6 +1,6 @@
 import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { countText, sizeText } from "../../words/amounts.ts";
 import { capitalized } from "../../words/case.ts";

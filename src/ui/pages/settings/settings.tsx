@@ -1,11 +1,11 @@
 import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Setting } from "../../api/types.ts";
-import { CopyButton } from "../../components/copy.tsx";
+import { CopyButton } from "../../controls/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { HelpText } from "../../components/help-text.tsx";
 import { Page } from "../../components/page.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Views } from "../../components/views.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";

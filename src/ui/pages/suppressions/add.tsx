@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Suppression } from "../../api/people.ts";
-import { now } from "../../clock.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, FormFoot, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { now } from "../../browser/clock.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, FormFoot, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { localField } from "../../words/time.ts";
 
 interface AddProps {

@@ -1,7 +1,7 @@
 import { usePages } from "../../api/pages.ts";
 import type { Suppression } from "../../api/people.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../components/icon.tsx";
+import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { patch } from "../../api/client.ts";
 import type { Template } from "../../api/setup-types.ts";
-import { Form, TextArea, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Form, TextArea, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { Tabs } from "../../components/tabs.tsx";
 import { unsent } from "../../state/draft.ts";
 import { can } from "../../state/session.ts";

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Template } from "../../api/setup-types.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 
 /** Html that another template begins with. */
 export const FIRST_HTML = "<p>Hello {{ name }},</p>\n<p>welcome to Acme.</p>\n";

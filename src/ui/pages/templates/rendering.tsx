@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import { type ApiError, asApiError } from "../../api/error.ts";
 import type { Rendered } from "../../api/setup-types.ts";
-import { after } from "../../clock.ts";
+import { after } from "../../browser/clock.ts";
 import { PagePreview } from "../../components/preview.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { parseData } from "../../words/sample-data.ts";
 import type { Source } from "./source.ts";
 

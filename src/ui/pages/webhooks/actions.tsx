@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { patch, post, remove } from "../../api/client.ts";
 import type { Webhook } from "../../api/setup-types.ts";
-import { Confirm, Dialog } from "../../components/dialog.tsx";
-import { Form, SelectField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { Confirm, Dialog } from "../../controls/dialog.tsx";
+import { Form, SelectField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { WebhookForm } from "./form.tsx";
 
 interface ActionsProps {

@@ -1,10 +1,10 @@
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Delivery, DeliveryDetail } from "../../api/setup-types.ts";
-import { Code, Id } from "../../components/copy.tsx";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { Code, Id } from "../../controls/copy.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";

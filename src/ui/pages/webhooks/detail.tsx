@@ -3,7 +3,7 @@ import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Delivery, Webhook } from "../../api/setup-types.ts";
 import { Detail } from "../../components/detail.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { query } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { Actions } from "./actions.tsx";

@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
-import { EVENT_TYPES } from "../../words/server-lists.ts";
+import { EVENT_TYPES } from "../../api/server-lists.ts";
 import type { Webhook } from "../../api/setup-types.ts";
-import { Checks } from "../../components/checks.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { CheckBox, Form, TextField } from "../../components/form.tsx";
-import { useTask } from "../../components/task.ts";
+import { Checks } from "../../controls/checks.tsx";
+import { Dialog } from "../../controls/dialog.tsx";
+import { CheckBox, Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { can } from "../../state/session.ts";
 import { eventWords } from "../../words/status.ts";
 

@@ -1,10 +1,10 @@
-import { useEffect } from "../../effects.ts";
+import { useEffect } from "../../browser/effects.ts";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import type { Pages } from "../../api/pages.ts";
 import type { Delivery, Webhook } from "../../api/setup-types.ts";
-import { every } from "../../clock.ts";
+import { every } from "../../browser/clock.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";

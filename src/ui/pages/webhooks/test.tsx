@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Webhook } from "../../api/setup-types.ts";
-import { useTask } from "../../components/task.ts";
-import { Problem } from "../../components/problem.tsx";
+import { useTask } from "../../controls/task.ts";
+import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
-import { EVENT_TYPES } from "../../words/server-lists.ts";
+import { EVENT_TYPES } from "../../api/server-lists.ts";
 
 interface TestProps {
   webhook: Webhook;

@@ -7,10 +7,10 @@ import {
   newDestination,
 } from "../../../../src/flows/dispatch/destination.ts";
 import { Destinations, MAX_REMEMBERED } from "../../../../src/flows/dispatch/destinations.ts";
-import { mxRoutes } from "../../../../src/flows/send/deliver.ts";
+import { mxRoutes } from "../../../../src/flows/deliver/deliver.ts";
 import { RecipientHandover } from "../../../../src/flows/dispatch/handover.ts";
 import { InFlight } from "../../../../src/flows/dispatch/in-flight-limits.ts";
-import { noFacts, type DeliveryReport, type DeliveryRoute } from "../../../../src/flows/send/outcome.ts";
+import { noFacts, type DeliveryReport, type DeliveryRoute } from "../../../../src/flows/deliver/outcome.ts";
 import { createPool } from "../../../../src/smtp/client/pool.ts";
 import { log } from "../../../../src/log.ts";
 import { manualClock } from "../../../support/manual-clock.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Dispatch } from "../../../../src/flows/dispatch/dispatch.ts";
 import { createPacer } from "../../../../src/flows/dispatch/pacer.ts";
-import { type DeliveryReport, noFacts, type DeliveryRoute } from "../../../../src/flows/send/outcome.ts";
+import { type DeliveryReport, noFacts, type DeliveryRoute } from "../../../../src/flows/deliver/outcome.ts";
 import { type Chance, chanceOf, steppingClock } from "../../../support/chance.ts";
 
 /** Number of schedules, each with its own seed. */

@@ -13,7 +13,7 @@ import {
   HANG_MS,
   noFacts,
   type DeliveryRoute,
-} from "../../../../src/flows/send/outcome.ts";
+} from "../../../../src/flows/deliver/outcome.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 
 const limits: DispatchLimits = {

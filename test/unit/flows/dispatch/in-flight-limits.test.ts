@@ -4,7 +4,7 @@ import {
   InFlight,
   type InFlightLimits,
 } from "../../../../src/flows/dispatch/in-flight-limits.ts";
-import { HANG_MS } from "../../../../src/flows/send/outcome.ts";
+import { HANG_MS } from "../../../../src/flows/deliver/outcome.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../../../src/core/time/units.ts";
 import { certificateCheck } from "../../../../src/flows/health/certificate.ts";
-import { selfSignedCertificate } from "../../../../src/smtp/self-signed.ts";
-import type { CertificateRecord } from "../../../../src/store/certificates.ts";
+import { selfSignedCertificate } from "../../../../src/smtp/listener/self-signed.ts";
+import type { CertificateRecord } from "../../../../src/store/domains/certificates.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 
 const HOST = "mx.mail.test";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createStoreAsNew, NO_GUESS_MS } from "../../../../src/flows/receive/store-as-new.ts";
-import { ConstraintError, EngineError } from "../../../../src/store/engine/errors.ts";
+import { ConstraintError, EngineError } from "../../../../src/store/sql/errors.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 
 const conflict = (): Error => {

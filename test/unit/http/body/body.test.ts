@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { heapStats } from "bun:jsc";
 import { AppError } from "../../../../src/core/errors.ts";
-import { ERROR_STATUS } from "../../../../src/http/errors.ts";
+import { ERROR_STATUS } from "../../../../src/http/routing/errors.ts";
 import { yieldToEventLoop } from "../../../../src/core/concurrency/event-loop.ts";
 import { parseJson, readBody } from "../../../../src/http/body/body.ts";
 import { BodyPieces } from "../../../../src/http/body/pieces.ts";

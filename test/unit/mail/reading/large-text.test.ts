@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import PostalMime from "postal-mime";
 import { systemClock } from "../../../../src/clock.ts";
-import { inspectMail } from "../../../../src/flows/receive/inspect.ts";
-import { chunkPieces, encodeBody } from "../../../../src/flows/receive/body-encoder.ts";
+import { inspectMail } from "../../../../src/flows/mime/inspect.ts";
+import { chunkPieces, encodeBody } from "../../../../src/flows/mime/body-encoder.ts";
 import { BEGINNING_CHARS, mailText, wholeText } from "../../../../src/mail/reading/mail-text.ts";
 import { openMail, parseMail } from "../../../../src/mail/reading/parse.ts";
 import { WINDOW_OCTETS } from "../../../../src/mail/reading/part-octets.ts";
-import { newPart } from "../../../../src/mail/reading/reply-text.ts";
-import { storedText } from "../../../../src/mail/stored-text.ts";
+import { newPart } from "../../../../src/mail/text/reply-text.ts";
+import { storedText } from "../../../../src/mail/text/stored-text.ts";
 import { CHUNK_OCTETS, newContent } from "../../../../src/store/contents/content-bytes.ts";
 import { bodyBytes } from "../../../../src/store/contents/message-body.ts";
 

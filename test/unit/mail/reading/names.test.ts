@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { joinedWords } from "../../../../src/mail/reading/encoded-words.ts";
+import { joinedWords } from "../../../../src/mail/decoding/encoded-words.ts";
 import { MAX_ADDRESS_FIELD_CHARS, parseMail } from "../../../../src/mail/reading/parse.ts";
 import { cpuMs } from "../../../support/cpu-time.ts";
 

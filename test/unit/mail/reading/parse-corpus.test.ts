@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseMail } from "../../../../src/mail/reading/parse.ts";
-import { storedText } from "../../../../src/mail/stored-text.ts";
+import { storedText } from "../../../../src/mail/text/stored-text.ts";
 
 /** 53 messages with the findings of another reader (Stalwart's). Skipped if the folder is absent. */
 const FOLDER = join(import.meta.dir, "../../../../../shared/corpora/stalwart-mail-parser/resources/eml");

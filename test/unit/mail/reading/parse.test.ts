@@ -11,7 +11,7 @@ import {
 import { MAX_PARTS } from "../../../../src/mail/reading/mime-tree.ts";
 import { MAX_LINES, MAX_MAILBOXES, mailboxes, parseMail } from "../../../../src/mail/reading/parse.ts";
 import { MAX_NESTING_DEPTH } from "../../../../src/mail/reading/read-parts.ts";
-import { PREVIEW_CHARS, previewOf } from "../../../../src/mail/reading/preview.ts";
+import { PREVIEW_CHARS, previewOf } from "../../../../src/mail/text/preview.ts";
 import {
   countFields,
   findHeaderEnd,
@@ -19,7 +19,7 @@ import {
   MAX_HEADER_OCTETS,
   rawFields,
 } from "../../../../src/mail/reading/raw-headers.ts";
-import { storedLine, storedText } from "../../../../src/mail/stored-text.ts";
+import { storedLine, storedText } from "../../../../src/mail/text/stored-text.ts";
 import { cpuMs } from "../../../support/cpu-time.ts";
 
 function bytes(...lines: string[]): Buffer {

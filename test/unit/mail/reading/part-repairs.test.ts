@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseMail, partBytes } from "../../../../src/mail/reading/parse.ts";
 import { MAX_PARTS } from "../../../../src/mail/reading/mime-tree.ts";
-import { unflowed } from "../../../../src/mail/reading/flowed.ts";
+import { unflowed } from "../../../../src/mail/decoding/flowed.ts";
 import { WINDOW_OCTETS } from "../../../../src/mail/reading/part-octets.ts";
 
 /** Lines as latin1 octets with CRLF between them. */

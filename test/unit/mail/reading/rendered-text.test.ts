@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { wholeText } from "../../../../src/mail/reading/mail-text.ts";
-import type { TextKind } from "../../../../src/mail/reading/mime-part.ts";
+import type { TextKind } from "../../../../src/mail/decoding/mime-part.ts";
 import { openMail, parseMail } from "../../../../src/mail/reading/parse.ts";
 import {
   MAX_HTML_MADE_CHARS,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_TRANSCRIPT_LINES } from "../../../../src/core/text.ts";
 import { note } from "../../../../src/smtp/client/delivery.ts";
-import { boundedTranscript, MAX_TRANSCRIPT_CHARS } from "../../../../src/store/attempts.ts";
+import { boundedTranscript, MAX_TRANSCRIPT_CHARS } from "../../../../src/store/messages/attempts.ts";
 
 function noted(lines: readonly string[]): string[] {
   const transcript: string[] = [];

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "../../../../src/clock.ts";
 import { yieldToEventLoop } from "../../../../src/core/concurrency/event-loop.ts";
 import { overEngine } from "../../../../src/store/engine/client.ts";
-import type { Engine } from "../../../../src/store/engine/engine.ts";
+import type { Engine } from "../../../../src/store/sql/engine.ts";
 
 /** A database whose engine reports when a batch begins, with a log of it and its writers. */
 function logged(engine: Pick<Engine, "writesInThread" | "octetsPerCommit">, clock = systemClock) {

@@ -1,0 +1,127 @@
+import type { Clock } from "../../core/time/clock.ts";
+import { endpointOf, exchangeHttp } from "../../net/http-exchange.ts";
+import { refused, unavailable, usage } from "./exit.ts";
+
+/** Time for one request and its answer. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Largest answer that is read, bytes. The record of a message with its bodies is far smaller. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+export interface Api {
+  /** Without a slash at the end. */
+  url: string;
+  /** Header fields that show who asks. */
+  headers: Readonly<Record<string, string>>;
+  /** Project for which an account-wide key acts. */
+  sender: string | undefined;
+}
+
+/**
+ * Sends one request to a running service, and returns the body of a 2xx answer. It ignores HTTP_PROXY, because a
+ * proxy would see the key and could answer for the service.
+ * @throws CommandError unavailable if the service cannot be reached or is busy, else refused with the service's own
+ * words
+ */
+export async function callApi(
+  clock: Clock,
+  api: Api,
+  method: "GET" | "POST" | "PATCH",
+  path: string,
+  body?: Readonly<Record<string, unknown>>,
+): Promise<Record<string, unknown>> {
+  const { status, text } = await requestApi(clock, api, { method, path, body });
+  return bodyOf(api, status, text);
+}
+
+/** A request to a running service. */
+export interface ApiRequest {
+  method: "GET" | "POST" | "PATCH";
+  path: string;
+  body?: Readonly<Record<string, unknown>> | undefined;
+  /** Sent as the Idempotency-Key. */
+  idempotencyKey?: string;
+  /** Time for the request and its answer. */
+  timeoutMs?: number;
+}
+
+/**
+ * Sends one request to a running service, and returns its answer, whatever it is.
+ * @throws CommandError unavailable if the service cannot be reached
+ */
+export async function requestApi(
+  clock: Clock,
+  api: Api,
+  request: ApiRequest,
+): Promise<{ status: number; text: string }> {
+  const url = new URL(`${api.url}${request.path}`);
+  const timeoutMs = request.timeoutMs ?? REQUEST_TIMEOUT_MS;
+  const { host, port, tlsName } = endpointOf(url);
+  const outcome = await exchangeHttp(
+    { clock },
+    {
+      ip: host,
+      port,
+      tlsName,
+      octets: [requestOctets(api, url, request)],
+      maxBodyOctets: MAX_ANSWER_BYTES + 1,
+      timeoutMs,
+      connectTimeoutMs: REQUEST_TIMEOUT_MS,
+    },
+  );
+  if (outcome.kind === "failed")
+    throw unavailable(
+      `${api.url} cannot be reached (${outcome.reason}). Is the service running, and is this its address? Set PORT as for the service, or give --url and a key.`,
+    );
+  const { status, body: octets } = outcome.response;
+  if (octets.length > MAX_ANSWER_BYTES)
+    throw unavailable(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+  return { status, text: octets.toString("utf8") };
+}
+
+/** Returns the header fields that show who asks, and for which project. */
+export function apiHeaders({ headers, sender }: Pick<Api, "headers" | "sender">): Record<string, string> {
+  // A line break in the key would begin another header field (header injection).
+  if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");
+  return {
+    ...headers,
+    ...(sender === undefined ? {} : { "X-Service-Product": sender }),
+  };
+}
+
+function requestOctets(api: Api, url: URL, { method, body, idempotencyKey }: ApiRequest): Buffer {
+  if (idempotencyKey !== undefined && !/^[\x20-\x7e]+$/.test(idempotencyKey))
+    throw usage("an idempotency key has printable characters only");
+  const octets = body === undefined ? null : Buffer.from(JSON.stringify(body));
+  const lines = [
+    `${method} ${url.pathname}${url.search} HTTP/1.1`,
+    `Host: ${url.host}`,
+    "Connection: close",
+    ...Object.entries(apiHeaders(api)).map(([name, value]) => `${name}: ${value}`),
+    ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
+    ...(octets === null ? [] : ["Content-Type: application/json", `Content-Length: ${octets.length}`]),
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), octets ?? Buffer.alloc(0)]);
+}
+
+/** Returns the body of a 2xx answer. @throws CommandError as `callApi` */
+export function bodyOf({ url }: Api, status: number, text: string): Record<string, unknown> {
+  const body = objectIn(text);
+  if (status >= 200 && status < 300 && body !== null) return body;
+  const error = body !== null && typeof body.error === "object" ? body.error : null;
+  if (error === null) throw unavailable(`${url} answers ${status}, and not as this service does (--url)`);
+  const { message, code, param } = error as { message?: unknown; code?: unknown; param?: unknown };
+  const details = [status, code, param]
+    .filter((detail) => detail !== undefined && detail !== null)
+    .join(", ");
+  const said = `${String(message)} (${details})`;
+  throw status === 429 || status >= 500 ? unavailable(said) : refused(said);
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

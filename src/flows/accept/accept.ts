@@ -1,0 +1,245 @@
+import { AppError } from "../../core/errors.ts";
+import type { MessageEvent } from "../../core/messages/events.ts";
+import type { KeyBounds } from "../../core/key-bounds.ts";
+import { overQuota } from "../../core/quotas.ts";
+import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages/send-item.ts";
+import type { CheckedSend } from "../../core/messages/send-rules.ts";
+import type { Job, Queue } from "../../queue/port.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import { holderOf, overQuotaIn } from "../../store/projects/holdings.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import { insertMessage, type Message } from "../../store/messages/messages.ts";
+import { insertRecipients, type NewRecipient } from "../../store/messages/recipients.ts";
+import type { Project } from "../../store/projects/projects.ts";
+import { type SendFacts, type SendQuestion, sendFacts } from "../../store/messages/sending.ts";
+import { type Subscription, subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
+import type { PrepareDeps } from "../../store/messages/prepare-content.ts";
+import { hint, transmitJob } from "../../queue/hint.ts";
+import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
+import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
+import { contentGone, contentOfItem, type KeptContent, type SendContent } from "./content.ts";
+import { type Conversation, joinThread } from "./join-thread.ts";
+import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } from "./new-message.ts";
+import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import { applyPolicy } from "./policy.ts";
+import {
+  commitWithinVolume,
+  type Counted,
+  refuseOverVolume,
+  storedLimitOf,
+  type VolumeDeps,
+} from "./volume.ts";
+
+export interface AcceptDeps extends VolumeDeps, PrepareDeps {
+  queue: Queue;
+  serviceDomain: string;
+}
+
+/** The body of a 202. */
+export interface Accepted {
+  id: string;
+  status: "queued" | "accepted";
+  /** ISO 8601; only if it is in the future. */
+  scheduledAt?: string;
+}
+
+/** The key that sends. */
+export interface SendingKey {
+  /** Null: the command line, which needs no key. */
+  keyId: string | null;
+  bounds: KeyBounds;
+}
+
+/** A message that policy let through, with the statements of its commit and the hints after it. */
+export interface PreparedSend extends Counted {
+  accepted: Accepted;
+  transmits: Job[];
+  events: readonly MessageEvent[];
+  /** The project's enabled webhooks. */
+  webhooks: readonly Subscription[];
+}
+
+/** How a send differs from one that is posted. */
+export interface SendOptions extends Conversation {
+  /** If left out, the content of the item. */
+  content?: SendContent;
+  /** True if it never leaves this machine: then it may be from any address and counts in no quota. */
+  captured?: boolean;
+}
+
+/** Prepares a send for its commit. Large content is written ahead. Throws the AppError that refuses it. */
+export async function prepareSend(
+  deps: AcceptDeps,
+  project: Project,
+  by: SendingKey,
+  send: CheckedSend,
+  { content = contentOfItem(send.item), captured = false, ...conversation }: SendOptions = {},
+): Promise<PreparedSend> {
+  const senderId = project.id;
+  const now = deps.clock.now();
+  const from = fromOf(send.item);
+  const addressees = addresseesOf(send.item);
+  const facts = await sendFacts(deps.db, project, questionOf(send.item, from, addressees), now);
+  const { verified } = facts;
+  const { bounds } = by;
+  const fromDomain = from.domain;
+  await applyPolicy(deps, project, { send, fromDomain, verified, captured, addressees, bounds });
+  const approvalKey = bounds.approval ? (by.keyId ?? "") : null;
+  const recipients = addressees.map((addressee, ord) =>
+    toRecipient(addressee, ord, facts, { scheduledAt: send.scheduledAt, approvalKey, now }),
+  );
+  const counted = captured ? 0 : recipients.length;
+  if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
+  const kept = await keepContents(deps, project, content, { captured, now });
+  const message = newMessage(project, send, from, { recipients, kept, captured, approvalKey, now });
+  const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
+  const thread = await joinThread(deps.db, message, { item: send.item, content }, inbox, conversation);
+  const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
+  // Writing large content takes long, so webhooks are read after it. One that was created during the write gets the
+  // events.
+  const webhooks = content.mayWriteAhead() ? await subscriptions(deps.db, senderId) : facts.webhooks;
+  return {
+    accepted: answer(message),
+    recipients: counted,
+    captured,
+    statements: [
+      ...insertMessage(message, newContentOf(send.item, kept), kept.attachments, thread.guard),
+      insertRecipients(senderId, message.id, recipients, now),
+      ...thread.statements,
+    ],
+    transmits: recipients
+      .filter(({ status }) => status === "queued")
+      .map(({ ord, domain }) => transmitJob(message.id, ord, domain)),
+    events: eventsOf(deps.clock, senderId, drafts),
+    webhooks,
+  };
+}
+
+/** Keeps bodies and attachments. Throws 403 `quota_exceeded` if what is written ahead goes over the stored octets. */
+async function keepContents(
+  deps: AcceptDeps,
+  project: Project,
+  content: SendContent,
+  { captured, now }: { captured: boolean; now: number },
+): Promise<KeptContent> {
+  const storedLimit = captured ? null : storedLimitOf(deps.volume, project);
+  const keeping = { db: deps.db, clock: deps.clock, storedLimit };
+  try {
+    return await content.keep(keeping, holderOf(project.id, captured), now);
+  } catch (error) {
+    throw overQuotaIn(error) === null ? error : overQuota("storedOctets", storedLimit);
+  }
+}
+
+/**
+ * Commits prepared sends of one project together, as far as its volume of the day allows, then hints the queues. If
+ * another process has changed the thread or inbox of one, nothing is written, and `sending` retries.
+ * @param record statements for the same write (an idempotent answer), given the refused sends
+ * @returns the refusals by send; all other sends are accepted
+ */
+export async function commitSends(
+  deps: AcceptDeps,
+  project: Project,
+  sends: readonly PreparedSend[],
+  record: (refused: ReadonlyMap<PreparedSend, AppError>) => readonly Statement[],
+): Promise<ReadonlyMap<PreparedSend, AppError>> {
+  let accepted: readonly PreparedSend[] = [];
+  let pushes: Job[] = [];
+  const write = commitWithinVolume(deps, project, sends, (refused) => {
+    accepted = sends.filter((send) => !refused.has(send));
+    const events = accepted.flatMap((send) => send.events);
+    // As read for the last send, which is nearest to the commit.
+    const webhooks = new Map([[project.id, accepted.at(-1)?.webhooks ?? []]]);
+    const announced = announceEvents(deps.clock, events, webhooks);
+    pushes = announced.pushes;
+    return [...announced.statements, ...record(refused)];
+  });
+  const refused = await write.catch(contentGone);
+  hint(
+    deps.queue,
+    "transmit",
+    accepted.flatMap((send) => send.transmits),
+  );
+  hint(deps.queue, "push", pushes);
+  return refused;
+}
+
+/**
+ * Prepares sends and commits them. If another process has just changed where they belong, starts over: it began the
+ * same thread, or deleted the inbox.
+ * @throws AppError 503 if that keeps happening; nothing was committed
+ */
+export async function sending<Sent>(prepareAndCommit: () => Promise<Sent>): Promise<Sent> {
+  const sent = await retryOnConflict(
+    prepareAndCommit,
+    (error) => isBroken(error, "message_conflict") || isBroken(error, "inbox_deleted"),
+  );
+  if (sent !== null) return sent;
+  throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfterSeconds: 1 });
+}
+
+/**
+ * Commits one prepared send together with `extra`, then hints the queues.
+ * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`, `quota_exceeded`; nothing is written then
+ */
+export async function commitSend(
+  deps: AcceptDeps,
+  project: Project,
+  send: PreparedSend,
+  extra: readonly Statement[] = [],
+): Promise<void> {
+  const refused = await commitSends(deps, project, [send], (over) => (over.has(send) ? [] : extra));
+  const refusal = refused.get(send);
+  if (refusal !== undefined) throw refusal;
+}
+
+function questionOf(item: ReadItem, from: From, addressees: readonly Addressee[]): SendQuestion {
+  return {
+    fromDomain: from.domain,
+    inboxAddress: from.inboxAddress,
+    keys: addressees.map(({ key }) => key),
+    unsubscribeLink: item.unsubscribeLink === true,
+  };
+}
+
+function toRecipient(
+  { email, key, domain, kind }: Addressee,
+  ord: number,
+  facts: SendFacts,
+  { scheduledAt, approvalKey, now }: { scheduledAt: number | null; approvalKey: string | null; now: number },
+): NewRecipient {
+  const recipient = { ord, email, domain, kind };
+  const reason = refusalOf(key, facts);
+  if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
+  if (approvalKey !== null)
+    return { ...recipient, status: "accepted", reason: AWAITING_APPROVAL, dueAt: now + APPROVAL_MS };
+  const status = scheduledAt === null ? "queued" : "accepted";
+  return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
+}
+
+/**
+ * Returns why an address gets no message: it is suppressed, or it unsubscribed from messages with a link. Returns null
+ * if it gets one.
+ */
+function refusalOf(key: string, { suppressed, unsubscribed }: SendFacts): string | null {
+  if (suppressed.has(key)) return "suppressed";
+  return unsubscribed.has(key) ? "unsubscribed" : null;
+}
+
+/** Returns the first events of a recipient: `accepted`, and its current state. */
+function arrivals({ id: messageId, scheduledAt }: Message, recipient: NewRecipient): EventDraft[] {
+  const { email, status, reason } = recipient;
+  const data = scheduledAt === null ? {} : { accepted: { scheduledAt: new Date(scheduledAt).toISOString() } };
+  const first: EventDraft = { messageId, type: "accepted", email, data };
+  if (status === "queued") return [first, { messageId, type: "queued", email }];
+  if (status === "rejected")
+    return [first, { messageId, type: "rejected", email, data: { rejected: { reason } } }];
+  return [first];
+}
+
+/** Returns the answer to a send. It does not say that all recipients are suppressed. The record shows that. */
+function answer({ id, scheduledAt, approvalKey }: OutboundMessage): Accepted {
+  if (scheduledAt !== null)
+    return { id, status: "accepted", scheduledAt: new Date(scheduledAt).toISOString() };
+  return { id, status: approvalKey === null ? "queued" : "accepted" };
+}

@@ -1,0 +1,100 @@
+import { addressKey } from "../../core/addresses.ts";
+import { AppError, invalid } from "../../core/errors.ts";
+import { allowsRecipient, type KeyBounds } from "../../core/key-bounds.ts";
+import type { CheckedSend } from "../../core/messages/send-rules.ts";
+import type { Addressee } from "../../core/messages/send-item.ts";
+import type { Db } from "../../store/engine/client.ts";
+import type { Project } from "../../store/projects/projects.ts";
+import { ownerEmail } from "../../store/messages/sending.ts";
+import { hasTemplate } from "../../store/projects/templates.ts";
+import { onboardingDomain } from "../../core/own-names.ts";
+import { simulatedName } from "../deliver/simulator.ts";
+
+export interface PolicyDeps {
+  db: Db;
+  serviceDomain: string;
+}
+
+/** The fields of a send that policy checks. */
+export interface PolicySubject {
+  send: CheckedSend;
+  fromDomain: string;
+  /** True if the From domain is the project's own and verified. */
+  verified: boolean;
+  /** True if the message never leaves this machine. Then it may be from any address. */
+  captured: boolean;
+  addressees: readonly Addressee[];
+  /** The bounds of the key that sends. */
+  bounds: KeyBounds;
+}
+
+/**
+ * Checks whether the project may send this message. Each step throws its refusal.
+ * @throws AppError 403 `sender_suspended`, `recipient_not_allowed`, `domain_not_verified`, `test_mode_recipient`; 422
+ *   `template_not_found`
+ */
+export async function applyPolicy(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
+  refuseSuspended(project);
+  refuseRecipients(subject);
+  if (!subject.captured) await refuseFrom(deps, project, subject);
+  await refuseUnknownTemplate(deps, project, subject.send);
+}
+
+function refuseSuspended(project: Project): void {
+  if (project.suspendedAt === null) return;
+  throw new AppError("permission_error", "Sending is suspended for this project.", {
+    code: "sender_suspended",
+  });
+}
+
+function refuseRecipients({ addressees, bounds }: PolicySubject): void {
+  const refused = addressees.find(({ key }) => !allowsRecipient(bounds, key));
+  if (refused === undefined) return;
+  throw new AppError(
+    "permission_error",
+    `This key may not send to ${refused.email}. It may send to ${bounds.allowRecipients?.join(", ")}.`,
+    { code: "recipient_not_allowed", param: refused.kind },
+  );
+}
+
+async function refuseFrom(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
+  if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
+    await refuseStrangersInTestMode(deps, project, subject.addressees);
+  else refuseUnverifiedDomain(subject);
+}
+
+function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {
+  if (verified) return;
+  throw new AppError(
+    "permission_error",
+    `The domain ${fromDomain} is not a verified domain of this project. Add it with POST /v1/domains, and verify it.`,
+    { code: "domain_not_verified", param: "from.email" },
+  );
+}
+
+/** In test mode, the shared onboarding domain reaches only the account's owner and the simulator. */
+async function refuseStrangersInTestMode(
+  deps: PolicyDeps,
+  project: Project,
+  addressees: readonly Addressee[],
+): Promise<void> {
+  const owner = addressKey((await ownerEmail(deps.db, project.accountId)) ?? "");
+  const stranger = addressees.find(
+    ({ email, key }) => key !== owner && simulatedName(email, deps.serviceDomain) === null,
+  );
+  if (stranger === undefined) return;
+  throw new AppError(
+    "permission_error",
+    "From the onboarding domain only the account owner's address and the simulator can be sent to. Verify a domain of your own to send to others, or change the owner with PATCH /v1/account.",
+    {
+      code: "test_mode_recipient",
+      param: stranger.kind,
+    },
+  );
+}
+
+async function refuseUnknownTemplate(deps: PolicyDeps, project: Project, send: CheckedSend): Promise<void> {
+  const { templateId } = send.item;
+  if (templateId === undefined || (await hasTemplate(deps.db, project.id, templateId))) return;
+  throw invalid("templateId", "must be the id or slug of a template of this project.", "template_not_found");
+}

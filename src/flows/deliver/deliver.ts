@@ -1,0 +1,184 @@
+import type { Clock } from "../../core/time/clock.ts";
+import type { MxHost, Route } from "../../net/mx.ts";
+import { type SecuredRoute, type SecuredHost, securityKey } from "../../net/transport-security.ts";
+import {
+  type DeliveryReport as ClientReport,
+  type Destination,
+  type PeerResult,
+  SHUTTING_DOWN,
+} from "../../smtp/client/delivery.ts";
+import type { Pool } from "../../smtp/client/pool.ts";
+import type { Smarthost } from "../../smtp/client/smarthost.ts";
+import { PoolClosedError } from "../mime/rendering-tasks.ts";
+import {
+  type Deliver,
+  type DeliveryReport,
+  type FindDeliveryRoute,
+  isOpening,
+  noFacts,
+  type DeliveryRoute,
+  type Shipment,
+  Withdrawn,
+  replyLine,
+} from "./outcome.ts";
+
+/** Returns the route of captured mail: each recipient is delivered to, and no connection is made. */
+export function captureRoute(clock: Clock): DeliveryRoute {
+  const deliver: Deliver = async () => ({
+    kind: "accepted",
+    reply: { stage: "final", code: 250, enhanced: "2.0.0", text: "captured, not sent" },
+    ...noFacts(clock.now()),
+    mx: "capture",
+  });
+  return { kind: "kept", destination: "capture", knownOutcome: null, deliver };
+}
+
+/** Returns the route to the smarthost. Each message looks up its address. */
+export function relayRoute(
+  pool: Pool,
+  smarthost: Smarthost,
+  ehloName: string,
+  addresses: (host: string) => Promise<readonly string[] | null>,
+  clock: Clock,
+): DeliveryRoute {
+  const { host, port, tls, implicitTls, auth } = smarthost;
+  const key = `relay:${host}:${port}`;
+  const deliver: Deliver = async (shipment, signal) => {
+    const found = await addresses(host);
+    if (found === null) return trouble("dns", `no address of ${host} is known now`, clock);
+    const hosts = [{ name: host, addresses: found }];
+    const destination = { key, hosts, port, tls, implicitTls, ehloName };
+    const withLogin = auth === undefined ? destination : { ...destination, auth };
+    return asOurTrouble(await shipTo(pool, withLogin, shipment, signal));
+  };
+  return { kind: "relay", destination: key, knownOutcome: null, deliver };
+}
+
+/** RFC 4954 §6: authentication required. RFC 3207 §4: STARTTLS must be issued first. */
+const AUTH_OR_TLS_REQUIRED = 530;
+
+/**
+ * Turns a permanent refusal of all mail by the smarthost into trouble. As with a wrong password, the message waits
+ * until the operator has fixed that.
+ */
+function asOurTrouble(report: DeliveryReport): DeliveryReport {
+  if (report.kind !== "refused" || report.reply.code < 500) return report;
+  const { kind: _, reply, ...facts } = report;
+  const stage = reply.code === AUTH_OR_TLS_REQUIRED ? "auth" : reply.stage;
+  if (!isOpening(stage)) return report;
+  return { ...facts, kind: "trouble", stage, reason: `the smarthost refuses us: ${replyLine(reply)}` };
+}
+
+export interface MxRouteDeps {
+  pool: Pool;
+  route: (domain: string) => Promise<Route>;
+  /** Returns the TLS policy of a domain for its hosts. */
+  secure: (domain: string, hosts: readonly MxHost[]) => Promise<SecuredRoute>;
+  /** SMTP port of MX hosts. */
+  port: number;
+  ehloName: string;
+  clock: Clock;
+}
+
+/** Finds the MX hosts of a domain. */
+export function mxRoutes(deps: MxRouteDeps): FindDeliveryRoute {
+  return async (domain) => {
+    const found = await deps.route(domain);
+    switch (found.kind) {
+      case "deferred":
+        return noPeerRoute(() => trouble("dns", found.reason, deps.clock));
+      case "no_such_domain":
+        return noPeerRoute(() =>
+          noRoute(`the domain ${domain} takes no mail: it does not exist or has no address`, deps.clock),
+        );
+      case "null_mx":
+        return noPeerRoute(() => noRoute(`the domain ${domain} takes no mail (null MX)`, deps.clock));
+      case "hosts": {
+        const secured = await deps.secure(domain, found.hosts);
+        return secured.kind === "hosts"
+          ? hostsRoute(deps, secured.hosts)
+          : noPeerRoute(() => trouble("starttls", secured.reason, deps.clock));
+      }
+    }
+  };
+}
+
+/** Returns the route to MX hosts, with their TLS policy. */
+function hostsRoute({ pool, port, ehloName }: MxRouteDeps, hosts: readonly SecuredHost[]): DeliveryRoute {
+  const key = destinationKey(hosts, port);
+  const destination: Destination = { key, hosts, port, tls: "opportunistic", ehloName };
+  const deliver: Deliver = (shipment, signal) => shipTo(pool, destination, shipment, signal);
+  return { kind: "hosts", destination: key, knownOutcome: null, deliver };
+}
+
+/**
+ * Returns the key of a set of MX hosts. Domains with the same hosts and TLS policy share connections. A connection with
+ * an unchecked certificate must carry no mail of a domain that enforces one. As JSON, since a DNS name may hold any
+ * separator (RFC 2181 §11).
+ */
+function destinationKey(hosts: readonly SecuredHost[], port: number): string {
+  const set = hosts.map((host) => JSON.stringify([host.name, securityKey(host)])).sort();
+  return `mx:${set.join(",")}:${port}`;
+}
+
+/** Returns the route of a domain whose lookup failed because of a bug of ours. */
+export function unroutable(clock: Clock): DeliveryRoute {
+  return noPeerRoute(() => trouble("internal", "internal error", clock));
+}
+
+/**
+ * Returns the route of a domain whose messages reach no peer. All such domains share a destination, so the deferrals at
+ * once are limited.
+ */
+function noPeerRoute(report: () => DeliveryReport): DeliveryRoute {
+  return { kind: "none", destination: "none", knownOutcome: report, deliver: async () => report() };
+}
+
+async function shipTo(
+  pool: Pool,
+  destination: Destination,
+  shipment: Shipment,
+  signal: AbortSignal | undefined,
+): Promise<DeliveryReport> {
+  const { domain: _, ...mail } = shipment;
+  const { result, ...facts } = await pool.deliver(destination, mail, signal);
+  if (result.kind === "withdrawn") throw new Withdrawn("another process has it");
+  if (isOurStop(result)) throw new PoolClosedError(SHUTTING_DOWN);
+  return toReport(facts, result);
+}
+
+/**
+ * Returns whether our stop came before the peer had the message. After that the peer may have accepted it, so the next
+ * attempt must wait.
+ */
+function isOurStop(result: PeerResult): boolean {
+  return result.kind === "trouble" && result.stage !== "final" && result.reason === SHUTTING_DOWN;
+}
+
+function toReport(
+  { mx, ip, tls, transcript, startedAt, durationMs }: Omit<ClientReport, "result">,
+  result: PeerResult,
+): DeliveryReport {
+  const facts = { mx, ip, tls, transcript, startedAt, durationMs };
+  switch (result.kind) {
+    case "trouble":
+      return { ...facts, kind: "trouble", stage: result.stage, reason: result.reason };
+    case "unsendable": {
+      const { code, enhanced, text } = result;
+      return { ...facts, kind: "undeliverable", verdict: "failed", reason: text, code, enhanced };
+    }
+    case "reply": {
+      const { stage, code, enhanced, text } = result;
+      const custody = stage === "final" && code >= 200 && code <= 299;
+      return { ...facts, kind: custody ? "accepted" : "refused", reply: { stage, code, enhanced, text } };
+    }
+  }
+}
+
+function trouble(stage: string, reason: string, clock: Clock): DeliveryReport {
+  return { ...noFacts(clock.now()), kind: "trouble", stage, reason };
+}
+
+function noRoute(reason: string, clock: Clock): DeliveryReport {
+  return { ...noFacts(clock.now()), kind: "undeliverable", verdict: "hard", reason };
+}

@@ -1,0 +1,247 @@
+import { Admission } from "../../core/concurrency/admission.ts";
+import { isBlank } from "../../core/messages/send-rules.ts";
+import { splitAddress } from "../../core/addresses.ts";
+import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
+import { unseal } from "../../core/crypto/secretbox.ts";
+import { type RenderedTemplate, RenderingFailure } from "../../core/templates/render.ts";
+import type { ComposedMail } from "../../mail/composing/compose.ts";
+import { type DkimSigner, dkimPrivateKey } from "../../mail/auth/dkim.ts";
+import { holderOf } from "../../store/projects/holdings.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
+import { reservedBudget } from "../../store/contents/memory-budget.ts";
+import { loadAttachments } from "../../store/messages/attachments.ts";
+import { storeRendered } from "../../store/messages/message-content.ts";
+import { findOutgoing, type Outgoing } from "../../store/messages/outgoing.ts";
+import { installationKey, type SigningKey, signingKeys } from "../../store/messages/sending.ts";
+import { findTemplate, type SavedTemplate } from "../../store/projects/templates.ts";
+import { type PrepareDeps, prepareBody } from "../../store/messages/prepare-content.ts";
+import { LARGE_READS } from "../../store/contents/large-reads.ts";
+import type { Renderer } from "../mime/rendering-tasks.ts";
+import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "../mime/make-mail.ts";
+import { linksHost, onboardingDomain } from "../../core/own-names.ts";
+import { unsubscribeUrl } from "../mime/unsubscribe.ts";
+
+export interface RenderDeps extends MailLinks, ContentDeps, PrepareDeps {
+  renderer: Renderer;
+  /** Opens the private keys in the database. */
+  boxKey: Uint8Array;
+  memory: RenderMemory;
+}
+
+/** Memory of a process for making messages: caches, and turns per message. */
+export interface RenderMemory {
+  keys: KeyCache;
+  /** By message, so that a template is rendered once for all its recipients. */
+  byMessage: KeyedMutex;
+  /**
+   * Rendering errors by message and version of its template. Without them each of fifty recipients would take seconds
+   * to fail.
+   */
+  failures: Map<string, RenderingError>;
+  /**
+   * Admission of large messages that are shown. Those that are sent have limits of their own
+   * (`dispatch/in-flight-limits`).
+   */
+  largeReads: Admission;
+}
+
+/** Returns an empty memory. */
+export function renderMemory(): RenderMemory {
+  return {
+    keys: new Map(),
+    byMessage: createKeyedMutex(),
+    failures: new Map(),
+    largeReads: new Admission(LARGE_READS),
+  };
+}
+
+/** Opened private keys, by `cacheName`. Reading a PEM costs as much as signing with it. */
+export type KeyCache = Map<string, DkimSigner>;
+
+/** Opened keys kept at most, to bound memory. */
+const MAX_CACHED_KEYS = 10_000;
+
+/** Errors kept at most. If one is dropped, rendering finds it again. */
+const MAX_FAILURES = 1000;
+
+/** A message that was made to be sent. */
+export interface MadeMail extends ComposedMail {
+  /** True if it was submitted whole, so its content is stored as bytes already. */
+  isStored: boolean;
+}
+
+/**
+ * Makes the bytes to send: renders the template, composes, and signs by DKIM with the From domain's keys. They are the
+ * same at each attempt, the time of the signature included, because a peer whose 250 got lost must recognize the
+ * message (RFC 1047). The caller was admitted for the whole message.
+ * @param ord the recipient's number; if null, the copy is only shown, with a placeholder for each recipient's link
+ * @throws RenderingError, and UnsignedError unless `ord` is null
+ */
+export async function renderMessage(
+  deps: RenderDeps,
+  senderId: string,
+  id: string,
+  ord: number | null,
+): Promise<MadeMail> {
+  const message = await (ord === null ? loadShown : loadRendered)(deps, senderId, id);
+  const made = await deps.renderer.mail(senderId, await copyFor(deps, senderId, id, ord, message));
+  return { ...made, isStored: message.whole !== null };
+}
+
+async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await findOutgoing(deps, senderId, id, reservedBudget());
+  if (message === null) throw new RenderingError("the message is gone");
+  return message;
+}
+
+/**
+ * Loads the message with its template rendered. The result is stored: if the template changes between two attempts,
+ * there must not be two messages under one Message-ID.
+ */
+async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await load(deps, senderId, id);
+  return isRendered(message)
+    ? message
+    : deps.memory.byMessage(id, () => renderTemplateOf(deps, senderId, id));
+}
+
+/**
+ * Loads the message as it would be sent now. The rendered template is not stored: a look at a scheduled message must
+ * not decide what is sent at its time.
+ */
+async function loadShown(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await load(deps, senderId, id);
+  return isRendered(message) ? message : { ...message, ...(await contentOf(deps, senderId, id, message)) };
+}
+
+function isRendered({ templateId, rendered }: Outgoing): boolean {
+  return templateId === null || rendered;
+}
+
+async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await load(deps, senderId, id);
+  // Another recipient's job has rendered it.
+  if (isRendered(message)) return message;
+  const { subject, html, text } = await contentOf(deps, senderId, id, message);
+  const owner = holderOf(senderId, message.testMode);
+  const body = html === null && text === null ? null : await prepareBody(deps, owner, { html, text });
+  await deps.db.write(storeRendered(senderId, id, { subject, body }, deps.clock.now()));
+  // Read again, because another process may have been first.
+  return load(deps, senderId, id);
+}
+
+/**
+ * Renders the message's template. Parts that the send gave inline are kept. An empty part counts as not given: clients
+ * in typed languages send one for each field that they leave out.
+ */
+async function contentOf(
+  deps: RenderDeps,
+  senderId: string,
+  id: string,
+  message: Outgoing,
+): Promise<Pick<Outgoing, "subject" | "html" | "text">> {
+  const template = message.templateId && (await findTemplate(deps.db, senderId, message.templateId));
+  if (!template) throw new RenderingError("the template is gone");
+  const { unsubscribeKey } = deps;
+  const publicUrl = linkUrlOf(deps, message);
+  const link = message.unsubscribeLink
+    ? { unsubscribeUrl: unsubscribeUrl({ publicUrl, unsubscribeKey }, id, null) }
+    : {};
+  const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
+  const html = message.html || rendered.html;
+  const text = message.text || rendered.text;
+  if (isBlank(html) && isBlank(text))
+    throw new RenderingError("the template renders to neither html nor text");
+  return { subject: message.subject || rendered.subject, html, text };
+}
+
+/** Renders a template, unless the same version has failed for this message before. */
+async function renderOnce(
+  { renderer, memory: { failures } }: RenderDeps,
+  id: string,
+  { senderId, subject, html, text, updatedAt }: SavedTemplate,
+  data: Record<string, unknown>,
+): Promise<RenderedTemplate> {
+  const key = `${id} ${updatedAt}`;
+  const known = failures.get(key);
+  if (known !== undefined) throw known;
+  try {
+    return await renderer.template(senderId, { subject, html, text }, data);
+  } catch (error) {
+    if (!(error instanceof RenderingFailure)) throw error;
+    const failure = new RenderingError(`${error.part}: ${error.message}`);
+    if (failures.size >= MAX_FAILURES) failures.clear();
+    failures.set(key, failure);
+    throw failure;
+  }
+}
+
+/** Loads one recipient's copy, with its attachments and the keys of its From domain. */
+async function copyFor(
+  deps: RenderDeps,
+  senderId: string,
+  id: string,
+  ord: number | null,
+  message: Outgoing,
+): Promise<MailToMake> {
+  const { templateId, data, rendered, hasAttachments, keys: active, testMode, host, ...mail } = message;
+  const attachments =
+    hasAttachments && mail.whole === null ? await loadAttachments(deps, senderId, id, reservedBudget()) : [];
+  if (attachments === null) throw new RenderingError("an attachment is gone");
+  const domain = splitAddress(message.from.email)?.domain ?? "";
+  // Mail in test mode never leaves. It may be from any address, or have no From, which cannot be signed.
+  const keys = testMode ? [] : await keysOf(deps, senderId, domain, active);
+  // If the From domain was deleted, its messages are not sent, and never unsigned. Messages already sent are still
+  // shown.
+  if (keys.length === 0 && ord !== null && !testMode)
+    throw new UnsignedError(`the domain ${domain} has no key`);
+  const linkUrl = linkUrlOf(deps, message);
+  return { ...mail, id, ord, attachments, linkUrl, signing: keys.length === 0 ? null : { domain, keys } };
+}
+
+/**
+ * Returns the address of a message's links: the host of its From domain, if that was served when the message was posted and
+ * its certificate is valid, else PUBLIC_URL. An attempt must not have other links than the one before.
+ */
+function linkUrlOf({ publicUrl, hostsDomains, clock }: RenderDeps, { host, date }: Outgoing): string {
+  const isServed = host !== null && host.servedFrom <= date && clock.now() < host.notAfter;
+  return hostsDomains && isServed ? `https://${linksHost(host.domain)}` : publicUrl;
+}
+
+/**
+ * Returns the keys to sign with. `active` are the keys of the project's From domain as just read.
+ */
+async function keysOf(
+  deps: RenderDeps,
+  senderId: string,
+  domain: string,
+  active: Outgoing["keys"],
+): Promise<readonly DkimSigner[]> {
+  if (domain === onboardingDomain(deps.serviceDomain)) {
+    const key = await installationKey(deps.db);
+    return key === null ? [] : [openKey(deps, key)];
+  }
+  const known = active.flatMap((key) => deps.memory.keys.get(cacheName(key)) ?? []);
+  if (known.length === active.length) return known;
+  return (await signingKeys(deps.db, senderId, domain)).map((key) => openKey(deps, key));
+}
+
+/**
+ * Returns a key's name in the cache. A token alone names two keys, because each second rotation uses the same label.
+ */
+function cacheName({ token, createdAt }: Pick<SigningKey, "token" | "createdAt">): string {
+  return `${token} ${createdAt}`;
+}
+
+function openKey(deps: RenderDeps, key: SigningKey): DkimSigner {
+  const name = cacheName(key);
+  const known = deps.memory.keys.get(name);
+  if (known !== undefined) return known;
+  if (deps.memory.keys.size >= MAX_CACHED_KEYS) deps.memory.keys.clear();
+  const opened = {
+    selector: key.selector,
+    privateKey: dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey)),
+  };
+  deps.memory.keys.set(name, opened);
+  return opened;
+}

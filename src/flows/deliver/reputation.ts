@@ -1,0 +1,80 @@
+import { MOVING, type RecipientStatus } from "../../core/messages/states.ts";
+import { log } from "../../log.ts";
+import { firstReturned, type Guard, type Statement, type Written } from "../../store/engine/client.ts";
+import type { Recipient } from "../../store/messages/recipients.ts";
+import {
+  addComplainant,
+  addReputation,
+  judgeSender,
+  type ReputationCounts,
+  type ReputationLimits,
+} from "../../store/projects/reputation.ts";
+
+/** 8 % bounced or 0.3 % complained of at least 200 recipients. */
+const RATES = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };
+
+/** Returns the limits that suspend a sender. Complaints of fewer than `minComplainants` recipients suspend none. */
+export function limitsOf(minComplainants: number): ReputationLimits {
+  return { ...RATES, minComplainants };
+}
+
+/** The counts of each outcome. A message that never left counts nothing, so it cannot lower the rates. */
+const COUNTS: Readonly<Partial<Record<RecipientStatus, Omit<ReputationCounts, "settled">>>> = {
+  sent: { bounced: 0, complained: 0 },
+  delivered: { bounced: 0, complained: 0 },
+  failed: { bounced: 0, complained: 0 },
+  bounced: { bounced: 1, complained: 0 },
+  complained: { bounced: 0, complained: 1 },
+};
+
+/** The change of a recipient's state, under the guard of its write. */
+export interface Outcome {
+  recipient: Pick<Recipient, "senderId" | "status">;
+  status: RecipientStatus;
+  /** True if it says nothing about the sender: a simulated outcome, or trouble of our own. */
+  uncounted: boolean;
+  /**
+   * `addressKey` of the recipient whose complaint is authenticated. Other complaints suspend no sender, because each
+   * recipient has the token of a report and could write any number of them.
+   */
+  complainant?: string | null;
+  guard: Guard;
+}
+
+/**
+ * Counts an outcome for the sender's reputation. If its rates of the last seven days are too high, suspends the sender.
+ * Put the statements first in the outcome's own write, because the guard holds only until then. If a later report
+ * concerns a recipient, it does not count as another one. A suspended sender keeps the time of its suspension. Lifting
+ * the suspension resets the counts (`updateSender`), so it takes another 200 recipients to suspend it again.
+ */
+export function countOutcome(outcome: Outcome, limits: ReputationLimits, now: number): Statement[] {
+  const { recipient, status, uncounted, complainant = null, guard } = outcome;
+  const { senderId } = recipient;
+  const counts = COUNTS[status];
+  if (counts === undefined || uncounted) return [];
+  const settled = MOVING.has(recipient.status) ? 1 : 0;
+  return [
+    addReputation(senderId, now, { settled, ...counts }, guard),
+    ...(complainant === null ? [] : addComplainant(senderId, complainant, now, guard)),
+    judgeSender(senderId, limits, now),
+  ];
+}
+
+/**
+ * Logs a write that has suspended the sender, or shows it near suspension.
+ * @param counted the statements of `countOutcome`, which were first in the write
+ */
+export function logSuspension(
+  senderId: string,
+  counted: readonly Statement[],
+  written: readonly Written[],
+): void {
+  const judged = counted.length === 0 ? undefined : written[counted.length - 1];
+  const row = firstReturned<{ suspended_at: number | null }>(judged);
+  if (row === null) return;
+  const message =
+    row.suspended_at === null
+      ? "sender near suspension for its bounces or complaints"
+      : "sender suspended for its bounces or complaints";
+  log("send").warn(message, { senderId });
+}

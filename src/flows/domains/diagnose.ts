@@ -1,0 +1,140 @@
+import { type Clock, within } from "../../core/time/clock.ts";
+import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
+import type { Domain } from "../../store/domains/domains.ts";
+import type { Db } from "../../store/engine/client.ts";
+import type { IsCaptureDomain } from "./capture-domain.ts";
+import type { DomainLookups, RecordState } from "../records/lookups.ts";
+import { stateOf, type Subject } from "./record-state.ts";
+import { lookupsOf } from "./zone-lookups.ts";
+import { fixOf, problemOf, valuesFound } from "./record-problems.ts";
+import { type DnsRecord, receivingRecords, sendingRecords } from "../records/records.ts";
+
+/** A name server of a domain's zone, and lookups that ask it alone. */
+export interface ZoneServer {
+  name: string;
+  lookups: DomainLookups;
+}
+
+/** Returns the name servers that hold a domain. Empty if they cannot be found. */
+export type FindZoneServers = (domain: string) => Promise<readonly ZoneServer[]>;
+
+/**
+ * `spreading`: some name servers have the record and some do not, or caches still hold an old answer. `unknown`: the
+ * DNS did not answer.
+ */
+export const RECORD_STATUSES = ["verified", "missing", "wrong", "spreading", "unknown"] as const;
+
+/** A record with the DNS's present values for it. */
+export interface DiagnosedRecord extends DnsRecord {
+  status: (typeof RECORD_STATUSES)[number];
+  /** The values in the DNS. */
+  found: readonly string[];
+  /** A sentence. Null if all is well. */
+  problem: string | null;
+  /** The value to publish. Null if all is well or nothing is known. */
+  fix: string | null;
+}
+
+export interface DiagnoseDeps {
+  db: Db;
+  clock: Clock;
+  lookups: DomainLookups;
+  findZoneServers: FindZoneServers;
+  serviceDomain: string;
+  isCaptureDomain: IsCaptureDomain;
+}
+
+/** Longest wait for the name servers of a zone, milliseconds. Their answers only add to the diagnosis. */
+export const MAX_ZONE_WAIT_MS = 5000;
+
+/** Returns the records that a domain needs, each with its problem and the value that solves it. */
+export async function diagnose(
+  deps: DiagnoseDeps,
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+): Promise<DiagnosedRecord[]> {
+  const { serviceDomain } = deps;
+  const records = [
+    ...sendingRecords(domain, keys, serviceDomain),
+    ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
+  ];
+  if (deps.isCaptureDomain(domain.name))
+    return records.map((record) => ({ ...record, status: "verified", found: [], problem: null, fix: null }));
+  const { delegation, lookups } = await lookupsOf(deps, domain);
+  // In our own zone there is nothing that could spread.
+  const servers =
+    delegation === "present"
+      ? []
+      : await within(deps.clock, MAX_ZONE_WAIT_MS, deps.findZoneServers(domain.name), []);
+  const subject = { domain: domain.name, keys };
+  return Promise.all(records.map((record) => diagnosed({ ...deps, lookups }, subject, record, servers)));
+}
+
+type Diagnosis = Pick<DiagnosedRecord, "status" | "problem" | "fix">;
+
+async function diagnosed(
+  deps: DiagnoseDeps,
+  subject: Subject,
+  record: DnsRecord,
+  servers: readonly ZoneServer[],
+): Promise<DiagnosedRecord> {
+  const { lookups, serviceDomain } = deps;
+  const [state, found, spread] = await Promise.all([
+    stateOf(deps, subject, record),
+    valuesFound(lookups, subject.domain, record),
+    spreadOf(deps, subject, record, servers),
+  ]);
+  const usual = usualDiagnosis(record, state, spread);
+  if (usual !== null) return { ...record, found, ...usual };
+  return {
+    ...record,
+    found,
+    status: found.length === 0 ? "missing" : "wrong",
+    problem: await problemOf(lookups, subject.domain, record, found),
+    fix: fixOf(record, found, serviceDomain),
+  };
+}
+
+/** Returns the diagnosis of a record that is fine, under way or unknown. Returns null for one that is at fault. */
+function usualDiagnosis({ name, value }: DnsRecord, state: RecordState, spread: Spread): Diagnosis | null {
+  const { having, lacking } = spread;
+  if (having.length > 0 && lacking.length > 0)
+    return {
+      status: "spreading",
+      problem: `Not yet at every name server: ${lacking.join(", ")} does not have it.`,
+      fix: value,
+    };
+  if (state === "present") return { status: "verified", problem: null, fix: null };
+  if (having.length > 0)
+    return {
+      status: "spreading",
+      problem: "It is published, but caches still hold the old answer. Wait, and verify again.",
+      fix: value,
+    };
+  return state === "unknown"
+    ? { status: "unknown", problem: `The DNS did not answer for ${name}. Verify again.`, fix: null }
+    : null;
+}
+
+/** Names of the zone's servers that have a record as it should be, and of those that do not. */
+interface Spread {
+  having: readonly string[];
+  lacking: readonly string[];
+}
+
+async function spreadOf(
+  deps: DiagnoseDeps,
+  subject: Subject,
+  record: DnsRecord,
+  servers: readonly ZoneServer[],
+): Promise<Spread> {
+  const states = await Promise.all(
+    servers.map(({ lookups }) => {
+      const asked = stateOf({ ...deps, lookups }, subject, record);
+      return within(deps.clock, MAX_ZONE_WAIT_MS, asked, "unknown" as const);
+    }),
+  );
+  const named = (wanted: RecordState) =>
+    servers.filter((_, at) => states[at] === wanted).map(({ name }) => name);
+  return { having: named("present"), lacking: named("absent") };
+}

@@ -1,0 +1,32 @@
+import { AppError } from "../../core/errors.ts";
+import { type Domain, findDomain } from "../../store/domains/domains.ts";
+import type { Project } from "../../store/projects/projects.ts";
+import { captureInboxDomain } from "../../core/own-names.ts";
+import { isInboxDomain } from "./capture-domain.ts";
+import { type RegisterDeps, registerDomain } from "./register.ts";
+
+/**
+ * Returns the project's domain for an inbox; null if it has none. In capture mode, `inbox.` + service domain and the
+ * names below it are registered when the first inbox is made there, so that receiving can be tried without a domain.
+ * @throws AppError 409 if another project of the account has the name
+ */
+export async function domainForInbox(
+  deps: RegisterDeps,
+  { id: senderId, accountId }: Pick<Project, "id" | "accountId">,
+  name: string,
+  now: number,
+): Promise<Domain | null> {
+  const { db, serviceDomain } = deps;
+  const known = await findDomain(db, senderId, name);
+  if (known !== null || !deps.isCaptureDomain(name) || !isInboxDomain(name, serviceDomain)) return known;
+  await registerDomain(deps, { accountId, senderId, name, now, also: () => [] }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.type !== "conflict") throw error;
+  });
+  const made = await findDomain(db, senderId, name);
+  if (made !== null) return made;
+  throw new AppError(
+    "conflict",
+    `Another project has ${name}. Use a name below it, such as mine.${captureInboxDomain(serviceDomain)}.`,
+    { code: "duplicate", param: "address" },
+  );
+}

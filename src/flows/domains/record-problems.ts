@@ -1,0 +1,88 @@
+import { organizationalDomain } from "../../core/public-suffix.ts";
+import { firstChars } from "../../core/text.ts";
+import { spfInclude } from "../../core/own-names.ts";
+import { type DomainLookups, isDmarc, isSpf, type LookupResult } from "../records/lookups.ts";
+import type { DnsRecord } from "../records/records.ts";
+import { mergedSpf } from "./spf-merge.ts";
+
+/** Values of a record that are shown, and the characters of each. A zone may hold any number. */
+const MAX_SHOWN_VALUES = 10;
+const MAX_SHOWN_CHARS = 1000;
+
+/** Returns the values that the DNS has in the place of a record of a domain. */
+export async function valuesFound(
+  lookups: DomainLookups,
+  domain: string,
+  { name, purpose }: DnsRecord,
+): Promise<string[]> {
+  const texts = async (at: string) => valuesIn(await lookups.txt(at));
+  const read = {
+    spf: async () => (await texts(name)).filter(isSpf),
+    inbound: async () =>
+      valuesIn(await lookups.mx(name)).map(({ exchange, preference }) => `${preference} ${exchange}`),
+    async dkim() {
+      const aliases = valuesIn(await lookups.cname(name));
+      return aliases.length > 0 ? aliases : texts(name);
+    },
+    async dmarc() {
+      const own = (await texts(name)).filter(isDmarc);
+      const inherited = `_dmarc.${organizationalDomain(domain)}`;
+      return own.length > 0 || inherited === name ? own : (await texts(inherited)).filter(isDmarc);
+    },
+  };
+  const found = await read[purpose]();
+  return found.slice(0, MAX_SHOWN_VALUES).map((value) => firstChars(value, MAX_SHOWN_CHARS));
+}
+
+function valuesIn<Value>(result: LookupResult<Value>): Value[] {
+  return result.status === "ok" ? [...result.records] : [];
+}
+
+/** Returns what is wrong with a record that the DNS does not have as it should, in one or two sentences. */
+export async function problemOf(
+  lookups: DomainLookups,
+  domain: string,
+  record: DnsRecord,
+  found: readonly string[],
+): Promise<string> {
+  if (found.length > 0) return wrongValue(record, found);
+  const { name } = record;
+  // Many DNS hosts append the domain to the name that a customer enters.
+  const doubled = { ...record, name: `${name}.${domain}` };
+  if ((await valuesFound(lookups, domain, doubled)).length === 0)
+    return `There is no ${kindOf(record)} record at ${name}.`;
+  const short = name === domain ? "@" : name.slice(0, -domain.length - 1);
+  return `The record is at ${doubled.name}, because your DNS host appends ${domain} itself. Enter ${short} as its name.`;
+}
+
+function wrongValue({ name, purpose, value }: DnsRecord, found: readonly string[]): string {
+  const several = found.length > 1;
+  if (purpose === "spf")
+    return several
+      ? `There are ${found.length} SPF records, and with more than one receivers use none. Replace them by one.`
+      : `The SPF record does not include ${includedIn(value)}, or includes it after "all", where it has no effect.`;
+  if (purpose === "dmarc")
+    return several
+      ? `There are ${found.length} DMARC records, and with more than one receivers use none. Keep one.`
+      : "The DMARC record has no valid policy: p must be none, quarantine or reject.";
+  if (purpose === "inbound") return `Mail goes to another host: none of the MX records names ${value}.`;
+  return `${name} has another target or another key. Replace its value.`;
+}
+
+function includedIn(spf: string): string {
+  return /include:(\S+)/.exec(spf)?.[1] ?? spf;
+}
+
+/** Returns the kind of a record in words: `MX`, or `DKIM (CNAME)`. */
+function kindOf({ purpose, type }: DnsRecord): string {
+  return purpose === "inbound" ? type : `${purpose.toUpperCase()} (${type})`;
+}
+
+/** Returns the value to publish. If there is an SPF record, it stays and gets our `include`. */
+export function fixOf(
+  { purpose, value }: DnsRecord,
+  found: readonly string[],
+  serviceDomain: string,
+): string {
+  return purpose === "spf" && found.length > 0 ? mergedSpf(found, spfInclude(serviceDomain)) : value;
+}

@@ -1,0 +1,29 @@
+import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
+import {
+  type DomainLookups,
+  findDkim,
+  findDmarc,
+  findMx,
+  findSpf,
+  type RecordState,
+} from "../records/lookups.ts";
+import type { DnsRecord } from "../records/records.ts";
+
+/** A domain whose records are looked up, with its keys. */
+export interface Subject {
+  domain: string;
+  keys: readonly PublicDkimKey[];
+}
+
+/** Returns the state of a record by the lookups. */
+export async function stateOf(
+  { lookups, serviceDomain }: { lookups: DomainLookups; serviceDomain: string },
+  { domain, keys }: Subject,
+  { name, purpose }: DnsRecord,
+): Promise<RecordState> {
+  if (purpose === "spf") return findSpf(lookups, domain, serviceDomain);
+  if (purpose === "dmarc") return findDmarc(lookups, domain);
+  if (purpose === "inbound") return findMx(lookups, domain, serviceDomain);
+  const key = keys.find(({ selector }) => name.startsWith(`${selector}.`));
+  return key === undefined ? "absent" : findDkim(lookups, domain, key, serviceDomain);
+}

@@ -1,0 +1,88 @@
+import { algorithmsOf, type DkimChoice } from "../../core/dkim-keys.ts";
+import { AppError } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { insertDkimKey, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
+import { type Domain, insertDomain, noDelegationAround } from "../../store/domains/domains.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
+import { overlapping, requireDelegable } from "./delegation.ts";
+import { sendingDomainName } from "./domain-name.ts";
+import { type KeyDeps, makeDkimKey, SELECTORS } from "../records/keys.ts";
+import { nextCheckAt } from "./schedule.ts";
+
+export interface RegisterDeps extends KeyDeps {
+  db: Db;
+  serviceDomain: string;
+  recheckSeconds: readonly number[] | null;
+  isCaptureDomain: IsCaptureDomain;
+}
+
+export interface NewDomain {
+  accountId: string;
+  senderId: string;
+  /** The text that the client sent. */
+  name: string;
+  now: number;
+  /** If true, our name server holds its zone. */
+  delegated?: boolean;
+  /** RSA if left out. */
+  dkimKeys?: DkimChoice | undefined;
+  /** Statements for the same write. */
+  also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];
+}
+
+function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain {
+  const { accountId, senderId, now, delegated = false } = wanted;
+  const captured = deps.isCaptureDomain(name);
+  const domain: Domain = {
+    id: newId("dom", now),
+    accountId,
+    senderId,
+    name,
+    status: captured ? "verified" : "pending",
+    verified: { dkim: captured, spf: captured, dmarc: captured, mx: captured },
+    receiving: captured && isInboxDomain(name, deps.serviceDomain),
+    delegated,
+    delegationFound: delegated && captured,
+    delegationSeenAt: delegated && captured ? now : null,
+    verifiedAt: captured ? now : null,
+    failingSince: null,
+    checkedAt: null,
+    nextCheckAt: null,
+    createdAt: now,
+  };
+  return { ...domain, nextCheckAt: nextCheckAt(domain, deps.recheckSeconds, now) };
+}
+
+/**
+ * Registers a domain with new DKIM keys. Their tokens are new, so that the record of a former owner does not verify it.
+ * @throws AppError 422 if the name cannot be sent from, or not be delegated; 409 if the account has the domain already, or
+ *   a delegated domain overlaps with it
+ */
+export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Promise<void> {
+  const { now } = wanted;
+  const name = sendingDomainName(wanted.name, deps);
+  const domain = newDomain(deps, wanted, name);
+  if (domain.delegated) requireDelegable(deps, name);
+  const keys = await Promise.all(
+    algorithmsOf(wanted.dkimKeys ?? "rsa").map((algorithm) => {
+      const first = { domainId: domain.id, selector: SELECTORS[algorithm][0], algorithm } as const;
+      return makeDkimKey(deps, { ...first, status: "active" }, now);
+    }),
+  );
+  try {
+    await deps.db.write([
+      ...(domain.delegated ? [noDelegationAround(domain)] : []),
+      ...[insertDomain(domain), ...keys.map(insertDkimKey), ...wanted.also(domain, keys)],
+    ]);
+  } catch (error) {
+    if (error instanceof ConstraintError && error.unique?.startsWith("domains.") === true)
+      throw new AppError("conflict", `The domain ${name} is registered in this account already.`, {
+        code: "duplicate",
+        param: "domain",
+      });
+    if (isBroken(error, "delegation_overlaps")) throw overlapping(name);
+    throw error;
+  }
+}

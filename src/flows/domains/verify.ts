@@ -1,0 +1,197 @@
+import type { Clock } from "../../core/time/clock.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import { log } from "../../log.ts";
+import type { Db } from "../../store/engine/client.ts";
+import {
+  activateDkimKeys,
+  type DkimKeyStatus,
+  listDkimKeys,
+  type PublicDkimKey,
+} from "../../store/domains/dkim-keys.ts";
+import {
+  type Domain,
+  type DomainCheck,
+  getDomain,
+  type RecordFlags,
+  storeCheck,
+} from "../../store/domains/domains.ts";
+import type { IsCaptureDomain } from "./capture-domain.ts";
+import { lookupsOf } from "./zone-lookups.ts";
+import {
+  type DomainLookups,
+  type RecordState,
+  findAllDkim,
+  findDmarc,
+  findMx,
+  findSpf,
+} from "../records/lookups.ts";
+import { FALL_BACK_AFTER_MS, nextCheckAt } from "./schedule.ts";
+
+export interface VerifyDeps {
+  db: Db;
+  clock: Clock;
+  lookups: DomainLookups;
+  serviceDomain: string;
+  /** Delays between background checks; null for the default schedule. */
+  recheckSeconds: readonly number[] | null;
+  isCaptureDomain: IsCaptureDomain;
+}
+
+/** Time for which a replaced DKIM key stays published, for messages under way, milliseconds. */
+export const RETIRED_KEY_MS = 7 * DAY_MS;
+
+/** Attempts to store the result of a check while the domain keeps changing. */
+const MAX_STORES = 3;
+
+/** The states of a domain's records, and of its delegation to us if it has one. */
+type Findings = Readonly<Record<keyof RecordFlags, RecordState> & { delegation?: RecordState }>;
+
+const ALL_PRESENT: Findings = {
+  ...{ dkim: "present", spf: "present", dmarc: "present", mx: "present" },
+  delegation: "present",
+};
+
+/** The result of looking up a domain's records. */
+interface CheckResult {
+  findings: Findings;
+  /** When the keys were made whose records are awaited; null if none are. `resolved` is true if all are published now. */
+  awaited: number | null;
+  resolved: boolean;
+}
+
+/**
+ * Checks a domain's records in the DNS and stores the result in one write. If another check ended in the meantime, the sweep
+ * discards its own, because the other may be newer.
+ * @returns the domain after the check; null if the project has no such domain
+ */
+export async function verifyDomain(
+  deps: VerifyDeps,
+  senderId: string,
+  id: string,
+  by: "client" | "sweep" = "client",
+): Promise<Domain | null> {
+  let domain = await getDomain(deps.db, senderId, id);
+  if (domain === null) return null;
+  let seen = await checkRecords(deps, domain, await listDkimKeys(deps.db, senderId, id));
+  for (let stores = 0; domain !== null && stores < MAX_STORES; stores++) {
+    const after = await store(deps, domain, seen);
+    if (after !== null) return after;
+    domain = await getDomain(deps.db, senderId, id);
+    if (by === "sweep") return domain;
+    seen = withKeys(seen, await listDkimKeys(deps.db, senderId, id));
+  }
+  return domain;
+}
+
+/** Applies the result to the present keys. About a key that was made since, it says nothing. */
+function withKeys({ findings, ...before }: CheckResult, keys: readonly PublicDkimKey[]): CheckResult {
+  const awaited = madeAt(keysIn(keys, "pending"));
+  return { findings, awaited, resolved: before.resolved && awaited === before.awaited };
+}
+
+function keysIn(keys: readonly PublicDkimKey[], wanted: DkimKeyStatus): PublicDkimKey[] {
+  return keys.filter(({ status }) => status === wanted);
+}
+
+/** Returns when the keys of a rotation were made, all at once; null if there are none. */
+function madeAt([key]: readonly PublicDkimKey[]): number | null {
+  return key?.createdAt ?? null;
+}
+
+/** Stores the result of a check. Returns null if the domain changed since it was read. */
+async function store(
+  { db, clock, recheckSeconds }: VerifyDeps,
+  before: Domain,
+  { findings, awaited, resolved }: CheckResult,
+): Promise<Domain | null> {
+  const now = clock.now();
+  const check = judge(before, findings, recheckSeconds, now, resolved ? null : awaited);
+  const activate =
+    resolved && awaited !== null ? activateDkimKeys(before.id, awaited, now + RETIRED_KEY_MS) : [];
+  const [stored] = await db.write([storeCheck(before, check, awaited), ...activate]);
+  if (stored?.changes !== 1) return null;
+  const { id, name: domain } = before;
+  if (before.status !== check.status)
+    log("verify").info("domain changed its status", { id, domain, status: check.status });
+  return { ...before, ...check };
+}
+
+async function checkRecords(
+  deps: VerifyDeps,
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+): Promise<CheckResult> {
+  const pending = keysIn(keys, "pending");
+  const awaited = madeAt(pending);
+  if (deps.isCaptureDomain(domain.name))
+    return { findings: ALL_PRESENT, awaited, resolved: awaited !== null };
+  const [findings, found] = await Promise.all([
+    recordStates(deps, domain, keys),
+    findAllDkim(deps.lookups, domain.name, pending, deps.serviceDomain),
+  ]);
+  // If the new keys are published, they sign from now on, so their records count.
+  const resolved = awaited !== null && found === "present";
+  return { findings: resolved ? { ...findings, dkim: "present" } : findings, awaited, resolved };
+}
+
+async function recordStates(
+  deps: VerifyDeps,
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+): Promise<Findings> {
+  const { serviceDomain } = deps;
+  const { delegation, lookups } = await lookupsOf(deps, domain);
+  const [dkim, spf, dmarc, mx] = await Promise.all([
+    findAllDkim(lookups, domain.name, keysIn(keys, "active"), serviceDomain),
+    findSpf(lookups, domain.name, serviceDomain),
+    findDmarc(lookups, domain.name),
+    findMx(lookups, domain.name, serviceDomain),
+  ]);
+  return { dkim, spf, dmarc, mx, delegation };
+}
+
+/** Returns the new state of a record. If its lookup failed, the state stays. */
+function flagAfter(before: boolean, found: RecordState): boolean {
+  return found === "unknown" ? before : found === "present";
+}
+
+/**
+ * Judges a domain by the states of its records. A verified one becomes pending only after 72 hours of failing checks.
+ * @param newKeyAt time at which a DKIM key was made that is not published yet; null if there is none
+ */
+export function judge(
+  domain: Domain,
+  findings: Findings,
+  recheckSeconds: readonly number[] | null,
+  now: number,
+  newKeyAt: number | null = null,
+): DomainCheck {
+  const verified: RecordFlags = {
+    dkim: flagAfter(domain.verified.dkim, findings.dkim),
+    spf: flagAfter(domain.verified.spf, findings.spf),
+    dmarc: flagAfter(domain.verified.dmarc, findings.dmarc),
+    mx: flagAfter(domain.verified.mx, findings.mx),
+  };
+  const delegationFound =
+    domain.delegated && flagAfter(domain.delegationFound, findings.delegation ?? "absent");
+  const sound = verified.dkim && verified.spf && verified.dmarc;
+  const seenBroken = [findings.dkim, findings.spf, findings.dmarc].includes("absent");
+  const failingSince = sound || domain.status === "pending" ? null : failingFrom(domain, seenBroken, now);
+  // Only a check that found a record missing makes the domain pending, not a failed lookup.
+  const fallen = failingSince !== null && seenBroken && now - failingSince >= FALL_BACK_AFTER_MS;
+  const status = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
+  const after = { status, verified, delegationFound, failingSince: fallen ? null : failingSince } as const;
+  return {
+    ...after,
+    delegationSeenAt: delegationFound ? (domain.delegationSeenAt ?? now) : domain.delegationSeenAt,
+    verifiedAt: sound ? (domain.verifiedAt ?? now) : domain.verifiedAt,
+    checkedAt: now,
+    nextCheckAt: nextCheckAt({ ...domain, ...after }, recheckSeconds, now, newKeyAt),
+  };
+}
+
+/** Returns the time since which a domain fails. Time before a check whose lookups failed does not count. */
+function failingFrom({ failingSince, checkedAt }: Domain, seenBroken: boolean, now: number): number {
+  if (failingSince === null) return now;
+  return seenBroken ? failingSince : failingSince + Math.max(0, now - (checkedAt ?? now));
+}

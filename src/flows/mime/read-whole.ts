@@ -1,0 +1,22 @@
+import { headerBlock } from "../../mail/reading/header-block.ts";
+import { parseMail } from "../../mail/reading/parse.ts";
+import { isSimple, simpleTexts } from "../../mail/submitted/simple-texts.ts";
+import type { MessageBody } from "../../store/contents/message-body.ts";
+import { fieldsByName } from "../../mail/reading/shown-headers.ts";
+
+/** Octets of a message that is parsed on the main thread, which takes some hundred microseconds. */
+export const MAX_PARSED_HERE = 16 * 1024;
+
+/**
+ * Returns whether a submitted message is stored as it is, without a body of its own. It is if it is small and nothing but
+ * texts, as most are. Then the accept stores half as much, and `readWhole` reads the texts when they are shown.
+ */
+export function isStoredAlone(raw: Uint8Array): boolean {
+  return raw.length <= MAX_PARSED_HERE && isSimple(raw);
+}
+
+/** Reads the body of such a message. */
+export async function readWhole(raw: Uint8Array): Promise<MessageBody> {
+  const { text, html } = simpleTexts(raw) ?? (await parseMail(raw));
+  return { html, text, headers: fieldsByName(headerBlock(raw).fields) };
+}

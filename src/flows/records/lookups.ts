@@ -1,0 +1,146 @@
+import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
+import { organizationalDomain } from "../../core/public-suffix.ts";
+import { dkimTarget, mxHost, nsHost, spfInclude } from "../../core/own-names.ts";
+import { dkimName } from "./records.ts";
+
+/** The result of a lookup. `failure` means that nothing is known, as after SERVFAIL or a timeout. */
+export type LookupResult<Record> =
+  | { status: "ok"; records: readonly Record[] }
+  | { status: "nodata" }
+  | { status: "nxdomain" }
+  | { status: "failure" };
+
+/** The lookups of a verification, which use no cache. Names in answers are in lower case without a final dot. */
+export interface DomainLookups {
+  cname(name: string): Promise<LookupResult<string>>;
+  /** Each record with its strings joined. */
+  txt(name: string): Promise<LookupResult<string>>;
+  mx(name: string): Promise<LookupResult<{ preference: number; exchange: string }>>;
+  ns(name: string): Promise<LookupResult<string>>;
+}
+
+/** The state of a record; `unknown` if the lookup failed. */
+export type RecordState = "present" | "absent" | "unknown";
+
+function finding<Record>(
+  result: LookupResult<Record>,
+  fits: (records: readonly Record[]) => boolean,
+): RecordState {
+  if (result.status === "failure") return "unknown";
+  return result.status === "ok" && fits(result.records) ? "present" : "absent";
+}
+
+/** Returns the value of `p=` in a DKIM key record (RFC 6376 §3.6.1) without white space. */
+function publishedKey(record: string): string | undefined {
+  return /(?:^|;)\s*p\s*=([^;]*)/.exec(record)?.[1]?.replace(/\s+/g, "");
+}
+
+/**
+ * Checks DKIM: the selector has a record with the key, or is an alias of our name. An alias of another key is absent, as in a
+ * zone that was published by hand before a rotation. With it, receivers would reject each signature.
+ */
+export async function findDkim(
+  lookups: DomainLookups,
+  domain: string,
+  key: PublicDkimKey,
+  serviceDomain: string,
+): Promise<RecordState> {
+  const name = dkimName(key.selector, domain);
+  const target = dkimTarget(key.token, serviceDomain);
+  const [aliases, records] = await Promise.all([lookups.cname(name), lookups.txt(name)]);
+  const keys = records.status === "ok" ? records.records.map(publishedKey).filter(isKey) : [];
+  if (keys.length > 0) return keys.includes(key.publicKey) ? "present" : "absent";
+  // The owner only publishes the alias. Our record that it points to may not have spread yet.
+  const alias = finding(aliases, (names) => names.includes(target));
+  return alias === "absent" && records.status === "failure" ? "unknown" : alias;
+}
+
+/** Checks DKIM for keys that sign together: receivers may look at any signature. Without keys it is absent. */
+export async function findAllDkim(
+  lookups: DomainLookups,
+  domain: string,
+  keys: readonly PublicDkimKey[],
+  serviceDomain: string,
+): Promise<RecordState> {
+  const states = await Promise.all(keys.map((key) => findDkim(lookups, domain, key, serviceDomain)));
+  if (states.length === 0 || states.includes("absent")) return "absent";
+  return states.includes("unknown") ? "unknown" : "present";
+}
+
+function isKey(key: string | undefined): key is string {
+  return key !== undefined;
+}
+
+/**
+ * Returns true if an SPF record includes a domain before `all`, which ends the evaluation (RFC 7208 §5.1). The domain may
+ * end with a dot (§7.1).
+ */
+function includes(record: string, included: string): boolean {
+  for (const term of record.toLowerCase().split(/ +/).slice(1)) {
+    if (/^[+?~-]?all$/.test(term)) return false;
+    const [, domain] = /^\+?include:(.+?)\.?$/.exec(term) ?? [];
+    if (domain === included) return true;
+  }
+  return false;
+}
+
+/** Returns whether a TXT record is an SPF record (RFC 7208 §4.5). */
+export function isSpf(record: string): boolean {
+  return /^v=spf1(?: |$)/i.test(record);
+}
+
+/** Checks SPF: there is exactly one record, because two are an error (RFC 7208 §4.5), and it includes ours. */
+export async function findSpf(
+  lookups: DomainLookups,
+  domain: string,
+  serviceDomain: string,
+): Promise<RecordState> {
+  const included = spfInclude(serviceDomain);
+  return finding(await lookups.txt(domain), (records) => {
+    const [record, ...more] = records.filter(isSpf);
+    return record !== undefined && more.length === 0 && includes(record, included);
+  });
+}
+
+/** Returns whether a TXT record is a DMARC record, valid or not. */
+export function isDmarc(record: string): boolean {
+  return /^v\s*=\s*DMARC1\s*(?:;|$)/i.test(record);
+}
+
+/** RFC 7489 §6.3: `v` comes first, and `p` names a policy. */
+const DMARC_RECORD = /^v\s*=\s*DMARC1\s*;(?:.*;)?\s*p\s*=\s*(?:none|quarantine|reject)\s*(?:;|$)/i;
+
+/** Checks DMARC: one valid record at the domain or, if it has none, at its organizational domain (RFC 7489 §6.6.3). */
+export async function findDmarc(lookups: DomainLookups, domain: string): Promise<RecordState> {
+  const organizational = organizationalDomain(domain);
+  for (const name of domain === organizational ? [domain] : [domain, organizational]) {
+    const result = await lookups.txt(`_dmarc.${name}`);
+    if (result.status === "failure") return "unknown";
+    const records = result.status === "ok" ? result.records : [];
+    const policies = records.filter(isDmarc);
+    // Several records count as none, and end the search.
+    if (policies.length > 0)
+      return policies.length === 1 && DMARC_RECORD.test(policies[0] ?? "") ? "present" : "absent";
+  }
+  return "absent";
+}
+
+/** Checks the delegation: our name server is one of the domain's name servers. */
+export async function findDelegation(
+  lookups: DomainLookups,
+  domain: string,
+  serviceDomain: string,
+): Promise<RecordState> {
+  const host = nsHost(serviceDomain);
+  return finding(await lookups.ns(domain), (names) => names.includes(host));
+}
+
+/** Checks MX: our host is one of the domain's hosts. */
+export async function findMx(
+  lookups: DomainLookups,
+  domain: string,
+  serviceDomain: string,
+): Promise<RecordState> {
+  const host = mxHost(serviceDomain);
+  return finding(await lookups.mx(domain), (records) => records.some(({ exchange }) => exchange === host));
+}

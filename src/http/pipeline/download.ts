@@ -1,0 +1,180 @@
+import type { Clock } from "../../core/time/clock.ts";
+import type { Bytes } from "../../flows/read/bytes.ts";
+import { type Answer, isRaw, JSON_TYPE } from "../routing/answer.ts";
+import { type BudgetLimits, createBudget, type Reservation } from "../body/budget.ts";
+import { type BodyTime, startBodyTime } from "../body/time.ts";
+
+/**
+ * Octets that are read before the answer begins. Most messages have no more. For a larger one it shows that the content
+ * can be read. Answers up to this size are not counted, because the socket soon has all of them.
+ */
+export const READ_BEFORE = 128 * 1024;
+/** Octets handed to the socket at a time. */
+const SLICE_OCTETS = 256 * 1024;
+
+/** Memory that large answers hold until their clients have read them. */
+export const LARGE_ANSWER_LIMITS: BudgetLimits = {
+  total: 256 * 1024 * 1024,
+  perOwner: 128 * 1024 * 1024,
+  refusal: "Too many large answers are under way. Try again.",
+};
+
+/** Makes stored content the body of an answer to a project. */
+export type StreamBytes = (
+  senderId: string,
+  bytes: Bytes,
+) => Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>;
+
+/**
+ * Sends stored content as fast as its client reads. A client that asks for large content and reads an octet a second would
+ * keep it in memory. So downloads share a budget, and each has the time of a request's body before its connection is cut.
+ * @returns a function that throws if the content cannot be read, and 503 if the budget has no room for it
+ */
+export function createDownloads(clock: Clock): StreamBytes {
+  const reserve = createBudget(LARGE_ANSWER_LIMITS);
+  return async (senderId, bytes) => {
+    if (bytes.size <= READ_BEFORE) return readWhole(bytes);
+    const reservation = reserve(senderId);
+    reservation.take(bytes.held);
+    try {
+      const iterator = bytes.pieces[Symbol.asyncIterator]();
+      return streamOf(clock, slices(await firstOf(iterator), iterator), () => reservation.leave());
+    } catch (error) {
+      reservation.leave();
+      throw error;
+    }
+  };
+}
+
+async function readWhole({ pieces }: Bytes): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(Buffer.concat(await Array.fromAsync(pieces)));
+}
+
+async function firstOf(iterator: AsyncIterator<Uint8Array>): Promise<Uint8Array[]> {
+  const first: Uint8Array[] = [];
+  for (let octets = 0; octets < READ_BEFORE; ) {
+    const { value, done } = await iterator.next();
+    if (done === true) break;
+    first.push(value);
+    octets += value.length;
+  }
+  return first;
+}
+
+async function* slices(
+  first: Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for (;;) {
+      const piece = first.shift() ?? (await rest.next()).value;
+      if (piece === undefined) return;
+      yield* slicesOf(piece);
+    }
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/** Cuts octets into the slices that a socket is given. */
+async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
+}
+
+/** An answer in JSON until its client has read it. */
+export interface PendingAnswer {
+  /**
+   * Reserves memory for an answer of about so many octets, before its content is read. Throws 503 if there is no room, so
+   * that a refused request costs no memory.
+   */
+  expect(octets: number): void;
+  /** Writes the answer as JSON. Throws 503 if there is no room for it. */
+  send(answer: Answer): Answer;
+  /** Gives the memory back, for an answer that is not sent. */
+  leave(): void;
+}
+
+/** Begins an answer to an owner. */
+export type BeginAnswer = (owner: string) => PendingAnswer;
+
+/**
+ * Writes answers as JSON. A record, a list or a template may have tens of megabytes, and a client may ask for a hundred of
+ * them and read none. So large answers have a budget and a time like downloads; the budget is their own.
+ */
+export function createAnswers(clock: Clock): BeginAnswer {
+  const reserve = createBudget(LARGE_ANSWER_LIMITS);
+  return (owner) => {
+    const reservation = reserve(owner);
+    return {
+      expect(octets) {
+        if (octets > READ_BEFORE) reservation.take(octets);
+      },
+      send(answer) {
+        // The exact size replaces the expected one.
+        reservation.leave();
+        return serialized(clock, reservation, answer);
+      },
+      leave: () => reservation.leave(),
+    };
+  };
+}
+
+function serialized(clock: Clock, reservation: Reservation, answer: Answer): Answer {
+  if (answer.body === undefined || isRaw(answer.body)) return answer;
+  const text = JSON.stringify(answer.body);
+  const headers = { "content-type": JSON_TYPE, ...answer.headers };
+  // A character takes three octets at most.
+  if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= READ_BEFORE) return { ...answer, body: bytes, headers };
+  reservation.take(bytes.length);
+  const body = streamOf(clock, slicesOf(bytes), () => reservation.leave());
+  return { ...answer, body, headers };
+}
+
+/** @param onEnd is called when the octets are no longer needed */
+function streamOf(
+  clock: Clock,
+  source: AsyncGenerator<Uint8Array, void, undefined>,
+  onEnd: () => void,
+): ReadableStream<Uint8Array> {
+  let time: BodyTime | null = null;
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+    time?.end();
+    onEnd();
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        // An answer that no client reads, such as one to HEAD, ends here as well.
+        time = startBodyTime(clock, () => {
+          end();
+          // Given no error, Bun prints none.
+          controller.error(undefined);
+          void source.return();
+        });
+      },
+      async pull(controller) {
+        const { value, done } = await source.next().catch((error: unknown) => {
+          end();
+          throw error;
+        });
+        if (ended) return;
+        if (done === true) {
+          end();
+          controller.close();
+          return;
+        }
+        time?.add(value.length);
+        controller.enqueue(value);
+      },
+      async cancel() {
+        end();
+        await source.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,214 @@
+import type { Quotas } from "../../core/quotas.ts";
+import { type FreeSpace, lowDisk } from "../../flows/free-space.ts";
+import { NO_LIMIT } from "../../store/projects/holdings.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import type { Answer } from "../routing/answer.ts";
+import {
+  type Caller,
+  countRequest,
+  type Identity,
+  identify,
+  NOBODY,
+  requireRights,
+  stillAllowed,
+} from "../access/identity.ts";
+import type { AuthDeps } from "../access/auth.ts";
+import { type BodyReading, inSteps, parseJson, readBody } from "../body/body.ts";
+import type { BeginReservation } from "../body/budget.ts";
+import { bodyOf } from "../body/check-body.ts";
+import { freeMemory } from "../body/pieces.ts";
+import { LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "../body/large-bodies.ts";
+import type { BeginAnswer } from "./download.ts";
+import { type InFlight, readIdempotencyKey, runOnce } from "../access/idempotency.ts";
+import { fingerprint } from "../json/fingerprint.ts";
+import type { RunSteps } from "../json/steps.ts";
+import type { KeyUse } from "../access/key-use.ts";
+import { limitsFor } from "./limits.ts";
+import { openPage } from "../routing/paging.ts";
+import { readQuery } from "../routing/query.ts";
+import type { RateLimiter } from "../access/rate.ts";
+import type { CheckedRequest, Method, Route } from "../routing/route.ts";
+import { warner } from "./warnings.ts";
+
+export interface DispatchDeps extends AuthDeps {
+  cursorKey: Uint8Array;
+  boxKey: Uint8Array;
+  maxBodyBytes: number;
+  limiter: RateLimiter | null;
+  keyUse: KeyUse;
+  inFlight: InFlight;
+  reserveBody: BeginReservation;
+  runForBody: RunForBody;
+  /** Reads large bodies in steps. */
+  runSteps: RunSteps;
+  answers: BeginAnswer;
+  quotas: Quotas;
+  space: FreeSpace;
+}
+
+/** A request with its route's parameters. */
+export interface RoutedRequest {
+  request: Request;
+  params: Readonly<Record<string, string>>;
+  requestId: string;
+  ip: string | null;
+  /** Headers of the answer, also if the request fails. */
+  headers: Record<string, string | number>;
+}
+
+const NO_BYTES = new Uint8Array();
+/** Reserves nothing, for answers without a limit. */
+const UNBOUNDED = (): void => undefined;
+
+/** Methods whose requests may have a body. If another method has one, it is not read. */
+const WITH_BODY: ReadonlySet<Method> = new Set(["POST", "PATCH", "PUT"]);
+
+/** Runs one request: checks key, project, rate, rights and values, and then calls the handler. */
+export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
+  const { request } = routed;
+  if (route.level === "open") return runOpen(deps, route, routed);
+  const arrived = await identify(deps, route, request);
+  deps.keyUse.note(arrived.presented.key, arrived.at);
+  const renewal = arrived.session?.renewal ?? null;
+  if (renewal !== null) routed.headers["set-cookie"] = renewal;
+  await countRequest(deps.limiter, arrived, routed.headers);
+  if (arrived.refusal !== null) throw arrived.refusal;
+  requireRights(route, arrived.presented.key);
+  if (route.stores !== undefined && deps.space.low()) throw lowDisk();
+  const query = readQuery(route.query, request.url);
+  const { owner } = arrived.caller;
+  const reservation = deps.reserveBody(owner);
+  // The answer to a change confirms what was done, so it is never refused for its size.
+  const answers = route.method === "GET" ? deps.answers(owner) : null;
+  try {
+    const bytes = WITH_BODY.has(route.method)
+      ? await readBody(request, { ...bodyReading(deps, route), reservation })
+      : NO_BYTES;
+    const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
+    const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    return answers === null || answer.later !== undefined ? answer : answers.send(answer);
+  } catch (error) {
+    answers?.leave();
+    throw error;
+  } finally {
+    reservation.leave();
+  }
+}
+
+/** Returns how the body of a route is read. */
+function bodyReading(deps: DispatchDeps, route: Route): Omit<BodyReading, "reservation"> {
+  return { clock: deps.clock, maxBytes: maxBytesOf(deps, route), runSteps: deps.runSteps };
+}
+
+/** Largest body, bytes, if the route sets no other limit. */
+export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
+
+/** Returns the largest body in bytes. If a route has no body, it may wait for hosts, so its bodies take no turn. */
+function maxBytesOf({ maxBodyBytes }: DispatchDeps, { body, bodyLimit }: Route): number {
+  if (bodyLimit === "message") return maxBodyBytes;
+  const limit = body === undefined ? LARGE_BODY_OCTETS - 1 : (bodyLimit ?? DEFAULT_MAX_BODY_BYTES);
+  return Math.min(maxBodyBytes, limit);
+}
+
+/** The content of a request that is allowed. */
+interface Incoming {
+  arrived: Identity;
+  query: Record<string, unknown>;
+  /** The body, until it is parsed. A large body must not be in memory twice. */
+  bytes: Uint8Array;
+  expectAnswer: (octets: number) => void;
+}
+
+async function answerTo(
+  deps: DispatchDeps,
+  route: Route,
+  routed: RoutedRequest,
+  incoming: Incoming,
+): Promise<Answer> {
+  const { request } = routed;
+  const {
+    arrived,
+    query,
+    bytes: { length },
+    expectAnswer,
+  } = incoming;
+  const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
+  const { owner } = caller;
+  const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
+  const { own, growing, within, refuse } = limitsFor(deps.quotas, route, caller.project, key);
+  const value = await parseJson(incoming.bytes, request.headers, deps.runSteps);
+  if (length >= LARGE_BODY_OCTETS) freeMemory(incoming.bytes);
+  incoming.bytes = NO_BYTES;
+  const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
+    const body = bodyOf(route, value, now);
+    const warned = warner(route.body, body);
+    const limited = (answer: Answer) => [...record(warned(answer)), ...own];
+    const handle = async () =>
+      route.handle(
+        contextOf(deps, route, routed, caller, { now, query, body, record: limited, growing, expectAnswer }),
+      );
+    return warned(await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse));
+  };
+  if (key === null) return run(() => []);
+  const at = { scope: owner, endpoint: `POST ${pathOf(request)}`, key };
+  const secretFor = route.secretAnswer === true ? presented.key.id : null;
+  const bodyHash = await inSteps(length, fingerprint(value), deps.runSteps);
+  return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
+}
+
+async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
+  const { request } = routed;
+  const query = readQuery(route.query, request.url);
+  const bytes =
+    route.body === undefined
+      ? NO_BYTES
+      : await readBody(request, { ...bodyReading(deps, route), reservation: null });
+  const now = deps.clock.now();
+  const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
+  return route.handle(
+    contextOf(deps, route, routed, NOBODY, {
+      ...{ now, query, body, record: () => [], expectAnswer: UNBOUNDED },
+      growing: NO_LIMIT,
+    }),
+  );
+}
+
+/** Returns the path of a list. Of the request's own, a waiting list would keep the whole URL in memory. */
+function pageOf({ path }: Route, request: Request): string {
+  return path.includes(":") ? pathOf(request) : path;
+}
+
+/** Returns the path of the request, without a slash at its end. */
+function pathOf(request: Request): string {
+  return new URL(request.url, "http://localhost").pathname.replace(/\/$/, "");
+}
+
+type Parts = Pick<CheckedRequest, "now" | "record" | "growing" | "expectAnswer"> & {
+  query: Record<string, unknown>;
+  body: unknown;
+};
+
+function contextOf(
+  deps: DispatchDeps,
+  route: Route,
+  { request, params, requestId, ip }: RoutedRequest,
+  { principal, project, owner }: Caller,
+  { now, query, body, record, growing, expectAnswer }: Parts,
+): CheckedRequest {
+  return {
+    request,
+    requestId,
+    ip,
+    params,
+    principal,
+    now,
+    query,
+    body,
+    record,
+    growing,
+    expectAnswer,
+    senderId: project === null ? null : project.id,
+    project,
+    page: () => openPage({ key: deps.cursorKey, path: pageOf(route, request), owner, query }),
+  };
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto";
+import { seal } from "../../core/crypto/secretbox.ts";
+import { SECRET_PREFIX } from "../../core/crypto/webhook-signature.ts";
+import { notFound } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import type { WebhookDialect } from "../../core/messages/resend-events.ts";
+import { standingWebhookGuard } from "../../store/webhooks/delivery-log.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { isBroken, requireGuard } from "../../store/engine/guards.ts";
+import { getWebhook, insertWebhook, rotateSecret, type Webhook } from "../../store/webhooks/webhooks.ts";
+import { allows } from "../../core/scopes.ts";
+import { requireScope } from "../routing/scopes.ts";
+import type { Answer } from "../routing/answer.ts";
+import type { CheckedRequest, Principal } from "../routing/route.ts";
+import { type WebhookUrlRules, webhookUrl } from "./webhook-url.ts";
+
+/** Random bytes of a signing secret: 43 characters in base64url. */
+const SECRET_BYTES = 32;
+/** A key without this scope can only make webhooks without content. */
+export const READ = "emails:read";
+
+/** Dependencies of making and changing webhooks. */
+export interface WebhookDeps {
+  db: Db;
+  /** Encrypts signing secrets in the database. */
+  boxKey: Uint8Array;
+  urlRules: WebhookUrlRules;
+}
+
+/** Returns a new signing secret. Libraries for Resend's dialect decode what follows the prefix from standard base64. */
+function newSigningSecret(dialect: WebhookDialect): string {
+  return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString(dialect === "resend" ? "base64" : "base64url");
+}
+
+/** Returns whether the key may send content to a webhook. Throws 403 if it asks for content without that right. */
+export function maySendContent({ scopes }: Principal, content: boolean | undefined): boolean {
+  if (content === true) requireScope(scopes, READ);
+  return allows(scopes, READ);
+}
+
+/** The wishes of a client for a new webhook. */
+interface WantedWebhook {
+  url: string;
+  eventTypes: string[];
+  dialect: WebhookDialect;
+  /** Null: content if the key may read messages. */
+  content: boolean | null;
+}
+
+/**
+ * Makes a webhook and returns the answer that shows it with its secret.
+ * @param show returns that answer, which is recorded in the same write
+ */
+export async function createWebhook(
+  { db, boxKey, urlRules }: WebhookDeps,
+  { senderId, principal, now, record }: Pick<CheckedRequest, "senderId" | "principal" | "now" | "record">,
+  wanted: WantedWebhook,
+  show: (webhook: Webhook, secret: string) => Answer,
+): Promise<Answer> {
+  if (senderId === null || principal === null) throw new Error("a webhook needs a project");
+  const mayRead = maySendContent(principal, wanted.content ?? undefined);
+  const secret = newSigningSecret(wanted.dialect);
+  const webhook: Webhook = {
+    id: newId("whk", now),
+    senderId,
+    url: webhookUrl(wanted.url, urlRules),
+    enabled: true,
+    eventTypes: wanted.eventTypes,
+    dialect: wanted.dialect,
+    content: wanted.content ?? mayRead,
+    disabledReason: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const answer = show(webhook, secret);
+  await db.write([insertWebhook(webhook, seal(boxKey, secret)), ...record(answer)]);
+  return answer;
+}
+
+/**
+ * Gives a webhook a new secret and returns the answer that shows it. The previous one also signs until `until`, milliseconds.
+ * @throws AppError 404 if the project has no such webhook in that dialect
+ */
+export async function rotateWebhookSecret(
+  { db, boxKey }: Pick<WebhookDeps, "db" | "boxKey">,
+  { senderId, now, record }: Pick<CheckedRequest, "senderId" | "now" | "record">,
+  { id, until, dialect }: { id: string; until: number; dialect?: WebhookDialect },
+  show: (webhook: Webhook, secret: string) => Answer,
+): Promise<Answer> {
+  const owner = senderId ?? "";
+  const webhook = await getWebhook(db, owner, id);
+  if (webhook === null || (dialect !== undefined && webhook.dialect !== dialect)) throw notFound("webhook");
+  const secret = newSigningSecret(webhook.dialect);
+  const answer = show({ ...webhook, updatedAt: now }, secret);
+  const write = db.write([
+    requireGuard("webhook_deleted", standingWebhookGuard(owner, webhook.id)),
+    rotateSecret(owner, webhook.id, seal(boxKey, secret), until, now),
+    ...record(answer),
+  ]);
+  await write.catch((error: unknown) => {
+    // The webhook was deleted since it was read, so a secret for it must not be shown.
+    throw isBroken(error, "webhook_deleted") ? notFound("webhook") : error;
+  });
+  return answer;
+}

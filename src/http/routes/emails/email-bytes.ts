@@ -1,0 +1,88 @@
+import { notFound } from "../../../core/errors.ts";
+import { attachmentBytes, messageBytes } from "../../../flows/read/bytes.ts";
+import type { Inspect } from "../../../flows/mime/reading-tasks.ts";
+import type { RenderDeps } from "../../../flows/deliver/render.ts";
+import { raw } from "../../routing/answer.ts";
+import type { StreamBytes } from "../../pipeline/download.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { emailPreviewRoute } from "./email-preview.ts";
+
+export interface EmailBytesDeps extends RenderDeps {
+  inspect: Inspect;
+  /** Sends stored content. All routes of content share its budget. */
+  handOut: StreamBytes;
+}
+
+/** Returns the routes of a message's bytes, attachments and preview. */
+export function emailBytesRoutes(deps: EmailBytesDeps): Route[] {
+  return [rawRoute(deps), attachmentRoute(deps), emailPreviewRoute(deps)];
+}
+
+function rawRoute(deps: EmailBytesDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id/raw",
+    operationId: "getRawEmail",
+    browserLoads: true,
+    scope: "emails:read",
+    summary: "Get a message as raw RFC 5322 bytes",
+    description:
+      "A sent message as it is composed and signed. A received one as it arrived, after the trace fields of this service.",
+    answers: { 200: "message/rfc822" },
+    errors: ["not_found"],
+    async handle({ senderId, params }) {
+      const bytes = await messageBytes(deps, senderId, params.id);
+      // A refused incoming message has a record but no bytes.
+      if (bytes === null) throw notFound("message, or none whose bytes are kept");
+      return raw(await deps.handOut(senderId, bytes), "message/rfc822", {
+        "content-disposition": "attachment",
+      });
+    },
+  });
+}
+
+function attachmentRoute(deps: EmailBytesDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id/attachments/:attachmentId",
+    operationId: "getEmailAttachment",
+    browserLoads: true,
+    scope: "emails:read",
+    summary: "Download an attachment",
+    description:
+      "The file's bytes with its own content type. The answer is always a download, because an attachment may be hostile.",
+    answers: { 200: "*/*" },
+    errors: ["not_found"],
+    async handle({ senderId, params }) {
+      const found = await attachmentBytes(deps, senderId, params.id, params.attachmentId);
+      if (found === null) throw notFound("attachment");
+      const { filename, contentType } = found.attachment;
+      // Always a download, because an attachment may be hostile html.
+      return raw(await deps.handOut(senderId, found.bytes), mediaType(contentType), {
+        "content-disposition": disposition(filename),
+      });
+    },
+  });
+}
+
+/** Returns the stored content type if a header can carry it. */
+export function mediaType(contentType: string): string {
+  return /^[\x21-\x7e]+\/[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream";
+}
+
+/**
+ * Returns a Content-Disposition with that filename. An ASCII form comes first, for old clients (RFC 6266 §4.3). It
+ * leaves out characters that would end the quoted text, or that some clients decode (`%41`).
+ */
+export function disposition(filename: string): string {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/gu, "_");
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encodeName(filename)}`;
+}
+
+/** RFC 8187 §3.2. */
+function encodeName(filename: string): string {
+  return encodeURIComponent(filename.toWellFormed()).replace(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16)}`,
+  );
+}

@@ -1,0 +1,45 @@
+import { Type } from "@sinclair/typebox";
+import { notFound } from "../../../core/errors.ts";
+import { explain, PARTIES } from "../../../flows/read/explain.ts";
+import type { Db } from "../../../store/engine/client.ts";
+import { getMessage } from "../../../store/messages/messages.ts";
+import { listRecipients } from "../../../store/messages/recipients.ts";
+import { ok } from "../../routing/answer.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { OneOf } from "../../routing/schemas.ts";
+
+const ExplanationView = Type.Object(
+  {
+    summary: Type.String(),
+    recipients: Type.Array(
+      Type.Object({
+        email: Type.String(),
+        status: Type.String(),
+        what: Type.String({ description: "What happened." }),
+        why: Type.String({ description: "Why, with the reply of the mail server if there is one." }),
+        who: OneOf(PARTIES, "Who can change it. `us`: the operator of this service."),
+        next: Type.String({ description: "What to do." }),
+      }),
+    ),
+  },
+  { title: "Explanation" },
+);
+
+/** Returns the route that explains what became of a message. */
+export function emailExplainRoute({ db }: { db: Db }): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id/explain",
+    operationId: "explainEmail",
+    scope: "emails:read",
+    summary: "Explain in plain words what became of a message, and what to do",
+    description: "For each recipient: what happened, why, who can change it, and the next step.",
+    answers: { 200: ExplanationView },
+    errors: ["not_found"],
+    async handle({ senderId, params, now }) {
+      const message = await getMessage(db, senderId, params.id);
+      if (message === null) throw notFound("message");
+      return ok(explain(message, await listRecipients(db, senderId, message.id), now));
+    },
+  });
+}

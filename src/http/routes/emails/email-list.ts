@@ -1,0 +1,203 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { normalizeAddress } from "../../../core/addresses.ts";
+import { invalid, readAll } from "../../../core/errors.ts";
+import { expectationOf } from "../../../core/expectations.ts";
+import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../../core/time/date-times.ts";
+import type { Wait, Waits } from "../../../flows/live/waits.ts";
+import type { Db } from "../../../store/engine/client.ts";
+import { awaitingApproval } from "../../../store/messages/approvals.ts";
+import { unrevokedKeys } from "../../../store/projects/keys.ts";
+import {
+  listMessages,
+  type MessageFilter,
+  type MessagePage,
+  type MessageSummary,
+  summaryOf,
+} from "../../../store/lists/message-list.ts";
+import { invalidKey } from "../../access/auth.ts";
+import { type Answer, type LaterAnswer, later, ok } from "../../routing/answer.ts";
+import type { Page } from "../../routing/paging.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
+import { MESSAGE_STATUSES } from "../../../core/messages/states.ts";
+import { MessageSummaryView, showSummary } from "../../views/message.ts";
+
+/** Longest wait for a message, seconds. It is shorter than the idle timeout of proxies. */
+const MAX_WAIT_SECONDS = 60;
+
+const ListQuery = Type.Object({
+  ...PAGE_QUERY,
+  status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
+  direction: Type.Optional(OneOf(["inbound", "outbound"])),
+  q: Search(
+    "Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow.",
+  ),
+  from: Type.Optional(Type.String({ ...EMAIL, maxLength: 320, description: "The sender's address." })),
+  to: Type.Optional(
+    Type.String({ ...EMAIL, maxLength: 320, description: "A recipient's address in `to`, `cc` or `bcc`." }),
+  ),
+  tag: Type.Optional(
+    Type.String({
+      maxLength: 513,
+      pattern: "^[^:]+:.+$",
+      expected: "a tag as name:value",
+      examples: ["campaign:spring"],
+      description: "A tag as `name:value`.",
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({
+      description: "Created at or after this ISO 8601 time, or since the start of this UTC day.",
+      ...DAY_OR_TIME,
+    }),
+  ),
+  before: Type.Optional(
+    Type.String({
+      description: "Created before this ISO 8601 time, or before the start of this UTC day.",
+      ...DAY_OR_TIME,
+    }),
+  ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_WAIT_SECONDS,
+      description:
+        "If no message fits, wait for one up to so many seconds, and then answer with an empty page. Give `after` to wait for a new one.",
+    }),
+  ),
+});
+
+export interface EmailListDeps {
+  db: Db;
+  waits: Waits;
+}
+
+/** Returns the route of `GET /v1/emails`. */
+export function emailListRoute(deps: EmailListDeps): Route {
+  const { db, waits } = deps;
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails",
+    operationId: "listEmails",
+    scope: "emails:read",
+    summary: "List messages, newest first",
+    description: "Sent and received messages of the project. Filters can be combined.",
+    query: ListQuery,
+    answers: { 200: PageOf(MessageSummaryView) },
+    async handle({ senderId, principal, query, request, page: openedPage }) {
+      const page = openedPage();
+      const filter = filterOf(query);
+      const read = () => listMessages(db, senderId, filter, page.after, page.take);
+      // New messages are on the first page.
+      const show = (found: MessagePage) => answerOf(db, { senderId, page }, found);
+      if (query.wait === undefined || page.after !== null) return show(await read());
+      requireAddresses(query);
+      const wait = await waits.begin({ senderId, filter, ms: query.wait * 1000, signal: request.signal });
+      const found = await read().catch((error: unknown) => {
+        waits.leave(senderId, wait);
+        throw error;
+      });
+      if (found.messages.length === 0)
+        return later(new MessagesToCome(deps, wait, { owner: senderId, keyId: principal.keyId, page }));
+      waits.leave(senderId, wait);
+      return show(found);
+    },
+  });
+}
+
+/** The page that was asked for. */
+interface Asked {
+  senderId: string;
+  page: Page;
+}
+
+async function answerOf(
+  db: Db,
+  { senderId, page }: Asked,
+  { messages, stoppedAt }: MessagePage,
+): Promise<Answer> {
+  const accepted = messages.filter(({ status }) => status === "accepted").map(({ id }) => id);
+  const awaiting = await awaitingApproval(db, senderId, accepted);
+  const show = (message: MessageSummary) => showSummary(message, awaiting.has(message.id));
+  return ok(page.answer(messages, show, ({ id }) => id, stoppedAt));
+}
+
+/** The page of the messages that come. */
+class MessagesToCome implements LaterAnswer {
+  readonly #deps: EmailListDeps;
+  readonly #wait: Wait;
+  readonly #keyId: string | null;
+  readonly #page: Page;
+  readonly owner: string;
+
+  constructor(deps: EmailListDeps, wait: Wait, { owner, keyId, page }: Waiting) {
+    this.#deps = deps;
+    this.#wait = wait;
+    this.#keyId = keyId;
+    this.#page = page;
+    this.owner = owner;
+  }
+
+  ready(): Promise<void> {
+    return this.#wait.ended();
+  }
+
+  async make(): Promise<Answer> {
+    const { db, waits } = this.#deps;
+    waits.leave(this.owner, this.#wait);
+    await requireUnrevoked(db, this.#keyId);
+    const messages = this.#wait.found.map(summaryOf);
+    return answerOf(db, { senderId: this.owner, page: this.#page }, { messages, stoppedAt: null });
+  }
+}
+
+interface Waiting {
+  /** The project. */
+  owner: string;
+  keyId: string | null;
+  page: Page;
+}
+
+/** Throws 401 if the key was revoked while its request waited. */
+async function requireUnrevoked(db: Db, keyId: string | null): Promise<void> {
+  if (keyId === null) return;
+  db.refreshReads();
+  if (!(await unrevokedKeys(db, [keyId])).has(keyId)) throw invalidKey();
+}
+
+/** Throws 422 if a request would wait for a text that is no address, because no message ever comes for it. */
+function requireAddresses(query: Static<typeof ListQuery>): void {
+  for (const name of ["from", "to"] as const)
+    if (query[name] !== undefined && normalizeAddress(query[name]) === null)
+      throw invalid(name, `must be ${expectationOf(ListQuery.properties[name])}.`);
+}
+
+function filterOf(query: Static<typeof ListQuery>): MessageFilter {
+  const { status, direction, q, from, to, tag } = query;
+  const [after, before] = readAll(
+    () => timeOf("after", query.after),
+    () => timeOf("before", query.before),
+  );
+  return {
+    ...(status === undefined ? {} : { status: status === "complaint" ? "complained" : status }),
+    ...(direction === undefined ? {} : { direction }),
+    ...(q === undefined ? {} : { q }),
+    ...(from === undefined ? {} : { from: normalizeAddress(from) ?? from }),
+    ...(to === undefined ? {} : { to: normalizeAddress(to) ?? to }),
+    ...(tag === undefined ? {} : { tag: tagOf(tag) }),
+    ...(after === undefined ? {} : { after }),
+    ...(before === undefined ? {} : { before }),
+  };
+}
+
+function tagOf(text: string): { name: string; value: string } {
+  const colon = text.indexOf(":");
+  return { name: text.slice(0, colon), value: text.slice(colon + 1) };
+}
+
+function timeOf(param: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const at = parseDay(text) ?? parseTime(text);
+  if (at === null) throw invalid(param, DAY_OR_TIME_EXPECTED);
+  return at;
+}

@@ -1,0 +1,258 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { AppError, invalid, notFound, validationError } from "../../../core/errors.ts";
+import { SendItem } from "../../../core/messages/send-item.ts";
+import type { SendLimits } from "../../../core/messages/send-rules.ts";
+import { yieldToEventLoop } from "../../../core/concurrency/event-loop.ts";
+import { expectationOf } from "../../../core/expectations.ts";
+import { check } from "../../../core/validation.ts";
+import { type ExtractRules, extractsIn } from "../../../flows/read/extracts.ts";
+import { readRecord } from "../../../flows/read/record.ts";
+import {
+  type AcceptDeps,
+  commitSend,
+  commitSends,
+  type PreparedSend,
+  prepareSend,
+  sending,
+} from "../../../flows/accept/accept.ts";
+import type { NamedThreads } from "../../../flows/accept/join-thread.ts";
+import type { Project } from "../../../store/projects/projects.ts";
+import { logAccepted } from "../../pipeline/request-log.ts";
+import { type Answer, accepted, multiStatus, ok } from "../../routing/answer.ts";
+import { type CheckedRequest, type Principal, projectRoute, type Route } from "../../routing/route.ts";
+import { ItemError, OneOf, Timestamp, Warnings } from "../../routing/schemas.ts";
+import { exampleId } from "../../openapi/examples.ts";
+import { onboardingDomain, simulatorDomain } from "../../../core/own-names.ts";
+import { MessageView, showMessage } from "../../views/message.ts";
+import { emailApprovalRoutes } from "./email-approval.ts";
+import { emailAttemptsRoute } from "./email-attempts.ts";
+import { checkedSend, showRefusal } from "./checked-send.ts";
+import { emailCheckRoute } from "./email-check.ts";
+import { emailExplainRoute } from "./email-explain.ts";
+import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
+import { type EmailListDeps, emailListRoute } from "./email-list.ts";
+import { emailScheduleRoutes } from "./email-schedule.ts";
+
+export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps, ExtractRules {
+  limits: SendLimits;
+}
+
+/** Most items in a batch. */
+export const MAX_BATCH = 100;
+
+const BATCH_BOUNDS = { minItems: 1, maxItems: MAX_BATCH };
+const Strict = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description:
+      "If true, either all items are accepted or none: the first bad item is the error of the whole request.",
+  }),
+);
+/** A batch in the API document. The envelope is what is checked before the items. */
+const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS), strict: Strict });
+const BatchEnvelope = Type.Object({
+  emails: Type.Array(Type.Unknown(), { ...BATCH_BOUNDS, examples: [SendItem.examples] }),
+  strict: Strict,
+});
+
+const ACCEPTED_STATUS = OneOf(["accepted", "queued"]);
+const Accepted = Type.Object(
+  {
+    id: Type.String(),
+    status: ACCEPTED_STATUS,
+    scheduledAt: Type.Optional(Timestamp),
+  },
+  { title: "AcceptedMessage" },
+);
+
+const BatchResult = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.Optional(Type.String({ description: "Present if the item was accepted." })),
+      status: Type.Optional(ACCEPTED_STATUS),
+      scheduledAt: Type.Optional(Timestamp),
+      error: Type.Optional(ItemError),
+      warnings: Warnings,
+    }),
+    { description: "One result per item, in the same order." },
+  ),
+});
+
+/** Returns the routes of `/v1/emails`. */
+export function emailRoutes(deps: EmailRouteDeps): Route[] {
+  return [
+    sendRoute(deps),
+    batchRoute(deps),
+    emailCheckRoute(deps),
+    emailListRoute(deps),
+    getRoute(deps),
+    emailAttemptsRoute(deps),
+    emailExplainRoute(deps),
+    ...emailScheduleRoutes(deps),
+    ...emailApprovalRoutes(deps),
+    ...emailBytesRoutes(deps),
+  ];
+}
+
+/** Returns a send item that needs no domain of one's own: from the onboarding domain to a simulated recipient. */
+function exampleItem({ serviceDomain }: EmailRouteDeps): Static<typeof SendItem> {
+  return {
+    from: `Ana <hello@${onboardingDomain(serviceDomain)}>`,
+    to: [`delivered@${simulatorDomain(serviceDomain)}`],
+    subject: "Hello from Postrider",
+    text: "It works.",
+  };
+}
+
+const EXAMPLE_RESULT = { id: exampleId("msg"), status: "queued" };
+
+function sendRoute(deps: EmailRouteDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/emails",
+    operationId: "sendEmail",
+    stores: { limitedBy: "handler" },
+    scope: "emails:send",
+    summary: "Send a message",
+    description:
+      "Stores the message and answers at once. The body has `html`, `text` or `templateId`. The result is in the record, in events and at webhooks. With an `Idempotency-Key` a repeated request sends once.",
+    examples: { body: exampleItem(deps), answer: EXAMPLE_RESULT },
+    body: SendItem,
+    bodyLimit: "message",
+    bodyCheckedBy: "handler",
+    answers: { 202: Accepted },
+    errors: ["conflict"],
+    async handle({ body, now, project, principal, record, requestId }) {
+      const send = checkedSend(body, deps.limits, now);
+      return sending(async () => {
+        const prepared = await prepareSend(deps, project, principal, send);
+        const answer = accepted(prepared.accepted);
+        await commitSend(deps, project, prepared, record(answer));
+        logAccepted(requestId, [prepared.accepted.id]);
+        return answer;
+      });
+    },
+  });
+}
+
+function batchRoute(deps: EmailRouteDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/emails/batch",
+    operationId: "sendEmailBatch",
+    stores: { limitedBy: "handler" },
+    scope: "emails:send",
+    summary: "Send up to 100 messages. Each succeeds or fails separately",
+    description:
+      "Counts as one request. Items that are wrong do not stop the others: each result has the `id` of its message or an `error`.",
+    examples: {
+      body: { emails: [exampleItem(deps), { ...exampleItem(deps), subject: "A second message" }] },
+      answer: { data: [EXAMPLE_RESULT, EXAMPLE_RESULT] },
+    },
+    body: Batch,
+    bodyLimit: "message",
+    bodyCheckedBy: "handler",
+    answers: { 207: BatchResult },
+    errors: ["conflict"],
+    handle: (context) => sending(() => sendBatch(deps, context)),
+  });
+}
+
+type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"> & {
+  project: Project;
+  principal: Principal;
+};
+
+async function sendBatch(
+  deps: EmailRouteDeps,
+  { body, now, project, principal, record, requestId }: BatchContext,
+): Promise<Answer> {
+  const { emails, strict = false } = envelopeOf(body);
+  const items: (PreparedSend | AppError)[] = [];
+  const named: NamedThreads = new Map();
+  for (const item of emails) {
+    const prepared = await prepareItem(deps, project, item, { now, named, principal });
+    if (strict && prepared instanceof AppError) throw ofItem(prepared, items.length);
+    items.push(prepared);
+    // A hundred messages to fifty recipients each take a second, so other requests are served in between.
+    await yieldToEventLoop();
+  }
+  const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
+    multiStatus({ data: items.map((item) => showItem(item, refused)) });
+  const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
+  const refused = await commitSends(deps, project, good, (over) => {
+    const [first] = over;
+    if (strict && first !== undefined) throw ofItem(first[1], items.indexOf(first[0]));
+    return record(answerFor(over));
+  });
+  const taken = good.filter((item) => !refused.has(item));
+  logAccepted(
+    requestId,
+    taken.map((item) => item.accepted.id),
+  );
+  return answerFor(refused);
+}
+
+/** Returns a batch with unchecked items. Each is checked separately, so that a bad one does not refuse the others. */
+function envelopeOf(body: unknown): Static<typeof BatchEnvelope> {
+  const issues = check(BatchEnvelope, body);
+  if (issues.length > 0) throw validationError(issues);
+  return body as Static<typeof BatchEnvelope>;
+}
+
+/** Returns an item's error as the error of the whole batch: its `param` begins with the item. */
+function ofItem({ type, message, details }: AppError, index: number): AppError {
+  const { param = "" } = details;
+  return new AppError(type, `Item ${index} is refused, so none was accepted. ${message}`, {
+    ...details,
+    param: `emails[${index}]${param === "" ? "" : `.${param}`}`,
+  });
+}
+
+/** Returns an item that is ready to be committed, or the error that refuses it. */
+async function prepareItem(
+  deps: EmailRouteDeps,
+  project: Project,
+  item: unknown,
+  { now, named, principal }: { now: number; named: NamedThreads; principal: Principal },
+): Promise<PreparedSend | AppError> {
+  try {
+    if (!isObject(item)) throw invalid("", `The item must be ${expectationOf(SendItem)}.`, "invalid_item");
+    return await prepareSend(deps, project, principal, checkedSend(item, deps.limits, now), { named });
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+function isObject(item: unknown): boolean {
+  return typeof item === "object" && item !== null && !Array.isArray(item);
+}
+
+function showItem(
+  item: PreparedSend | AppError,
+  refused: ReadonlyMap<PreparedSend, AppError>,
+): Record<string, unknown> {
+  if (item instanceof AppError) return showRefusal(item);
+  const refusal = refused.get(item);
+  return refusal === undefined ? { ...item.accepted } : showRefusal(refusal);
+}
+
+function getRoute(deps: EmailRouteDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id",
+    operationId: "getEmail",
+    scope: "emails:read",
+    summary: "Get a message with its body and events",
+    description:
+      "`recipients` shows where each recipient stands, and `events` what happened. Received messages also have `envelope`, `auth` and `replyText`.",
+    answers: { 200: MessageView },
+    errors: ["not_found"],
+    async handle({ senderId, params, expectAnswer }) {
+      const record = await readRecord(deps, senderId, params.id, { expect: expectAnswer });
+      if (record === null) throw notFound("message");
+      return ok(showMessage(record, extractsIn(record, deps)));
+    },
+  });
+}

@@ -1,0 +1,241 @@
+import { exampleId } from "../../openapi/examples.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { inboxLocalPart, ADDRESS_EXPECTED, splitAddress } from "../../../core/addresses.ts";
+import { AppError, invalid, notFound } from "../../../core/errors.ts";
+import { newId } from "../../../core/ids.ts";
+import { ConstraintError, type Db } from "../../../store/engine/client.ts";
+import { domainForInbox } from "../../../flows/domains/inbox-domain.ts";
+import type { RegisterDeps } from "../../../flows/domains/register.ts";
+import { type Domain, getDomain } from "../../../store/domains/domains.ts";
+import { deleteInbox } from "../../../store/threads/inbox-removal.ts";
+import {
+  getInbox,
+  INBOX_TYPES,
+  type Inbox,
+  insertInbox,
+  listInboxes,
+  updateInbox,
+} from "../../../store/threads/inboxes.ts";
+import type { Project } from "../../../store/projects/projects.ts";
+import { created, noContent, ok, type Warning } from "../../routing/answer.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { EMAIL, MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
+
+export type InboxDeps = RegisterDeps;
+
+const InboxSchema = Type.Object(
+  {
+    id: Type.String(),
+    senderId: Type.String(),
+    domainId: Type.String(),
+    address: Type.String(),
+    displayName: Type.String(),
+    type: OneOf(INBOX_TYPES),
+    createdAt: Timestamp,
+  },
+  { title: "Inbox" },
+);
+
+const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Support"] });
+const CreateInbox = Type.Object({
+  address: Type.Optional(
+    Type.String({
+      ...EMAIL,
+      description:
+        "Full address, at a domain of the project. In capture mode also at `inbox.` + service domain.",
+    }),
+  ),
+  localPart: Type.Optional(
+    Type.String({
+      description: "Local part, together with `domainId`. Use it in place of `address`.",
+      examples: ["support"],
+    }),
+  ),
+  domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })),
+  displayName: Type.Optional(DisplayName),
+  type: Type.Optional(OneOf(INBOX_TYPES, "`agent` if absent.")),
+});
+const UpdateInbox = Type.Object({
+  displayName: Type.Optional(DisplayName),
+  type: Type.Optional(OneOf(INBOX_TYPES)),
+});
+
+function show(inbox: Inbox) {
+  return { ...inbox, createdAt: showTime(inbox.createdAt) };
+}
+
+interface InboxLocation {
+  address: string;
+  domain: Domain;
+}
+
+/** Returns the address and its domain. Throws 422 for a bad address, and 404 for a domain of another project. */
+async function locateInbox(
+  deps: InboxDeps,
+  project: Project,
+  body: Static<typeof CreateInbox>,
+  now: number,
+): Promise<InboxLocation> {
+  if (body.address !== undefined) return locateByAddress(deps, project, body.address, body.domainId, now);
+  if (body.localPart === undefined)
+    throw invalid("address", "is required, unless localPart and domainId are given.", "missing_field");
+  if (body.domainId === undefined)
+    throw invalid("domainId", "is required together with localPart.", "missing_field");
+  const domain = await getDomain(deps.db, project.id, body.domainId);
+  if (domain === null) throw notFound("domain");
+  return { domain, address: inboxAddress(`${body.localPart}@${domain.name}`, "localPart").address };
+}
+
+async function locateByAddress(
+  deps: InboxDeps,
+  project: Project,
+  text: string,
+  domainId: string | undefined,
+  now: number,
+): Promise<InboxLocation> {
+  const { address, domainName } = inboxAddress(text, "address");
+  const domain = await domainForInbox(deps, project, domainName, now);
+  if (domain === null)
+    throw invalid(
+      "address",
+      `must be at a domain of this project. ${domainName} is not one: add it with POST /v1/domains.`,
+    );
+  if (domainId !== undefined && domainId !== domain.id)
+    throw invalid("domainId", "must be the id of the domain in the address.");
+  return { domain, address };
+}
+
+/** Returns the address in lower case, because local parts match in any case. */
+function inboxAddress(text: string, param: string): { address: string; domainName: string } {
+  const split = splitAddress(text);
+  if (split === null) throw invalid(param, ADDRESS_EXPECTED, "invalid_email");
+  // Mail to user+anything goes to the inbox of user (RFC 5233), so an inbox with a plus would never get any.
+  if (split.local.includes("+"))
+    throw invalid(
+      param,
+      "must not contain a plus sign. The inbox user also receives mail to user+anything.",
+      "invalid_email",
+    );
+  return { address: `${inboxLocalPart(split.local)}@${split.domain}`, domainName: split.domain };
+}
+
+function duplicate(address: string): AppError {
+  return new AppError("conflict", `The inbox ${address} already exists.`, {
+    code: "duplicate",
+    param: "address",
+  });
+}
+
+/** Returns the routes of `/v1/inboxes`. */
+export function inboxRoutes(deps: InboxDeps): Route[] {
+  return [...collectionRoutes(deps), ...itemRoutes(deps.db)];
+}
+
+/** Returns the warning that mail for the inbox is refused; none if its domain receives. */
+function warningsOf({ id, name, status, receiving }: Domain): Warning[] {
+  if (receiving) return [];
+  const verify = status === "verified" ? "" : `POST /v1/domains/${id}/verify, then `;
+  const how = `${verify}PATCH /v1/domains/${id}/receiving {"enabled":true}`;
+  return [{ param: "address", message: `${name} does not receive mail yet. Switch it on with ${how}.` }];
+}
+
+function collectionRoutes(deps: InboxDeps): Route[] {
+  const { db } = deps;
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/inboxes",
+      operationId: "listInboxes",
+      summary: "List inboxes, newest first",
+      description: "All inboxes of the project, in one answer without pages.",
+      scope: "inboxes:read",
+      query: Type.Object({ domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })) }),
+      answers: { 200: Type.Object({ data: Type.Array(InboxSchema) }) },
+      async handle({ senderId, query }) {
+        return ok({ data: (await listInboxes(db, senderId, query.domainId ?? null)).map(show) });
+      },
+    }),
+    projectRoute({
+      method: "POST",
+      path: "/v1/inboxes",
+      operationId: "createInbox",
+      stores: { adds: ["inboxes"] },
+      summary: "Create an inbox",
+      description:
+        "Give the whole `address`, or `localPart` and `domainId`. The domain must belong to the project.",
+      scope: "inboxes:write",
+      examples: { body: { localPart: "support", domainId: exampleId("dom"), displayName: "Support" } },
+      body: CreateInbox,
+      answers: { 201: InboxSchema },
+      async handle({ senderId, project, body, now, record }) {
+        const { address, domain } = await locateInbox(deps, project, body, now);
+        const { type = "agent" } = body;
+        // The database replaces half of a surrogate pair, so replace it before answering.
+        const displayName = body.displayName?.toWellFormed() ?? "";
+        const owner = { senderId, domainId: domain.id };
+        const inbox: Inbox = { id: newId("inb", now), ...owner, address, displayName, type, createdAt: now };
+        const answer = { ...created(show(inbox)), warnings: warningsOf(domain) };
+        try {
+          await db.write([insertInbox(inbox), ...record(answer)]);
+        } catch (error) {
+          if (!(error instanceof ConstraintError)) throw error;
+          if (error.foreignKey) throw notFound("domain");
+          throw error.unique?.startsWith("inboxes.") === true ? duplicate(address) : error;
+        }
+        return answer;
+      },
+    }),
+  ];
+}
+
+function itemRoutes(db: Db): Route[] {
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/inboxes/:id",
+      operationId: "getInbox",
+      summary: "Get an inbox",
+      description: "Its address, display name and type.",
+      scope: "inboxes:read",
+      answers: { 200: InboxSchema },
+      async handle({ senderId, params }) {
+        const inbox = await getInbox(db, senderId, params.id);
+        if (inbox === null) throw notFound("inbox");
+        return ok(show(inbox));
+      },
+    }),
+    projectRoute({
+      method: "PATCH",
+      path: "/v1/inboxes/:id",
+      operationId: "updateInbox",
+      summary: "Update an inbox",
+      description: "Fields that are absent stay as they are. The address cannot change.",
+      scope: "inboxes:write",
+      body: UpdateInbox,
+      answers: { 200: InboxSchema },
+      async handle({ senderId, params, body }) {
+        const inbox = await updateInbox(db, senderId, params.id, body);
+        if (inbox === null) throw notFound("inbox");
+        return ok(show(inbox));
+      },
+    }),
+    projectRoute({
+      method: "DELETE",
+      path: "/v1/inboxes/:id",
+      operationId: "deleteInbox",
+      summary: "Delete an inbox that never received mail",
+      description:
+        "Deletes its threads too. Its messages stay, with null for `inboxId` and `threadId`. Simulated mail does not prevent the deletion.",
+      scope: "inboxes:write",
+      answers: { 204: null },
+      errors: ["conflict"],
+      async handle({ senderId, params }) {
+        if (await deleteInbox(db, senderId, params.id)) return noContent();
+        if ((await getInbox(db, senderId, params.id)) === null) throw notFound("inbox");
+        throw new AppError("conflict", "This inbox has received mail, so it cannot be deleted.", {
+          code: "invalid_state",
+        });
+      },
+    }),
+  ];
+}

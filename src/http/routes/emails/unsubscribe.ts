@@ -1,0 +1,60 @@
+import { notFound } from "../../../core/errors.ts";
+import {
+  recipientOfToken,
+  UNSUBSCRIBE_PATH,
+  type UnsubscribeDeps,
+  unsubscribeRecipient,
+} from "../../../flows/mime/unsubscribe.ts";
+import { type Answer, raw } from "../../routing/answer.ts";
+import { openRoute, type Route } from "../../routing/route.ts";
+
+/** Nothing may be loaded, run or framed. The form posts to its own URL. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/** Returns the routes of unsubscribe links. */
+export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
+  const common = {
+    path: `${UNSUBSCRIBE_PATH}:token`,
+    answers: { 200: "text/html" },
+    errors: ["not_found", "service_unavailable"],
+  } as const;
+  const show = openRoute({
+    ...common,
+    method: "GET",
+    operationId: "showUnsubscribe",
+    summary: "Show the page of an unsubscribe link, without unsubscribing",
+    description:
+      "The page has a button that unsubscribes. Opening it changes nothing, because link checkers open every link.",
+    async handle({ params }) {
+      if ((await recipientOfToken(deps, params.token)) === null) throw notFound("link");
+      // A GET must not unsubscribe, because link scanners open every link in a message.
+      return page("Unsubscribe", '<form method="post"><button>Unsubscribe</button></form>');
+    },
+  });
+  const take = openRoute({
+    ...common,
+    method: "POST",
+    operationId: "unsubscribeByLink",
+    summary: "Unsubscribe the recipient of the link (RFC 8058)",
+    description:
+      "Mail programs call it for one-click unsubscribing. Makes a contact if the recipient is none.",
+    async handle({ params }) {
+      const recipient = await recipientOfToken(deps, params.token);
+      if (recipient === null) throw notFound("link");
+      await unsubscribeRecipient(deps, recipient);
+      return page("Unsubscribed", "<p>You will get no more of these mails.</p>");
+    },
+  });
+  return [show, take];
+}
+
+function page(title: string, content: string): Answer {
+  const html = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head>
+<body><h1>${title}</h1>${content}</body>
+</html>
+`;
+  return raw(html, "text/html; charset=utf-8", { "content-security-policy": CONTENT_SECURITY_POLICY });
+}

@@ -1,0 +1,203 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { Config } from "../../../config.ts";
+import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
+import { invalid, notFound } from "../../../core/errors.ts";
+import { volumeOfDay } from "../../../flows/accept/volume.ts";
+import { type Account, getAccount, updateOwnerEmail } from "../../../store/projects/accounts.ts";
+import type { Db } from "../../../store/engine/client.ts";
+import { getKey } from "../../../store/projects/keys.ts";
+import { getProject, type Project } from "../../../store/projects/projects.ts";
+import { ok } from "../../routing/answer.ts";
+import { namedProject, ownProject, projectOfAccount } from "../../access/project.ts";
+import { ACCOUNT_PLAN } from "../../access/rate.ts";
+import { accountRoute, type Principal, type Route } from "../../routing/route.ts";
+import {
+  Nullable,
+  OneOf,
+  PlanName,
+  ShownOneOf,
+  showTime,
+  TierName,
+  Timestamp,
+} from "../../routing/schemas.ts";
+import { SCOPES } from "../../routing/scopes.ts";
+
+const AccountSchema = Type.Object(
+  {
+    id: Type.String(),
+    ownerEmail: Type.String({ description: "The only address that test mode delivers to." }),
+  },
+  { title: "Account" },
+);
+
+const MeSchema = Type.Object(
+  {
+    account: AccountSchema,
+    key: Type.Object({
+      id: Nullable(Type.String({ description: "Null for the command line on the service's own machine." })),
+      name: Nullable(Type.String()),
+      scopes: Type.Array(ShownOneOf(SCOPES), { description: "Empty: every scope." }),
+      senderId: Nullable(Type.String({ description: "Null for an account-wide key." })),
+    }),
+    project: Nullable(
+      Type.Object({
+        id: Type.String(),
+        externalId: Type.String(),
+        name: Type.String(),
+        plan: PlanName,
+        trustTier: TierName,
+        suspendedAt: Nullable(Timestamp),
+      }),
+    ),
+    service: Type.Object({
+      domain: Type.String({
+        description:
+          "Domain of the service's own names. `onboarding.<domain>` sends without DNS, and `simulator.<domain>` takes test mail.",
+      }),
+      delivery: OneOf(["capture", "relay", "mx"], "How outgoing mail leaves. `capture`: it does not."),
+    }),
+    limits: Type.Object({
+      maxRecipients: Type.Integer({ description: "Recipients of a message." }),
+      maxMessageBytes: Type.Integer({ description: "Octets of an encoded message." }),
+      maxAttachments: Type.Integer({ description: "Attachments of a message." }),
+      maxScheduleDays: Type.Integer({ description: "Days ahead that a send can be scheduled." }),
+      requestsPerSecond: Nullable(
+        Type.Integer({
+          minimum: 0,
+          description: "Requests per second, on average. Null: there is no limit.",
+        }),
+      ),
+      requestBurst: Nullable(
+        Type.Integer({ minimum: 0, description: "Requests at once. Null: there is no limit." }),
+      ),
+      recipientsPerDay: Nullable(
+        Type.Integer({
+          minimum: 0,
+          description: "Recipients per UTC day. Null: there is no limit, or no project is named.",
+        }),
+      ),
+    }),
+  },
+  { title: "Me" },
+);
+type Me = Static<typeof MeSchema>;
+
+const UpdateAccount = Type.Object({
+  ownerEmail: Type.Optional(Type.String({ expected: "an email address", examples: ["owner@example.com"] })),
+});
+
+export interface AccountDeps {
+  db: Db;
+  config: Pick<
+    Config,
+    | "plans"
+    | "tiers"
+    | "defaultPlan"
+    | "defaultTrustTier"
+    | "maxRecipients"
+    | "maxMessageBytes"
+    | "maxAttachments"
+    | "maxScheduleDays"
+    | "serviceDomain"
+    | "delivery"
+  >;
+}
+
+/** Returns the routes of `/v1/me` and `/v1/account`. */
+export function accountRoutes(deps: AccountDeps): Route[] {
+  return [meRoute(deps), updateRoute(deps)];
+}
+
+/** Returns the route that shows a key what it is and may do. */
+export function meRoute(deps: AccountDeps): Route {
+  const { db } = deps;
+  return accountRoute({
+    method: "GET",
+    path: "/v1/me",
+    operationId: "getMe",
+    summary: "Get this API key, its project and its limits",
+    description:
+      "Works with any key. If an account-wide key names a project, the answer has that project and its limits.",
+    scope: null,
+    answers: { 200: MeSchema },
+    errors: ["not_found"],
+    async handle({ principal, request, now }) {
+      const [account, key, project] = await Promise.all([
+        requireAccount(db, principal.accountId),
+        principal.keyId === null ? null : getKey(db, principal.accountId, null, principal.keyId),
+        projectOf(db, principal, namedProject(request.headers)),
+      ]);
+      const { id, scopes, senderId } = { id: principal.keyId, ...principal };
+      return ok({
+        account: showAccount(account),
+        key: { id, name: key?.name ?? null, scopes: [...scopes], senderId },
+        project: project === null ? null : showProject(project),
+        service: { domain: deps.config.serviceDomain, delivery: deps.config.delivery },
+        limits: await limitsOf(deps, project, now),
+      } satisfies Me);
+    },
+  });
+}
+
+async function requireAccount(db: Db, id: string): Promise<Account> {
+  const account = await getAccount(db, id);
+  if (account === null) throw notFound("account");
+  return account;
+}
+
+async function projectOf(db: Db, principal: Principal, name: string | null): Promise<Project | null> {
+  if (principal.senderId === null) return projectOfAccount(db, principal.accountId, name);
+  const own = await getProject(db, principal.accountId, principal.senderId);
+  return own === null ? null : ownProject(own, name);
+}
+
+function showProject({ id, externalId, name, plan, trustTier, suspendedAt }: Project): Me["project"] {
+  return { id, externalId, name, plan, trustTier, suspendedAt: showTime(suspendedAt) };
+}
+
+function showAccount({ id, ownerEmail }: Account): Static<typeof AccountSchema> {
+  return { id, ownerEmail };
+}
+
+async function limitsOf(
+  { db, config }: AccountDeps,
+  project: Project | null,
+  now: number,
+): Promise<Me["limits"]> {
+  const plan = project?.plan ?? ACCOUNT_PLAN;
+  const rate = config.plans[Object.hasOwn(config.plans, plan) ? plan : config.defaultPlan] ?? null;
+  const { maxRecipients, maxMessageBytes, maxAttachments, maxScheduleDays } = config;
+  return {
+    ...{ maxRecipients, maxMessageBytes, maxAttachments, maxScheduleDays },
+    requestsPerSecond: rate?.perSecond ?? null,
+    requestBurst: rate?.burst ?? null,
+    recipientsPerDay: project === null ? null : (await volumeOfDay(db, config, project, now)).limit,
+  };
+}
+
+function updateRoute({ db }: AccountDeps): Route {
+  return accountRoute({
+    method: "PATCH",
+    path: "/v1/account",
+    operationId: "updateAccount",
+    summary: "Update the account's owner address",
+    description: "Test mode delivers to the new address, beginning with the next send.",
+    scope: "senders:write",
+    accountWide: true,
+    body: UpdateAccount,
+    rules: ownerEmailOf,
+    answers: { 200: AccountSchema },
+    async handle({ principal, body }) {
+      const ownerEmail = ownerEmailOf(body);
+      if (ownerEmail !== undefined) await db.write([updateOwnerEmail(principal.accountId, ownerEmail)]);
+      return ok(showAccount(await requireAccount(db, principal.accountId)));
+    },
+  });
+}
+
+function ownerEmailOf({ ownerEmail }: Static<typeof UpdateAccount>): string | undefined {
+  if (ownerEmail === undefined) return undefined;
+  const address = normalizeAddress(ownerEmail);
+  if (address === null) throw invalid("ownerEmail", ADDRESS_EXPECTED, "invalid_email");
+  return address;
+}

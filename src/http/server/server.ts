@@ -1,0 +1,233 @@
+import { Elysia } from "elysia";
+import type { Config } from "../../config.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import type { Quotas } from "../../core/quotas.ts";
+import type { FreeSpace } from "../../flows/free-space.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { touchKey } from "../../store/projects/keys.ts";
+import { type Answer, type LaterAnswer, toResponse } from "../routing/answer.ts";
+import { createBudget, REQUEST_BODY_LIMITS } from "../body/budget.ts";
+import { createLargeBodyLimit } from "../body/large-bodies.ts";
+import { assetRoutes } from "../dashboard/assets.ts";
+import { dashboardPage, type Page, type PageDeps } from "../dashboard/shell.ts";
+import { type DispatchDeps, dispatch } from "../pipeline/pipeline.ts";
+import { type DocsFiles, docsRoutes } from "../openapi/docs.ts";
+import type { ServesAt } from "../routing/domain-hosts.ts";
+import { createAnswers } from "../pipeline/download.ts";
+import { answerErrorAt } from "./error-style.ts";
+import { probeRoutes, type ReadyCheck } from "./health.ts";
+import { createStepRunner } from "../json/steps.ts";
+import { LaterResponses } from "../routing/later.ts";
+import { type Answering, listen, type ListeningServer, type TlsFiles } from "./listen.ts";
+import { trackKeyUse } from "../access/key-use.ts";
+import { mcpRoutes } from "../routes/mcp.ts";
+import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
+import { errors, requestId, requestIdIn, securityHeaders } from "./plugins.ts";
+import type { AnsweredRequest } from "../pipeline/request-log.ts";
+import type { RateLimiter } from "../access/rate.ts";
+import type { Route } from "../routing/route.ts";
+import { routeTable } from "./route-table.ts";
+import { createTlsServer } from "./tls-server.ts";
+
+/** Dependencies of the HTTP server. */
+export interface HttpDeps {
+  db: Db;
+  clock: Clock;
+  config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
+  /** Authenticates cursors. */
+  cursorKey: Uint8Array;
+  /** Encrypts secrets in the database. */
+  boxKey: Uint8Array;
+  /** Seals the cookies of sessions. */
+  sessionKey: Uint8Array;
+  /** Token buckets. Null: there is no rate limit. */
+  limiter: RateLimiter | null;
+  /** The limits of each plan. */
+  quotas: Quotas;
+  /** Knows whether the disk has space for new content. */
+  space: FreeSpace;
+  /** The checks of `/readyz`. */
+  checks: readonly ReadyCheck[];
+  /** Files of the reference page. Null: `/docs` answers 404. */
+  docs: DocsFiles | null;
+  /** The dashboard: what its page needs, and its routes, which the reference does not show. Null: none is served. */
+  ui: (Omit<PageDeps, "clock"> & { routes: readonly Route[] }) | null;
+  /** Called after each answer of a route. */
+  onAnswer: ((answered: AnsweredRequest) => void) | null;
+  /** The metrics of this process. */
+  metrics?: ProtectedMetrics;
+  /** Returns whether a path is served at a host. If undefined, each one is. */
+  servesAt?: ServesAt;
+  /** Routes of other programs, such as mail servers, which the reference does not show. */
+  wellKnown?: readonly Route[];
+  /** Every route, except probes, metrics and reference. If there are none, the reference is not served. */
+  routes: readonly Route[];
+}
+
+/** The HTTP server. */
+export interface Http {
+  /** Listens on the configured host and port. */
+  start(): Promise<{ port: number }>;
+  /** Also listens with TLS on a port of the same host. */
+  startTls(port: number, tls: readonly TlsFiles[]): Promise<{ port: number }>;
+  /** Uses these keys and certificate chains for later TLS connections. Requests in progress are finished. */
+  setCertificates(tls: readonly TlsFiles[]): void;
+  /** Takes no new connections, waits at most `graceMs` for requests that have arrived, and closes all connections. */
+  stop(graceMs: number): Promise<void>;
+  /** Closes connections whose requests are answered. Their clients open new ones. */
+  closeIdle(): void;
+  /** Answers one request without a socket. */
+  fetch(request: Request): Promise<Response>;
+}
+
+/** Creates the server. It listens nowhere until `start`. */
+export function createHttp(deps: HttpDeps): Http {
+  const keyUse = trackKeyUse((keyId, usedAt) => touchKey(deps.db, keyId, usedAt));
+  const shell: DispatchDeps = {
+    ...deps,
+    maxBodyBytes: deps.config.maxBodyBytes,
+    keyUse,
+    inFlight: new Set(),
+    reserveBody: createBudget(REQUEST_BODY_LIMITS),
+    runForBody: createLargeBodyLimit(),
+    runSteps: createStepRunner(),
+    answers: createAnswers(deps.clock),
+  };
+  const later = new LaterResponses();
+  const answerWhole = async (request: Request): Promise<Response> => {
+    const response = await app.fetch(request);
+    return later.comingFor(response) ?? response;
+  };
+  const routes = [
+    ...probeRoutes(deps.clock, deps.checks, deps.space),
+    ...(deps.metrics === undefined ? [] : metricsRoutes(deps.metrics)),
+    ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
+    ...(deps.ui === null ? [] : [...assetRoutes(deps.ui.files), ...deps.ui.routes]),
+    ...(deps.wellKnown ?? []),
+    ...deps.routes,
+    ...(deps.routes.length === 0 ? [] : mcpRoutes({ fetch: answerWhole })),
+  ];
+  const page = deps.ui === null ? null : dashboardPage({ ...deps, ...deps.ui }, answerWhole);
+  const ips = new WeakMap<Request, string>();
+  // Otherwise Elysia finds the path only if the host name has a standard length.
+  const app: { fetch(request: Request): Response | Promise<Response> } = new Elysia({
+    handler: { standardHostname: false },
+  })
+    .use(requestId(deps.clock))
+    .use(securityHeaders())
+    .use(errors(routeTable(routes), page))
+    .use(resources({ deps, shell, later, ips, page }, routes));
+  const answer: Answering = async (request, ip) => {
+    if (ip !== null) ips.set(request, ip);
+    const response = await app.fetch(request);
+    const coming = later.comingFor(response);
+    return coming === null ? response : { coming };
+  };
+  const servers: ListeningServer[] = [];
+  const secure = createTlsServer((on) => listen(deps, answer, on));
+  return {
+    async start() {
+      const server = listen(deps, answer, { port: deps.config.port });
+      servers.push(server);
+      return { port: server.port };
+    },
+    startTls: secure.start,
+    setCertificates: secure.setCertificates,
+    async stop(graceMs) {
+      await Promise.all([...servers, ...secure.servers()].map((server) => server.stop(graceMs)));
+      await keyUse.settled();
+    },
+    closeIdle() {
+      for (const server of [...servers, ...secure.servers()]) server.closeIdle();
+    },
+    fetch: answerWhole,
+  };
+}
+
+/** Dependencies of the handlers of all routes. */
+interface Shared {
+  deps: HttpDeps;
+  shell: DispatchDeps;
+  later: LaterResponses;
+  /** The address of each request's client. */
+  ips: WeakMap<Request, string>;
+  /** The dashboard's page, which browsers get at `/`. */
+  page: Page | null;
+}
+
+/** Registers our routes with Elysia. The body is read later, after key and scope have been checked. */
+function resources(shared: Shared, routes: readonly Route[]) {
+  const app = new Elysia({ name: "resources" });
+  for (const route of routes)
+    app.route(route.method, route.path, handlerOf(shared, route), { parse: "none" });
+  return app;
+}
+
+/** The facts of a request that its answer needs. */
+interface Asked {
+  route: Route;
+  method: string;
+  requestId: string;
+  startedAt: number;
+  /** Headers of the answer. */
+  headers: Record<string, string | number>;
+  /** True if the request brought a key. */
+  hasKey: boolean;
+}
+
+function handlerOf(shared: Shared, route: Route) {
+  const { deps, shell, later, ips } = shared;
+  const page = route.path === "/" ? shared.page : null;
+  return async ({ request, params, set }: Routed): Promise<Response> => {
+    const { headers } = set;
+    const { method } = request;
+    const requestId = requestIdIn(headers);
+    const hasKey = request.headers.has("authorization");
+    const asked = { route, method, requestId, startedAt: deps.clock.elapsed(), headers, hasKey };
+    const routed = { request, params: textsOf(params), requestId, ip: ips.get(request) ?? null, headers };
+    const shown = async () => (await page?.(request)) ?? dispatch(shell, route, routed);
+    const answer = await shown().catch((error: unknown) => failed(asked, error));
+    // Elysia would copy remaining headers into a second response made from this one.
+    set.headers = {};
+    return answer.later === undefined
+      ? respond(deps, asked, answer)
+      : later.standIn(whenReady(shared, asked, answer.later));
+  };
+}
+
+function failed({ route, requestId, hasKey }: Asked, error: unknown): Answer {
+  return answerErrorAt(route.path, error, requestId, hasKey);
+}
+
+/** Makes the response, and reports it. */
+function respond(deps: HttpDeps, asked: Asked, answer: Answer): Response {
+  const { route, method, requestId, startedAt, headers } = asked;
+  const durationMs = deps.clock.elapsed() - startedAt;
+  deps.onAnswer?.({ requestId, method, route: route.path, status: answer.status, durationMs });
+  return toResponse({ ...answer, headers: { ...textsOf(headers), ...answer.headers } });
+}
+
+/** Responds when the answer can be made. Until then only its arguments stay in memory. */
+function whenReady(shared: Shared, asked: Asked, later: LaterAnswer): Promise<Response> {
+  return later.ready().then(() => respondLater(shared, asked, later));
+}
+
+async function respondLater({ deps, shell }: Shared, asked: Asked, later: LaterAnswer): Promise<Response> {
+  const made = later.make().then((answer) => shell.answers(later.owner).send(answer));
+  return respond(deps, asked, await made.catch((error: unknown) => failed(asked, error)));
+}
+
+interface Routed {
+  request: Request;
+  /** Absent if the path has no parameters. */
+  params?: Record<string, unknown>;
+  set: { headers: Record<string, string | number> };
+}
+
+/**
+ * Returns the path parameters as texts. If a segment is not valid percent-encoding, the router gives null. It becomes
+ * the empty text, which is never an id.
+ */
+function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value ?? "")]));
+}

@@ -1,0 +1,279 @@
+import { idCeiling } from "../../core/ids.ts";
+import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
+import { flag, flags, plain, table } from "../engine/columns.ts";
+import { deleteDomainCertificate } from "./domain-certificates.ts";
+import { requireGuard } from "../engine/guards.ts";
+
+export type DomainStatus = "pending" | "verified";
+
+/** Which of a domain's records the last check found in the DNS. */
+export interface RecordFlags {
+  dkim: boolean;
+  spf: boolean;
+  dmarc: boolean;
+  mx: boolean;
+}
+
+/** A sending domain of a project. Times in milliseconds. */
+export interface Domain {
+  id: string;
+  accountId: string;
+  senderId: string;
+  /** Lower case, A-labels. */
+  name: string;
+  status: DomainStatus;
+  verified: RecordFlags;
+  receiving: boolean;
+  /** True if our name server holds its zone. */
+  delegated: boolean;
+  /** True if the last check found the NS record that delegates the zone to us. */
+  delegationFound: boolean;
+  /** When a check first found that record; null: never since `delegated` was set. */
+  delegationSeenAt: number | null;
+  /** When it was first verified; null: never. */
+  verifiedAt: number | null;
+  /**
+   * Since when checks of a verified domain have found a record missing. Time in which checks got no answer is left
+   * out.
+   */
+  failingSince: number | null;
+  checkedAt: number | null;
+  nextCheckAt: number | null;
+  createdAt: number;
+}
+
+const DOMAINS = table<Domain>("domains", {
+  id: plain("id"),
+  accountId: plain("account_id"),
+  senderId: plain("sender_id"),
+  name: plain("name"),
+  status: plain("status"),
+  verified: flags({ dkim: "dkim_verified", spf: "spf_verified", dmarc: "dmarc_verified", mx: "mx_verified" }),
+  receiving: flag("receiving"),
+  delegated: flag("delegated"),
+  delegationFound: flag("delegation_found"),
+  delegationSeenAt: plain("delegation_seen_at"),
+  verifiedAt: plain("verified_at"),
+  failingSince: plain("failing_since"),
+  checkedAt: plain("checked_at"),
+  nextCheckAt: plain("next_check_at"),
+  createdAt: plain("created_at"),
+});
+
+/**
+ * Returns the statement that stores a new domain. If the account has the name, it breaks UNIQUE on
+ * `domains.account_id`. If it receives, and another domain receives for the name, it breaks UNIQUE on `domains.name`.
+ */
+export function insertDomain(domain: Domain): Statement {
+  return DOMAINS.insert(domain);
+}
+
+/** Returns the project's domain; null if it has none with that id. */
+export function getDomain(db: Db, senderId: string, id: string): Promise<Domain | null> {
+  return DOMAINS.first(db, "WHERE sender_id = ? AND id = ?", [senderId, id]);
+}
+
+/** Returns the project's domain; null if it has none with that name. */
+export function findDomain(db: Db, senderId: string, name: string): Promise<Domain | null> {
+  return DOMAINS.first(db, "WHERE sender_id = ? AND name = ?", [senderId, name]);
+}
+
+/** Returns at most `take` of the project's domains, newest first, with ids below `after`. */
+export function listDomains(db: Db, senderId: string, after: string | null, take: number): Promise<Domain[]> {
+  const page = "WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
+  return DOMAINS.all(db, page, [senderId, after ?? idCeiling("dom"), take]);
+}
+
+/** Deletes a domain that has no inboxes, and its DKIM keys. Returns false if there is no such domain. */
+export function deleteDomain(db: Db, senderId: string, id: string): Promise<boolean> {
+  const sql = `DELETE FROM domains WHERE sender_id = ? AND id = ?
+    AND NOT EXISTS (SELECT 1 FROM inboxes WHERE domain_id = domains.id)`;
+  return changesRow(db, sql, [senderId, id]);
+}
+
+/**
+ * Lets a verified domain receive mail, or stops it, and checks its MX record soon. If another project receives for the
+ * name and can no longer prove that it owns it, that project stops receiving: a former owner must not keep a name. If
+ * another project receives for it rightfully, this breaks UNIQUE on `domains.name`. In a zone of ours, an MX record of the
+ * owner's breaks the guard `mx_in_the_way`. Returns false if the project has
+ * no such domain, or if it is to receive and is not verified.
+ */
+export async function setReceiving(
+  db: Db,
+  senderId: string,
+  id: string,
+  enabled: boolean,
+  now: number,
+): Promise<boolean> {
+  const written = await db.write([
+    ...(enabled ? [ownMxOnly(id, "delegated = 1")] : []),
+    {
+      sql: `UPDATE domains SET receiving = 0 WHERE receiving = 1 AND status = 'pending' AND id <> ? AND ? = 1
+              AND name = (SELECT name FROM domains WHERE sender_id = ? AND id = ? AND status = 'verified')`,
+      args: [id, Number(enabled), senderId, id],
+    },
+    {
+      sql: `UPDATE domains SET receiving = ?, next_check_at = ?,
+              mx_verified = CASE WHEN delegated = 1 AND delegation_found = 1 THEN 1 ELSE mx_verified END
+            WHERE sender_id = ? AND id = ? AND (status = 'verified' OR ? = 0)`,
+      args: [Number(enabled), now, senderId, id, Number(enabled)],
+    },
+  ]);
+  return written.at(-1)?.changes === 1;
+}
+
+/** The fields of a domain that a check of its DNS changes. */
+export type DomainCheck = Pick<
+  Domain,
+  | ("status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt")
+  | ("delegationFound" | "delegationSeenAt")
+>;
+
+/**
+ * Returns the statement that stores the outcome of a check. It changes nothing if something the check relied on has
+ * changed: another check was stored, receiving or the delegation was switched, or a DKIM key was made.
+ * @param newKeyAt when the key was made whose record is awaited; null: there is none
+ */
+export function storeCheck(
+  before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving" | "delegated">,
+  check: DomainCheck,
+  newKeyAt: number | null,
+): Statement {
+  const { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
+  const { delegationFound, delegationSeenAt } = check;
+  const checked = {
+    ...{ status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt },
+    ...{ delegationFound, delegationSeenAt },
+  };
+  const { set, values } = DOMAINS.assignments(checked);
+  return {
+    sql: `UPDATE domains SET ${set.join(", ")}
+          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ? AND delegated = ?
+            AND (SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending') IS ?`,
+    args: [
+      ...[...values, before.senderId, before.id, before.checkedAt],
+      ...[Number(before.receiving), Number(before.delegated), newKeyAt],
+    ],
+  };
+}
+
+/** Returns the statement that makes a domain's check due at that time. */
+export function checkAt(senderId: string, id: string, at: number): Statement {
+  return {
+    sql: "UPDATE domains SET next_check_at = ? WHERE sender_id = ? AND id = ?",
+    args: [at, senderId, id],
+  };
+}
+
+/**
+ * Claims at most `limit` domains of all projects whose check is due, by moving the check to `leaseUntil`. No other
+ * process gets them until then, and a crash only delays them.
+ */
+export async function claimDueDomains(
+  db: Db,
+  now: number,
+  leaseUntil: number,
+  limit: number,
+): Promise<Domain[]> {
+  const [written] = await db.write([
+    {
+      sql: `UPDATE domains SET next_check_at = ? WHERE id IN
+              (SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?)
+            RETURNING id, sender_id`,
+      args: [leaseUntil, now, limit],
+    },
+  ]);
+  const found: Domain[] = [];
+  for (const { id, sender_id: senderId } of written?.rows ?? []) {
+    const domain = await getDomain(db, String(senderId), String(id));
+    if (domain !== null) found.push(domain);
+  }
+  return found;
+}
+
+/**
+ * Returns the statement that undoes its write with the guard `delegation_overlaps` if another delegated domain has the
+ * name, or is above or below it. Otherwise one project could answer for names of another.
+ */
+export function noDelegationAround(domain: Pick<Domain, "id" | "name">): Statement {
+  const { sql, args } = delegatedAround(domain);
+  return requireGuard("delegation_overlaps", {
+    sql: `NOT EXISTS (SELECT 1 FROM domains WHERE ${sql})`,
+    args,
+  });
+}
+
+/** Returns the condition of the other delegated domains at, above and below a name. */
+function delegatedAround({ id, name }: Pick<Domain, "id" | "name">): Guard {
+  const below = `.${name}`;
+  return {
+    sql: `delegated = 1 AND id <> ? AND (name IN (SELECT value FROM json_each(?)) OR substr(name, -length(?)) = ?)`,
+    args: [id, JSON.stringify(namesAbove(name)), below, below],
+  };
+}
+
+/**
+ * Returns the statement that ends the delegations around a verified domain that were never seen in the DNS: a project
+ * cannot keep a name from its owner by registering it.
+ */
+function endUnseenDelegations(domain: Pick<Domain, "id" | "name">): Statement {
+  const { sql, args } = delegatedAround(domain);
+  return {
+    sql: `UPDATE domains SET delegated = 0 WHERE delegation_seen_at IS NULL AND ${sql}
+            AND EXISTS (SELECT 1 FROM domains WHERE id = ? AND status = 'verified')`,
+    args: [...args, domain.id],
+  };
+}
+
+/** Returns a name and all names above it, the longest first. */
+function namesAbove(name: string): string[] {
+  const labels = name.split(".");
+  return labels.map((_, at) => labels.slice(at).join("."));
+}
+
+/** Returns the statement that undoes its write with `mx_in_the_way` if the domain has an MX record of its owner's. */
+function ownMxOnly(id: string, condition: string): Statement {
+  return requireGuard("mx_in_the_way", {
+    sql: `NOT EXISTS (SELECT 1 FROM domains JOIN domain_records AS own ON own.domain_id = domains.id
+            WHERE domains.id = ? AND ${condition} AND own.name = domains.name AND own.type = 'MX')`,
+    args: [id],
+  });
+}
+
+/**
+ * Switches whether our name server holds the domain's zone, and checks the domain soon. If the domain is verified, it
+ * ends delegations around it that were never seen. It breaks the guard
+ * `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`. Returns false if the
+ * project has no such domain.
+ */
+export async function setDelegated(
+  db: Db,
+  domain: Domain,
+  delegated: boolean,
+  now: number,
+): Promise<boolean> {
+  const { senderId, id } = domain;
+  const written = await db.write([
+    ...(delegated
+      ? [endUnseenDelegations(domain), noDelegationAround(domain), ownMxOnly(id, "receiving = 1")]
+      : [deleteDomainCertificate(id)]),
+    {
+      sql: `UPDATE domains SET delegated = ?, delegation_found = 0, delegation_seen_at = NULL, next_check_at = ?
+            WHERE sender_id = ? AND id = ?`,
+      args: [Number(delegated), now, senderId, id],
+    },
+  ]);
+  return written.at(-1)?.changes === 1;
+}
+
+/**
+ * Returns the domain of any project that is delegated to us under one of the names; null if there is none. Delegated
+ * domains do not overlap. It serves the name server, which publishes the domain.
+ */
+export function findDelegatedDomain(db: Db, names: readonly string[]): Promise<Domain | null> {
+  return DOMAINS.first(
+    db,
+    "WHERE delegated = 1 AND name IN (SELECT value FROM json_each(?)) ORDER BY length(name) DESC LIMIT 1",
+    [JSON.stringify(names)],
+  );
+}

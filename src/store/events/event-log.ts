@@ -1,0 +1,136 @@
+import type { MessageEvent } from "../../core/messages/events.ts";
+import type { Db } from "../engine/client.ts";
+import { EVENTS } from "./events.ts";
+import type { Row } from "../engine/columns.ts";
+import type { Tag } from "../messages/messages.ts";
+
+/** A committed event of a watched project, with what its message adds to a payload. */
+export interface LoggedEvent extends MessageEvent {
+  tags: Tag[];
+  testMode: boolean;
+  /** Octets of the message. */
+  size: number;
+}
+
+/** A place in the log. `event` is null if retention has removed the event since. */
+export interface LogEntry {
+  /** Grows in the order of commits, over all projects. */
+  seq: number;
+  event: LoggedEvent | null;
+}
+
+/** Returns the time until which the project's events are logged, milliseconds; 0 if they are not. */
+export async function watchedUntil(db: Db, senderId: string): Promise<number> {
+  const row = await db.first<{ until: number }>("SELECT until FROM watched_projects WHERE sender_id = ?", [
+    senderId,
+  ]);
+  return row?.until ?? 0;
+}
+
+/** Logs the project's events from now on, at least until a time in milliseconds. */
+export async function watchProject(db: Db, senderId: string, until: number): Promise<void> {
+  await db.write([
+    {
+      sql: `INSERT INTO watched_projects (sender_id, until) VALUES (?, ?)
+            ON CONFLICT (sender_id) DO UPDATE SET until = MAX(until, excluded.until)`,
+      args: [senderId, until],
+    },
+  ]);
+}
+
+/** Returns true if any project is watched. */
+export async function isAnyWatched(db: Db): Promise<boolean> {
+  return (await db.first("SELECT 1 FROM watched_projects LIMIT 1")) !== null;
+}
+
+/** Returns the newest place in the log; 0 if it is empty. */
+export async function logHead(db: Db): Promise<number> {
+  const row = await db.first<{ seq: number | null }>("SELECT MAX(seq) AS seq FROM event_log");
+  return row?.seq ?? 0;
+}
+
+/** Returns the places after `after` with their projects, in order, at most `limit`. */
+export function logNews(db: Db, after: number, limit: number): Promise<{ seq: number; senderId: string }[]> {
+  return db.all("SELECT seq, sender_id AS senderId FROM event_log WHERE seq > ? ORDER BY seq LIMIT ?", [
+    after,
+    limit,
+  ]);
+}
+
+const EVENT_COLUMNS = EVENTS.names.map((name) => `e.${name}`).join(", ");
+
+interface LogRow {
+  seq: number;
+  id: string | null;
+  tags: string | null;
+  test_mode: number;
+  size: number;
+}
+
+/** Returns the project's entries after `after`, in order, at most `limit`. */
+export async function listLogged(
+  db: Db,
+  senderId: string,
+  after: number,
+  limit: number,
+): Promise<LogEntry[]> {
+  const rows = await db.all<Row & LogRow>(
+    `SELECT l.seq, ${EVENT_COLUMNS}, m.tags, m.test_mode, m.size
+      FROM event_log l INDEXED BY event_log_by_sender
+      LEFT JOIN events e ON e.message_id = l.message_id AND e.id = l.event_id
+      LEFT JOIN messages m ON m.id = e.message_id
+      WHERE l.sender_id = ? AND l.seq > ? ORDER BY l.seq LIMIT ?`,
+    [senderId, after, limit],
+  );
+  return rows.map((row) => ({ seq: row.seq, event: eventOf(row) }));
+}
+
+function eventOf(row: Row & LogRow): LoggedEvent | null {
+  if (row.id === null || row.tags === null) return null;
+  const tags: Tag[] = JSON.parse(row.tags);
+  return { ...EVENTS.read(row), tags, testMode: row.test_mode === 1, size: row.size };
+}
+
+/** Returns the place of an event of the project and its time in milliseconds; null if the log does not have it. */
+export function findLogged(
+  db: Db,
+  senderId: string,
+  eventId: string,
+): Promise<{ seq: number; createdAt: number } | null> {
+  return db.first("SELECT seq, created_at AS createdAt FROM event_log WHERE event_id = ? AND sender_id = ?", [
+    eventId,
+    senderId,
+  ]);
+}
+
+/** Returns the id of the project's newest logged event since a time in milliseconds; null if there is none, or the watch has ended. */
+export async function newestLogged(
+  db: Db,
+  senderId: string,
+  since: number,
+  now: number,
+): Promise<string | null> {
+  const row = await db.first<{ id: string; createdAt: number }>(
+    `SELECT l.event_id AS id, l.created_at AS createdAt FROM event_log l INDEXED BY event_log_by_sender
+      WHERE l.sender_id = ? AND EXISTS (SELECT 1 FROM watched_projects w WHERE w.sender_id = l.sender_id AND w.until > ?)
+      ORDER BY l.seq DESC LIMIT 1`,
+    [senderId, now],
+  );
+  return row !== null && row.createdAt >= since ? row.id : null;
+}
+
+/**
+ * Ends the watch of projects whose time is over, and removes the oldest entries of before a time in milliseconds.
+ * @returns the number of entries removed, at most `limit`
+ */
+export async function trimLog(db: Db, now: number, before: number, limit: number): Promise<number> {
+  const [, trimmed] = await db.write([
+    { sql: "DELETE FROM watched_projects WHERE until < ?", args: [now] },
+    {
+      sql: `DELETE FROM event_log WHERE seq IN (SELECT seq FROM event_log ORDER BY seq LIMIT ?)
+              AND created_at < ? AND seq < (SELECT MAX(seq) FROM event_log)`,
+      args: [limit, before],
+    },
+  ]);
+  return trimmed?.changes ?? 0;
+}

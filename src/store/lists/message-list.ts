@@ -1,0 +1,152 @@
+import type { Mailbox } from "../../core/addresses.ts";
+import type { MessageStatus } from "../../core/messages/states.ts";
+import type { Db } from "../engine/client.ts";
+import { conditionOf, type MessageFilter } from "./message-filter.ts";
+import {
+  type Found,
+  collectPage,
+  MAX_LOOKED_AT,
+  type Page,
+  SUMMARY_COLUMNS,
+  type SummaryRow,
+  mergeFound,
+  type Walk,
+} from "./message-page.ts";
+import { searchIndex } from "./message-search.ts";
+import type { Direction, Message } from "../messages/messages.ts";
+import { termsWanted } from "../search/search-terms.ts";
+
+export type { MessageFilter } from "./message-filter.ts";
+
+/** A message as lists show it. */
+export interface MessageSummary {
+  id: string;
+  from: string;
+  to: string[];
+  subject: string;
+  status: MessageStatus;
+  direction: Direction;
+  createdAt: number;
+}
+
+/** If a status has fewer messages than this, they are read by status, whatever the other filters. */
+const FEW = 400;
+
+/** One page of summaries, newest first. */
+export interface MessagePage {
+  messages: MessageSummary[];
+  /** If the page is short and the list is not at its end: messages with ids below this have not been looked at. */
+  stoppedAt: string | null;
+}
+
+/** Returns one page of summaries: at most `limit` with ids below `before`. */
+export async function listMessages(
+  db: Db,
+  senderId: string,
+  filter: MessageFilter,
+  before: string | null,
+  limit: number,
+): Promise<MessagePage> {
+  const { rows, stoppedAt } = await rowsOf(db, { senderId, filter, before, limit });
+  return {
+    messages: rows.slice(0, limit).map(toSummary),
+    stoppedAt: rows.length < limit ? stoppedAt : null,
+  };
+}
+
+async function rowsOf(db: Db, page: Page): Promise<Found> {
+  const { status } = page.filter;
+  const terms = termsWanted(page.senderId, page.filter);
+  const narrowed = terms.wholes.length + terms.grams.length > 0;
+  if (!narrowed || (await hasFewOfStatus(db, page)))
+    return collectPage(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
+  // Read before the index, so that a message that is added in between is found at least once.
+  const waiting = await waitingRows(db, page);
+  const settled = terms.status.length > 0 ? [await collectPage(downIds(db, page, SETTLED), page)] : [];
+  const indexed = await searchIndex(db, page, terms);
+  // Read after the index, so that a message is found that left it since, because its template changed the subject.
+  const leaving = await collectPage(downIds(db, page, REENTERING), page);
+  return mergeFound([waiting, ...settled, indexed, leaving]);
+}
+
+/** Returns true if the page filters by a status that few of the messages below it have. */
+async function hasFewOfStatus(db: Db, { senderId, filter, before }: Page): Promise<boolean> {
+  if (filter.status === undefined) return false;
+  const { sql, args } = conditionOf(senderId, filter, before, ["status"]);
+  const row = await db.first<{ count: number }>(
+    `SELECT count(*) AS count FROM
+      (SELECT 1 FROM messages m INDEXED BY messages_by_status WHERE ${sql} LIMIT ?)`,
+    [...args, FEW],
+  );
+  return row !== null && row.count < FEW;
+}
+
+/**
+ * Returns those of the page that wait for the index, among the newest `MAX_LOOKED_AT`: under load there may be many
+ * thousands.
+ */
+async function waitingRows(db: Db, page: Page): Promise<Found> {
+  const { sql, args } = conditionOf(page.senderId, page.filter, page.before, []);
+  const lowest = await db.first<{ id: string }>(
+    `SELECT m.id FROM ${WAITING} ${sql} ORDER BY m.id DESC LIMIT 1 OFFSET ?`,
+    [...args, MAX_LOOKED_AT - 1],
+  );
+  if (lowest === null) return collectPage(downIds(db, page, WAITING), page);
+  const { id } = lowest;
+  const { rows, stoppedAt } = await collectPage(downIds(db, page, `${WAITING} m.id >= ? AND`, [id]), page);
+  return { rows, stoppedAt: rows.length < page.limit ? (stoppedAt ?? id) : null };
+}
+
+/**
+ * The sources that are read down by id. The index is named, because SQLite without statistics may choose to sort all
+ * messages of a status.
+ */
+const ALL = "messages m INDEXED BY messages_by_sender WHERE";
+const BY_STATUS = "messages m INDEXED BY messages_by_status WHERE";
+/** Messages that are not in the search index yet, and those in it whose status is not. */
+const WAITING = "messages m INDEXED BY messages_unindexed WHERE m.position IS NULL AND";
+const SETTLED = "messages_settled s CROSS JOIN messages m ON m.id = s.message_id WHERE";
+/** Messages that were in the index and will be again. */
+const REENTERING =
+  "messages_reentering s CROSS JOIN messages m ON m.id = s.message_id WHERE m.position IS NULL AND";
+/** Sources that are read by their own key. */
+const KEYED: readonly string[] = [SETTLED, REENTERING];
+
+function downIds(
+  db: Db,
+  { senderId, filter, before }: Page,
+  source: string,
+  first: readonly string[] = [],
+): Walk {
+  let below = before;
+  return {
+    async next(most) {
+      const { sql, args } = conditionOf(senderId, filter, below);
+      const rows = await db.all<SummaryRow>(
+        `SELECT ${SUMMARY_COLUMNS}, 1 AS passes FROM ${source} ${sql}
+          ORDER BY ${KEYED.includes(source) ? "s.message_id" : "m.id"} DESC LIMIT ?`,
+        [...first, ...args, most],
+      );
+      below = rows.at(-1)?.id ?? below;
+      return rows;
+    },
+    passed: ({ id }) => id,
+  };
+}
+
+/** Returns a message as lists show it. */
+export function summaryOf({ id, from, to, subject, status, direction, createdAt }: Message): MessageSummary {
+  return { id, from: from.email, to: to.map(({ email }) => email), subject, status, direction, createdAt };
+}
+
+function toSummary(row: SummaryRow): MessageSummary {
+  return {
+    id: row.id,
+    from: row.from_email,
+    to: (JSON.parse(row.to_list) as Mailbox[]).map((mailbox) => mailbox.email),
+    subject: row.subject,
+    status: row.status,
+    direction: row.direction,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,158 @@
+import { idFloor } from "../../core/ids.ts";
+import type { Db } from "../engine/client.ts";
+import { conditionOf, passes, positionsOf } from "./message-filter.ts";
+import {
+  firstPosition,
+  POSITION_OF_ROW,
+  rowOfPosition,
+  timeOfId,
+  timeOfPosition,
+} from "../search/message-index.ts";
+import {
+  type Found,
+  collectPage,
+  isWanted,
+  newestFirst,
+  type Page,
+  SUMMARY_COLUMNS,
+  type SummaryRow,
+  type Walk,
+} from "./message-page.ts";
+import { expressionOf, expressionOr, milestoneTerm, type Terms } from "../search/search-terms.ts";
+
+/** If a term has fewer messages than this, they are all read: that is faster than joining terms. */
+const FEW = 200;
+/** Milestones after which a page ends if it joins frequent terms: some four thousand of the project's messages. */
+export const MILESTONES_PER_PAGE = 4;
+
+/** Positions of the index, from `low` to `high`. */
+interface Positions {
+  low: number;
+  high: number;
+}
+
+/**
+ * Returns a page by means of the index, whose order is nearly that of ids. Positions may be out of order by a quarter
+ * of a second. So the rows from the walk's end down to the time of the page's last message are read, too.
+ * @param terms the page's
+ */
+export async function searchIndex(db: Db, page: Page, terms: Terms): Promise<Found> {
+  const { filter, limit } = page;
+  const { expression, places, end } = await chooseQuery(db, page, terms);
+  const walk = downPositions(db, page, expression, places);
+  const { rows, stoppedAt } = await collectPage(walk, page);
+  const matches = newestFirst(rows);
+  const last = matches[limit - 1];
+  if (last === undefined) return { rows: matches, stoppedAt: stoppedAt ?? end };
+  const low = firstPosition(timeOfId(last.id) ?? last.created_at);
+  const high = Math.min(...matches.map(({ position }) => position ?? low));
+  const late = high < low ? [] : await between(db, page, expression, { low, high }, -1);
+  const seen = newestFirst([...matches, ...late.filter((row) => isWanted(row, filter))]);
+  return { rows: seen.slice(0, limit), stoppedAt: null };
+}
+
+/** A query of the index. */
+interface IndexQuery {
+  expression: string;
+  places: Positions;
+  /** If the positions end early: all ids from this one on are among them. */
+  end: string | null;
+}
+
+/**
+ * Chooses a query of bounded time, even if each term is frequent and their combination rare, or the index lacks the
+ * status. Trigrams alone are joined to their end: a rare text has a rare trigram. The status is frequent here, or the
+ * index would not be used.
+ */
+async function chooseQuery(db: Db, page: Page, { status, wholes, grams }: Terms): Promise<IndexQuery> {
+  const terms = [...status, ...wholes];
+  const places = positionsOf(page.filter, page.before);
+  const whole: IndexQuery = { expression: expressionOf([...terms, ...grams]), places, end: null };
+  const compared = page.filter.status !== undefined && status.length === 0;
+  if (!compared && (terms.length === 0 || (terms.length === 1 && grams.length === 0))) return whole;
+  const parts = wholes.map((term) => expressionOf([term]));
+  const few = await rarePart(db, grams.length === 0 ? parts : [...parts, expressionOf(grams)], places);
+  if (few !== null) return { ...whole, expression: few };
+  const milestone = milestoneTerm(page.senderId);
+  const low = await milestoneBelow(db, milestone, places);
+  const end = low === null ? null : idPassed(page, low);
+  if (low === null || end === null) return whole;
+  return { expression: expressionOr([...terms, ...grams], milestone), places: { ...places, low }, end };
+}
+
+/** Returns the position of the milestone at which a page ends; null if there are not so many. */
+async function milestoneBelow(db: Db, milestone: string, { low, high }: Positions): Promise<number | null> {
+  const row = await db.first<{ place: number }>(
+    `SELECT ${POSITION_OF_ROW} AS place FROM message_terms
+      WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
+      ORDER BY rowid LIMIT 1 OFFSET ?`,
+    [expressionOf([milestone]), rowOfPosition(high), rowOfPosition(low), MILESTONES_PER_PAGE - 1],
+  );
+  return row?.place ?? null;
+}
+
+/**
+ * Returns the id down to which a walk has seen everything once it is at a position. The position's own millisecond may
+ * have more below it, later ones do not. null if the walk is not below the page's beginning.
+ */
+function idPassed({ before }: Page, place: number): string | null {
+  const passed = idFloor("msg", timeOfPosition(place) + 1);
+  return before === null || passed < before ? passed : null;
+}
+
+/** Returns the first part of an expression that few messages match; null if there is none. */
+async function rarePart(db: Db, parts: readonly string[], { low, high }: Positions): Promise<string | null> {
+  for (const expression of parts) {
+    const row = await db.first<{ count: number }>(
+      `SELECT count(*) AS count FROM (SELECT 1 FROM message_terms
+        WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) LIMIT ?)`,
+      [expression, rowOfPosition(high), rowOfPosition(low), FEW],
+    );
+    if (row !== null && row.count < FEW) return expression;
+  }
+  return null;
+}
+
+/** Returns a walk down the positions of the messages that have the terms. */
+function downPositions(db: Db, page: Page, expression: string, places: Positions): Walk {
+  let { high } = places;
+  // Two messages may share a position if the clock was set back. Those already returned for the last position are not
+  // returned again.
+  let given: string[] = [];
+  return {
+    async next(most) {
+      const rows = await between(db, page, expression, { low: places.low, high }, most + given.length);
+      const fresh = rows.filter(({ id }) => !given.includes(id));
+      const last = fresh.at(-1)?.position ?? high;
+      given = [
+        ...(last === high ? given : []),
+        ...fresh.filter((row) => row.position === last).map(({ id }) => id),
+      ];
+      high = last;
+      return fresh;
+    },
+    passed: ({ position }) => (position === null ? null : idPassed(page, position)),
+  };
+}
+
+/**
+ * Returns messages that the index finds with a position from `low` to `high`: at most `most`, all if it is negative.
+ */
+async function between(
+  db: Db,
+  { senderId, filter, before }: Page,
+  expression: string,
+  { low, high }: Positions,
+  most: number,
+): Promise<SummaryRow[]> {
+  const { sql, args } = conditionOf(senderId, filter, before, []);
+  const pass = passes(filter);
+  // libSQL binds numbers as floating point, and FTS5 seeks only to integers.
+  return db.all<SummaryRow>(
+    `SELECT ${SUMMARY_COLUMNS}, (${pass.sql}) AS passes FROM message_terms CROSS JOIN messages m INDEXED BY messages_by_position
+      WHERE message_terms MATCH ? AND message_terms.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
+        AND m.position = ${POSITION_OF_ROW} AND ${sql}
+      ORDER BY message_terms.rowid LIMIT ?`,
+    [...pass.args, expression, rowOfPosition(high), rowOfPosition(low), ...args, most],
+  );
+}

@@ -1,0 +1,179 @@
+import { isAsciiText } from "../../core/text.ts";
+import { addressKey } from "../../core/addresses.ts";
+import type { RecipientStatus } from "../../core/messages/states.ts";
+import type { Db, Statement, Value } from "../engine/client.ts";
+import { plain, table } from "../engine/columns.ts";
+import type { RowsText } from "../sql/engine.ts";
+import { rowsStatement, rowsText } from "../sql/rows-text.ts";
+import { FROM_DOMAIN } from "./messages.ts";
+import { inForce } from "../projects/suppressions.ts";
+
+/** One recipient of an outbound message: a row of the outbox. Times are milliseconds. */
+export interface Recipient {
+  messageId: string;
+  /** Position in the message, from 0. Message id and position identify the recipient. */
+  ord: number;
+  senderId: string;
+  email: string;
+  domain: string;
+  kind: "to" | "cc" | "bcc";
+  status: RecipientStatus;
+  reason: string | null;
+  attempts: number;
+  firstAttemptAt: number | null;
+  mx: string | null;
+  tls: string | null;
+  smtpCode: number | null;
+  enhancedCode: string | null;
+  diagnostic: string | null;
+  lastEventAt: number | null;
+}
+
+/** The table of recipients. */
+export const RECIPIENTS = table<Recipient>("recipients", {
+  messageId: plain("message_id"),
+  ord: plain("ord"),
+  senderId: plain("sender_id"),
+  email: plain("email"),
+  domain: plain("domain"),
+  kind: plain("kind"),
+  status: plain("status"),
+  reason: plain("reason"),
+  attempts: plain("attempts"),
+  firstAttemptAt: plain("first_attempt_at"),
+  mx: plain("mx"),
+  tls: plain("tls"),
+  smtpCode: plain("smtp_code"),
+  enhancedCode: plain("enhanced_code"),
+  diagnostic: plain("diagnostic"),
+  lastEventAt: plain("last_event_at"),
+});
+
+/** A recipient to store with a new message. `dueAt`: when a worker may first claim it; null if it is final already. */
+export interface NewRecipient {
+  ord: number;
+  email: string;
+  domain: string;
+  kind: "to" | "cc" | "bcc";
+  status: RecipientStatus;
+  reason: string | null;
+  dueAt: number | null;
+}
+
+const COLUMNS_STORED =
+  "message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at";
+
+/** The text for one recipient, as most messages have. */
+const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+
+function textFor(count: number): RowsText {
+  const rows = Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  return rowsText("recipients", COLUMNS_STORED, rows, { repeats: false });
+}
+
+/** Returns one statement that stores all recipients of a message. */
+export function insertRecipients(
+  senderId: string,
+  messageId: string,
+  recipients: readonly NewRecipient[],
+  now: number,
+): Statement {
+  const args: Value[] = [messageId, senderId, now];
+  for (const { ord, email, domain, kind, status, reason, dueAt } of recipients)
+    args.push(ord, email, domain, kind, status, reason, dueAt);
+  return rowsStatement(recipients.length === 1 ? ONE : textFor(recipients.length), args);
+}
+
+/** Returns all recipients of a message of the project, in their order. */
+export function listRecipients(db: Db, senderId: string, messageId: string): Promise<Recipient[]> {
+  return RECIPIENTS.all(db, "WHERE message_id = ? AND sender_id = ? ORDER BY ord", [messageId, senderId]);
+}
+
+/** Returns the recipient of a job, of any project, for workers; null if it is gone. */
+export function findRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
+  return RECIPIENTS.first(db, "WHERE message_id = ? AND ord = ?", [messageId, ord]);
+}
+
+/** The fields of a recipient that a try needs. Results of earlier tries are not among them. */
+export type TriedRecipient = Pick<
+  Recipient,
+  | "messageId"
+  | "ord"
+  | "senderId"
+  | "email"
+  | "domain"
+  | "status"
+  | "attempts"
+  | "firstAttemptAt"
+  | "lastEventAt"
+>;
+
+/** A recipient that waits for a worker, with the facts that decide whether and how its message is sent. */
+export interface WaitingRecipient {
+  recipient: TriedRecipient;
+  /** The address is on the project's block list. */
+  suppressed: boolean;
+  /** The message has an unsubscribe link, and its recipient is unsubscribed. */
+  unsubscribed: boolean;
+  /** The project may not send. */
+  suspended: boolean;
+  /** The From domain is the project's, and no longer verified. */
+  unverified: boolean;
+  /** The message is in test mode, and must not leave this machine. */
+  testMode: boolean;
+  /**
+   * The From domain if it receives mail and its MX record leads to us; null otherwise, because reports would be lost.
+   */
+  receivingDomain: string | null;
+  /** When it became due. */
+  dueAt: number;
+  /** True if the message's template must still be rendered. */
+  toRender: boolean;
+  /** Octets of its bodies and attachments as the client gave them. */
+  size: number;
+}
+
+/** Facts that the query returns as 0 or 1. */
+type Flags = "suppressed" | "unsubscribed" | "suspended" | "unverified" | "testMode" | "toRender";
+type WaitingRow = TriedRecipient & Omit<WaitingRecipient, Flags | "recipient"> & Record<Flags, number>;
+
+/** One query, because it runs for each attempt. If an address key is given, it replaces SQL's `lower`. */
+const WAITING = `SELECT r.message_id AS messageId, r.ord, r.sender_id AS senderId, r.email, r.domain, r.status, r.attempts,
+    r.first_attempt_at AS firstAttemptAt, r.last_event_at AS lastEventAt, r.due_at AS dueAt,
+    EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
+      AND ${inForce("?", "s.")}) AS suppressed,
+    m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
+      AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
+    p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
+    CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receivingDomain,
+    m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
+      WHERE c.message_id = m.id AND c.rendered = 1) AS toRender, m.size, m.test_mode AS testMode
+  FROM recipients r JOIN messages m ON m.id = r.message_id
+    LEFT JOIN senders p ON p.id = r.sender_id
+    LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
+  WHERE r.message_id = ? AND r.ord = ? AND r.due_at <= ? AND r.claimed_by IS NULL`;
+
+/** Returns the recipient of a job, of any project, for workers; null if it is gone, claimed or not due at `now`. */
+export async function waitingRecipient(
+  db: Db,
+  messageId: string,
+  ord: number,
+  now: number,
+): Promise<WaitingRecipient | null> {
+  const read = (key: string | null) => db.first<WaitingRow>(WAITING, [key, now, key, messageId, ord, now]);
+  const found = await read(null);
+  // SQL's `lower` knows ASCII only.
+  const row = found === null || isAsciiText(found.email) ? found : await read(addressKey(found.email));
+  if (row === null) return null;
+  const { suppressed, unsubscribed, suspended, unverified, testMode, toRender, ...facts } = row;
+  const { receivingDomain, dueAt, size, ...recipient } = facts;
+  return {
+    ...{ recipient, receivingDomain, dueAt, size },
+    suppressed: suppressed === 1,
+    unsubscribed: unsubscribed === 1,
+    suspended: suspended === 1,
+    unverified: unverified === 1,
+    testMode: testMode === 1,
+    toRender: toRender === 1,
+  };
+}

@@ -1,0 +1,161 @@
+import { idCeiling } from "../../core/ids.ts";
+import { changesRow, type Db, type Statement } from "../engine/client.ts";
+import { flag, json, plain, type Row, table } from "../engine/columns.ts";
+import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
+import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
+import { type Condition, containsText } from "../matching/substring.ts";
+
+/** A recipient that a project stores. Times in milliseconds. */
+export interface Contact {
+  id: string;
+  senderId: string;
+  /** Domain in A-labels, the local part as given. */
+  email: string;
+  /** The identity of the contact: the address all lower case. */
+  emailKey: string;
+  firstName: string | null;
+  lastName: string | null;
+  subscribed: boolean;
+  /** null while subscribed. */
+  unsubscribedAt: number | null;
+  metadata: Record<string, unknown>;
+  createdAt: number;
+  updatedAt: number;
+}
+
+const CONTACTS = table<Contact>("contacts", {
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  email: plain("email"),
+  emailKey: plain("email_key"),
+  firstName: plain("first_name"),
+  lastName: plain("last_name"),
+  subscribed: flag("subscribed"),
+  unsubscribedAt: plain("unsubscribed_at"),
+  metadata: json("metadata"),
+  createdAt: plain("created_at"),
+  updatedAt: plain("updated_at"),
+});
+
+/**
+ * Returns the statement that makes a contact. If the address is taken, it breaks UNIQUE on `contacts.sender_id,
+ * contacts.email_key`.
+ */
+export function insertContact(contact: Contact): Statement {
+  return CONTACTS.insert(contact);
+}
+
+/** Returns the project's contact; null if it has none with that id. */
+export function getContact(db: Db, senderId: string, id: string): Promise<Contact | null> {
+  return CONTACTS.first(db, "WHERE sender_id = ? AND id = ?", [senderId, id]);
+}
+
+/** Returns the project's contact with that address key; null if there is none. */
+export function findContact(db: Db, senderId: string, emailKey: string): Promise<Contact | null> {
+  return CONTACTS.first(db, "WHERE sender_id = ? AND email_key = ?", [senderId, emailKey]);
+}
+
+/** A filter of contacts. `q` is a case-insensitive substring of address, first name or last name. */
+export interface ContactFilter {
+  subscribed?: boolean | undefined;
+  q?: string | undefined;
+}
+
+/** Returns at most `take` of the project's contacts that pass the filter, newest first, with ids below `after`. */
+export async function listContacts(
+  db: Db,
+  senderId: string,
+  { subscribed, q }: ContactFilter,
+  after: string | null,
+  take: number,
+): Promise<Scanned<Contact>> {
+  const where: Condition[] = [];
+  if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
+  const text = q === undefined ? undefined : containsText(["email", "first_name", "last_name"], q);
+  const owner = { sql: "sender_id = ?", args: [senderId] };
+  const list = ownedRows<Row>(db, { from: "contacts", columns: CONTACTS.columns, owner, where, text });
+  const start = after ?? idCeiling("con");
+  const { rows, stoppedAt } = await (where.length === 0 && text === undefined ? firstWanted : scanInSteps)(
+    list,
+    start,
+    take,
+  );
+  return { rows: rows.map(CONTACTS.read), stoppedAt };
+}
+
+/** Changes to a contact. null clears a name. */
+export interface ContactChanges {
+  firstName?: string | null | undefined;
+  lastName?: string | null | undefined;
+  metadata?: Record<string, unknown> | undefined;
+  subscribed?: boolean | undefined;
+}
+
+/** Changes the given fields. Returns the contact afterwards; null if there is none. */
+export async function updateContact(
+  db: Db,
+  senderId: string,
+  id: string,
+  changes: ContactChanges,
+  now: number,
+  growing: ChangeLimit = NO_LIMIT,
+): Promise<Contact | null> {
+  const { subscribed } = changes;
+  const { set, values } = CONTACTS.assignments(changes);
+  if (subscribed !== undefined) {
+    set.push("unsubscribed_at = CASE subscribed WHEN ? THEN unsubscribed_at ELSE ? END");
+    values.push(Number(subscribed), subscribed ? null : now);
+  }
+  if (set.length === 0) return getContact(db, senderId, id);
+  const change = {
+    sql: `UPDATE contacts SET ${set.join(", ")}, updated_at = ?
+      WHERE sender_id = ? AND id = ? RETURNING ${CONTACTS.columns}`,
+    args: [...values, now, senderId, id],
+  };
+  return CONTACTS.returned(changeResult(await db.write(growing(change))));
+}
+
+/**
+ * Subscribes or unsubscribes a contact. If nothing changes, it keeps its times. Returns the contact afterwards; null
+ * if there is none.
+ */
+export function setSubscribed(
+  db: Db,
+  senderId: string,
+  id: string,
+  subscribed: boolean,
+  now: number,
+): Promise<Contact | null> {
+  return CONTACTS.update(
+    db,
+    `SET subscribed = ?1,
+        unsubscribed_at = CASE subscribed WHEN ?1 THEN unsubscribed_at ELSE ?2 END,
+        updated_at = CASE subscribed WHEN ?1 THEN updated_at ELSE ?3 END
+      WHERE sender_id = ?4 AND id = ?5`,
+    [Number(subscribed), subscribed ? null : now, now, senderId, id],
+  );
+}
+
+/** Deletes a contact. Returns false if there is none. */
+export function deleteContact(db: Db, senderId: string, id: string): Promise<boolean> {
+  return changesRow(db, "DELETE FROM contacts WHERE sender_id = ? AND id = ?", [senderId, id]);
+}
+
+/**
+ * Returns the statement that unsubscribes an address. If the project has no contact with the address, the given one is
+ * stored. A contact that is unsubscribed already keeps its times.
+ */
+export function unsubscribeAddress(contact: Contact): Statement {
+  const { sql, args } = CONTACTS.insert({
+    ...contact,
+    subscribed: false,
+    unsubscribedAt: contact.unsubscribedAt ?? contact.updatedAt,
+  });
+  return {
+    sql: `${sql}
+      ON CONFLICT (sender_id, email_key) DO UPDATE SET subscribed = 0, unsubscribed_at = excluded.unsubscribed_at,
+        updated_at = excluded.updated_at
+      WHERE contacts.subscribed = 1`,
+    args,
+  };
+}

@@ -1,0 +1,216 @@
+import { idCeiling } from "../../core/ids.ts";
+import {
+  changesRow,
+  type ConfigurationQuery,
+  type Db,
+  type Guard,
+  type Statement,
+} from "../engine/client.ts";
+import type { KeyBounds } from "../../core/key-bounds.ts";
+import { flag, json, nullableJson, plain, type Row, table } from "../engine/columns.ts";
+import { type Project, PROJECTS } from "./projects.ts";
+
+/** An API key without its secret. Times in milliseconds. */
+export interface ApiKey extends KeyBounds {
+  id: string;
+  accountId: string;
+  name: string;
+  keyPrefix: string;
+  last4: string;
+  /** The project of a project-scoped key; null for an account-wide one. */
+  senderId: string | null;
+  senderExternalId: string | null;
+  /** Empty: every scope. */
+  scopes: string[];
+  lastUsedAt: number | null;
+  revokedAt: number | null;
+  createdAt: number;
+}
+
+/** A key that a request presents: with the hash it was found by, and its project if it has one. */
+export interface PresentedKey {
+  key: ApiKey;
+  secretHash: string;
+  sender: Project | null;
+}
+
+/** The rows of `api_keys` with the external id of their project. */
+const KEYS = table<ApiKey>(
+  "(SELECT k.*, s.external_id AS sender_external_id FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id)",
+  {
+    id: plain("id"),
+    accountId: plain("account_id"),
+    name: plain("name"),
+    keyPrefix: plain("key_prefix"),
+    last4: plain("last4"),
+    senderId: plain("sender_id"),
+    senderExternalId: plain("sender_external_id"),
+    scopes: json("scopes"),
+    allowRecipients: nullableJson("allow_recipients"),
+    approval: flag("approval"),
+    lastUsedAt: plain("last_used_at"),
+    revokedAt: plain("revoked_at"),
+    createdAt: plain("created_at"),
+  },
+);
+
+const OWN_NAMES = KEYS.names.filter((name) => name !== "sender_external_id");
+
+interface PresentedRow {
+  key: Row;
+  secretHash: string;
+  /** The project by columns of `senders`; its id is null if there is none. */
+  sender: Row;
+}
+
+/** Returns the arguments of SQL's `json_object` for a row by its columns. */
+function pairsOf(names: readonly string[], alias: string): string {
+  return names.map((name) => `'${name}', ${alias}.${name}`).join(", ");
+}
+
+/**
+ * Runs for every request. It returns one JSON column, because the client's cost of a row grows with its columns: here
+ * tenfold.
+ */
+function presentedBy(column: "secret_hash" | "id"): ConfigurationQuery<{ json: string }, PresentedKey> {
+  return {
+    sql: `SELECT json_object('secretHash', k.secret_hash, 'sender', json_object(${pairsOf(PROJECTS.names, "s")}),
+      'key', json_object(${pairsOf(OWN_NAMES, "k")}, 'sender_external_id', s.external_id)) AS json
+    FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.${column} = ?`,
+    read({ json }) {
+      const { key, secretHash, sender }: PresentedRow = JSON.parse(json);
+      return { key: KEYS.read(key), secretHash, sender: sender.id === null ? null : PROJECTS.read(sender) };
+    },
+  };
+}
+const KEY_BY_HASH = presentedBy("secret_hash");
+const KEY_BY_ID = presentedBy("id");
+
+/** Returns the key, revoked or not, whose secret has that SHA-256 in hex; null if there is none. */
+export function findKeyByHash(db: Db, secretHash: string): Promise<PresentedKey | null> {
+  return db.readConfig(KEY_BY_HASH, [secretHash]);
+}
+
+/** Returns the key with that id, revoked or not; null if there is none. */
+export function findKeyById(db: Db, id: string): Promise<PresentedKey | null> {
+  return db.readConfig(KEY_BY_ID, [id]);
+}
+
+/** Returns the statement that makes a key. Only the hash of its secret is stored. @param secretHash SHA-256 in hex */
+export function insertKey(key: ApiKey, secretHash: string): Statement {
+  return {
+    sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes,
+            allow_recipients, approval, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      key.id,
+      key.accountId,
+      key.senderId,
+      key.name,
+      key.keyPrefix,
+      key.last4,
+      secretHash,
+      JSON.stringify(key.scopes),
+      key.allowRecipients === null ? null : JSON.stringify(key.allowRecipients),
+      Number(key.approval),
+      key.createdAt,
+    ],
+  };
+}
+
+/**
+ * Returns at most `take` of the account's keys, revoked ones included, newest first, with ids below `after`.
+ * @param senderId only that project's keys; null: all
+ */
+export function listKeys(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  after: string | null,
+  take: number,
+): Promise<ApiKey[]> {
+  const page = "WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id < ? ORDER BY id DESC LIMIT ?";
+  return KEYS.all(db, page, [accountId, senderId, senderId, after ?? idCeiling("key"), take]);
+}
+
+/**
+ * Returns a key of the account; null if there is none with that id.
+ * @param senderId only a key of that project; null: any of the account
+ */
+export function getKey(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+): Promise<ApiKey | null> {
+  const named = "WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?";
+  return KEYS.first(db, named, [accountId, senderId, senderId, id]);
+}
+
+/** Returns the id of the account's oldest account-wide key that has every scope and is not revoked; null if there is none. */
+export async function oldestWideKey(db: Db, accountId: string): Promise<string | null> {
+  const row = await db.first<{ id: string }>(
+    `SELECT id FROM api_keys
+     WHERE account_id = ? AND sender_id IS NULL AND revoked_at IS NULL AND scopes = '[]'
+       AND allow_recipients IS NULL AND approval = 0 ORDER BY id LIMIT 1`,
+    [accountId],
+  );
+  return row === null ? null : row.id;
+}
+
+/**
+ * Revokes a key of the account. A key that is revoked already keeps its time.
+ * @param senderId only a key of that project; null: any of the account
+ * @returns false if there is no such key
+ */
+export function revokeKey(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const sql = `UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?)
+    WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?`;
+  return changesRow(db, sql, [now, accountId, senderId, senderId, id]);
+}
+
+/**
+ * Gives a key another name.
+ * @param senderId only a key of that project; null: any of the account
+ * @returns false if there is no such key
+ */
+export function renameKey(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+  name: string,
+): Promise<boolean> {
+  const sql = "UPDATE api_keys SET name = ? WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?";
+  return changesRow(db, sql, [name, accountId, senderId, senderId, id]);
+}
+
+/** Holds while the key has not been revoked. */
+export function unrevokedGuard(id: string): Guard {
+  return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)", args: [id] };
+}
+
+/** Notes that a key was used. The time never goes back. */
+export async function touchKey(db: Db, id: string, usedAt: number): Promise<void> {
+  await db.write([
+    {
+      sql: "UPDATE api_keys SET last_used_at = MAX(COALESCE(last_used_at, 0), ?) WHERE id = ?",
+      args: [usedAt, id],
+    },
+  ]);
+}
+
+/** Returns those of the keys that are not revoked. */
+export async function unrevokedKeys(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db.all<{ id: string }>(
+    "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL",
+    [JSON.stringify(ids)],
+  );
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,141 @@
+import { idCeiling } from "../../core/ids.ts";
+import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
+import { flag, plain, type Row, table } from "../engine/columns.ts";
+import { forgetReputation } from "./reputation.ts";
+
+/** A project. Times in milliseconds. `dailyQuota` is recipients a UTC day; null: only the trust tier limits them. */
+export interface Project {
+  id: string;
+  accountId: string;
+  externalId: string;
+  name: string;
+  plan: string;
+  trustTier: string;
+  dailyQuota: number | null;
+  trackOpens: boolean;
+  trackClicks: boolean;
+  /** Messages that have html alone get a text part made from it. */
+  textFromHtml: boolean;
+  suspendedAt: number | null;
+  createdAt: number;
+}
+
+/** The table of projects. */
+export const PROJECTS = table<Project>("senders", {
+  id: plain("id"),
+  accountId: plain("account_id"),
+  externalId: plain("external_id"),
+  name: plain("name"),
+  plan: plain("plan"),
+  trustTier: plain("trust_tier"),
+  dailyQuota: plain("daily_quota"),
+  trackOpens: flag("track_opens"),
+  trackClicks: flag("track_clicks"),
+  textFromHtml: flag("text_from_html"),
+  suspendedAt: plain("suspended_at"),
+  createdAt: plain("created_at"),
+});
+
+/** The fields of a project that may be changed. */
+export type ProjectChanges = Partial<
+  Pick<
+    Project,
+    | "name"
+    | "plan"
+    | "trustTier"
+    | "dailyQuota"
+    | "trackOpens"
+    | "trackClicks"
+    | "textFromHtml"
+    | "suspendedAt"
+    | "externalId"
+  >
+>;
+
+/**
+ * Returns the statement that makes a project. If the external id is taken, it breaks UNIQUE on `senders.account_id,
+ * senders.external_id`.
+ */
+export function insertProject(sender: Project): Statement {
+  return PROJECTS.insert(sender);
+}
+
+const SENDER_BY_NAME: ConfigurationQuery<Row, Project> = {
+  sql: `SELECT ${PROJECTS.columns} FROM senders
+    WHERE account_id = ?1 AND (id = ?2 OR external_id = ?2) ORDER BY id = ?2 DESC LIMIT 1`,
+  read: (row) => PROJECTS.read(row),
+};
+
+/** Returns the account's project with that id or external id; null if there is none. An id wins over an external id. */
+export function findProject(db: Db, accountId: string, name: string): Promise<Project | null> {
+  return db.readConfig(SENDER_BY_NAME, [accountId, name]);
+}
+
+/** Returns the account's project; null if it has none with that id. */
+export function getProject(db: Db, accountId: string, id: string): Promise<Project | null> {
+  return PROJECTS.first(db, "WHERE account_id = ? AND id = ?", [accountId, id]);
+}
+
+/** Returns at most `take` of the account's projects, newest first, with ids below `after`. */
+export function listProjects(
+  db: Db,
+  accountId: string,
+  after: string | null,
+  take: number,
+): Promise<Project[]> {
+  const page = "WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
+  return PROJECTS.all(db, page, [accountId, after ?? idCeiling("snd"), take]);
+}
+
+/**
+ * Changes the given fields. If a suspension is lifted, the counts that led to it are forgotten. Returns the project
+ * afterwards; null if there is none.
+ */
+export async function updateProject(
+  db: Db,
+  accountId: string,
+  id: string,
+  changes: ProjectChanges,
+): Promise<Project | null> {
+  const before = await getProject(db, accountId, id);
+  if (before === null) return null;
+  const { set, values } = PROJECTS.assignments(changes);
+  if (set.length === 0) return before;
+  const written = await db.write([
+    ...(changes.suspendedAt === null ? forgetReputation(accountId, id) : []),
+    {
+      // RETURNING, because a later read could see another request's change.
+      sql: `UPDATE senders SET ${set.join(", ")} WHERE account_id = ? AND id = ? RETURNING ${PROJECTS.columns}`,
+      args: [...values, accountId, id],
+    },
+  ]);
+  return PROJECTS.returned(written.at(-1));
+}
+
+const OLDEST: ConfigurationQuery<Row, Project> = {
+  sql: `SELECT ${PROJECTS.columns} FROM senders
+    WHERE account_id = (SELECT id FROM accounts ORDER BY id LIMIT 1) ORDER BY id LIMIT 1`,
+  read: (row) => PROJECTS.read(row),
+};
+
+/** Returns the project that the first start made; null before that. */
+export function defaultProject(db: Db): Promise<Project | null> {
+  return db.readConfig(OLDEST, []);
+}
+
+/** Returns the operator's project, the oldest of the oldest account; null before the first start is over. */
+export async function operatorProject(db: Db): Promise<string | null> {
+  const row = await db.first<{ id: string }>(
+    "SELECT id FROM senders WHERE account_id = (SELECT id FROM accounts ORDER BY id LIMIT 1) ORDER BY id LIMIT 1",
+  );
+  return row?.id ?? null;
+}
+
+/** Returns the project that receives mail for a domain; null if none does. */
+export async function receivingProject(db: Db, domain: string): Promise<string | null> {
+  const row = await db.first<{ sender_id: string }>(
+    "SELECT sender_id FROM domains WHERE name = ? AND receiving = 1",
+    [domain],
+  );
+  return row?.sender_id ?? null;
+}

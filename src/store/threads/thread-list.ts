@@ -1,0 +1,166 @@
+import type { Db, Value } from "../engine/client.ts";
+import { INBOX_EXISTS } from "./inboxes.ts";
+import { scanInSteps } from "../matching/steps.ts";
+import { type Condition, containsText, type TextCondition } from "../matching/substring.ts";
+import { type Thread, THREADS } from "./threads.ts";
+
+/** A position in the list of threads by last activity. */
+export interface ThreadPosition {
+  lastMessageAt: number;
+  id: string;
+}
+
+/** The threads that a list holds. Null in a filter means all. */
+export interface ThreadFilter {
+  /** An inbox of the project; null: all inboxes of the project. */
+  inboxId: string | null;
+  archived: boolean | null;
+  unread: boolean | null;
+  /** A part of the subject, of a participant's address or of the preview, in any case. */
+  q: string | null;
+}
+
+/** One page of threads. */
+export interface ThreadPage {
+  senderId: string;
+  filter: ThreadFilter;
+  /** The last thread of the page before; null: start with the last active one. */
+  after: ThreadPosition | null;
+  limit: number;
+}
+
+/** The threads of a page. */
+export interface ThreadsFound {
+  threads: Thread[];
+  /** If the page is short and the list is not at its end: the position at which the search stopped. */
+  stoppedAt: ThreadPosition | null;
+}
+
+const FIRST: ThreadPosition = { lastMessageAt: Number.MAX_SAFE_INTEGER, id: "" };
+
+/**
+ * Lists threads, last active first. A thread that becomes active during a walk is met again only by a new walk. All
+ * others keep their place, so a walk gives each of them exactly once.
+ */
+export async function listThreads(db: Db, page: ThreadPage): Promise<ThreadsFound> {
+  const { q, unread, archived } = page.filter;
+  const start = page.after ?? FIRST;
+  const list = listOf(page);
+  if (q === null && unread === null && archived === null)
+    return { threads: await rowsAfter(db, list, start, null, [], page.limit), stoppedAt: null };
+  const text = q === null ? null : containsText(columnsFor(q), q);
+  const wanted = [...flags(page.filter), ...(text === null ? [] : [text])];
+  const { rows, stoppedAt } = await scanInSteps<Thread, ThreadPosition>(
+    {
+      positionAfter: (from, rows) => positionAfter(db, list, from, rows),
+      wanted: (from, end, limit) => rowsAfter(db, list, from, end, wanted, limit),
+      text: text === null ? undefined : textOf(db, list, text),
+    },
+    start,
+    page.limit,
+  );
+  return { threads: rows, stoppedAt };
+}
+
+/** The index that holds the threads of an inbox or a project by last activity, and the condition that selects them. */
+interface IndexedList {
+  index: string;
+  owner: Condition;
+  senderId: string;
+}
+
+function listOf({ senderId, filter: { inboxId } }: ThreadPage): IndexedList {
+  if (inboxId !== null)
+    return { index: "threads_by_activity", owner: { sql: "inbox_id = ?", args: [inboxId] }, senderId };
+  // The threads of an inbox that is being deleted are removed in steps, and no longer listed.
+  const owner = {
+    sql: `sender_id = ? AND EXISTS (SELECT 1 FROM inboxes WHERE id = inbox_id AND ${INBOX_EXISTS})`,
+    args: [senderId],
+  };
+  return { index: "threads_by_project", owner, senderId };
+}
+
+function flags({ archived, unread }: ThreadFilter): Condition[] {
+  return [
+    ...(archived === null ? [] : [{ sql: "archived = ?", args: [Number(archived)] }]),
+    ...(unread === null ? [] : [{ sql: "unread = ?", args: [Number(unread)] }]),
+  ];
+}
+
+/** Participants are a JSON list. A text with a character of its syntax is in no address that mail can be sent to. */
+function columnsFor(q: string): string[] {
+  return /[[\]",\\]/.test(q) ? ["subject", "preview"] : ["subject", "preview", "participants"];
+}
+
+function textOf(db: Db, list: IndexedList, text: TextCondition) {
+  return {
+    octets: (from: ThreadPosition, end: ThreadPosition | null) => octetsAfter(db, list, from, end, text),
+    inOneGo: text.octetsInOneGo,
+  };
+}
+
+/** Returns the threads after a position, down to another and its thread; null: to the list's end. */
+function threadsAfter(
+  { index, owner }: IndexedList,
+  from: ThreadPosition,
+  end: ThreadPosition | null,
+  wanted: readonly Condition[] = [],
+): Condition {
+  const all: Condition[] = [
+    owner,
+    { sql: "(last_message_at, id) < (?, ?)", args: [from.lastMessageAt, from.id] },
+    ...(end === null ? [] : [{ sql: "(last_message_at, id) >= (?, ?)", args: [end.lastMessageAt, end.id] }]),
+    ...wanted,
+  ];
+  return {
+    sql: `FROM threads INDEXED BY ${index} WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
+    args: all.flatMap(({ args }) => args),
+  };
+}
+
+/** Returns the position of the `rows`-th thread after another; null if the list ends before. */
+async function positionAfter(
+  db: Db,
+  list: IndexedList,
+  from: ThreadPosition,
+  rows: number,
+): Promise<ThreadPosition | null> {
+  const { sql, args } = threadsAfter(list, from, null);
+  const row = await db.first<{ last_message_at: number; id: string }>(
+    `SELECT last_message_at, id ${sql} ORDER BY last_message_at DESC, id DESC LIMIT 1 OFFSET ?`,
+    [...args, rows - 1],
+  );
+  return row === null ? null : { lastMessageAt: row.last_message_at, id: row.id };
+}
+
+/** Returns the octets that a text is compared with. */
+async function octetsAfter(
+  db: Db,
+  list: IndexedList,
+  from: ThreadPosition,
+  end: ThreadPosition | null,
+  { octets }: TextCondition,
+): Promise<number> {
+  const { sql, args } = threadsAfter(list, from, end);
+  const row = await db.first<{ octets: number | null }>(`SELECT SUM(${octets}) AS octets ${sql}`, args);
+  return row?.octets ?? 0;
+}
+
+function rowsAfter(
+  db: Db,
+  list: IndexedList,
+  from: ThreadPosition,
+  end: ThreadPosition | null,
+  wanted: readonly Condition[],
+  limit: number,
+): Promise<Thread[]> {
+  const { sql, args } = threadsAfter(list, from, end, wanted);
+  const values: Value[] = [list.senderId, ...args, limit];
+  // The index tells which threads are on the page; only those are read whole.
+  return THREADS.all(
+    db,
+    `WHERE sender_id = ? AND id IN (SELECT id ${sql} ORDER BY last_message_at DESC, id DESC LIMIT ?)
+      ORDER BY last_message_at DESC, id DESC`,
+    values,
+  );
+}

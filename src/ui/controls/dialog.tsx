@@ -1,0 +1,85 @@
+import type { ComponentChildren } from "preact";
+import { useId, useRef } from "preact/hooks";
+import { useEffect } from "../browser/effects.ts";
+import { Icon } from "./icon.tsx";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  /** `wide` for editors. */
+  size?: "narrow" | "wide";
+  /** Keeps it open after a click outside. */
+  firm?: boolean;
+  children: ComponentChildren;
+}
+
+/** A modal window. It is open while the component is there. Esc closes it, and so does a click outside until something was typed. */
+export function Dialog({ title, onClose, size = "narrow", firm = false, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const typed = useRef(false);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  const onPointerDown = (event: PointerEvent) => {
+    if (event.target === dialog.current && !firm && !typed.current) onClose();
+  };
+  const onCancel = (event: Event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class={`dialog ${size}`}
+      aria-labelledby={id}
+      onCancel={onCancel}
+      onPointerDown={onPointerDown}
+      onInput={() => {
+        typed.current = true;
+      }}
+    >
+      <div class="dialog-box">
+        <header class="dialog-head">
+          <h2 id={id}>{title}</h2>
+          <button type="button" class="button bare" aria-label="Close" onClick={onClose}>
+            <Icon name="cross" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  /** A sentence that names everything that is destroyed. */
+  children: ComponentChildren;
+  /** A verb with its object: `Delete domain`. */
+  verb: string;
+  onConfirm: () => void;
+  onClose: () => void;
+  busy?: boolean;
+}
+
+/** Asks before something is destroyed. */
+export function Confirm({ title, children, verb, onConfirm, onClose, busy = false }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="dialog-body">{children}</div>
+      <footer class="dialog-foot">
+        <button type="button" class="button" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" class="button danger" disabled={busy} onClick={onConfirm}>
+          {verb}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,57 @@
+import { useSignal } from "@preact/signals";
+import { mayOpen, SECTIONS } from "./routes.ts";
+import { chooseSingleKeys, type Shortcut, singleKeys } from "../state/keyboard.ts";
+import { Dialog } from "../controls/dialog.tsx";
+import { CheckBox } from "../controls/form.tsx";
+
+const GENERAL: readonly Shortcut[] = [
+  { keys: "/", does: "Search the list" },
+  { keys: "j", does: "Next row" },
+  { keys: "k", does: "Previous row" },
+  { keys: "Enter", does: "Open the row" },
+  { keys: "Esc", does: "Close the detail or the window" },
+  { keys: "c", does: "Compose a message" },
+  { keys: "r", does: "Reply in a conversation" },
+  { keys: "e", does: "Archive a conversation" },
+  { keys: "p", does: "Pause the live tail" },
+  { keys: "?", does: "Show this help" },
+];
+
+/** Every shortcut, and the switch that turns them off. */
+export function Help({ onClose }: { onClose: () => void }) {
+  const enabled = useSignal(singleKeys.value);
+  return (
+    <Dialog title="Keyboard" onClose={onClose}>
+      <div class="dialog-body">
+        <div class="shortcuts">
+          <Shortcuts title="Everywhere" shortcuts={GENERAL} />
+          <Shortcuts
+            title="Go to"
+            shortcuts={SECTIONS.filter(mayOpen).map(({ key, name }) => ({ keys: `g ${key}`, does: name }))}
+          />
+        </div>
+        <CheckBox label="Use single-key shortcuts" checked={enabled} onChange={chooseSingleKeys} />
+      </div>
+    </Dialog>
+  );
+}
+
+function Shortcuts({ title, shortcuts }: { title: string; shortcuts: readonly Shortcut[] }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      <dl class="keys">
+        {shortcuts.map(({ keys, does }) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(" ").map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

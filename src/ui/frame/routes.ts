@@ -1,0 +1,111 @@
+import type { ComponentType } from "preact";
+import type { IconName } from "../controls/icon.tsx";
+import { ContactsPage } from "../pages/contacts/contacts.tsx";
+import { DomainsPage } from "../pages/domains/domains.tsx";
+import { HomePage } from "../pages/home/home.tsx";
+import { InboxesPage } from "../pages/inboxes/inboxes.tsx";
+import { KeysPage } from "../pages/keys/keys.tsx";
+import { LivePage } from "../pages/live/live.tsx";
+import { MessagesPage } from "../pages/messages/messages.tsx";
+import { ProjectsPage } from "../pages/projects/projects.tsx";
+import { SettingsPage } from "../pages/settings/settings.tsx";
+import { SuppressionsPage } from "../pages/suppressions/suppressions.tsx";
+import { TemplatesPage } from "../pages/templates/templates.tsx";
+import { WebhooksPage } from "../pages/webhooks/webhooks.tsx";
+import { match } from "../state/paths.ts";
+import type { PageProps } from "../state/router.ts";
+import { accountWide, can } from "../state/session.ts";
+
+/** One section of the app, in the order of the sidebar. */
+export interface Section {
+  name: string;
+  icon: IconName;
+  /** The path that its entry in the sidebar leads to. */
+  href: string;
+  /** All paths that it shows. */
+  paths: readonly string[];
+  /** The key after `g` that goes there. */
+  key: string;
+  /** The scope without which it is hidden; null if every key may see it. */
+  scope: string | null;
+  /** True if it takes an account-wide key. */
+  accountWide?: true;
+  page: ComponentType<PageProps>;
+}
+
+export const SECTIONS: readonly Section[] = [
+  { name: "Home", icon: "home", href: "/", paths: ["/"], key: "h", scope: null, page: HomePage },
+  {
+    ...{ name: "Messages", icon: "messages", href: "/messages", key: "m", scope: "emails:read" },
+    paths: ["/messages", "/messages/:id"],
+    page: MessagesPage,
+  },
+  {
+    ...{ name: "Live", icon: "live", href: "/live", key: "l", scope: "emails:read" },
+    paths: ["/live"],
+    page: LivePage,
+  },
+  {
+    ...{ name: "Inboxes", icon: "inboxes", href: "/inboxes", key: "i", scope: "threads:read" },
+    paths: ["/inboxes", "/inboxes/:inboxId", "/threads/:threadId"],
+    page: InboxesPage,
+  },
+  {
+    ...{ name: "Domains", icon: "domains", href: "/domains", key: "d", scope: "domains:read" },
+    paths: ["/domains", "/domains/:id"],
+    page: DomainsPage,
+  },
+  {
+    ...{ name: "Templates", icon: "templates", href: "/templates", key: "t", scope: "templates:read" },
+    paths: ["/templates", "/templates/:id"],
+    page: TemplatesPage,
+  },
+  {
+    ...{ name: "Contacts", icon: "contacts", href: "/contacts", key: "c", scope: "contacts:read" },
+    paths: ["/contacts", "/contacts/:id"],
+    page: ContactsPage,
+  },
+  {
+    ...{ name: "Suppressions", icon: "suppressions", href: "/suppressions", key: "s" },
+    paths: ["/suppressions", "/suppressions/:email"],
+    scope: "suppressions:read",
+    page: SuppressionsPage,
+  },
+  {
+    ...{ name: "Webhooks", icon: "webhooks", href: "/webhooks", key: "w", scope: "webhooks:read" },
+    paths: ["/webhooks", "/webhooks/:id"],
+    page: WebhooksPage,
+  },
+  {
+    ...{ name: "Keys", icon: "keys", href: "/keys", key: "k", scope: "api_keys:read" },
+    paths: ["/keys", "/keys/:id"],
+    page: KeysPage,
+  },
+  {
+    ...{ name: "Projects", icon: "projects", href: "/projects", key: "p", scope: "senders:read" },
+    paths: ["/projects", "/projects/:id"],
+    accountWide: true,
+    page: ProjectsPage,
+  },
+  {
+    ...{ name: "Settings", icon: "settings", href: "/settings", key: "e", scope: "metrics:read" },
+    paths: ["/settings"],
+    accountWide: true,
+    page: SettingsPage,
+  },
+];
+
+/** Returns whether the key may open the section. */
+export function mayOpen({ scope, accountWide: wide }: Section): boolean {
+  return (scope === null || can(scope)) && (wide !== true || accountWide.value);
+}
+
+/** Returns the section of a path with the path's parameters, or null. */
+export function sectionOf(path: string): { section: Section; params: Record<string, string> } | null {
+  for (const section of SECTIONS)
+    for (const pattern of section.paths) {
+      const params = match(pattern, path);
+      if (params !== null) return { section, params };
+    }
+  return null;
+}

@@ -1,0 +1,148 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "../browser/effects.ts";
+import { liveState, useLiveReload } from "../api/live.ts";
+import { get } from "../api/client.ts";
+import { useResource } from "../api/resource.ts";
+import type { Page, Thread } from "../api/types.ts";
+import { mayOpen, SECTIONS, type Section } from "./routes.ts";
+import { me, signOut } from "../state/session.ts";
+import { readChanges } from "../state/unread.ts";
+import { Dialog } from "../controls/dialog.tsx";
+import { Icon } from "../controls/icon.tsx";
+import { ProjectSwitch } from "./project-switch.tsx";
+import { ThemeChoice } from "./theme-choice.tsx";
+
+/** Sections in the bottom bar of a phone. The rest is in the menu "More". */
+const BAR_SECTIONS = 4;
+/** Unread threads that are counted; more are shown as `99+`. */
+const MAX_UNREAD = 100;
+const UNREAD_MS = 1_500;
+
+interface SidebarProps {
+  current: Section | null;
+  onHelp: () => void;
+}
+
+/** The sections: a column, icons on a narrower window, a bar at the bottom of a phone. */
+export function Sidebar({ current, onHelp }: SidebarProps) {
+  const more = useSignal(false);
+  const sections = SECTIONS.filter(mayOpen);
+  const inMore = current !== null && sections.indexOf(current) >= BAR_SECTIONS;
+  const close = () => {
+    more.value = false;
+  };
+  useEffect(close, [current]);
+  return (
+    <nav class="sidebar" aria-label="Sections">
+      <div class="sidebar-top">
+        <a class="brand" href="/" aria-label="Postrider, home">
+          <span class="brand-mark" aria-hidden="true" />
+          <span class="brand-name">Postrider</span>
+        </a>
+        <ProjectSwitch />
+      </div>
+      <ul class="sections">
+        {sections.map((section, index) => (
+          <li key={section.name} class={index < BAR_SECTIONS ? "in-bar" : undefined}>
+            <SectionLink section={section} current={section === current} />
+          </li>
+        ))}
+        <li class="more">
+          <button
+            type="button"
+            class="section"
+            onClick={() => (more.value = true)}
+            aria-haspopup="dialog"
+            aria-current={inMore ? "true" : undefined}
+          >
+            <Icon name="more" />
+            <span class="section-name">More</span>
+          </button>
+        </li>
+      </ul>
+      <Foot onHelp={onHelp} />
+      {more.value ? (
+        <Dialog title="More" onClose={close}>
+          <div class="dialog-body more-menu">
+            <ProjectSwitch />
+            <ul class="sections">
+              {sections.slice(BAR_SECTIONS).map((section) => (
+                <li key={section.name}>
+                  <SectionLink section={section} current={section === current} />
+                </li>
+              ))}
+            </ul>
+            <Foot onHelp={onHelp} />
+          </div>
+        </Dialog>
+      ) : null}
+    </nav>
+  );
+}
+
+function SectionLink({ section: { name, icon, href }, current }: { section: Section; current: boolean }) {
+  return (
+    <a class="section" href={href} title={name} aria-current={current ? "page" : undefined}>
+      <Icon name={icon} />
+      <span class="section-name">{name}</span>
+      {name === "Inboxes" ? <Unread /> : null}
+    </a>
+  );
+}
+
+/** How many threads are unread. */
+function Unread() {
+  const unread = useResource("unread", () =>
+    get<Page<Thread>>("/v1/threads", { unread: true, limit: MAX_UNREAD }),
+  );
+  useLiveReload(unread.reload, UNREAD_MS, ({ type }) => type === "inbound_received");
+  const changes = readChanges.value;
+  useEffect(() => {
+    if (changes > 0) unread.reload();
+  }, [changes]);
+  const count = unread.value.value?.data.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <span class="unread">
+      {count >= MAX_UNREAD ? "99+" : count}
+      <span class="hidden"> unread</span>
+    </span>
+  );
+}
+
+const LIVE_WORDS = {
+  connecting: "Connecting to the live stream",
+  live: "Live: events appear as they happen",
+  polling: "The live stream is not available, so pages look for news every few seconds",
+  busy: "Very many events happen, so pages look for news every few seconds",
+} as const;
+
+function Foot({ onHelp }: { onHelp: () => void }) {
+  return (
+    <div class="sidebar-foot">
+      <p class="who" title={me.value?.account.ownerEmail}>
+        <span class={`live-dot ${liveState.value}`} title={LIVE_WORDS[liveState.value]} aria-hidden="true" />
+        <span class="who-name">{me.value?.account.ownerEmail}</span>
+        <span class="hidden">{LIVE_WORDS[liveState.value]}</span>
+      </p>
+      <div class="foot-buttons">
+        <ThemeChoice />
+        <button
+          type="button"
+          class="button bare"
+          onClick={onHelp}
+          title="Keyboard help (?)"
+          aria-label="Keyboard help"
+        >
+          <Icon name="help" />
+        </button>
+        <a class="button bare" href="/docs" title="API reference" aria-label="API reference">
+          <Icon name="external" />
+        </a>
+        <button type="button" class="button bare small sign-out" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </div>
+    </div>
+  );
+}

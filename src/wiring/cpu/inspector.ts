@@ -1,0 +1,91 @@
+import type { Clock } from "../../core/time/clock.ts";
+import {
+  type AnyAsked,
+  type Asked,
+  type Found,
+  type Inspect,
+  type ReadingKind,
+  resultIfUnreadable,
+} from "../../flows/mime/reading-tasks.ts";
+import type { Log } from "../../log.ts";
+import { unpackedInspection } from "./packed-inspection.ts";
+import { ThreadPool } from "./pool.ts";
+import { openWorker, shared } from "./thread.ts";
+import { timed } from "../process/timing.ts";
+
+/** Messages that wait to be read, and their octets. Further ones are refused for now. */
+export const MAX_MAILS_WAITING = 2000;
+export const MAX_OCTETS_WAITING = 128 * 1024 * 1024;
+/** Time without a heartbeat after which a thread counts as stalled by its current message, milliseconds. */
+export const STALL_MS = 2_000;
+
+/** The settings of a thread that reads messages. */
+export interface InspectorSettings {
+  /** Our name in Authentication-Results. */
+  host: string;
+  /** The value of DNS_SERVERS. */
+  dnsServers: readonly string[];
+  /** The service domain. If left out, every answer of the servers counts. */
+  ownZone?: string | undefined;
+}
+
+export interface InspectorOptions extends InspectorSettings {
+  /** Most threads. */
+  threads: number;
+  /** Starts a thread. If left out, the real one. */
+  open?: () => Worker;
+}
+
+export interface Inspector {
+  inspect: Inspect;
+  /** Ends all threads and rejects their tasks. */
+  close(): void;
+}
+
+/** Opens the threads that read received messages. */
+export function openInspector(
+  { clock, log }: { clock: Clock; log: Log },
+  options: InspectorOptions,
+): Inspector {
+  const { host, dnsServers, ownZone, threads, open = () => openWorker("inspect-worker.ts") } = options;
+  const settings: InspectorSettings = { host, dnsServers, ownZone };
+  const pool = new ThreadPool<AnyAsked, Found<ReadingKind> | Asked<"header">>(clock, {
+    open,
+    settings,
+    threads,
+    stallMs: STALL_MS,
+    waiting: { tasks: MAX_MAILS_WAITING, octets: MAX_OCTETS_WAITING },
+    sent: (asked) => ({ ...asked, raw: shared(asked.raw) }),
+    unpacked: unpackedInspection,
+    givenUp(asked) {
+      log.warning("a mail could not be read in time", { kind: asked.kind, bytes: asked.raw.length });
+      return resultIfUnreadable(asked);
+    },
+  });
+  const run = async (asked: AnyAsked): Promise<Found<ReadingKind> | null> => {
+    const found = await pool.run(asked, asked.raw.length);
+    return found !== null && "kind" in found ? run(found) : found;
+  };
+  return {
+    // Messages between threads have no types, but the result is of the kind of its task.
+    inspect: <Kind extends ReadingKind>(asked: Asked<Kind>) =>
+      run(asked as AnyAsked) as Promise<Found<Kind> | null>,
+    close: () => pool.close(),
+  };
+}
+
+/** Outcome of a reading. `busy`: turned away for now. */
+export type InspectOutcome = "read" | "busy" | "failed";
+
+export type InspectMeter = (seconds: number, kind: ReadingKind, outcome: InspectOutcome) => void;
+
+/** Inspects as `inspect` does, and tells how long each took, from being asked to its answer. */
+export function timedInspect(clock: Clock, inspect: Inspect, meter: InspectMeter): Inspect {
+  return <Kind extends ReadingKind>(asked: Asked<Kind>): Promise<Found<Kind> | null> =>
+    timed(
+      clock,
+      () => inspect(asked),
+      (found): InspectOutcome => (found === null ? "busy" : "read"),
+      (seconds, outcome) => meter(seconds, asked.kind, outcome),
+    );
+}

@@ -1,0 +1,234 @@
+import type { Clock } from "../../core/time/clock.ts";
+import { Fifo } from "../../core/collections.ts";
+import { PoolClosedError } from "../../flows/mime/rendering-tasks.ts";
+import { asError, type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
+
+/** Tasks on all threads at a time. Most tasks for received messages wait for DNS. */
+export const MAX_TASKS_IN_HAND = 256;
+/** Octets of all large tasks at a time. A larger task runs without other large ones. */
+export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
+/** Size above which a task is large. All small tasks together have at most half of those octets. */
+export const LARGE_TASK_OCTETS = 64 * 1024;
+/** Tasks per thread from which on another thread is started. */
+const BUSY_TASKS = 16;
+/** Idle time after which the threads end to free their memory, milliseconds. */
+export const IDLE_MS = 300_000;
+
+export interface PoolOptions<Asked, Found> extends ThreadOptions<Asked, Found> {
+  /** Most threads. */
+  threads: number;
+  /** Limits of waiting tasks and their octets. Further tasks are refused. */
+  waiting: { tasks: number; octets: number };
+  /** Returns the result of a task that stalled its thread twice, the second time alone. Throws if there is none. */
+  givenUp: (asked: Asked) => Found;
+}
+
+/**
+ * Runs tasks on threads, so that the main thread stays free for SMTP and HTTP. A stalled thread is ended, and its other tasks
+ * start again. The task that stalled it runs once more alone, because the machine may just be busy. If it stalls again, it is
+ * given up.
+ */
+export class ThreadPool<Asked, Found> {
+  readonly #clock: Clock;
+  readonly #options: PoolOptions<Asked, Found>;
+  readonly #threads = new Set<PoolThread<Asked, Found>>();
+  /** Small tasks overtake a large one that waits for room, because reading large ones may take seconds. */
+  readonly #small = new Fifo<Task<Asked, Found>>();
+  readonly #large = new Fifo<Task<Asked, Found>>();
+  readonly #suspects = new Fifo<Task<Asked, Found>>();
+  #solo: PoolThread<Asked, Found> | null = null;
+  /** The next large task, which is out of its queue and not started. */
+  #next: Task<Asked, Found> | undefined;
+  #lastId = 0;
+  #tasks = 0;
+  #octets = 0;
+  #octetsWaiting = 0;
+  #closed = false;
+  #cancelIdle: () => void = () => undefined;
+
+  constructor(clock: Clock, options: PoolOptions<Asked, Found>) {
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  /** Runs a task. Resolves with null if too many wait. Rejects after an internal failure, or with `PoolClosedError`. */
+  run(asked: Asked, octets: number): Promise<Found | null> {
+    if (this.#closed) return Promise.reject(new PoolClosedError("the threads are closed"));
+    const { waiting } = this.#options;
+    if (this.#small.size + this.#large.size >= waiting.tasks || this.#octetsWaiting > waiting.octets)
+      return Promise.resolve(null);
+    const { promise, resolve, reject } = Promise.withResolvers<Found>();
+    // The shared memory holds 32-bit numbers.
+    this.#lastId = (this.#lastId % 0x7fffffff) + 1;
+    this.#wait({ id: this.#lastId, asked, octets, since: 0, done: resolve, failed: reject });
+    this.#begin();
+    return promise;
+  }
+
+  /** Ends all threads and rejects their tasks with `PoolClosedError`. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelIdle();
+    const left = [...this.#threads, ...(this.#solo === null ? [] : [this.#solo])].flatMap((thread) =>
+      thread.close(),
+    );
+    for (const tasks of [left, ...[this.#suspects, this.#large, this.#small].map(drain)])
+      for (const task of tasks) this.#stopped(task);
+    if (this.#next !== undefined) this.#stopped(this.#next);
+    this.#threads.clear();
+    this.#solo = null;
+  }
+
+  #stopped(task: Task<Asked, Found>): void {
+    task.failed(new PoolClosedError("the threads were closed"));
+  }
+
+  #begin(): void {
+    this.#cancelIdle();
+    for (let task = this.#startable(); task !== undefined; task = this.#startable()) {
+      this.#tasks++;
+      if (isLarge(task)) this.#octets += task.octets;
+      this.#give(task, () => this.#idlest());
+    }
+    if (this.#solo !== null) return;
+    const suspect = this.#suspects.take();
+    if (suspect === undefined) return;
+    this.#give(suspect, () => {
+      this.#solo = this.#open();
+      return this.#solo;
+    });
+    // If it failed at once, there is room for others.
+    if (this.#solo === null) this.#begin();
+  }
+
+  /** Gives a task to a thread. If no thread can be started, only this task fails. */
+  #give(task: Task<Asked, Found>, threadFor: () => PoolThread<Asked, Found>): void {
+    let thread: PoolThread<Asked, Found>;
+    try {
+      thread = threadFor();
+    } catch (error) {
+      this.#fail(task, asError(error));
+      return;
+    }
+    thread.take(task);
+  }
+
+  /** Takes the next task that has room. Large ones come first, because few run at a time. */
+  #startable(): Task<Asked, Found> | undefined {
+    if (this.#tasks >= MAX_TASKS_IN_HAND) return undefined;
+    this.#next ??= this.#taken(this.#large);
+    const next = this.#next;
+    if (next === undefined || (this.#octets > 0 && this.#octets + next.octets > MAX_OCTETS_IN_HAND))
+      return this.#taken(this.#small);
+    this.#next = undefined;
+    return next;
+  }
+
+  /** The thread with the fewest tasks, or a new one. */
+  #idlest(): PoolThread<Asked, Found> {
+    const [idlest] = [...this.#threads].sort((a, b) => a.inHand - b.inHand);
+    if (idlest !== undefined && (idlest.inHand < BUSY_TASKS || this.#threads.size >= this.#options.threads))
+      return idlest;
+    const thread = this.#open();
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #open(): PoolThread<Asked, Found> {
+    return new PoolThread<Asked, Found>(this.#clock, this.#options, {
+      finished: (thread, task) => this.#finished(thread, task),
+      lost: (thread, tasks, loss) => this.#lost(thread, tasks, loss),
+    });
+  }
+
+  #finished(thread: PoolThread<Asked, Found>, task: Task<Asked, Found>): void {
+    this.#release(task);
+    if (thread === this.#solo) this.#endSolo();
+    this.#begin();
+    this.#restLater();
+  }
+
+  #release(task: Task<Asked, Found>): void {
+    this.#tasks--;
+    if (isLarge(task)) this.#octets -= task.octets;
+  }
+
+  #endSolo(): void {
+    this.#solo?.close();
+    this.#solo = null;
+  }
+
+  /** Starts the idle timer. Cancels the one before, because a timer without a handle would end working threads. */
+  #restLater(): void {
+    this.#cancelIdle();
+    if (this.#tasks === 0) this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#rest());
+  }
+
+  #rest(): void {
+    for (const thread of this.#threads) thread.close();
+    this.#threads.clear();
+  }
+
+  #lost(thread: PoolThread<Asked, Found>, tasks: readonly Task<Asked, Found>[], loss: Loss): void {
+    const alone = thread === this.#solo;
+    this.#threads.delete(thread);
+    if (alone) this.#solo = null;
+    for (const task of tasks) {
+      if (loss.kind === "broken") this.#fail(task, loss.error);
+      else if (alone) this.#giveUp(task);
+      else if (task.id === loss.suspect || !tasks.some(({ id }) => id === loss.suspect))
+        this.#suspects.add(task);
+      else this.#again(task);
+    }
+    this.#begin();
+    this.#restLater();
+  }
+
+  #fail(task: Task<Asked, Found>, error: Error): void {
+    this.#release(task);
+    task.failed(error);
+  }
+
+  #giveUp(task: Task<Asked, Found>): void {
+    this.#release(task);
+    try {
+      task.done(this.#options.givenUp(task.asked));
+    } catch (error) {
+      task.failed(asError(error));
+    }
+  }
+
+  #again(task: Task<Asked, Found>): void {
+    this.#release(task);
+    this.#wait(task);
+  }
+
+  #wait(task: Task<Asked, Found>): void {
+    (isLarge(task) ? this.#large : this.#small).add(task);
+    this.#octetsWaiting += task.octets;
+  }
+
+  #taken(row: Fifo<Task<Asked, Found>>): Task<Asked, Found> | undefined {
+    const task = row.take();
+    this.#octetsWaiting -= task?.octets ?? 0;
+    return task;
+  }
+}
+
+function isLarge({ octets }: { octets: number }): boolean {
+  return octets > LARGE_TASK_OCTETS;
+}
+
+function drain<Item>(tasks: Fifo<Item>): Item[] {
+  const all: Item[] = [];
+  for (let task = tasks.take(); task !== undefined; task = tasks.take()) all.push(task);
+  return all;
+}
+
+/** Most threads of a pool. They leave half of the processors for other work. */
+const MAX_THREADS = 4;
+
+/** Returns the number of threads of a pool on a machine with that many processors. */
+export function threadsFor(processors: number): number {
+  return Math.max(1, Math.min(MAX_THREADS, Math.floor(processors / 2)));
+}

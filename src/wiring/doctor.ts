@@ -1,0 +1,174 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { unseal } from "../core/crypto/secretbox.ts";
+import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
+import type { OtherClock } from "../flows/health/clock.ts";
+import { captureDomains } from "../flows/domains/capture-domain.ts";
+import { domainChecks } from "../flows/health/domains.ts";
+import { egressCheck } from "../flows/health/egress.ts";
+import { reverseChecks } from "../flows/health/reverse.ts";
+import { smarthostCheck } from "../flows/health/smarthost.ts";
+import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
+import { tlsPortChecks } from "../flows/health/tls-port.ts";
+import { secondaryChecks } from "../flows/health/secondaries.ts";
+import { zoneChecks } from "../flows/health/zone.ts";
+import { dnsServers } from "../net/dns/servers.ts";
+import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
+import { addressesOfHost } from "../net/dns/lookups.ts";
+import { checkObjectStore, openObjectStore } from "../net/object-store.ts";
+import { createResolver, type Resolver } from "../net/dns/resolver.ts";
+import { parseSmarthost } from "../smtp/client/smarthost.ts";
+import { databasePath } from "../store/engine/client.ts";
+import { installationKey } from "../store/messages/sending.ts";
+import { mxName } from "./delivery.ts";
+import { type HealthParts, localChecks, storageParts } from "./health.ts";
+import { freshLookups } from "./http.ts";
+import { MASTER_KEY_FILE, openKeys } from "./store/master-key.ts";
+import { configuredStore, probeName } from "./store/objects.ts";
+
+/** Checks that the operator asks for on the command line. */
+export interface DoctorOptions {
+  /** A mail server to test port 25 with. */
+  egress: { host: string; port: number } | null;
+  /** A web server whose Date header the clock is compared with. */
+  clockUrl: URL | null;
+  /** True to check every page of a large database too. */
+  deep: boolean;
+}
+
+/** Timeout of requests to the web server and the object store, milliseconds. */
+const REQUEST_MS = 4_000;
+/** Timeout of one query, milliseconds. Four queries fit into the limit of a check. */
+const DNS_TRY_MS = 1_000;
+
+/** Returns all checks. */
+export async function doctorChecks(parts: HealthParts, options: DoctorOptions): Promise<Check[]> {
+  const { config, clock, db } = parts;
+  const resolver = createResolver(
+    { clock },
+    {
+      servers: dnsServers(config.dnsServers),
+      tries: 2,
+      tryTimeoutMs: DNS_TRY_MS,
+      ownZone: config.serviceDomain,
+    },
+  );
+  const hostname = mxName(config);
+  const direct = config.delivery === "mx";
+  const clocks = options.clockUrl === null ? [] : [webClock(parts, resolver, options.clockUrl)];
+  const checks: Check[] = [
+    ...localChecks(parts, clocks),
+    filesCheck(() => storedFiles(config)),
+    {
+      name: "master key",
+      run: () => masterKey(parts),
+      fix: "Check that the service may read the file.",
+      needsDatabase: true,
+    },
+    ...objectStoreChecks(parts),
+    egressCheck({ clock, resolver, hostname, direct }, options.egress),
+    ...(config.delivery === "relay"
+      ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
+      : []),
+    ...(direct ? reverseChecks(resolver, config.publicIps, hostname) : []),
+    ...zoneChecks({ db, clock, resolver, settings: config }),
+    ...tlsPortChecks({ db, clock, resolver, settings: config }),
+    ...secondaryChecks({ db, clock, settings: config }),
+    ...(await checksOfDomains(parts, resolver)),
+    integrityCheck(storageParts(parts), options.deep),
+  ];
+  // One line says that there is no database.
+  return isThere(db) ? checks : checks.filter(({ needsDatabase }) => needsDatabase !== true);
+}
+
+function isThere(db: () => unknown): boolean {
+  try {
+    db();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Bits of a mode that let all users read a file and enter a folder. */
+const [OTHERS_READ, OTHERS_ENTER] = [0o004, 0o001];
+
+/** Lists the files of the database and the master key. */
+function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFile[] {
+  const database = databasePath(databaseUrl);
+  const paths = database === null ? [] : ["", "-wal", "-shm"].map((suffix) => `${database}${suffix}`);
+  return [...paths, join(dataDir, MASTER_KEY_FILE)].filter(existsSync).map((path) => {
+    const entered = (statSync(dirname(path)).mode & OTHERS_ENTER) !== 0;
+    return { path, open: entered && (statSync(path).mode & OTHERS_READ) !== 0 };
+  });
+}
+
+/** Returns the checks of all domains; if the domains cannot be read, one check that fails. */
+async function checksOfDomains({ config, db }: HealthParts, resolver: Resolver): Promise<Check[]> {
+  const { serviceDomain } = config;
+  try {
+    const isCaptureDomain = captureDomains(config);
+    return await domainChecks({ db: db(), lookups: freshLookups(resolver), serviceDomain, isCaptureDomain });
+  } catch (error) {
+    const fix = "Check that the database is reachable.";
+    return [{ name: "domains", run: () => Promise.reject(error), fix, needsDatabase: true }];
+  }
+}
+
+/** Checks that the master key opens the sealed keys. Without them no message is signed. */
+async function masterKey({ config, db }: HealthParts): Promise<Finding> {
+  const path = join(config.dataDir, MASTER_KEY_FILE);
+  const fix = "Restore the master key that this database was made with, or set MASTER_KEY to it.";
+  // Do not open the keys before this, because that would make a new one.
+  const sealed = (await installationKey(db()))?.sealedPrivateKey;
+  if (sealed === undefined)
+    return ok("There is no master key yet. The first start of the service makes one.");
+  if (config.masterKey === null && !existsSync(path)) return fail(`There is no master key at ${path}.`, fix);
+  const { box } = openKeys(config.masterKey, config.dataDir);
+  try {
+    unseal(box, sealed);
+    return ok("The master key opens the sealed keys.");
+  } catch {
+    return fail("The master key does not open the sealed keys in the database.", fix);
+  }
+}
+
+function objectStoreChecks({ config, clock }: HealthParts): Check[] {
+  const store = configuredStore(config);
+  if (store === null) return [];
+  const objects = openObjectStore({ clock }, { ...store.options, timeoutMs: REQUEST_MS });
+  const run = async (): Promise<Finding> => {
+    await checkObjectStore(objects, probeName(store.prefix, clock.now()));
+    return ok(`${config.contentStore} stores, returns and removes an object.`);
+  };
+  const fix = "Check CONTENT_STORE, the S3_ settings and the permissions of the key.";
+  return [{ name: "object store", run, fix }];
+}
+
+/** Reads the clock of a web server from its Date header (RFC 9110 §6.6.1). */
+function webClock({ clock }: HealthParts, resolver: Resolver, url: URL): OtherClock {
+  return {
+    name: url.host,
+    async read() {
+      const { host, port, tlsName } = endpointOf(url);
+      const [ip] = (await addressesOfHost(resolver, host)) ?? [];
+      if (ip === undefined) throw new Error(`${host} has no address.`);
+      const head = `HEAD ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`;
+      const outcome = await exchangeHttp(
+        { clock },
+        {
+          ip,
+          port,
+          tlsName,
+          octets: [Buffer.from(head)],
+          timeoutMs: REQUEST_MS,
+          connectTimeoutMs: REQUEST_MS,
+        },
+      );
+      if (outcome.kind === "failed") throw new Error(`${url.host} cannot be reached: ${outcome.reason}`);
+      const date = Date.parse(outcome.response.headers.get("date") ?? "");
+      if (Number.isNaN(date)) throw new Error(`${url.host} sends no valid Date header.`);
+      return date;
+    },
+  };
+}

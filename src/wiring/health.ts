@@ -1,0 +1,81 @@
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/time/clock.ts";
+import { servedCertificate, usesAcme } from "../flows/certificates/served.ts";
+import { certificateCheck } from "../flows/health/certificate.ts";
+import type { Check } from "../flows/health/check.ts";
+import { clockCheck, type OtherClock } from "../flows/health/clock.ts";
+import { domainCertificateChecks } from "../flows/health/domain-certificates.ts";
+import { quotaCheck } from "../flows/health/quotas.ts";
+import { queueChecks } from "../flows/health/queues.ts";
+import { reputationCheck } from "../flows/health/reputation.ts";
+import { noticeChecks } from "../flows/health/secondaries.ts";
+import { settingsChecks } from "../flows/health/settings.ts";
+import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
+import { limitsOf } from "../flows/deliver/reputation.ts";
+import { redisFacts } from "../queue/redis-facts.ts";
+import { listAccounts } from "../store/projects/accounts.ts";
+import { databasePath, type Db } from "../store/engine/client.ts";
+import { databaseOctets, databaseTime } from "../store/installation/health.ts";
+import { diskOf, existingPath } from "./process/disk.ts";
+import { mxName } from "./delivery.ts";
+
+/** Dependencies of the checks. */
+export interface HealthParts {
+  config: Config;
+  clock: Clock;
+  /** Returns the database; throws if it cannot be opened. */
+  db: () => Db;
+}
+
+/** Returns the checks that query no server outside the installation and do not block the thread. */
+export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = []): Check[] {
+  const { config, clock, db } = parts;
+  const { redisUrl } = config;
+  const redis = redisUrl === null ? null : () => redisFacts(redisUrl);
+  return [
+    ...settingsChecks(config, () => accountOwner(db)),
+    ...storageChecks(storageParts(parts)),
+    quotaCheck({ db, quotas: config.quotas }),
+    ...queueChecks({ db, clock, redis }),
+    reputationCheck({ db, clock, limits: limitsOf(config.suspendMinComplaints) }),
+    certificateCheck({
+      ...{ clock, hostname: mxName(config), ordered: usesAcme(config) },
+      served: () => servedCertificate(db, config),
+    }),
+    ...domainCertificateChecks({ db, clock, settings: config }),
+    ...noticeChecks({ db, settings: config }),
+    clockCheck(clock, [...clocksOf(parts), ...clocks]),
+  ];
+}
+
+/** Returns the owner's address; null if the database cannot be read, which another check reports. */
+async function accountOwner(db: () => Db): Promise<string | null> {
+  try {
+    return (await listAccounts(db(), 1))[0]?.ownerEmail ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the database and its disk, which is not that of DATA_DIR if DATABASE_URL names a file elsewhere. */
+export function storageParts({ config, db }: HealthParts): StorageParts {
+  const path = databasePath(config.databaseUrl);
+  return {
+    db,
+    disk: async () => diskOf(path === null ? config.dataDir : existingPath(path)),
+    // If the database is on a server, a low disk here refuses nothing.
+    minFree: path === null ? 0 : config.minFreeBytes,
+    octets: path === null ? null : () => databaseOctets(path),
+  };
+}
+
+/** Returns the clocks of Redis and of a remote database. A database file has our own clock. */
+function clocksOf({ config, db }: HealthParts): OtherClock[] {
+  const { redisUrl } = config;
+  return [
+    ...(redisUrl === null ? [] : [{ name: "Redis", read: async () => (await redisFacts(redisUrl)).now }]),
+    ...(databasePath(config.databaseUrl) === null
+      ? [{ name: "the database", read: () => databaseTime(db()) }]
+      : []),
+  ];
+}

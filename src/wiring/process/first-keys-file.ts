@@ -1,0 +1,57 @@
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from "node:fs";
+import { randomBase62 } from "../../core/ids.ts";
+import type { FirstStart, SaveKeys, SavedKeys } from "../../flows/account/bootstrap.ts";
+import { syncFolder } from "./disk.ts";
+
+/** Only the service's user may read the file. */
+const OWNER_ONLY = 0o600;
+const RANDOM_CHARS = 8;
+
+/** Returns the text of the file: shell assignments, so that a script can source it. */
+function textOf({ accountKey, projectKey }: FirstStart): string {
+  return `POSTRIDER_ACCOUNT_KEY=${accountKey}\nPOSTRIDER_PROJECT_KEY=${projectKey}\n`;
+}
+
+/**
+ * Saves the first keys in a file that only its owner may read. It is written under a temporary name before the database has
+ * the keys, and renamed after. If a file of that name exists, it stays, and the keys keep the temporary name.
+ * @throws if the file cannot be made; then no key is made either
+ */
+export function saveKeysToFile(path: string): SaveKeys {
+  return (keys) => {
+    const own = `${path}.${randomBase62(RANDOM_CHARS)}`;
+    writeNew(own, textOf(keys));
+    return kept(path, own);
+  };
+}
+
+function writeNew(path: string, text: string): void {
+  // `wx` follows no link that another user has put there.
+  const file = openSync(path, "wx", OWNER_ONLY);
+  try {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  syncFolder(path);
+}
+
+function kept(path: string, own: string): SavedKeys {
+  return {
+    done() {
+      if (existsSync(path)) return own;
+      try {
+        // Unlike a rename it replaces no file.
+        linkSync(own, path);
+      } catch {
+        return own;
+      }
+      rmSync(own);
+      syncFolder(path);
+      return path;
+    },
+    giveUp: () => rmSync(own, { force: true }),
+  };
+}

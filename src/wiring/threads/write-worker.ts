@@ -1,4 +1,0 @@
-// Entry of the thread that makes large transactions.
-import { serveWrites } from "../../store/engine/serve-writes.ts";
-
-serveWrites();
