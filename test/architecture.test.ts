@@ -8,11 +8,14 @@ import {
   clock,
   configValues,
   coreIsPure,
+  crowdedFolders,
   environment,
+  folderCircles,
   importCircles,
   LIBRARY_HOMES,
   length,
   libraries,
+  MAX_FILES,
   MAX_LINES,
   quietImport,
   type Rule,
@@ -351,6 +354,39 @@ describe("no file imports itself by way of other files", () => {
     expect(importCircles(circle)).toEqual(["src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts"]);
     const chain = await parseFiles(Object.fromEntries([file("a", "b"), file("b", "c")]));
     expect(importCircles(chain)).toEqual([]);
+  });
+});
+
+describe("no folder imports itself by way of other folders", () => {
+  test("holds in all of src", () => {
+    expect(folderCircles(sources)).toEqual([]);
+  });
+
+  test("finds two folders that import each other, and none in a chain or through a file of src", async () => {
+    const made = (files: Record<string, string>) =>
+      parseFiles(
+        Object.fromEntries(
+          Object.entries(files).map(([path, from]) => [path, `import { x } from "${from}";`]),
+        ),
+      );
+    const pair = { "src/core/a/one.ts": "../b/two.ts", "src/core/b/three.ts": "../a/four.ts" };
+    expect(folderCircles(await made(pair))).toEqual(["src/core/a → src/core/b → src/core/a"]);
+    const chain = { "src/core/a/one.ts": "../b/two.ts", "src/core/b/three.ts": "../c/four.ts" };
+    expect(folderCircles(await made(chain))).toEqual([]);
+    const through = { "src/core/a/one.ts": "../../log.ts", "src/log.ts": "./core/a/two.ts" };
+    expect(folderCircles(await made(through))).toEqual([]);
+  });
+});
+
+describe(`no folder has more than ${MAX_FILES} files`, () => {
+  test("holds in all of src", () => {
+    expect(crowdedFolders(sources.map(({ path }) => path))).toEqual([]);
+  });
+
+  test("finds the folder with one file more", () => {
+    const files = Array.from({ length: MAX_FILES + 1 }, (_, at) => `src/core/a/${at}.ts`);
+    expect(crowdedFolders(files.slice(1))).toEqual([]);
+    expect(crowdedFolders(files)).toEqual([`src/core/a: ${MAX_FILES + 1} files, ${MAX_FILES} are allowed`]);
   });
 });
 

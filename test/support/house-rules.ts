@@ -36,7 +36,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   net: MIDDLE,
   store: MIDDLE,
   queue: MIDDLE,
-  flows: ["mail", "smtp", "net", "store", "queue/port.ts", "core"],
+  flows: ["mail", "smtp", "net", "store", "queue/port.ts", "queue/hint.ts", "core"],
   http: ["flows", "store", "queue/port.ts", "core", "mcp"],
   mcp: ["core"],
   // It runs in browsers, so it has nothing of the server.
@@ -441,9 +441,37 @@ function isOnlyForBarrels(statement: Node): boolean {
   return statement.kind === SyntaxKind.ImportDeclaration || isExportDeclaration(statement);
 }
 
-/** Lists each circle of imports once, type imports included, from its first file in the order of paths. */
+/** Returns the circles of imports among files. */
 export function importCircles(sources: readonly Source[]): Violation[] {
-  const imports = new Map(
+  return circles(importsOf(sources));
+}
+
+/** Returns the circles of imports among the folders of `src`. A file directly in `src` belongs to none. */
+export function folderCircles(sources: readonly Source[]): Violation[] {
+  const folders = new Map<string, Set<string>>();
+  for (const [path, imported] of importsOf(sources)) {
+    const folder = posix.dirname(path);
+    const others = imported.map((target) => posix.dirname(target)).filter((other) => other !== folder);
+    const known = folders.get(folder) ?? new Set();
+    folders.set(folder, known.union(new Set(others)));
+  }
+  folders.delete("src");
+  return circles(folders);
+}
+
+/** Maximum number of files in a folder. */
+export const MAX_FILES = 20;
+
+/** Returns the folders with too many files. */
+export function crowdedFolders(paths: readonly string[]): Violation[] {
+  return [...Map.groupBy(paths, (path) => posix.dirname(path))]
+    .filter(([, files]) => files.length > MAX_FILES)
+    .map(([folder, files]) => `${folder}: ${files.length} files, ${MAX_FILES} are allowed`);
+}
+
+/** Returns what each file imports of our own. */
+function importsOf(sources: readonly Source[]): Map<string, string[]> {
+  return new Map(
     sources.map(({ path, imports: found }) => [
       path,
       found
@@ -451,15 +479,18 @@ export function importCircles(sources: readonly Source[]): Violation[] {
         .map(({ specifier }) => posix.join(posix.dirname(path), specifier)),
     ]),
   );
-  const circles: Violation[] = [];
+}
+
+function circles(imports: ReadonlyMap<string, Iterable<string>>): string[] {
+  const found: string[] = [];
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
     const start = trail.indexOf(path);
-    if (start >= 0) circles.push([...trail.slice(start), path].join(" → "));
+    if (start >= 0) found.push([...trail.slice(start), path].join(" → "));
     if (start >= 0 || done.has(path)) return;
     for (const next of imports.get(path) ?? []) visit(next, [...trail, path]);
     done.add(path);
   };
   for (const path of [...imports.keys()].sort()) visit(path, []);
-  return circles;
+  return found;
 }

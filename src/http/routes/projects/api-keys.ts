@@ -59,13 +59,8 @@ const KEY_FIELDS = {
   createdAt: Timestamp,
 };
 const ApiKeySchema = Type.Object(KEY_FIELDS, { title: "ApiKey" });
-const NewApiKeySchema = Type.Object(
-  {
-    ...KEY_FIELDS,
-    secret: Type.String({ description: "Shown only in this answer." }),
-  },
-  { title: "NewApiKey" },
-);
+const NEW_KEY_FIELDS = { ...KEY_FIELDS, secret: Type.String({ description: "Shown only in this answer." }) };
+const NewApiKeySchema = Type.Object(NEW_KEY_FIELDS, { title: "NewApiKey" });
 
 const CreateApiKey = Type.Object({
   name: Name,
