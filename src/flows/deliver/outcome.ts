@@ -1,4 +1,6 @@
+import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 import type { OutboundMail } from "../../smtp/client/delivery.ts";
+
 /** Facts of one attempt, whatever its outcome. Times are milliseconds. */
 export interface AttemptFacts {
   /** Host that answered, or the last one tried. Null if none was. */
@@ -10,6 +12,22 @@ export interface AttemptFacts {
   transcript: readonly string[];
   startedAt: number;
   durationMs: number;
+  /** The lane that the message took, after the attempt. Left out if it took none. */
+  lane?: LaneNow;
+}
+
+/**
+ * The lane of a provider after an attempt. `slowed`: it sends less than it may. `resting`: it sends nothing for a time.
+ * `blocked`: the provider refuses our address, so the lane holds a message that is refused for that.
+ */
+export interface LaneNow {
+  /** The provider's name, or that of the set of MX hosts. */
+  name: string;
+  state: "steady" | "slowed" | "resting" | "blocked";
+  /** Milliseconds until the lane takes messages; 0 if it takes them now. */
+  opensInMs: number;
+  /** Subject of the reply by which the lane is not steady. Null if it is steady, or no reply was the reason. */
+  cause: ReplyCategory | null;
 }
 
 /** The peer's reply that decided the attempt. */

@@ -13,7 +13,7 @@ import { announce, type EventDraft } from "../webhooks/announce.ts";
 import { type DeliveryReport, isOpening, replyLine } from "./outcome.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
-import type { CustodyStatus, Verdict } from "./verdict.ts";
+import { type CustodyStatus, RETRIES_EXHAUSTED, type Verdict } from "./verdict.ts";
 
 export interface SettleDeps {
   db: Db;
@@ -70,7 +70,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
   const announced = await announce(deps, recipient.senderId, draftsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
-  const uncounted = settling.simulated || isOurs(report, deps.custody);
+  const uncounted = settling.simulated || isOurs(report, deps.custody) || isClearedGiveUp(verdict);
   const counted = countOutcome({ recipient, status, uncounted, guard }, deps.suspension, now);
   const statements = [
     ...counted,
@@ -114,6 +114,11 @@ function isOurs(report: DeliveryReport, custody: CustodyStatus): boolean {
   if (report.kind === "trouble") return relayed || report.stage === "internal";
   if (!relayed || report.kind !== "refused") return false;
   return isOpening(report.reply.stage) || report.reply.stage === "mail";
+}
+
+/** Returns whether tries ended for a reason that says nothing about the recipient, so that no rate counts it. */
+function isClearedGiveUp({ status, reason }: Verdict): boolean {
+  return status === "failed" && reason === RETRIES_EXHAUSTED;
 }
 
 /** Returns the conversation. If there was none, returns the reason in the same form. */

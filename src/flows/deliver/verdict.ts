@@ -1,7 +1,9 @@
-import { type ReplyClass, classifyReply } from "../../mail/bounces/reply-class.ts";
+import { classifyReply, clearsRecipient } from "../../mail/bounces/reply-class.ts";
+import { readReply, type ReplyReading } from "../../mail/bounces/reply-reading.ts";
+import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { retryDelayMs, type RetrySchedule } from "../../core/time/retry-schedule.ts";
-import { type DeliveryReport, replyLine } from "./outcome.ts";
+import { type DeliveryReport, type LaneNow, replyLine } from "./outcome.ts";
 
 /** The delays between attempts, and the time after which no more are made. */
 export interface RetryPolicy {
@@ -44,17 +46,21 @@ export function verdictOf(
   soFar: AttemptSoFar,
 ): Verdict {
   const facts = factsOf(report);
+  const tries: Tries = { ...policy, ...soFar, lane: report.lane };
   switch (report.kind) {
     case "accepted":
       return final(facts, custody, null, null);
     case "undeliverable":
       return undeliverable(facts, report);
     case "trouble":
-      return deferred(facts, report.reason, "infrastructure", policy, soFar);
+      return deferred(facts, report.reason, report.lane?.cause ?? "infrastructure", 0, tries);
     case "refused":
-      return refused(facts, classifyReply(report.reply), policy, soFar);
+      return refused(facts, readReply(report.reply), tries);
   }
 }
+
+/** The tries of a recipient so far, and what limits further ones. */
+type Tries = RetryPolicy & AttemptSoFar & { lane: LaneNow | undefined };
 
 type Facts = Pick<Verdict, "smtpCode" | "enhancedCode" | "diagnostic">;
 
@@ -96,28 +102,48 @@ function bounced(facts: Facts, type: "hard" | "soft", reason: string, category: 
   return final(facts, "bounced", reason, category, { type, category });
 }
 
-function refused(facts: Facts, found: ReplyClass, policy: RetryPolicy, soFar: AttemptSoFar): Verdict {
-  const { outcome, category } = found;
-  switch (outcome) {
-    case "deferred":
-      return deferred(facts, category, category, policy, soFar);
-    case "hard":
-    case "soft":
-      return bounced(facts, outcome, category, category);
-    case "failed":
-      return final(facts, "failed", category, category);
-  }
+function refused(facts: Facts, reading: ReplyReading, tries: Tries): Verdict {
+  const { outcome, category } = reading;
+  if (outcome === "deferred" || isHeld(reading, tries.lane))
+    return deferred(facts, category, category, reading.retryAfterMs ?? 0, tries);
+  if (outcome === "failed") return final(facts, "failed", category, category);
+  return bounced(facts, outcome, category, category);
 }
 
-/** Returns a verdict to try again, or to give up as a soft bounce if the first attempt is too long ago. */
+/** Returns whether a lane holds a message that is refused for good, because it is our address that is refused. */
+function isHeld({ laneEffect }: ReplyReading, lane: LaneNow | undefined): boolean {
+  return laneEffect === "block" && lane?.state === "blocked";
+}
+
+/** Share by which a wait that the peer asks for is lengthened, so that messages do not all come back together. */
+const WAIT_JITTER = 0.1;
+
+/**
+ * Returns a verdict to try again, or to give up if the first attempt is too long ago. The next try comes when the
+ * schedule says, but not before the peer and the lane want it. The last one comes at the give-up time.
+ * @param retryAfterMs the wait that the peer asks for
+ */
 function deferred(
   facts: Facts,
   reason: string,
-  category: string,
-  policy: RetryPolicy,
-  soFar: AttemptSoFar,
+  category: ReplyCategory,
+  retryAfterMs: number,
+  tries: Tries,
 ): Verdict {
-  if (soFar.ageMs >= policy.giveUpMs) return bounced(facts, "soft", "retries_exhausted", category);
-  const retryInMs = retryDelayMs(policy.schedule, soFar.attempt, soFar.random);
+  const { ageMs, giveUpMs, random, lane } = tries;
+  if (ageMs >= giveUpMs) return givenUp(facts, category, lane);
+  const scheduledMs = retryDelayMs(tries.schedule, tries.attempt, random);
+  const askedMs = Math.max(retryAfterMs * (1 + random * WAIT_JITTER), lane?.opensInMs ?? 0);
+  const retryInMs = Math.max(scheduledMs, Math.min(Math.round(askedMs), giveUpMs - ageMs));
   return { ...facts, status: "delivery_delayed", reason, bounce: null, category, retryInMs };
+}
+
+/** The reason of a recipient whose tries are over. */
+export const RETRIES_EXHAUSTED = "retries_exhausted";
+
+/** Gives up. A bounce suppresses the address, so only trouble of the recipient or its server is one. */
+function givenUp(facts: Facts, category: ReplyCategory, lane: LaneNow | undefined): Verdict {
+  if (clearsRecipient(category) || lane?.state === "blocked")
+    return final(facts, "failed", RETRIES_EXHAUSTED, category);
+  return bounced(facts, "soft", RETRIES_EXHAUSTED, category);
 }

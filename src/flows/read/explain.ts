@@ -139,7 +139,22 @@ const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
   reputation: {
     why: "The provider does not trust the sending address or domain.",
     who: "us",
-    next: "Check SPF, DKIM, DMARC and reverse DNS with `postrider doctor`, and whether the address is on a blocklist.",
+    next: "Ask the operator to check with `postrider doctor` whether the address is on a blocklist, and to read the provider's page.",
+  },
+  authentication: {
+    why: "The provider wants mail that proves its sender, and this message did not: SPF, DKIM, DMARC, reverse DNS or TLS.",
+    who: "you",
+    next: "Call POST /v1/domains/{id}/verify, and publish the records that it misses.",
+  },
+  rate: {
+    why: "The provider takes less mail in this time than we have for it.",
+    who: "us",
+    next: "Wait: the message leaves when the provider takes more.",
+  },
+  greylist: {
+    why: "The mail server puts off mail of senders that it does not know yet.",
+    who: "provider",
+    next: "Wait some minutes: it is tried again by itself.",
   },
   content: {
     why: "The message itself was refused: its content, or its size.",

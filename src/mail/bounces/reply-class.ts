@@ -108,11 +108,22 @@ export function classifyReply(refusal: Refusal): ReplyClass {
 
 /**
  * Classifies a refusal that is final because the reporter, or our own queue, gave up. A transient refusal becomes a
- * soft bounce, whatever its subject.
+ * soft bounce, unless its subject clears the recipient.
  */
 export function classifyGivenUp(refusal: Refusal): FinalClass {
   const { outcome, category } = classifyFinal(refusal);
-  return { outcome: isTransient(refusal) ? "soft" : outcome, category };
+  if (!isTransient(refusal)) return { outcome, category };
+  return { outcome: clearsRecipient(category) ? "failed" : "soft", category };
+}
+
+/** Subjects of a deferral that clear the recipient: whatever the reason, the mailbox is as good as before. */
+const CLEARS_RECIPIENT: ReadonlySet<ReplyCategory> = new Set<ReplyCategory>([
+  ...(["rate", "reputation", "policy", "authentication", "greylist"] as const),
+]);
+
+/** Returns whether a recipient is `failed` rather than bounced if tries end with a deferral of that subject. */
+export function clearsRecipient(category: ReplyCategory): boolean {
+  return CLEARS_RECIPIENT.has(category);
 }
 
 function isTransient({ code, enhanced }: Refusal): boolean {

@@ -3,6 +3,7 @@ import text from "./phrases.txt" with { type: "text" };
 /** The subject of a refusal. */
 export type ReplyCategory =
   | ("recipient" | "mailbox-full" | "policy" | "reputation")
+  | ("authentication" | "rate" | "greylist")
   | ("content" | "infrastructure" | "protocol" | "other");
 
 /** Patterns with one meaning. */

@@ -44,7 +44,7 @@ const REPLIES: readonly (readonly [expected: string, command: string | null, rep
     "550 5.7.350 Remote server returned message detected as spam -> 554 5.7.1 Message blocked due to sender reputation",
   ],
   ["soft", "end of DATA", "451 4.3.0 Error: queue file write error"],
-  ["soft", "CONNECT", "421 Temporarily rejected. Reverse DNS for 192.0.2.9 failed. IB108"],
+  ["failed", "CONNECT", "421 Temporarily rejected. Reverse DNS for 192.0.2.9 failed. IB108"],
   ["failed", "end of DATA", "550 Suspected junk"],
   ["failed", "end of DATA", "550 5.2.0 Mail rejete. Mail rejected. OFR_506 [506]"],
   ["failed", "end of DATA", "554 Maximum email size exceeded"],

@@ -86,7 +86,7 @@ describe("a notice without fields, in the form of", () => {
         "Remote host said: 421 4.7.0 [TSS04] Messages from 192.0.2.9 temporarily deferred due to user complaints",
         "I'm not going to try again; this message has been in the queue too long.",
       ],
-      { recipient: "bob@example.org", outcome: "soft", category: "reputation", smtpCode: 421 },
+      { recipient: "bob@example.org", outcome: "failed", category: "reputation", smtpCode: 421 },
     ],
     [
       "a gateway of text messages, under the mail's own subject",

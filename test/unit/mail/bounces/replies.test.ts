@@ -83,7 +83,7 @@ describe("a reply to our own command means what the table says", () => {
   });
 });
 
-test("the same reply in a DSN means the same, except that a temporary failure is a soft bounce there", async () => {
+test("the same reply in a DSN means the same, and a temporary failure is a soft bounce or clears the recipient", async () => {
   for (const row of ROWS) {
     const { source, reply, expected } = row;
     const means = await reported(row);
@@ -93,7 +93,9 @@ test("the same reply in a DSN means the same, except that a temporary failure is
       expect({ source, reply, means }).toEqual({
         source,
         reply,
-        means: expect.stringMatching(/^soft /),
+        means: expect.stringMatching(
+          /^(?:failed (?:rate|reputation|policy|authentication|greylist)|soft (?!rate|reputation|policy|authentication|greylist)[\w-]+)$/,
+        ),
       });
   }
 });
