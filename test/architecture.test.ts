@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join } from "node:path";
 import { BUDGET_HOMES, memoryBudgets } from "./support/budget-rule.ts";
+import { newFolder } from "./support/folder.ts";
 import {
   ARROWS,
   arrows,
@@ -9,6 +10,7 @@ import {
   configValues,
   coreIsPure,
   crowdedFolders,
+  ENTRIES,
   environment,
   folderCircles,
   importCircles,
@@ -17,7 +19,6 @@ import {
   libraries,
   MAX_FILES,
   MAX_LINES,
-  quietImport,
   type Rule,
   sql,
 } from "./support/house-rules.ts";
@@ -251,54 +252,6 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
     ],
   },
   {
-    name: "importing a file does no work",
-    rule: quietImport,
-    probes: [
-      {
-        path: "src/net/a.ts",
-        source: [
-          "const client = connect();",
-          "await client;",
-          "start();",
-          "export const list = [1].map(() => readFileSync('x'));",
-          "class A { static at = fetch('x'); static { go(); } own = fetch('y'); }",
-          "if (client) stop();",
-          "export default make();",
-          "const table = build(); function build() { return { at: listen() }; }",
-          "const socket = new Socket();",
-        ].join("\n"),
-        says: [
-          "1: work at import time: connect()",
-          "2: work at import time: await client;",
-          "3: work at import time: start();",
-          "4: work at import time: readFileSync('x')",
-          "5: work at import time: fetch('x')",
-          "5: work at import time: static { go(); }",
-          "5: work at import time: go()",
-          "6: work at import time: if (client) stop();",
-          "7: work at import time: export default make();",
-          "8: work at import time: listen()",
-          "9: work at import time: new Socket()",
-        ],
-      },
-      {
-        path: "src/net/b.ts",
-        source: `
-          import { a } from "./a.ts";
-          export const names = new Set(["a"].map((name) => name.toUpperCase()));
-          export const schema = Type.Object({ id: Type.String() });
-          const handlers = { open: () => connect(), close() { stop(); } };
-          const later = async () => { await go(); };
-          export function f() { g(); }
-          const ranks = rank(names); function rank(of) { return Object.fromEntries(of.entries()); }
-          export class B extends Error { run() { go(); } own = fetch("x"); static readonly limit = 3; }
-          export interface C {} export type D = string; export { a };`,
-        says: [],
-      },
-      { path: "src/main.ts", source: `await main(process.argv);`, says: [] },
-    ],
-  },
-  {
     name: `no file is longer than ${MAX_LINES} lines`,
     rule: length,
     probes: [
@@ -387,6 +340,38 @@ describe(`no folder has more than ${MAX_FILES} files`, () => {
     const files = Array.from({ length: MAX_FILES + 1 }, (_, at) => `src/core/a/${at}.ts`);
     expect(crowdedFolders(files.slice(1))).toEqual([]);
     expect(crowdedFolders(files)).toEqual([`src/core/a: ${MAX_FILES + 1} files, ${MAX_FILES} are allowed`]);
+  });
+});
+
+describe("importing a file opens nothing and starts nothing", () => {
+  const importAll = (root: string, paths: readonly string[]) => {
+    const program = join(ROOT, "test/support/import-all-main.ts");
+    const child = Bun.spawnSync([process.execPath, program, root, ...paths], { cwd: ROOT, env: {} });
+    return `${child.stdout}${child.stderr}`.trim().split("\n");
+  };
+
+  test("holds in all of src", () => {
+    const paths = sources.map(({ path }) => path).filter((path) => !ENTRIES.has(path));
+    expect(importAll(ROOT, paths)).toEqual([`imported ${paths.length} files`]);
+  });
+
+  test("finds what a file does when it is imported, and what it leaves open", async () => {
+    const root = newFolder("imports");
+    const files = {
+      "timer.ts": "setInterval(() => {}, 1000);",
+      "socket.ts": `const at = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });`,
+      "server.ts": `import { createServer } from "node:net"; createServer().listen(0, "127.0.0.1");`,
+      "quiet.ts": "export const start = () => setTimeout(() => {}, 1000); export const names = new Set([1]);",
+    };
+    for (const [name, text] of Object.entries(files)) await Bun.write(join(root, name), text);
+    expect(importAll(root, Object.keys(files))).toEqual([
+      "timer.ts: setInterval",
+      "socket.ts: listen",
+      "server.ts: listen",
+      "imported 4 files",
+      "something is still open",
+    ]);
+    expect(importAll(root, ["quiet.ts"])).toEqual(["imported 1 files"]);
   });
 });
 

@@ -1,22 +1,13 @@
 import { posix } from "node:path";
 import {
   type CallExpression,
-  type Expression,
-  isArrowFunction,
   isCallExpression,
-  isClassDeclaration,
-  isClassStaticBlockDeclaration,
   isExportDeclaration,
-  isFunctionDeclaration,
-  isFunctionExpression,
-  isIdentifier,
   isNewExpression,
   isNoSubstitutionTemplateLiteral,
   isPropertyAccessExpression,
-  isPropertyDeclaration,
   isStringLiteral,
   isTemplateHead,
-  isVariableStatement,
   type NewExpression,
   type Node,
   SyntaxKind,
@@ -108,97 +99,6 @@ const CLOCK_CALLS: ReadonlySet<string> = new Set([
   ...["setTimeout", "setInterval", "Bun.sleep", "Bun.sleepSync", "AbortSignal.timeout"],
 ]);
 const CLOCK_MODULES: ReadonlySet<string> = new Set(["node:timers", "node:timers/promises", "timers"]);
-
-/** Calls that a constant may make at import: they only compute from their arguments. */
-const PURE_CALLS: ReadonlySet<string> = new Set([
-  ...["Object.freeze", "Object.fromEntries", "Object.keys", "Object.values", "Object.entries"],
-  ...["Array", "Array.from", "Array.of", "Number", "String", "BigInt", "Symbol", "RegExp"],
-  ...["Buffer.from", "Buffer.alloc", "Buffer.concat", "Uint8Array.from", "Uint8Array.of"],
-  ...["ipaddr.parseCIDR", "ipaddr.IPv4.parseCIDR", "ipaddr.IPv6.parseCIDR", "ipaddr.parse"],
-  // Our own makers of constants: schemas, SMTP replies and texts of SQL.
-  ...[
-    "AddressList",
-    "Nullable",
-    "OneOf",
-    "ShownOneOf",
-    "exampleId",
-    "Search",
-    "reply",
-    "rowsText",
-    "reorderableText",
-    "numbered",
-    "standingInbox",
-    "inForce",
-    "textsByGuard",
-  ],
-  // A function that remembers its callers of a turn.
-  "resumeTogether",
-  // The columns of a table, and the SQL that they make.
-  ...[
-    "plain",
-    "flag",
-    "inverseFlag",
-    "json",
-    "nullableJson",
-    "mailbox",
-    "mapping",
-    "table",
-    "flags",
-    "MESSAGES.jsonPairs",
-  ],
-  // The text and flags of a command, and the columns of its table.
-  ...["defineCommand", "field"],
-  // The schemas of a tool's arguments.
-  ...["textInput", "flagInput", "objectInput", "addressesInput", "choiceInput"],
-  // State of the dashboard, which is there before the first page is drawn.
-  ...["signal", "computed"],
-]);
-const PURE_NAMESPACES: ReadonlySet<string> = new Set(["Type", "t", "Math", "kind"]);
-const PURE_METHODS: ReadonlySet<string> = new Set([
-  ...[
-    "map",
-    "flatMap",
-    "filter",
-    "find",
-    "concat",
-    "join",
-    "slice",
-    "split",
-    "sort",
-    "toSorted",
-    "reverse",
-    "reduce",
-  ],
-  ...[
-    "keys",
-    "values",
-    "entries",
-    "includes",
-    "has",
-    "get",
-    "toString",
-    "toUpperCase",
-    "toLowerCase",
-    "trim",
-  ],
-  ...["replace", "replaceAll", "repeat", "padStart", "padEnd", "at", "fill"],
-]);
-const PURE_CLASSES: ReadonlySet<string> = new Set([
-  ...["Set", "Map", "WeakMap", "WeakSet", "RegExp", "URL", "URLSearchParams", "TextEncoder", "TextDecoder"],
-  ...["Uint8Array", "Uint16Array", "Uint32Array", "Int8Array", "Int32Array", "Array", "Date"],
-]);
-
-/** Statements that do nothing at import. Variables, classes and exports are checked more closely. */
-const QUIET_STATEMENTS: ReadonlySet<SyntaxKind> = new Set([
-  SyntaxKind.ImportDeclaration,
-  SyntaxKind.ExportDeclaration,
-  SyntaxKind.InterfaceDeclaration,
-  SyntaxKind.TypeAliasDeclaration,
-  SyntaxKind.FunctionDeclaration,
-  SyntaxKind.EnumDeclaration,
-  SyntaxKind.ModuleDeclaration,
-  SyntaxKind.EmptyStatement,
-]);
 
 const SQL =
   /^\s*(SELECT\s|INSERT\s+(INTO|OR)\s|REPLACE\s+INTO\s|UPDATE\s|DELETE\s+FROM\s|CREATE\s+(TABLE|UNIQUE|INDEX|VIEW|TRIGGER|VIRTUAL)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX|VIEW|TRIGGER)\s|PRAGMA\s|WITH\s+\w+(\s*\([^)]*\))?\s+AS\s|VACUUM\b|BEGIN(\s|;|$)|COMMIT(\s|;|$))/;
@@ -330,7 +230,7 @@ export function sql(source: Source): Violation[] {
 }
 
 /** Files that are started, not imported: the program, and the entries of its threads. */
-const ENTRIES: ReadonlySet<string> = new Set([
+export const ENTRIES: ReadonlySet<string> = new Set([
   "src/main.ts",
   "src/ui/main.tsx",
   "src/ui/start.ts",
@@ -338,88 +238,6 @@ const ENTRIES: ReadonlySet<string> = new Set([
   "src/wiring/cpu/render-worker.ts",
   "src/wiring/cpu/write-worker.ts",
 ]);
-
-/** Importing a file has no effect: it opens no connection or file, sets no timer and makes no secret. */
-export function quietImport(source: Source): Violation[] {
-  if (ENTRIES.has(source.path)) return [];
-  const found: Violation[] = [];
-  const complain = (node: Node): void => {
-    found.push(
-      say(source, lineOf(node), `work at import time: ${node.getText().slice(0, 60).split("\n")[0]}`),
-    );
-  };
-  const inspect = inspector(source, complain);
-  for (const statement of source.tree.statements) {
-    if (isVariableStatement(statement)) inspect(statement.declarationList);
-    else if (isClassDeclaration(statement)) classParts(statement).forEach(inspect);
-    else if (!QUIET_STATEMENTS.has(statement.kind)) complain(statement);
-  }
-  return found;
-}
-
-/**
- * Returns the code that a class runs when it is declared: its parent expression, static values and static blocks.
- */
-function classParts(declaration: Node): Node[] {
-  const parts: Node[] = [];
-  declaration.forEachChild((child) => {
-    const isStatic = /^\s*(\w+\s+)*static\b/.test(child.getText());
-    if (isClassStaticBlockDeclaration(child)) parts.push(child);
-    if (isPropertyDeclaration(child) && isStatic && child.initializer) parts.push(child.initializer);
-    if (child.kind === SyntaxKind.HeritageClause && child.getText().startsWith("extends")) parts.push(child);
-    if (child.kind === SyntaxKind.Decorator) parts.push(child);
-  });
-  return parts;
-}
-
-/** Finds calls that run at import, also inside functions of the same file that run at import. */
-function inspector(source: Source, complain: (node: Node) => void): (node: Node) => void {
-  const functions = new Map<string, Node>();
-  for (const statement of source.tree.statements)
-    if (isFunctionDeclaration(statement) && statement.name && statement.body)
-      functions.set(statement.name.text, statement.body);
-  const seen = new Set<string>();
-  const inspect = (node: Node): void => {
-    if (isLater(node)) return;
-    if (node.kind === SyntaxKind.AwaitExpression || isClassStaticBlockDeclaration(node)) complain(node);
-    if (node.kind === SyntaxKind.TaggedTemplateExpression && !node.getText().startsWith("String.raw"))
-      complain(node);
-    if (isNewExpression(node) && !PURE_CLASSES.has(calleeOf(node))) complain(node);
-    if (isCallExpression(node)) {
-      const name = calleeOf(node);
-      const body = functions.get(name);
-      if (body !== undefined && !seen.has(name)) {
-        seen.add(name);
-        inspect(body);
-      } else if (body === undefined && !isPureCall(node.expression)) complain(node);
-    }
-    node.forEachChild(inspect);
-  };
-  return inspect;
-}
-
-/** Returns whether a function is only defined. If it is passed to a call, it may run within that call. */
-function isLater(node: Node): boolean {
-  const later =
-    node.kind === SyntaxKind.MethodDeclaration ||
-    node.kind === SyntaxKind.GetAccessor ||
-    node.kind === SyntaxKind.SetAccessor ||
-    isArrowFunction(node) ||
-    isFunctionExpression(node) ||
-    isFunctionDeclaration(node);
-  return later && !isCallExpression(node.parent);
-}
-
-function isPureCall(callee: Expression): boolean {
-  const name = callee.getText();
-  if (PURE_CALLS.has(name)) return true;
-  if (!isPropertyAccessExpression(callee)) return false;
-  const receiver = callee.expression;
-  return (
-    (isIdentifier(receiver) && PURE_NAMESPACES.has(receiver.text)) ||
-    (PURE_METHODS.has(callee.name.text) && !/^(process|Bun|fs)\b/.test(name))
-  );
-}
 
 /** A file is short enough to read in one go. */
 export function length(source: Source): Violation[] {
