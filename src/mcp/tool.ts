@@ -34,8 +34,8 @@ export interface Tool {
   required?: readonly string[];
   /** True if it changes nothing. */
   readOnly: boolean;
-  /** True if the answer has words of strangers. */
-  hasMail: boolean;
+  /** What the answer may hold of strangers' words, as a noun: `email written by other people`. Null: nothing. */
+  strangersWords: string | null;
   run(call: CallApi, args: Args): Promise<ToolAnswer>;
 }
 
@@ -46,6 +46,24 @@ export function inputSchema({ input, required = [] }: Tool): TSchema {
     required.includes(name) ? schema : Type.Optional(schema),
   ]);
   return Type.Object(Object.fromEntries(fields), { additionalProperties: false });
+}
+
+/** Returns the arguments with numbers and booleans for those that were given as strings: models often write `"10"`. */
+export function readArgs({ input }: Tool, given: unknown): unknown {
+  if (typeof given !== "object" || given === null) return given;
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [
+      name,
+      Object.hasOwn(input, name) ? unquoted(input[name]?.type, value) : value,
+    ]),
+  );
+}
+
+function unquoted(type: unknown, value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  if (type === "integer" && /^\d{1,9}$/.test(value)) return Number(value);
+  if (type === "boolean" && /^(?:true|false)$/.test(value)) return value === "true";
+  return value;
 }
 
 /** Returns what is wrong with the arguments of a call, in sentences that tell the agent what to give; "" if nothing is. */

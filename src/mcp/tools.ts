@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { IDEMPOTENCY_KEY } from "../core/idempotency-key.ts";
 import { type Args, type CallApi, idIn, type Tool, type ToolAnswer } from "./tool.ts";
 
 const textInput = (description: string) => Type.String({ description });
@@ -43,6 +44,11 @@ const MESSAGE_INPUT = {
   }),
 };
 
+/** What answers may hold of strangers' words. */
+const MAIL = "email written by other people";
+const REPLIES = "addresses and replies of other people's mail servers";
+const RECORDS = "DNS records published by other people";
+
 /** Returns the path with those arguments as its query that are given. */
 function withQuery(path: string, args: Args, names: readonly string[]): string {
   const query = new URLSearchParams();
@@ -66,10 +72,14 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["emails:send"],
     input: {
       ...MESSAGE_INPUT,
-      idempotencyKey: textInput("The same key sends once, however often the call is repeated."),
+      idempotencyKey: Type.String({
+        pattern: IDEMPOTENCY_KEY.source,
+        meaning: "of 1 to 256 printable ASCII characters",
+        description: "The same key sends once, however often the call is repeated.",
+      }),
     },
     required: ["from", "to"],
-    ...{ readOnly: false, hasMail: false },
+    ...{ readOnly: false, strangersWords: null },
     run: (call, args) => call({ method: "POST", path: "/v1/emails", body: { ...args } }),
   },
   {
@@ -79,7 +89,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["emails:read"],
     input: { id: textInput("Id of the message, `msg_…`.") },
     required: ["id"],
-    ...{ readOnly: true, hasMail: true },
+    ...{ readOnly: true, strangersWords: MAIL },
     run: (call, args) => call({ method: "GET", path: `/v1/emails/${idIn(args, "id", "msg")}` }),
   },
   {
@@ -89,7 +99,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["emails:read"],
     input: { id: textInput("Id of the message, `msg_…`.") },
     required: ["id"],
-    ...{ readOnly: true, hasMail: true },
+    ...{ readOnly: true, strangersWords: REPLIES },
     run: (call, args) => call({ method: "GET", path: `/v1/emails/${idIn(args, "id", "msg")}/explain` }),
   },
   {
@@ -98,7 +108,7 @@ export const TOOLS: readonly Tool[] = [
     description: "Returns the addresses at which the project receives mail.",
     scopes: ["inboxes:read"],
     input: { domainId: textInput("Only inboxes of this domain.") },
-    ...{ readOnly: true, hasMail: false },
+    ...{ readOnly: true, strangersWords: null },
     run: (call, args) => call({ method: "GET", path: withQuery("/v1/inboxes", args, ["domainId"]) }),
   },
   {
@@ -112,7 +122,7 @@ export const TOOLS: readonly Tool[] = [
       domainId: textInput("Id of the domain, `dom_…`."),
       displayName: textInput("Name that its messages show."),
     },
-    ...{ readOnly: false, hasMail: false },
+    ...{ readOnly: false, strangersWords: null },
     run: (call, args) => call({ method: "POST", path: "/v1/inboxes", body: { ...args } }),
   },
   {
@@ -127,7 +137,7 @@ export const TOOLS: readonly Tool[] = [
       archived: flagInput("Only archived ones."),
       ...PAGE,
     },
-    ...{ readOnly: true, hasMail: true },
+    ...{ readOnly: true, strangersWords: MAIL },
     run: (call, args) =>
       call({
         method: "GET",
@@ -141,7 +151,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["threads:read"],
     input: { id: textInput("Id of the conversation, `thr_…`.") },
     required: ["id"],
-    ...{ readOnly: true, hasMail: true },
+    ...{ readOnly: true, strangersWords: MAIL },
     run: (call, args) => call({ method: "GET", path: `/v1/threads/${idIn(args, "id", "thr")}` }),
   },
   {
@@ -159,7 +169,7 @@ export const TOOLS: readonly Tool[] = [
       cc: addressesInput("Further copies."),
     },
     required: ["threadId"],
-    ...{ readOnly: false, hasMail: false },
+    ...{ readOnly: false, strangersWords: null },
     run: (call, args) =>
       call({
         method: "POST",
@@ -186,7 +196,7 @@ export const TOOLS: readonly Tool[] = [
         description: "30 if absent.",
       }),
     },
-    ...{ readOnly: true, hasMail: true },
+    ...{ readOnly: true, strangersWords: MAIL },
     run: waitForEmail,
   },
   {
@@ -205,7 +215,7 @@ export const TOOLS: readonly Tool[] = [
       before: textInput("ISO 8601 time or day."),
       ...PAGE,
     },
-    ...{ readOnly: true, hasMail: true },
+    ...{ readOnly: true, strangersWords: MAIL },
     run: (call, args) => call({ method: "GET", path: withQuery("/v1/emails", args, SEARCH) }),
   },
   {
@@ -216,7 +226,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["domains:write"],
     input: { id: textInput("Id of the domain, `dom_…`.") },
     required: ["id"],
-    ...{ readOnly: false, hasMail: false },
+    ...{ readOnly: false, strangersWords: RECORDS },
     run: (call, args) => call({ method: "POST", path: `/v1/domains/${idIn(args, "id", "dom")}/verify` }),
   },
   {
@@ -230,7 +240,7 @@ export const TOOLS: readonly Tool[] = [
       reason: choiceInput("bounce", "complaint", "manual"),
       ...PAGE,
     },
-    ...{ readOnly: true, hasMail: false },
+    ...{ readOnly: true, strangersWords: REPLIES },
     run: (call, args) =>
       call({
         method: "GET",

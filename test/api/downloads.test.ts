@@ -5,7 +5,7 @@ import { notFound } from "../../src/core/errors.ts";
 import { ok, raw } from "../../src/http/routing/answer.ts";
 import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/time.ts";
 import { LARGE_ANSWER_LIMITS, createDownloads, READ_BEFORE } from "../../src/http/pipeline/download.ts";
-import { projectRoute, type Route } from "../../src/http/routing/route.ts";
+import { openRoute, projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { until } from "../support/poll.ts";
@@ -58,6 +58,33 @@ function download(): Route[] {
       handle: ({ params }) => ok({ text: LETTERS.slice(0, Number(params.chars)) }),
     }),
     projectRoute({
+      method: "POST",
+      path: "/v1/changes",
+      operationId: "change",
+      summary: "Answers a change with a record",
+      scope: "emails:read",
+      answers: { 200: Type.Object({ text: Type.String() }) },
+      handle: () => ok({ text: LETTERS }),
+    }),
+    projectRoute({
+      method: "POST",
+      path: "/v1/reads",
+      operationId: "read",
+      summary: "Answers a record and changes nothing",
+      scope: "emails:read",
+      readsOnly: true,
+      answers: { 200: Type.Object({ text: Type.String() }) },
+      handle: () => ok({ text: LETTERS }),
+    }),
+    openRoute({
+      method: "GET",
+      path: "/open/:kind",
+      operationId: "open",
+      summary: "Answers anybody",
+      answers: { 200: "*/*" },
+      handle: ({ params }) => raw(params.kind === "text" ? LETTERS : WHOLE, "text/plain"),
+    }),
+    projectRoute({
       method: "GET",
       path: "/v1/expected/:chars",
       operationId: "expected",
@@ -90,10 +117,12 @@ const get = (key: string, octets: number) =>
   fetch(`http://127.0.0.1:${port}/v1/download/${octets}`, { headers: { authorization: `Bearer ${key}` } });
 
 /** A client that requests that much and reads only the beginning. */
-async function slow(key: string, path = `download/${SIZE}`): Promise<Socket> {
+async function slow(key: string, path = `/v1/download/${SIZE}`, method = "GET"): Promise<Socket> {
   const before = clock.pending();
   const socket = connect(port, "127.0.0.1", () =>
-    socket.write(`GET /v1/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`),
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    ),
   );
   sockets.push(socket);
   socket.once("data", () => socket.pause());
@@ -197,7 +226,7 @@ describe("large JSON answers", () => {
   test("that clients do not read use up only their own project's limit, until their time is over", async () => {
     const { a, b } = api.acme;
     const fit = Math.floor(LARGE_ANSWER_LIMITS.perOwner / (SIZE + AROUND));
-    for (let count = 0; count < fit; count++) await slow(a.key, `record/${LETTERS.length}`);
+    for (let count = 0; count < fit; count++) await slow(a.key, `/v1/record/${LETTERS.length}`);
     const refused = await record(a.key, LETTERS.length);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
     expect((await record(a.key, 1000)).status).toBe(200);
@@ -207,5 +236,36 @@ describe("large JSON answers", () => {
     clock.advance(bodyTimeMs(SIZE + AROUND));
     await until(() => clock.pending() === 0);
     expect((await record(a.key, LETTERS.length)).status).toBe(200);
+  });
+
+  test("to a change are sent without room too, and are cut when their time is over", async () => {
+    const { key } = api.acme.a;
+    const post = (path: string) =>
+      fetch(`http://127.0.0.1:${port}/v1/${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+      });
+    const fit = Math.floor(LARGE_ANSWER_LIMITS.perOwner / (SIZE + AROUND));
+    for (let count = 0; count <= fit; count++) await slow(key, "/v1/changes", "POST");
+    expect((await post("changes")).status).toBe(200);
+    expect((await post("reads")).status).toBe(503);
+    clock.advance(BODY_BASE_MS);
+    await Bun.sleep(SETTLED_MS);
+    clock.advance(bodyTimeMs(SIZE + AROUND));
+    await until(() => clock.pending() === 0);
+    expect((await post("reads")).status).toBe(200);
+  });
+
+  test.each(["text", "bytes"])("of %s without a key share one limit and have their time", async (kind) => {
+    const path = `/open/${kind}`;
+    const get = () => fetch(`http://127.0.0.1:${port}${path}`);
+    expect((await (await get()).bytes()).length).toBe(SIZE);
+    for (let count = 0; count < AT_A_TIME; count++) await slow("", path);
+    expect((await get()).status).toBe(503);
+    clock.advance(BODY_BASE_MS);
+    await Bun.sleep(SETTLED_MS);
+    clock.advance(bodyTimeMs(SIZE));
+    await until(() => clock.pending() === 0);
+    expect((await get()).status).toBe(200);
   });
 });

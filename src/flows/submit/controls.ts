@@ -1,3 +1,4 @@
+import { IDEMPOTENCY_KEY } from "../../core/idempotency-key.ts";
 import { invalid, type Issue, validationError } from "../../core/errors.ts";
 import { readSchedule, tagIssues } from "../../core/messages/send-rules.ts";
 import { decodedText, MAX_HEADER_VALUE_CHARS } from "../../mail/reading/header-block.ts";
@@ -37,8 +38,6 @@ const NAMES = {
 type ControlName = keyof typeof NAMES;
 
 const TAG_FIELD = "x-postrider-tag";
-/** 1–256 printable characters, as for the API. */
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,256}$/;
 const MAX_NAME_CHARS = 64;
 /** Levels of nested values in X-Postrider-Data, as in a JSON body. */
 const MAX_DATA_DEPTH = 32;

@@ -5,7 +5,7 @@ import { presentKey } from "../../flows/account/present-key.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { findKeyById, type PresentedKey } from "../../store/projects/keys.ts";
 import type { Route } from "../routing/route.ts";
-import { requireOwnPage } from "./own-page.ts";
+import { requireOwnOrigin, requireOwnPage } from "./own-page.ts";
 import { readSession, renewedCookie } from "./session.ts";
 
 export interface AuthDeps {
@@ -48,9 +48,10 @@ function bearer(header: string | null): string {
  * Returns the key of the request: of its header, or else of its session. It is read for every request, so a
  * revocation holds from the next one on.
  * @throws AppError 401 if the key is missing, unknown or revoked, or if the session has ended; 403 if another page
- * uses the session
+ * uses the session or a route for our pages alone
  */
 export async function authenticate(deps: AuthDeps, route: Route, request: Request): Promise<Authenticated> {
+  if (route.ownOrigin === true) requireOwnOrigin(request, deps.config.publicUrl);
   const header = request.headers.get("authorization");
   const now = deps.clock.now();
   const session = header === null ? readSession(request.headers, deps.sessionKey, now) : null;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../core/errors.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
+import { IDEMPOTENCY_KEY } from "../../core/idempotency-key.ts";
 import { type FreeSpace, lowDisk } from "../../flows/free-space.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import {
@@ -15,9 +16,6 @@ import type { Answer } from "../routing/answer.ts";
 
 const IDEMPOTENCY_HEADER = "Idempotency-Key";
 const REPLAYED_HEADER = "Idempotent-Replayed";
-
-/** 1–256 printable characters. */
-const KEY = /^[\x20-\x7e]{1,256}$/;
 
 /**
  * Longest answer that is stored if its request wrote nothing itself, characters. Such a request (rendering a
@@ -68,7 +66,7 @@ export type Run = (record: (answer: Answer) => Statement[]) => Promise<Answer>;
  */
 export function readIdempotencyKey(headers: Headers): string | null {
   const key = headers.get(IDEMPOTENCY_HEADER);
-  if (key === null || KEY.test(key)) return key;
+  if (key === null || IDEMPOTENCY_KEY.test(key)) return key;
   throw new AppError("invalid_request", `${IDEMPOTENCY_HEADER} must be 1 to 256 printable characters.`, {
     param: IDEMPOTENCY_HEADER,
   });
@@ -109,7 +107,7 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
       recorded = true;
       return statements(own);
     });
-    if (!recorded && answer.status >= 200 && answer.status < 300) {
+    if (!recorded && answer.later === undefined && answer.status >= 200 && answer.status < 300) {
       const text = textOf(answer);
       if (text.length > MAX_SMALL_CHARS && deps.space.low()) throw lowDisk();
       if (text.length <= MAX_UNRECORDED_CHARS)

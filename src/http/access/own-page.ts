@@ -46,6 +46,26 @@ function isOwnOrigin(origin: string, host: string, publicUrl: string): boolean {
   return asking.origin === ours?.origin || (asking.host === host && host !== ours?.host);
 }
 
+/** Names and addresses that no page can make lead to this service (DNS rebinding): those that no zone answers for. */
+const FIXED_HOST = /^(?:localhost|[\d.]+|\[[\da-f:.]+\])$/;
+
+/**
+ * Checks the Origin of a request to a route with `ownOrigin`, as the MCP specification demands of servers over HTTP.
+ * @throws AppError 403 if a page of another origin has made the request. A page that reached this service by DNS
+ *   rebinding names its own host, so only the host of PUBLIC_URL and fixed ones count.
+ */
+export function requireOwnOrigin(request: Request, publicUrl: string): void {
+  const origin = request.headers.get("origin");
+  if (origin === null) return;
+  const asking = URL.parse(origin);
+  if (asking !== null && asking.origin === URL.parse(publicUrl)?.origin) return;
+  if (asking !== null && asking.host === hostOf(request) && FIXED_HOST.test(asking.hostname)) return;
+  throw refuse(
+    "A page of another origin may not use this path. If it is ours, set PUBLIC_URL to its address.",
+    "Origin",
+  );
+}
+
 function hostOf(request: Request): string {
   return new URL(request.url, "http://localhost").host;
 }

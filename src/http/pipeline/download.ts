@@ -1,3 +1,4 @@
+import { AppError } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Bytes } from "../../flows/read/bytes.ts";
 import { type Answer, isRaw, JSON_TYPE } from "../routing/answer.ts";
@@ -88,14 +89,17 @@ export interface PendingAnswer {
    * that a refused request costs no memory.
    */
   expect(octets: number): void;
-  /** Writes the answer as JSON. Throws 503 if there is no room for it. */
+  /** Writes the answer as JSON. Throws 503 if there is no room for it and it may be refused. */
   send(answer: Answer): Answer;
   /** Gives the memory back, for an answer that is not sent. */
   leave(): void;
 }
 
-/** Begins an answer to an owner. */
-export type BeginAnswer = (owner: string) => PendingAnswer;
+/**
+ * Begins an answer to an owner.
+ * @param refusable false: the answer confirms what was done, so it is sent even without room, and only has its time
+ */
+export type BeginAnswer = (owner: string, refusable?: boolean) => PendingAnswer;
 
 /**
  * Writes answers as JSON. A record, a list or a template may have tens of megabytes, and a client may ask for a hundred of
@@ -103,7 +107,7 @@ export type BeginAnswer = (owner: string) => PendingAnswer;
  */
 export function createAnswers(clock: Clock): BeginAnswer {
   const reserve = createBudget(LARGE_ANSWER_LIMITS);
-  return (owner) => {
+  return (owner, refusable = true) => {
     const reservation = reserve(owner);
     return {
       expect(octets) {
@@ -112,24 +116,49 @@ export function createAnswers(clock: Clock): BeginAnswer {
       send(answer) {
         // The exact size replaces the expected one.
         reservation.leave();
-        return serialized(clock, reservation, answer);
+        return serialized(clock, refusable ? reservation : indulgent(reservation), answer);
       },
       leave: () => reservation.leave(),
     };
   };
 }
 
+/** Returns a reservation that takes nothing where it would refuse. */
+function indulgent(reservation: Reservation): Reservation {
+  return {
+    take(octets) {
+      try {
+        reservation.take(octets);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+      }
+    },
+    leave: () => reservation.leave(),
+  };
+}
+
 function serialized(clock: Clock, reservation: Reservation, answer: Answer): Answer {
-  if (answer.body === undefined || isRaw(answer.body)) return answer;
-  const text = JSON.stringify(answer.body);
+  const { body: given } = answer;
+  if (isRaw(given) && given instanceof Uint8Array)
+    return counted(clock, reservation, { ...answer, body: given });
+  if (given === undefined || (isRaw(given) && typeof given !== "string")) return answer;
+  const text = typeof given === "string" ? given : JSON.stringify(given);
   const headers = { "content-type": JSON_TYPE, ...answer.headers };
   // A character takes three octets at most.
   if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= READ_BEFORE) return { ...answer, body: bytes, headers };
+  return counted(clock, reservation, { ...answer, body: new TextEncoder().encode(text), headers });
+}
+
+/** Counts a large body until its client has read it. */
+function counted(
+  clock: Clock,
+  reservation: Reservation,
+  answer: Answer & { body: Uint8Array<ArrayBuffer> },
+): Answer {
+  const bytes = answer.body;
+  if (bytes.length <= READ_BEFORE) return answer;
   reservation.take(bytes.length);
-  const body = streamOf(clock, slicesOf(bytes), () => reservation.leave());
-  return { ...answer, body, headers };
+  return { ...answer, body: streamOf(clock, slicesOf(bytes), () => reservation.leave()) };
 }
 
 /** @param onEnd is called when the octets are no longer needed */

@@ -79,16 +79,17 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const { owner } = arrived.caller;
   const reservation = deps.reserveBody(owner);
   // The answer to a change confirms what was done, so it is never refused for its size.
-  const answers = route.method === "GET" ? deps.answers(owner) : null;
+  const readsOnly = route.method === "GET" || route.readsOnly === true;
+  const answers = deps.answers(owner, readsOnly);
   try {
     const bytes = WITH_BODY.has(route.method)
       ? await readBody(request, { ...bodyReading(deps, route), reservation })
       : NO_BYTES;
-    const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
+    const incoming = { arrived, query, bytes, expectAnswer: readsOnly ? answers.expect : UNBOUNDED };
     const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
-    return answers === null || answer.later !== undefined ? answer : answers.send(answer);
+    return answer.later === undefined ? answers.send(answer) : answer;
   } catch (error) {
-    answers?.leave();
+    answers.leave();
     throw error;
   } finally {
     reservation.leave();
@@ -165,12 +166,13 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
       : await readBody(request, { ...bodyReading(deps, route), reservation: null });
   const now = deps.clock.now();
   const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
-  return route.handle(
+  const answer = await route.handle(
     contextOf(deps, route, routed, NOBODY, {
       ...{ now, query, body, record: () => [], expectAnswer: UNBOUNDED },
       growing: NO_LIMIT,
     }),
   );
+  return deps.answers(NOBODY.owner).send(answer);
 }
 
 /** Returns the path of a list. Of the request's own, a waiting list would keep the whole URL in memory. */

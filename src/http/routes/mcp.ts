@@ -1,13 +1,27 @@
 import { Type } from "@sinclair/typebox";
-import { loadMcp, mcpServer } from "../../mcp/server.ts";
+import { answerOverHttp, type McpCaller } from "../../mcp/http.ts";
 import type { CallApi } from "../../mcp/tool.ts";
-import type { Answer } from "../routing/answer.ts";
-import { accountRoute, type Method, type Route } from "../routing/route.ts";
+import { type Answer, JSON_TYPE, later, raw } from "../routing/answer.ts";
+import { type BudgetLimits, createBudget, type Reservation } from "../body/budget.ts";
+import { MethodNotAllowed } from "../routing/errors.ts";
+import { accountRoute, type Route } from "../routing/route.ts";
 
 /** Largest request, bytes: a message with its bodies, without attachments. */
-const MAX_MCP_BODY_BYTES = 5 * 1024 * 1024;
+export const MAX_MCP_BODY_BYTES = 5 * 1024 * 1024;
+/** Octets that a call is counted with beside its body: a server of its own, and the tools. */
+export const CALL_OCTETS = 256 * 1024;
+/** Memory of the calls that have no answer yet. One of them may wait a minute for a message. */
+export const CALL_LIMITS: BudgetLimits = {
+  total: 256 * 1024 * 1024,
+  perOwner: 64 * 1024 * 1024,
+  refusal: "Too many MCP calls wait for their answers. Try again.",
+};
 /** Headers of the agent's request that its calls to the API repeat. */
 const FORWARDED = ["authorization", "x-service-product", "x-service-sender"];
+
+/** Codes of JSON-RPC 2.0 §5.1. */
+const INVALID_REQUEST = -32_600;
+const METHOD_NOT_FOUND = -32_601;
 
 export interface McpDeps {
   /** Answers a request to the API, with all checks. */
@@ -16,36 +30,78 @@ export interface McpDeps {
 
 /** Returns the routes of `/mcp`: MCP over streamable HTTP, without sessions. The agent's key is the request's. */
 export function mcpRoutes(deps: McpDeps): Route[] {
-  return (["POST", "GET", "DELETE"] as const).map((method) => mcpRoute(deps, method));
-}
-
-function mcpRoute(deps: McpDeps, method: Method): Route {
-  return accountRoute({
-    method,
-    path: "/mcp",
-    operationId: `mcp ${method}`,
-    summary: "Serve tools to agents (Model Context Protocol)",
-    scope: null,
-    undocumented: true,
-    ...(method === "POST"
-      ? { body: Type.Any(), bodyCheckedBy: "handler", bodyLimit: MAX_MCP_BODY_BYTES }
-      : {}),
-    answers: { 200: Type.Any() },
-    async handle({ request, body, principal }): Promise<Answer> {
-      const library = await loadMcp();
-      const call = callerOf(deps, request.headers);
-      const handler = library.createMcpHandler(() => mcpServer(library, call, principal.scopes));
-      // The body has been read and checked, so the library gets it parsed.
-      const bare = new Request("http://localhost/mcp", { method, headers: request.headers });
-      const answer = await handler.fetch(bare, method === "POST" ? { parsedBody: body } : {});
-      const headers = Object.fromEntries(answer.headers.entries());
-      return { status: answer.status, body: answer.body ?? undefined, headers };
+  const reserve = createBudget(CALL_LIMITS);
+  const call = accountRoute({
+    ...{ ...MCP, method: "POST", operationId: "mcp POST" },
+    ...{ body: Type.Any(), bodyCheckedBy: "handler", bodyLimit: MAX_MCP_BODY_BYTES },
+    handle({ request, body, principal }): Answer {
+      const refusal = refusalOf(body);
+      if (refusal !== null) return refusal;
+      const owner = principal.senderId ?? principal.accountId;
+      const reservation = reserve(owner);
+      // A body of unknown length counts as the largest.
+      const octets = Number(request.headers.get("content-length") ?? MAX_MCP_BODY_BYTES);
+      reservation.take(CALL_OCTETS + octets);
+      const caller = { call: callerOf(deps, request), scopes: principal.scopes };
+      return later({ owner, ...whenMade(reservation, () => answerOf(caller, request, body)) });
     },
   });
+  const others = (["GET", "DELETE"] as const).map((method) =>
+    accountRoute({
+      ...{ ...MCP, method, operationId: `mcp ${method}` },
+      handle() {
+        throw new MethodNotAllowed(method, ["POST"]);
+      },
+    }),
+  );
+  return [call, ...others];
+}
+
+const MCP = {
+  path: "/mcp",
+  summary: "Serve tools to agents (Model Context Protocol)",
+  scope: null,
+  undocumented: true,
+  ownOrigin: true,
+  answers: { 200: Type.Any() },
+} as const;
+
+/** Returns the refusal of what would answer without a bound, or null. */
+function refusalOf(body: unknown): Answer | null {
+  // Removed from MCP in 2025-06-18. One small request could ask for the largest message a hundred times.
+  if (Array.isArray(body))
+    return rpcError(400, null, INVALID_REQUEST, "Send each message in a request of its own, not as a batch.");
+  const { id = null, method } = (body ?? {}) as Record<string, unknown>;
+  // Nothing that a client could subscribe to changes, and the stream would never end.
+  if (method === "subscriptions/listen")
+    return rpcError(200, id, METHOD_NOT_FOUND, "There are no subscriptions.");
+  return null;
+}
+
+function rpcError(status: number, id: unknown, code: number, message: string): Answer {
+  return { status, body: { jsonrpc: "2.0", id, error: { code, message } } };
+}
+
+/** Begins to make an answer. It holds its memory until then; the answer has a budget and a time of its own. */
+function whenMade(reservation: Reservation, make: () => Promise<Answer>) {
+  const made = make().finally(() => reservation.leave());
+  const ended = made.then(
+    () => undefined,
+    () => undefined,
+  );
+  return { ready: () => ended, make: () => made };
+}
+
+async function answerOf(caller: McpCaller, { headers }: Request, body: unknown): Promise<Answer> {
+  const response = await answerOverHttp(caller, headers, body);
+  const { status } = response;
+  const type = response.headers.get("content-type") ?? JSON_TYPE;
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return bytes.length === 0 ? { status, body: undefined } : { ...raw(bytes, type), status };
 }
 
 /** Returns calls to the API with the key of the agent's request. */
-function callerOf({ fetch }: McpDeps, given: Headers): CallApi {
+function callerOf({ fetch }: McpDeps, { headers: given, signal }: Request): CallApi {
   const own = FORWARDED.flatMap((name): [string, string][] => {
     const value = given.get(name);
     return value === null ? [] : [[name, value]];
@@ -56,7 +112,9 @@ function callerOf({ fetch }: McpDeps, given: Headers): CallApi {
     if (body !== undefined) headers.set("content-type", "application/json");
     if (idempotencyKey !== undefined) headers.set("idempotency-key", String(idempotencyKey));
     const sent = body === undefined ? {} : { body: JSON.stringify(fields) };
-    const response = await fetch(new Request(`http://localhost${path}`, { method, headers, ...sent }));
+    const response = await fetch(
+      new Request(`http://localhost${path}`, { method, headers, signal, ...sent }),
+    );
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 }

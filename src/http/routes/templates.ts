@@ -152,6 +152,7 @@ function renderRoute({ db, renderer }: TemplateDeps): Route {
     body: RenderTemplate,
     bodyLimit: MAX_TEMPLATE_BODY_BYTES,
     bodyOptional: true,
+    readsOnly: true,
     answers: { 200: RenderedSchema },
     async handle({ senderId, params, body }) {
       const template = await existingTemplate(db, senderId, params.id);
@@ -173,6 +174,7 @@ function previewRoute({ renderer }: TemplateDeps): Route {
       body: { subject: "Hello {{ name }}", html: "<p>Hello {{ name }}</p>", data: { name: "Ana" } },
     },
     body: PreviewTemplate,
+    readsOnly: true,
     bodyLimit: MAX_TEMPLATE_BODY_BYTES,
     answers: { 200: RenderedSchema },
     async handle({ senderId, body }) {

@@ -121,6 +121,10 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
    * dashboard's session it needs none, and takes its project from `?project=`.
    */
   browserLoads?: true;
+  /** Pages of other origins are refused with 403, whatever key they have. */
+  ownOrigin?: true;
+  /** The request changes nothing. Its answer may be refused if there is no memory for it, as one to GET may. */
+  readsOnly?: true;
   /** The route is not in the API document, because it speaks another product's dialect. */
   undocumented?: true;
   /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */

@@ -42,6 +42,7 @@ export function emailCheckRoute(deps: EmailCheckDeps): Route {
     body: SendItem,
     bodyLimit: "message",
     bodyCheckedBy: "handler",
+    readsOnly: true,
     answers: { 200: CheckView },
     async handle({ body, now, project, principal }) {
       const send = checkedSend(body, deps.limits, now);
