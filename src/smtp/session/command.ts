@@ -27,7 +27,8 @@ interface Arguments {
   VRFY: object;
   HELP: object;
   QUIT: object;
-  refused: { reply: Reply };
+  /** `recipient` is set if it is a RCPT, because the reply to DATA depends on whether one was tried. */
+  refused: { reply: Reply; recipient?: true };
 }
 
 export type Verb = keyof Arguments;
@@ -36,7 +37,7 @@ export type Command<V extends Verb = Verb> = { [K in V]: { verb: K } & Arguments
 
 type Parser = (argument: string) => Command;
 
-function refused(reply: Reply): Command {
+function refused(reply: Reply): Command<"refused"> {
   return { verb: "refused", reply };
 }
 
@@ -144,13 +145,17 @@ function parseMail(argument: string, parsers: ParameterParsers): Command {
   return { verb: "MAIL", path, parameters };
 }
 
+function refusedRecipient(reply: Reply): Command {
+  return { ...refused(reply), recipient: true };
+}
+
 function parseRcpt(argument: string, parsers: ParameterParsers): Command {
   const split = splitPathArgument(argument, "TO");
-  if (split === null) return refused(REPLIES.badRcptSyntax);
+  if (split === null) return refusedRecipient(REPLIES.badRcptSyntax);
   const path = parseForwardPath(split.inner);
-  if (path === null) return refused(REPLIES.badRecipient);
+  if (path === null) return refusedRecipient(REPLIES.badRecipient);
   const parameters = readParameters(split.rest, parsers);
-  return "code" in parameters ? refused(parameters) : { verb: "RCPT", path };
+  return "code" in parameters ? refusedRecipient(parameters) : { verb: "RCPT", path };
 }
 
 /** RFC 3030 §2: the size of the chunk that follows, and whether it is the last. A size over 2^53 is refused. */

@@ -102,13 +102,13 @@ function mail(state: SessionState, { path, parameters }: Command<"MAIL">, limits
 
 function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: SessionLimits): Outcome {
   if (transaction === null) return error(REPLIES.mailFirst);
+  transaction.asked++;
   if (transaction.chunks !== null) return error(REPLIES.chunksBegun);
   if (path.beyondAscii && !transaction.smtpUtf8) return error(REPLIES.needsSmtpUtf8);
   if (transaction.rcptTo.length >= limits.maxRecipients) return { reply: REPLIES.tooManyRecipients };
   // A bounce goes to one sender. Several recipients are a sign of abuse. A submission may have any return path.
   if (transaction.mailFrom === "" && transaction.rcptTo.length > 0 && limits.logins === undefined)
     return { reply: REPLIES.oneBounceRecipient };
-  transaction.asked++;
   const bare = !path.address.includes("@"); // Only Postmaster may have no domain, and means ours.
   const address = bare ? `${path.address}@${limits.hostname}` : path.address;
   const { logins } = limits;
@@ -228,7 +228,10 @@ const PERFORMERS: { [V in Verb]: Performer<V> } = {
   VRFY: () => ({ reply: REPLIES.cannotVerify }),
   HELP: () => ({ reply: REPLIES.help }),
   QUIT: () => ({ reply: REPLIES.bye, next: "close" }),
-  refused: (_state, { reply }) => error(reply),
+  refused: ({ transaction }, { reply, recipient }) => {
+    if (recipient === true && transaction !== null) transaction.asked++;
+    return error(reply);
+  },
 };
 
 /** Performs one command on the state. */

@@ -60,7 +60,7 @@ describe("MAIL accepts senders that could receive no mail", () => {
       const command = parseCommand(`MAIL FROM:<${address}> SIZE=1`);
       expect(command.verb === "MAIL" ? command.path : command).toEqual({ address, beyondAscii: false });
       const recipient = parseCommand(`RCPT TO:<${address}>`);
-      expect(recipient).toEqual({ verb: "refused", reply: REPLIES.badRecipient });
+      expect(recipient).toEqual({ verb: "refused", reply: REPLIES.badRecipient, recipient: true });
     });
 });
 

@@ -100,6 +100,16 @@ const dialogues: { name: string; lines: string[]; codes: string[] }[] = [
     lines: [EHLO, MAIL, "RCPT TO:<x@no.example>", "DATA"],
     codes: ["250", "250 2.1.0", "550 5.1.1", "554 5.5.1"],
   },
+  ...[
+    ["RCPT TO:nobody", "501 5.5.4"],
+    ["RCPT TO:<no domain>", "501 5.1.3"],
+    [`${RCPT} X=1`, "555 5.5.4"],
+    ["RCPT TO:<\u00fc@d.example>", "553 5.6.7"],
+  ].map(([refused = "", code = ""]) => ({
+    name: `DATA after ${refused} alone`,
+    lines: [EHLO, MAIL, refused, "DATA"],
+    codes: ["250", "250 2.1.0", code, "554 5.5.1"],
+  })),
   {
     name: "RSET ends a transaction",
     lines: [EHLO, MAIL, RCPT, "RSET", "DATA", RCPT, MAIL],
