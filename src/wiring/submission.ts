@@ -95,6 +95,7 @@ function submissionDeps(
     space,
     noteKey,
     takeRate: take,
+    hostname: mxName(config),
     serviceDomain: config.serviceDomain,
     volume: config,
     limits: config,

@@ -40,6 +40,9 @@ function unsigned(raw: string): string {
   return raw.replace(/^DKIM-Signature: [\s\S]*?\r\n(?![ \t])/, "");
 }
 
+/** An address of ours, and one of another domain beyond what is read of a field's value. */
+const FORGED_FROM = [`From: "${FROM}"${" \r\n ".repeat(17_000 / 2)}<ceo@victim.test>`, `To: ${TO}`];
+
 describe("a submitted message", () => {
   test("is kept octet by octet, with parts of every kind, and signed", async () => {
     const header = [
@@ -140,6 +143,14 @@ describe("a submitted message", () => {
     expect([stored?.body === null, stored?.raw === null]).toEqual([files === 0, false]);
   });
 
+  test("loses findings and signatures in our name", async () => {
+    const forged = ["Authentication-Results : (x) MX.mail.test;\r\n dmarc=pass", "Subject: x"];
+    const id = idIn(await submit(service, { header: [`From: ${FROM}`, ...forged] }));
+    const raw = await rawOf(service, id);
+    expect(raw).toContain("Subject: x");
+    expect(raw).not.toContain("Authentication-Results");
+  });
+
   test("gets Date and Message-ID if it has none", async () => {
     const id = idIn(await submit(service));
     const raw = await rawOf(service, id);
@@ -199,6 +210,13 @@ describe("a submission is refused", () => {
       "for another project than the key's",
       "550 5.7.1",
       { header: [`From: ${FROM}`, "X-Postrider-Project: other"] },
+    ],
+    ["from a second address after the octets that a record shows", "550 5.7.1", { header: FORGED_FROM }],
+    ["sent by a stranger", "550 5.7.1", { header: [`From: ${FROM}`, "Sender: ceo@victim.test"] }],
+    [
+      "with an ambiguous Reply-To",
+      "550 5.6.0",
+      { header: [`From: ${FROM}`, "Reply-To: <a@b.test><c@d.test>"] },
     ],
     ["if it loops", "554 5.4.6", { header: [...Array(101).fill("Received: by x"), `From: ${FROM}`] }],
   ];
@@ -337,6 +355,11 @@ describe("without a key", () => {
       idIn(await submit(service, { key: null, header: ["Subject: none"], mailFrom: "root@host" })),
     ).toStartWith("msg_");
     expect(await used()).toBe(before);
+  });
+
+  test("are refused a From that readers could disagree about", async () => {
+    const refused = await submit(service, { key: null, header: ["From: <a@any.test><b@other.test>"] });
+    expect(refused).toStartWith("550 5.7.1 From must have one address");
   });
 
   test("fill up no room of the project, and are taken when it has none", async () => {

@@ -2,7 +2,7 @@ import type { Mailbox } from "../../core/addresses.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
-import { outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
+import { type AddedFields, outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
 import { type DkimSigning, signDkim } from "../../mail/auth/dkim.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from "./unsubscribe.ts";
@@ -83,9 +83,16 @@ function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): Compos
       messageId: messageIdOf(links, mail),
       date: mail.date,
       own: mail.unsubscribeLink ? unsubscribeHeaders(own, id, ord) : [],
+      signers: signersOf(mail),
     },
     isTracked || mail.unsubscribeLink ? change : null,
   );
+}
+
+function signersOf({ signing }: MailToMake): AddedFields["signers"] {
+  return signing === null
+    ? null
+    : { domain: signing.domain, selectors: signing.keys.map(({ selector }) => selector) };
 }
 
 /** Returns the settings of unsubscribe links at the message's own address. */

@@ -2,6 +2,7 @@ import { setBounded } from "../../core/collections.ts";
 import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
 import { resumeTogether } from "../../core/concurrency/event-loop.ts";
 import { log } from "../../log.ts";
+import { withoutOwnResults } from "../../mail/auth/own-results.ts";
 import { policyAnswer } from "../../mail/auth/policy-answer.ts";
 import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/session/envelope.ts";
@@ -201,9 +202,10 @@ async function inspectAndStore(
   { deps, mutex, storeAsNew }: HandlerState,
   targets: readonly InboundTargetInbox[],
   session: Envelope,
-  raw: Uint8Array,
+  received: Uint8Array,
 ): Promise<Reply> {
   const { mailFrom, rcptTo, ip, helo, tls } = session;
+  const raw = withoutOwnResults(received, deps.hostname);
   const inspection = await deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } });
   if (inspection === null) return BUSY;
   const { dmarc } = inspection.authentication.verdict;

@@ -12,8 +12,7 @@ function mailDate(at: number): string {
 
 /**
  * Makes the trace fields that we put above a received message: Return-Path (RFC 5321 §4.4), Authentication-Results and
- * Received. The message itself stays unchanged, even if it holds a field in our name. Readers must only trust the topmost
- * Authentication-Results (RFC 8601 §5).
+ * Received. Apart from Authentication-Results in our name (`mail/auth/own-results`), the message itself stays unchanged.
  * @param authResults the whole Authentication-Results field with its last line end
  * @param at milliseconds
  */

@@ -4,6 +4,8 @@ import { UNBOUND } from "../../core/key-bounds.ts";
 import { AppError } from "../../core/errors.ts";
 import type { SendLimits } from "../../core/messages/send-rules.ts";
 import { log } from "../../log.ts";
+import { withoutOwnResults } from "../../mail/auth/own-results.ts";
+import { readAuthorship } from "../../mail/submitted/authorship.ts";
 import { splitHeader, type SubmittedHeader } from "../../mail/submitted/header.ts";
 import type { Envelope, MailHandler } from "../../smtp/session/envelope.ts";
 import { isLoopback } from "../../smtp/listener/peer.ts";
@@ -24,6 +26,8 @@ import { headerBlockOf } from "../../mail/reading/header-block.ts";
 
 export interface SubmissionDeps extends AcceptDeps, CallerDeps {
   inspect: Inspect;
+  /** The authserv-id of our findings. */
+  hostname: string;
   limits: SendLimits;
   /** Takes one request from the rate of a project. Returns null if its plan has no limit. */
   takeRate: (id: string, plan: string) => Promise<{ allowed: boolean } | null>;
@@ -86,7 +90,8 @@ interface Sender extends SubmittingKey {
   captured: boolean;
 }
 
-async function submit(deps: SubmissionDeps, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
+async function submit(deps: SubmissionDeps, envelope: Envelope, received: Uint8Array): Promise<Reply> {
+  const raw = withoutOwnResults(received, deps.hostname);
   const header = splitHeader(raw);
   if (typeof header === "string") return reply(550, "5.6.0", header);
   if (header.kept.filter(({ name }) => name === "received").length > MAX_RECEIVED) return LOOP;
@@ -133,10 +138,12 @@ async function sendAs(
   { envelope, raw, header, controls }: Submission,
 ): Promise<string | Reply> {
   const block = headerBlockOf(header.kept);
-  const { from: authors, ...addresses } = addressesIn(header.kept);
-  const from = captured ? (authors[0] ?? mailboxOf(envelope.mailFrom)) : soleAuthor(header, authors);
+  const authorship = readAuthorship(header.kept);
+  if ("text" in authorship) return reply(550, authorship.forbidden ? "5.7.1" : "5.6.0", authorship.text);
+  const { replyTo } = authorship;
+  const from = captured ? (authorship.from ?? mailboxOf(envelope.mailFrom)) : sendable(authorship.from);
   if (from === null) return ONE_FROM;
-  const item = submittedItem(block, from, addresses, envelope.rcptTo, controls);
+  const item = submittedItem(block, { from, replyTo }, addressesIn(header.kept), envelope.rcptTo, controls);
   const owner = holderOf(project.id, captured);
   const { template: templateId, data, scheduledAt, idempotencyKey: key } = controls;
   const submitIt = async (record: Parameters<Parameters<typeof submitOnce>[2]>[0]): Promise<string> => {
@@ -165,11 +172,9 @@ async function sendAs(
     : submitOnce(deps.db, { owner, key, now: deps.clock.now() }, submitIt);
 }
 
-/** Returns the author, or null unless there is exactly one whose address can be checked. */
-function soleAuthor({ kept }: SubmittedHeader, authors: readonly Mailbox[]): Mailbox | null {
-  const [author, ...others] = authors;
-  const isOne = kept.filter(({ name }) => name === "from").length === 1 && others.length === 0;
-  return isOne && author !== undefined && splitAddress(author.email) !== null ? author : null;
+/** Returns the author, or null without one whose domain can be checked. */
+function sendable(author: Mailbox | null): Mailbox | null {
+  return author !== null && splitAddress(author.email) !== null ? author : null;
 }
 
 function mailboxOf(address: string): Mailbox | null {

@@ -5,22 +5,19 @@ import { mailboxes } from "../../mail/reading/parse.ts";
 import type { RawField } from "../../mail/reading/raw-headers.ts";
 import type { Controls } from "./controls.ts";
 
-/** The addresses in a header. */
+/** The recipients that a header names. */
 export interface Addresses {
-  /** All of From. */
-  from: Mailbox[];
   to: Mailbox[];
   cc: Mailbox[];
-  replyTo: Mailbox[];
 }
 
-/** Returns the addresses in the header. */
+/** Returns the recipients that the header names. The envelope decides who gets the message. */
 export function addressesIn(fields: readonly RawField[]): Addresses {
   const list = (name: string): Mailbox[] => {
     const values = fields.filter((field) => field.name === name).map((field) => toHeaderField(field).value);
     return values.length === 0 ? [] : mailboxes(values.join(", "));
   };
-  return { from: list("from"), to: list("to"), cc: list("cc"), replyTo: list("reply-to") };
+  return { to: list("to"), cc: list("cc") };
 }
 
 /**
@@ -29,8 +26,8 @@ export function addressesIn(fields: readonly RawField[]): Addresses {
  */
 export function submittedItem(
   block: HeaderBlock,
-  from: Mailbox,
-  { to, cc, replyTo }: Omit<Addresses, "from">,
+  { from, replyTo }: { from: Mailbox; replyTo: Mailbox[] },
+  { to, cc }: Addresses,
   recipients: readonly string[],
   { tags, track, unsubscribeLink }: Controls,
 ): ReadItem {

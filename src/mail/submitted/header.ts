@@ -1,3 +1,4 @@
+import { MAX_LINE_OCTETS } from "../composing/header-fields.ts";
 import {
   findHeaderEnd,
   MAX_HEADER_FIELDS,
@@ -21,6 +22,11 @@ export interface SubmittedHeader {
 const CONTROL = /^(?:idempotency-key|x-postrider-.*)$/;
 /** Fields that must not reach the recipients: hidden recipients, and what the last server adds (RFC 5321 §4.4). */
 const REMOVED = /^(?:bcc|resent-bcc|return-path)$/;
+/**
+ * Controls but tab and the escapes of ISO-2022, and the line ends of Unicode in UTF-8. Some programs end a line at them, so
+ * that a field could begin there which we do not see.
+ */
+const BREAKS = /[\0-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2\x85|\xe2\x80[\xa8\xa9]/;
 const NAME = /^[\x21-\x39\x3b-\x7e]+(?=[ \t]*:)/;
 
 /**
@@ -32,6 +38,8 @@ export function splitHeader(raw: Uint8Array): SubmittedHeader | string {
   if (end.header === end.body && end.body < raw.length)
     return `The header has no end within ${MAX_HEADER_OCTETS} octets`;
   const text = Buffer.from(raw.buffer, raw.byteOffset, end.header).toString("latin1");
+  if (BREAKS.test(text))
+    return "The header has a control character, which some readers take for the end of a line";
   const fields = fieldsIn(text.replace(/\r\n$/, ""));
   if (typeof fields === "string") return fields;
   const control = fields.filter(({ name }) => CONTROL.test(name));
@@ -48,6 +56,9 @@ function fieldsIn(text: string): RawField[] | string {
   for (const [at, line] of text.split("\r\n").entries()) {
     const last = fields.at(-1);
     const name = NAME.exec(line)?.[0];
+    // Some servers split longer lines, and a field could begin there.
+    if (line.length > MAX_LINE_OCTETS)
+      return `Line ${at + 1} of the header is over ${MAX_LINE_OCTETS} octets: fold it`;
     if (name !== undefined) fields.push({ name: name.toLowerCase(), line });
     else if (/^[ \t]/.test(line) && last !== undefined) last.line += `\r\n${line}`;
     else return `Line ${at + 1} of the header is no field: a field is a name, a colon and a value`;

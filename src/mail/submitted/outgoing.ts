@@ -19,6 +19,8 @@ export interface AddedFields {
   date: number;
   /** They replace fields of the message of the same name. */
   own: readonly (readonly [name: string, value: string])[];
+  /** The domain and selectors of the signatures that will be made. Signatures of the message under them are removed. */
+  signers: { domain: string; selectors: readonly string[] } | null;
 }
 
 /**
@@ -41,9 +43,10 @@ export function outgoingMail(
   };
 }
 
-function withAdded(fields: readonly RawField[], { messageId, date, own }: AddedFields): RawField[] {
+function withAdded(fields: readonly RawField[], added: AddedFields): RawField[] {
+  const { messageId, date, own } = added;
   const replaced = new Set(own.map(([name]) => name.toLowerCase()));
-  const kept = fields.filter(({ name }) => !replaced.has(name));
+  const kept = fields.filter((field) => !replaced.has(field.name) && !isInOurName(field, added));
   const has = (name: string): boolean => kept.some((field) => field.name === name);
   const further: [string, string][] = [
     ...(has("date") ? [] : [["Date", dateText(date)] as [string, string]]),
@@ -51,6 +54,20 @@ function withAdded(fields: readonly RawField[], { messageId, date, own }: AddedF
     ...own.map(([name, value]): [string, string] => [name, value]),
   ];
   return [...kept, ...further.map(([name, value]) => fieldOf(name, value))];
+}
+
+/** Returns whether a field is a signature under one of our keys. Only we have them, so it is stale or forged. */
+function isInOurName({ name, line }: RawField, { signers }: AddedFields): boolean {
+  if (signers === null || name !== "dkim-signature") return false;
+  // RFC 6376 §3.2: white space around tags and in folds has no meaning.
+  const tags = line
+    .slice(line.indexOf(":") + 1)
+    .replace(/\s+/g, "")
+    .toLowerCase()
+    .split(";");
+  const isOneOf = (tag: string, values: readonly string[]) =>
+    values.some((value) => tags.includes(`${tag}=${value.toLowerCase()}`));
+  return isOneOf("d", [signers.domain]) && isOneOf("s", signers.selectors);
 }
 
 function fieldOf(name: string, value: string): RawField {

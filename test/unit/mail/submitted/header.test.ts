@@ -49,6 +49,23 @@ describe("the header of a submitted message", () => {
     expect(kept(lines)).toMatch(/^Line [12] of the header is no field/);
   });
 
+  test.each([
+    ["a vertical tab", "X: a\x0bFrom: b@c.example"],
+    ["a form feed", "X: a\x0cFrom: b@c.example"],
+    ["a record separator", "X: a\x1eFrom: b@c.example"],
+    ["the line separator of Unicode", "X: a\xe2\x80\xa8From: b@c.example"],
+    ["a next line", "X: a\xc2\x85From: b@c.example"],
+  ])("is refused with %s, after which a field could begin for others", (_, line) => {
+    expect(kept(["From: a@b.example", line])).toContain("control character");
+  });
+
+  test("is refused with a line over 998 octets, which a server could split before a field", () => {
+    expect(kept([`X: ${"y".repeat(995)}`])).toStartWith("X: y");
+    expect(kept([`X: ${"y".repeat(990)}From: b@c.example`])).toContain(
+      "Line 1 of the header is over 998 octets",
+    );
+  });
+
   test("has limits", () => {
     const fields = Array.from({ length: MAX_HEADER_FIELDS }, () => "X: y");
     expect(kept(fields)).toStartWith("X: y");

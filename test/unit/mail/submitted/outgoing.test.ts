@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
 import { type AddedFields, outgoingMail } from "../../../../src/mail/submitted/outgoing.ts";
 
-const ADDED: AddedFields = { messageId: "<msg_1@from.test>", date: Date.UTC(2026, 0, 31, 9, 30), own: [] };
+const ADDED: AddedFields = {
+  messageId: "<msg_1@from.test>",
+  date: Date.UTC(2026, 0, 31, 9, 30),
+  own: [],
+  signers: { domain: "b.example", selectors: ["pr1", "pr2"] },
+};
 
 function outgoing(text: string, added: Partial<AddedFields> = {}, smtpUtf8 = false) {
   return outgoingMail({ bytes: Buffer.from(text), smtpUtf8 }, { ...ADDED, ...added }, null);
@@ -27,4 +32,14 @@ test("a message needs SMTPUTF8 if its client said so and its header has octets b
   expect(outgoing("From: ü@b.example\r\n\r\n", {}, true).smtpUtf8).toBe(true);
   expect(outgoing("From: ü@b.example\r\n\r\n").smtpUtf8).toBe(false);
   expect(outgoing("From: u@b.example\r\n\r\nü", {}, true).smtpUtf8).toBe(false);
+});
+
+test("a DKIM signature under one of our keys is removed, and any other is kept", () => {
+  const rest = "Date: x\r\nMessage-ID: <x@y>\r\nFrom: a@b.example\r\n\r\n";
+  const ours = ["v=1; d=b.example; s=pr1; b=eA==", "s=PR2;\r\n d = B.example"];
+  const others = ["d=b.example; s=own", "d=other.example; s=pr1"].map(
+    (value) => `DKIM-Signature: ${value}\r\n`,
+  );
+  for (const value of ours) expect(outgoing(`DKIM-Signature: ${value}\r\n${rest}`).raw.toString()).toBe(rest);
+  for (const field of others) expect(outgoing(`${field}${rest}`).raw.toString()).toBe(`${field}${rest}`);
 });

@@ -1,0 +1,52 @@
+import { domainToUnicode } from "node:url";
+import { type Mailbox, normalizeDomain } from "../../core/addresses.ts";
+import { readAddressList } from "../reading/address-list.ts";
+import { MAX_HEADER_VALUE_CHARS } from "../reading/header-block.ts";
+import { mailboxes } from "../reading/parse.ts";
+import { fieldValue, type RawField } from "../reading/raw-headers.ts";
+
+/** Maximum octets of a field that names who a message is from. Some readers cut longer ones. */
+export const MAX_MAILBOX_OCTETS = 2048;
+
+/** A name without quotes, quoted strings, and an address in angle brackets. */
+const NAMED = /^(?:[^\0-\x1f\x7f()<>[\]:;@\\,"]|"(?:[^"\\\0-\x1f\x7f]|\\[\x20-\x7e])*")*<([^\s<>]+)>$/;
+/** An address alone, or with the comment that old programs write a name into. */
+const BARE = /^([^\s()<>]+)(?: \([^\0-\x1f\x7f()<>[\]:;@\\,"]*\))?$/;
+/** RFC 5322 §3.2.3 and RFC 6532 §3.2, without a quoted local part, which no mail can be sent to. */
+const ADDR_SPEC = /^([^\0-\x20\x7f()<>[\]:;@\\,"]+)@([^\0-\x20\x7f()<>[\]:;@\\,"]+)$/;
+
+/**
+ * Returns the one mailbox of a field, or null unless every reader finds the same. Readers differ about comments, groups,
+ * routes, open quotes, commas, control characters, spaces within addresses, and where they cut a long field. The address
+ * is the octets that are sent.
+ */
+export function strictMailbox(field: RawField): Mailbox | null {
+  const { name, line } = field;
+  if (line.length > MAX_MAILBOX_OCTETS || line.slice(0, line.indexOf(":")).toLowerCase() !== name)
+    return null;
+  // A fold of only spaces ends the header for some readers (RFC 5322 §3.2.2).
+  if (/\n[ \t]+(?:\r|$)/.test(line)) return null;
+  const value = fieldValue(field).replace(/\t/g, " ");
+  const address = (NAMED.exec(value) ?? BARE.exec(value))?.[1];
+  if (address === undefined || /[\x80-\x9f\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value)) return null;
+  const [, local, domain] = ADDR_SPEC.exec(address) ?? [];
+  if (local === undefined || domain === undefined || local.normalize("NFKC") !== local) return null;
+  const ascii = spelledOut(domain);
+  const [found, ...others] = mailboxes(value);
+  return ascii !== null && found?.email === `${local}@${ascii}` && others.length === 0 ? found : null;
+}
+
+/** Returns a domain in A-labels, or null if it has letters that only some programs map to those of a domain (UTS 46). */
+function spelledOut(domain: string): string | null {
+  const ascii = normalizeDomain(domain);
+  return ascii !== null && [ascii, domainToUnicode(ascii)].includes(domain.toLowerCase()) ? ascii : null;
+}
+
+/** Returns the mailboxes of a list that the grammar reads whole, or null if the record could show others. */
+export function strictList(field: RawField): Mailbox[] | null {
+  const value = fieldValue(field);
+  if (field.line.length > MAX_HEADER_VALUE_CHARS) return null;
+  const list = readAddressList(value);
+  const shown = mailboxes(value);
+  return list !== null && list.length === shown.length ? shown : null;
+}
