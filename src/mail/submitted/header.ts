@@ -44,9 +44,16 @@ export function splitHeader(raw: Uint8Array): SubmittedHeader | string {
   if (typeof fields === "string") return fields;
   const control = fields.filter(({ name }) => CONTROL.test(name));
   const kept = fields.filter(({ name }) => !CONTROL.test(name) && !REMOVED.test(name));
+  const long = kept.find(({ line }) => hasLongLine(line));
+  if (long !== undefined) return `A line of ${long.name} is over ${MAX_LINE_OCTETS} octets: fold it`;
   const isWhole = kept.length === fields.length && end.body > end.header;
   const octets = isWhole ? Buffer.from(raw.buffer, raw.byteOffset, end.body) : headerOctets(kept);
   return { kept, control, octets, body: end.body };
+}
+
+/** Some servers split longer lines, and a field could begin there for the next one. */
+function hasLongLine(field: string): boolean {
+  return field.length > MAX_LINE_OCTETS && field.split("\r\n").some((line) => line.length > MAX_LINE_OCTETS);
 }
 
 /** Reads fields strictly. A line that is none would be skipped by some readers and end the header for others. */
@@ -56,9 +63,6 @@ function fieldsIn(text: string): RawField[] | string {
   for (const [at, line] of text.split("\r\n").entries()) {
     const last = fields.at(-1);
     const name = NAME.exec(line)?.[0];
-    // Some servers split longer lines, and a field could begin there.
-    if (line.length > MAX_LINE_OCTETS)
-      return `Line ${at + 1} of the header is over ${MAX_LINE_OCTETS} octets: fold it`;
     if (name !== undefined) fields.push({ name: name.toLowerCase(), line });
     else if (/^[ \t]/.test(line) && last !== undefined) last.line += `\r\n${line}`;
     else return `Line ${at + 1} of the header is no field: a field is a name, a colon and a value`;
