@@ -43,14 +43,14 @@ export function openSharedPacer(
 ): SharedPacer {
   const { redisUrl, prefix = DEFAULT_PREFIX } = place;
   const asking = openOptionalRedis(deps, redisUrl, "destination rates are counted in this process only");
-  const reserve = redisScript(RESERVE);
+  const reserve = redisScript(asking.client, "reserveMoment", RESERVE);
   const spacing = Math.ceil(SECOND_US / perSecond);
   return {
     async pace(key) {
       // The key of a destination names all its hosts, so it may be long.
       const short = createHash("sha256").update(key).digest("base64url");
       const answer = await asking.ask(() =>
-        reserve(asking.client, `${prefix}:pace:${short}`, spacing, Math.max(LONGEST_WAIT_US, spacing)),
+        reserve(`${prefix}:pace:${short}`, spacing, Math.max(LONGEST_WAIT_US, spacing)),
       );
       const us = answer === null ? Number.NaN : Number(answer);
       return Number.isNaN(us) ? own(key) : us / 1000;

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 import { type ConnectionState, openProducer } from "./redis.ts";
 import { type QueueDeps, reason, type LimitedLog, createLimitedLog } from "./limited-log.ts";
@@ -92,22 +91,15 @@ async function probe(state: State): Promise<void> {
   if (state.away) deps.clock.after(ASK_AWAY_MS, () => void probe(state));
 }
 
-/**
- * Runs a script on one key. Rejects if Redis cannot. The server runs a script alone, so it is atomic for all
- * processes.
- */
-export type Script = (client: Redis, key: string, ...args: (string | number)[]) => Promise<unknown>;
+/** Runs a script on one key. Rejects if Redis cannot. Redis runs a script alone, so it is atomic for all processes. */
+export type Script = (key: string, ...args: (string | number)[]) => Promise<unknown>;
 
-/** Returns a script by its text. It sends the digest, and the text only if the server does not know the digest. */
-export function redisScript(text: string): Script {
-  const sha = createHash("sha1").update(text).digest("hex");
-  return async (client, key, ...args) => {
-    try {
-      return await client.evalsha(sha, 1, key, ...args);
-    } catch (error) {
-      // After a restart or flush, the server does not know the script.
-      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-      return client.eval(text, 1, key, ...args);
-    }
-  };
+/**
+ * Makes a script a command of a client.
+ * @param name no command of Redis
+ */
+export function redisScript(client: Redis, name: string, lua: string): Script {
+  client.defineCommand(name, { numberOfKeys: 1, lua });
+  const defined: unknown = Reflect.get(client, name);
+  return (key, ...args) => (defined as Script).call(client, key, ...args);
 }

@@ -34,9 +34,9 @@ export type TakeFromRedis = (id: string, plan: Plan) => Promise<RateVerdict>;
 
 /** Returns the buckets on Redis. All processes that name the same Redis and prefix share them. */
 export function redisBuckets(client: Redis, prefix: string): TakeFromRedis {
-  const take = redisScript(TAKE);
+  const take = redisScript(client, "takeToken", TAKE);
   return async (id, plan) => {
-    const answer = await take(client, `${prefix}:rate:${id}`, plan.burst, plan.perSecond);
+    const answer = await take(`${prefix}:rate:${id}`, plan.burst, plan.perSecond);
     const [allowed, tokens] = answer as [number, string];
     return verdictOf(plan, allowed === 1, Number(tokens));
   };
