@@ -1,3 +1,4 @@
+import { isObject } from "../core/validation.ts";
 import { hostPort } from "../core/networks.ts";
 import { exchangeHttp } from "../net/http-exchange.ts";
 import { defineCommand } from "./support/command.ts";
@@ -71,8 +72,4 @@ function checksOf(text: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

@@ -1,3 +1,4 @@
+import { isObject } from "../core/validation.ts";
 import { API_FLAGS, apiFor } from "./support/api-access.ts";
 import { defineCommand, type Flag } from "./support/command.ts";
 import { type FeedEvent, followEvents } from "./support/event-feed.ts";
@@ -29,9 +30,8 @@ after the last event. The key needs the scope emails:read.`,
 function lineOf({ type, data }: FeedEvent): string {
   const { occurredAt, email, messageId } = data;
   const details = data[type];
-  const { from, subject, reason, diagnostic, response, url } =
-    typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {};
-  const sender = typeof from === "object" && from !== null && "email" in from ? from.email : undefined;
+  const { from, subject, reason, diagnostic, response, url } = isObject(details) ? details : {};
+  const sender = isObject(from) ? from.email : undefined;
   const telling = diagnostic ?? response ?? reason ?? url ?? subject;
   return [occurredAt, String(type).padEnd(16), messageId, email ?? sender, telling]
     .filter((part) => part !== undefined && part !== null)

@@ -122,6 +122,11 @@ export function withoutFaults(value: object, issues: readonly Issue[]): Record<s
   return rest;
 }
 
+/** Returns whether a value is a JSON object, which a list is not. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** Returns whether objects and lists are nested more than `depth` deep. The value itself counts. */
 export function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return false;

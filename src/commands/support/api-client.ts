@@ -1,3 +1,4 @@
+import { isObject } from "../../core/validation.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { endpointOf, exchangeHttp } from "../../net/http-exchange.ts";
 import { refused, unavailable, usage } from "./exit.ts";
@@ -120,7 +121,7 @@ export function bodyOf({ url }: Api, status: number, text: string): Record<strin
 function objectIn(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+    return isObject(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,4 +1,5 @@
 import { IDEMPOTENCY_KEY } from "../../core/idempotency-key.ts";
+import { isObject } from "../../core/validation.ts";
 import { invalid, type Issue, validationError } from "../../core/errors.ts";
 import { readSchedule, tagIssues } from "../../core/messages/send-rules.ts";
 import { decodedText, MAX_HEADER_VALUE_CHARS } from "../../mail/reading/header-block.ts";
@@ -122,9 +123,8 @@ function dataOf(value: string | null, template: string | null): Record<string, u
   if (depthOf(value) > MAX_DATA_DEPTH)
     refuse("x-postrider-data", `must have at most ${MAX_DATA_DEPTH} levels.`);
   const data = parsed(value);
-  if (typeof data !== "object" || data === null || Array.isArray(data))
-    refuse("x-postrider-data", 'must be a JSON object, such as {"name":"Ana"}.');
-  return data as Record<string, unknown>;
+  if (!isObject(data)) refuse("x-postrider-data", 'must be a JSON object, such as {"name":"Ana"}.');
+  return data;
 }
 
 function parsed(text: string): unknown {

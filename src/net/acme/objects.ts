@@ -1,4 +1,5 @@
-import { AcmeError, isObject, type Problem, readProblem } from "./problem.ts";
+import { isObject } from "../../core/validation.ts";
+import { AcmeError, type Problem, readProblem } from "./problem.ts";
 import type { AcmeAnswer } from "./transport.ts";
 
 /** Authorizations of an order, one for each name. */

@@ -1,3 +1,4 @@
+import { isObject } from "../../core/validation.ts";
 import { firstChars } from "../../core/text.ts";
 
 /** Characters that are kept of a text of the CA. */
@@ -52,9 +53,4 @@ export function readProblem(json: unknown): Problem | null {
 function printable(text: unknown): string {
   if (typeof text !== "string") return "";
   return firstChars(text.replace(/\p{Cc}+/gu, " ").trim(), MAX_DETAIL_CHARS);
-}
-
-/** Returns true for a JSON object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isObject } from "../../core/validation.ts";
 import { MAX_PREPARED } from "./connection.ts";
 import type { ReadyStatement, Statement, Value, Written } from "../sql/engine.ts";
 import { type DeferredContent, DeferredContentValue } from "../sql/deferred-content.ts";
@@ -165,7 +166,7 @@ function toValue(value: unknown): Value {
 }
 
 function isDeferred(value: EncodedArgument): value is DeferredPart {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value);
 }
 
 /** Collects the deferred contents of a message, each once. */

@@ -4,7 +4,7 @@ import { SendItem } from "../../../core/messages/send-item.ts";
 import type { SendLimits } from "../../../core/messages/send-rules.ts";
 import { yieldToEventLoop } from "../../../core/concurrency/event-loop.ts";
 import { expectationOf } from "../../../core/expectations.ts";
-import { check } from "../../../core/validation.ts";
+import { check, isObject } from "../../../core/validation.ts";
 import { type ExtractRules, extractsIn } from "../../../flows/read/extracts.ts";
 import { readRecord } from "../../../flows/read/record.ts";
 import {
@@ -223,10 +223,6 @@ async function prepareItem(
     if (error instanceof AppError) return error;
     throw error;
   }
-}
-
-function isObject(item: unknown): boolean {
-  return typeof item === "object" && item !== null && !Array.isArray(item);
 }
 
 function showItem(
