@@ -6,7 +6,7 @@ import { CLAIM_MS } from "../../src/flows/certificates/renew.ts";
 import { createAcmeClient } from "../../src/net/acme/client.ts";
 import { certificateId } from "../../src/net/acme/certificate-id.ts";
 import { readAccountKey } from "../../src/net/acme/jws.ts";
-import { MAX_NONCE_TRIES } from "../../src/net/acme/transport.ts";
+import { MAX_NONCE_TRIES } from "../../src/net/acme/signed-requests.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type CertificateRecord, findAcmeAccount } from "../../src/store/domains/certificates.ts";
 import type { Db } from "../../src/store/engine/client.ts";

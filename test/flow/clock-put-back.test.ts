@@ -8,7 +8,7 @@ import { push, type PushDeps } from "../../src/flows/webhooks/push.ts";
 import { suppressFor } from "../../src/flows/deliver/suppression.ts";
 import { UPLOAD_LOST_MS } from "../../src/flows/sweep/offload.ts";
 import { ClockSetBack } from "../../src/flows/sweep/clock-set-back.ts";
-import { FALL_BACK_AFTER_MS } from "../../src/flows/domains/schedule.ts";
+import { FALL_BACK_AFTER_MS } from "../../src/flows/domains/check-times.ts";
 import type { Job } from "../../src/queue/port.ts";
 import { lostStrays, noteStray } from "../../src/store/contents/content-objects.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";

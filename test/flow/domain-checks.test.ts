@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { recheckDue } from "../../src/flows/domains/recheck.ts";
-import { FALL_BACK_AFTER_MS } from "../../src/flows/domains/schedule.ts";
+import { FALL_BACK_AFTER_MS } from "../../src/flows/domains/check-times.ts";
 import { RETIRED_KEY_MS, verifyDomain } from "../../src/flows/domains/verify.ts";
 import { resolveCname, resolveMx, resolveNs, resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type Domain, getDomain } from "../../src/store/domains/domains.ts";
-import { restartConfigured } from "../../src/store/messages/waits.ts";
+import { restartConfigured } from "../../src/store/messages/restarted-waits.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type DnsBehaviour, startDns } from "../support/dns.ts";
 

@@ -3,7 +3,7 @@ import { newId } from "../../src/core/ids.ts";
 import { type RecordState, findDkim, findDmarc, findMx, findSpf } from "../../src/flows/records/lookups.ts";
 import { recheckDue } from "../../src/flows/domains/recheck.ts";
 import { registerDomain } from "../../src/flows/domains/register.ts";
-import { FALL_BACK_AFTER_MS, nextCheckAt } from "../../src/flows/domains/schedule.ts";
+import { FALL_BACK_AFTER_MS, nextCheckAt } from "../../src/flows/domains/check-times.ts";
 import { judge, verifyDomain } from "../../src/flows/domains/verify.ts";
 import type { PublicDkimKey } from "../../src/store/domains/dkim-keys.ts";
 import { type Domain, findDomain, getDomain } from "../../src/store/domains/domains.ts";

@@ -1,6 +1,6 @@
-/** Resources that one caller wants to hold. */
-export interface Claim {
-  /** The claim's owner, for example a project's id. */
+/** The resources that one caller asks an admission for. */
+export interface Demand {
+  /** The demand's owner, for example a project's id. */
   owner: string;
   /** A part of the owner that should not wait for its other parts, for example a recipient's domain. */
   part?: string;
@@ -9,16 +9,16 @@ export interface Claim {
 }
 
 export interface AdmissionLimits {
-  /** Weight admitted at once over all owners. If nothing is admitted, a claim of any weight is. */
+  /** Weight admitted at once over all owners. If nothing is admitted, a demand of any weight is. */
   total: number;
-  /** Weight admitted at once for one owner. If an owner holds nothing, a claim of any weight is within it. */
+  /** Weight admitted at once for one owner. If an owner holds nothing, a demand of any weight is within it. */
   perOwner: number;
-  /** Claims that may wait. One owner's claims may be at most as many as the places left, so alone it takes half. */
+  /** Demands that may wait. One owner's demands may be at most as many as the places left, so alone it takes half. */
   maxWaiting: number;
 }
 
 /**
- * Gives back an admitted claim's weight, or all of it but `rest`, if the claim turns out lighter than its owner said.
+ * Gives back an admitted demand's weight, or all of it but `rest`, if the demand turns out lighter than its owner said.
  * If nothing more is held than the rest, a call does nothing.
  */
 export type Release = (rest?: number) => void;
@@ -32,36 +32,36 @@ interface Waiter {
 interface Part {
   name: string;
   held: number;
-  /** Claims that wait, oldest first. A set, so that one that gives up leaves it at no cost. */
+  /** Demands that wait, oldest first. A set, so that one that gives up leaves it at no cost. */
   waiting: Set<Waiter>;
 }
 
 interface Owner {
   name: string;
   held: number;
-  /** Number of its claims that wait. */
+  /** Number of its demands that wait. */
   waiting: number;
   /** Parts that hold or wait, in the order of their turns. */
   parts: Map<string, Part>;
 }
 
-/** A claim that waits, and its owner. */
+/** A demand that waits, and its owner. */
 interface Next {
   owner: Owner;
   waiter: Waiter;
 }
 
 /**
- * A weighted semaphore that is fair between owners: the next claim admitted belongs to the waiting owner that holds
+ * A weighted semaphore that is fair between owners: the next demand admitted belongs to the waiting owner that holds
  * least. If several hold as little, they take turns. The parts of an owner share what it gets by the same rule, and one
- * part's claims are admitted in their order. A heavy claim at the front is waited for, so light claims cannot starve
+ * part's demands are admitted in their order. A heavy demand at the front is waited for, so light demands cannot starve
  * it.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
   /** Owners that hold or wait. */
   readonly #owners = new Map<string, Owner>();
-  /** Owners with claims that wait, in the order of their turns. */
+  /** Owners with demands that wait, in the order of their turns. */
   readonly #queue = new Set<Owner>();
   #held = 0;
   #waiting = 0;
@@ -77,19 +77,19 @@ export class Admission {
     return this.#held;
   }
 
-  /** Number of claims that wait now. */
+  /** Number of demands that wait now. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Weight to give back before the next claim is admitted. 0 if none waits, or each only for its own owner. */
+  /** Weight to give back before the next demand is admitted. 0 if none waits, or each only for its own owner. */
   get lacking(): number {
     const next = this.#next();
     return next === null ? 0 : Math.max(0, this.#held + next.waiter.weight - this.#limits.total);
   }
 
-  /** Admits the claim now. Returns null if it would have to wait. */
-  tryEnter({ owner: name, part = "", weight }: Claim): Release | null {
+  /** Admits the demand now. Returns null if it would have to wait. */
+  tryEnter({ owner: name, part = "", weight }: Demand): Release | null {
     const owner = this.#owners.get(name) ?? newOwner(name);
     if (owner.waiting > 0 || !this.#fitsOwner(owner, weight) || !this.#fitsTotal(weight)) return null;
     const next = this.#next();
@@ -99,25 +99,25 @@ export class Admission {
   }
 
   /**
-   * Waits until the claim is admitted. Returns null at once if too many claims wait already.
+   * Waits until the demand is admitted. Returns null at once if too many demands wait already.
    * @param signal ends the wait; the promise then rejects with the signal's reason
    */
-  enter(claim: Claim, signal?: AbortSignal): Promise<Release> | null {
+  enter(demand: Demand, signal?: AbortSignal): Promise<Release> | null {
     if (signal?.aborted === true) return Promise.reject(signal.reason);
-    const release = this.tryEnter(claim);
+    const release = this.tryEnter(demand);
     if (release !== null) return Promise.resolve(release);
-    const owner = this.#owners.get(claim.owner) ?? newOwner(claim.owner);
+    const owner = this.#owners.get(demand.owner) ?? newOwner(demand.owner);
     if (owner.waiting >= this.#limits.maxWaiting - this.#waiting) return null;
-    return this.#wait(owner, claim, signal);
+    return this.#wait(owner, demand, signal);
   }
 
-  /** Runs the task once its claim is admitted. Returns null at once if too many claims wait already. */
-  run<Value>(claim: Claim, task: () => Promise<Value>): Promise<Value> | null {
-    const entering = this.enter(claim);
+  /** Runs the task once its demand is admitted. Returns null at once if too many demands wait already. */
+  run<Value>(demand: Demand, task: () => Promise<Value>): Promise<Value> | null {
+    const entering = this.enter(demand);
     return entering === null ? null : runThenRelease(entering, task);
   }
 
-  #wait(owner: Owner, { part: name = "", weight }: Claim, signal?: AbortSignal): Promise<Release> {
+  #wait(owner: Owner, { part: name = "", weight }: Demand, signal?: AbortSignal): Promise<Release> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         this.#leaveQueue(owner, waiter);
@@ -143,7 +143,7 @@ export class Admission {
   #admit(owner: Owner, part: Part, weight: number): Release {
     this.#foundNext = undefined;
     this.#owners.set(owner.name, owner);
-    // Its turn is over: the part's further claims go after those of other parts.
+    // Its turn is over: the part's further demands go after those of other parts.
     owner.parts.delete(part.name);
     owner.parts.set(part.name, part);
     part.held += weight;
@@ -169,15 +169,15 @@ export class Admission {
       if (!this.#fitsTotal(waiter.weight)) return;
       this.#leaveQueue(owner, waiter);
       const release = this.#admit(owner, waiter.part, waiter.weight);
-      // Its turn is over: the owner's further claims go after those of other owners.
+      // Its turn is over: the owner's further demands go after those of other owners.
       if (this.#queue.delete(owner)) this.#queue.add(owner);
       waiter.admit(release);
     }
   }
 
   /**
-   * Returns the oldest claim of the waiting owner that holds least, of owners whose claim is within their limit.
-   * Between calls of this class's methods it is null or a claim that is too heavy for what is left.
+   * Returns the oldest demand of the waiting owner that holds least, of owners whose demand is within their limit.
+   * Between calls of this class's methods it is null or a demand that is too heavy for what is left.
    */
   #next(): Next | null {
     if (this.#foundNext !== undefined) return this.#foundNext;
@@ -189,11 +189,11 @@ export class Admission {
     return this.#foundNext;
   }
 
-  /** Takes the claim as the next one if it goes before the one found so far. */
-  #considerNext(claim: Next): void {
+  /** Takes the demand as the next one if it goes before the one found so far. */
+  #considerNext(demand: Next): void {
     const found = this.#foundNext;
-    if (found === undefined || !this.#fitsOwner(claim.owner, claim.waiter.weight)) return;
-    if (found === null || claim.owner.held < found.owner.held) this.#foundNext = claim;
+    if (found === undefined || !this.#fitsOwner(demand.owner, demand.waiter.weight)) return;
+    if (found === null || demand.owner.held < found.owner.held) this.#foundNext = demand;
   }
 
   #leaveQueue(owner: Owner, waiter: Waiter): void {
@@ -229,7 +229,7 @@ function partOf({ parts }: Owner, name: string): Part {
   return part;
 }
 
-/** Returns the oldest claim of the waiting part that holds least. */
+/** Returns the oldest demand of the waiting part that holds least. */
 function oldestOf({ parts }: Owner): Waiter | null {
   let least: Part | null = null;
   for (const part of parts.values())

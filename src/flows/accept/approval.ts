@@ -7,7 +7,7 @@ import { rollUpMessage } from "../../store/messages/outbox.ts";
 import { listRecipients, type Recipient } from "../../store/messages/recipients.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announce } from "../webhooks/announce.ts";
-import { cancelSend, type ScheduleDeps } from "./schedule.ts";
+import { cancelSend, type ScheduleDeps } from "./scheduled-sends.ts";
 
 /** The key that decides about a send. */
 export interface Approver {

@@ -12,7 +12,7 @@ import { challengeName } from "../../core/own-names.ts";
 import { type AccountDeps, openAccount } from "./account.ts";
 import { ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { checkChain } from "./issued.ts";
-import { pollPauseMs } from "./schedule.ts";
+import { pollPauseMs } from "./renewal-times.ts";
 
 /** Time after which every process of ours answers with a record that was published. It is longer than zones keep one. */
 export const CHALLENGE_SETTLE_MS = 2000;

@@ -21,7 +21,7 @@ import { type AccountDeps, forgetIfGone } from "./account.ts";
 import { domainHosts, MAX_DOMAIN_CERTIFICATES, MAX_DOMAIN_ORDERS, ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { placeOf, timesOf } from "./issued.ts";
 import { advanceOrder, newKey, type OrderDeps } from "./order.ts";
-import { FARTHEST_MS, renewalTime, retryPauseMs, windowCheckMs } from "./schedule.ts";
+import { FARTHEST_MS, renewalTime, retryPauseMs, windowCheckMs } from "./renewal-times.ts";
 import type { WantedCertificate } from "./wanted.ts";
 
 /** Certificates that one turn works on. */

@@ -1,7 +1,7 @@
 import {
   Admission,
   type AdmissionLimits,
-  type Claim,
+  type Demand,
   type Release,
 } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
@@ -25,25 +25,25 @@ export const LARGE_MESSAGE_LIMITS: AdmissionLimits = {
   maxWaiting: 20_000,
 };
 
-/** Time for which an admitted claim is kept for a job that has not come again, milliseconds. */
-export const CLAIM_KEPT_MS = 1_000;
+/** Time for which an admitted demand is kept for a job that has not come again, milliseconds. */
+export const DEMAND_KEPT_MS = 1_000;
 
-interface KeptClaim {
+interface KeptDemand {
   release: Release;
-  /** Cancels the timer that gives the claim back. */
+  /** Cancels the timer that gives the demand back. */
   keep: () => void;
 }
 
 /**
- * Admission of jobs that wait outside with only their key in memory. When a job's claim is admitted it is kept, and the
+ * Admission of jobs that wait outside with only their key in memory. When a job's demand is admitted it is kept, and the
  * job comes again and takes it. If the job does not come (its message was canceled, or its destination is resting), the
- * claim is given back after CLAIM_KEPT_MS.
+ * demand is given back after DEMAND_KEPT_MS.
  */
 export class JobAdmission {
   readonly #clock: Clock;
   readonly #admission: Admission;
-  /** Admitted claims by job. */
-  readonly #kept = new Map<string, KeptClaim>();
+  /** Admitted demands by job. */
+  readonly #kept = new Map<string, KeptDemand>();
 
   constructor(clock: Clock, limits: AdmissionLimits) {
     this.#clock = clock;
@@ -56,9 +56,9 @@ export class JobAdmission {
   }
 
   /** Admits the job now. Returns null if it has to wait. */
-  tryEnter(key: string, claim: Claim): Release | null {
+  tryEnter(key: string, demand: Demand): Release | null {
     const kept = this.#kept.get(key);
-    if (kept === undefined) return this.#admission.tryEnter(claim);
+    if (kept === undefined) return this.#admission.tryEnter(demand);
     this.#kept.delete(key);
     kept.keep();
     return kept.release;
@@ -68,12 +68,12 @@ export class JobAdmission {
    * Resolves when the job should come again. Returns null at once if too many wait; the sweep then brings the job
    * again.
    */
-  wait(key: string, claim: Claim): Promise<void> | null {
-    return this.#admission.enter(claim)?.then((release) => this.#keep(key, release)) ?? null;
+  wait(key: string, demand: Demand): Promise<void> | null {
+    return this.#admission.enter(demand)?.then((release) => this.#keep(key, release)) ?? null;
   }
 
   #keep(key: string, release: Release): void {
-    const keep = this.#clock.after(CLAIM_KEPT_MS, () => {
+    const keep = this.#clock.after(DEMAND_KEPT_MS, () => {
       this.#kept.delete(key);
       release();
     });

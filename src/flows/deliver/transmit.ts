@@ -1,4 +1,4 @@
-import type { Claim as AdmissionClaim, Release } from "../../core/concurrency/admission.ts";
+import type { Demand, Release } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
@@ -91,10 +91,10 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
 }
 
 /** Returns the admissions that a message needs before its claim. */
-function admissionsFor(deps: TransmitDeps, due: Due): [JobAdmission, AdmissionClaim][] {
+function admissionsFor(deps: TransmitDeps, due: Due): [JobAdmission, Demand][] {
   const { senderId: owner, domain: part } = due.recipient;
   const weight = composedOctets(due);
-  const needed: [JobAdmission, AdmissionClaim][] = [];
+  const needed: [JobAdmission, Demand][] = [];
   if (weight > LARGE_MESSAGE_OCTETS) needed.push([deps.largeMessageAdmission, { owner, part, weight }]);
   if (due.toRender) needed.push([deps.renderingAdmission, { owner, weight: 1 }]);
   return needed;

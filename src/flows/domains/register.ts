@@ -9,7 +9,7 @@ import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
 import { overlapping, requireDelegable } from "./delegation.ts";
 import { sendingDomainName } from "./domain-name.ts";
 import { type KeyDeps, makeDkimKey, SELECTORS } from "../records/keys.ts";
-import { nextCheckAt } from "./schedule.ts";
+import { nextCheckAt } from "./check-times.ts";
 
 export interface RegisterDeps extends KeyDeps {
   db: Db;

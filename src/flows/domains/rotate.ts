@@ -10,7 +10,7 @@ import {
 import { checkAt, type Domain, getDomain } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { type KeyDeps, makeDkimKey, SELECTORS } from "../records/keys.ts";
-import { nextCheckAt } from "./schedule.ts";
+import { nextCheckAt } from "./check-times.ts";
 
 export interface RotateDeps extends KeyDeps {
   db: Db;

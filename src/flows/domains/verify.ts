@@ -25,7 +25,7 @@ import {
   findMx,
   findSpf,
 } from "../records/lookups.ts";
-import { FALL_BACK_AFTER_MS, nextCheckAt } from "./schedule.ts";
+import { FALL_BACK_AFTER_MS, nextCheckAt } from "./check-times.ts";
 
 export interface VerifyDeps {
   db: Db;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
-import { exchange } from "../../net/dns/transport.ts";
+import { exchange } from "../../net/dns/exchange.ts";
 import type { Secondary } from "../../net/zone/transfer.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { failedNotices, zoneSerial } from "../../store/domains/zones.ts";

@@ -7,7 +7,7 @@ import {
   WAITING_TABLES,
   type WaitingTable,
   type WaitCursor,
-} from "../../store/messages/waits.ts";
+} from "../../store/messages/restarted-waits.ts";
 import { RETIRED_KEY_MS } from "../domains/verify.ts";
 
 /** Rows read at a time, which takes about five milliseconds, and such reads of one turn. */

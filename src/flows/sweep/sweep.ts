@@ -4,7 +4,7 @@ import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/messages/outbox.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
-import { dueScheduled, endWaiting, scheduledGuard } from "../../store/messages/schedule.ts";
+import { dueScheduled, endWaiting, scheduledGuard } from "../../store/messages/scheduled-sends.ts";
 import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";

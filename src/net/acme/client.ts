@@ -12,7 +12,7 @@ import {
   type RenewalWindow,
 } from "./objects.ts";
 import { AcmeError } from "./problem.ts";
-import { createTransport, type TransportDeps } from "./transport.ts";
+import { createTransport, type TransportDeps } from "./signed-requests.ts";
 
 /** Time for which a directory is kept. CAs change them rarely, and ask for them to be read again at times. */
 const DIRECTORY_FRESH_MS = HOUR_MS;

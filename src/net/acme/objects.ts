@@ -1,6 +1,6 @@
 import { isObject } from "../../core/validation.ts";
 import { AcmeError, type Problem, readProblem } from "./problem.ts";
-import type { AcmeAnswer } from "./transport.ts";
+import type { AcmeAnswer } from "./signed-requests.ts";
 
 /** Authorizations of an order, one for each name. */
 export const MAX_AUTHORIZATIONS = 100;

@@ -5,7 +5,7 @@ import { createTtlCache, MAX_CACHE_ENTRIES, type TtlCache } from "./cache.ts";
 import { createTaskLimit, type TaskLimit } from "../../core/concurrency/admission.ts";
 import { type DnsFailure, type DnsResult, MAX_CNAME_CHAIN, type ReadAnswer, readAnswer } from "./result.ts";
 import type { DnsServer } from "./servers.ts";
-import { type Exchange, exchange } from "./transport.ts";
+import { type Exchange, exchange } from "./exchange.ts";
 import { askableName, type DnsQuestion } from "./packet.ts";
 
 /** Rounds over all servers. */

@@ -3,7 +3,7 @@ import { isIPv4 } from "node:net";
 import { AUTHORITATIVE_ANSWER, encode } from "dns-packet";
 import type { Clock } from "../../core/time/clock.ts";
 import { HEADER_OCTETS } from "../dns/packet-layout.ts";
-import { openUdp } from "../dns/transport.ts";
+import { openUdp } from "../dns/exchange.ts";
 import type { SoaRecord } from "./answer.ts";
 import { signatureOf } from "./query.ts";
 import { RCODE } from "./records.ts";

@@ -5,7 +5,7 @@ import {
   approveSend,
   rejectSend,
 } from "../../../flows/accept/approval.ts";
-import type { ScheduleDeps } from "../../../flows/accept/schedule.ts";
+import type { ScheduleDeps } from "../../../flows/accept/scheduled-sends.ts";
 import { ok } from "../../routing/answer.ts";
 import { type Principal, projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf, WITHOUT_NUL } from "../../routing/schemas.ts";

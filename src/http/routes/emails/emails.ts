@@ -31,7 +31,7 @@ import { emailCheckRoute } from "./email-check.ts";
 import { emailExplainRoute } from "./email-explain.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { type EmailListDeps, emailListRoute } from "./email-list.ts";
-import { emailScheduleRoutes } from "./email-schedule.ts";
+import { emailScheduleRoutes } from "./scheduled-sends.ts";
 
 export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps, ExtractRules {
   limits: SendLimits;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { AdmissionLimits, Release } from "../../../../src/core/concurrency/admission.ts";
-import { CLAIM_KEPT_MS, JobAdmission, RENDERING_LIMITS } from "../../../../src/flows/deliver/admission.ts";
+import { DEMAND_KEPT_MS, JobAdmission, RENDERING_LIMITS } from "../../../../src/flows/deliver/admission.ts";
 import { type ManualClock, manualClock } from "../../../support/manual-clock.ts";
 
 const { total: TOTAL, perOwner: PER_PROJECT, maxWaiting: MAX_WAITING } = RENDERING_LIMITS;
@@ -86,7 +86,7 @@ describe("jobs that render a template", () => {
     for (const release of entered) release();
     await Promise.all(lost);
     expect(waiting.map(({ calls }) => calls)).toEqual([0, 0, 0]);
-    clock.advance(CLAIM_KEPT_MS);
+    clock.advance(DEMAND_KEPT_MS);
     await settled();
     expect(waiting.map(({ calls }) => calls)).toEqual([1, 1, 1]);
   });
@@ -143,7 +143,7 @@ describe("jobs admitted by weight", () => {
     release?.();
     await settled();
     expect([lost.called, next.called]).toEqual([true, false]);
-    clock.advance(CLAIM_KEPT_MS);
+    clock.advance(DEMAND_KEPT_MS);
     await settled();
     expect(next.called).toBe(true);
     // A job that comes late waits again.
@@ -172,7 +172,7 @@ describe("jobs admitted by weight", () => {
       for (const release of releases) release?.();
       for (let look = 0; look < 5; look++) {
         await settled();
-        clock.advance(CLAIM_KEPT_MS);
+        clock.advance(DEMAND_KEPT_MS);
       }
       expect(waiting.map(({ called }) => called)).toEqual([true, true, true]);
     }
@@ -208,10 +208,10 @@ test("each job is admitted in the end, whatever comes between", async () => {
   });
   for (let looks = 0; looks < 1000 && !ended; looks++) {
     await settled();
-    clock.advance(CLAIM_KEPT_MS / 10);
+    clock.advance(DEMAND_KEPT_MS / 10);
   }
   expect(ended).toBe(true);
   expect(over).toBeGreaterThanOrEqual(240);
-  clock.advance(CLAIM_KEPT_MS);
+  clock.advance(DEMAND_KEPT_MS);
   expect(enterAll("snd_d")).toHaveLength(PER_PROJECT);
 });

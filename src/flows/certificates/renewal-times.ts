@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import type { RenewalWindow } from "../../net/acme/objects.ts";
 import type { AcmeError } from "../../net/acme/problem.ts";
-import { MAX_PAUSE_MS } from "../../net/acme/transport.ts";
+import { MAX_PAUSE_MS } from "../../net/acme/signed-requests.ts";
 
 /** A certificate is renewed when this share of its lifetime is left. */
 const RENEWAL_SHARE = 1 / 3;

@@ -6,7 +6,11 @@ import { getMessage } from "../../store/messages/messages.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { rollUpMessage } from "../../store/messages/outbox.ts";
 import { listRecipients } from "../../store/messages/recipients.ts";
-import { cancelRecipients, moveSchedule, scheduledMessageGuard } from "../../store/messages/schedule.ts";
+import {
+  cancelRecipients,
+  moveSchedule,
+  scheduledMessageGuard,
+} from "../../store/messages/scheduled-sends.ts";
 import { hint } from "../../queue/hint.ts";
 import { announce } from "../webhooks/announce.ts";
 

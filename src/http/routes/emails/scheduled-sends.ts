@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { invalid } from "../../../core/errors.ts";
 import { readSchedule } from "../../../core/messages/send-rules.ts";
-import { cancelSend, rescheduleSend, type ScheduleDeps } from "../../../flows/accept/schedule.ts";
+import { cancelSend, rescheduleSend, type ScheduleDeps } from "../../../flows/accept/scheduled-sends.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { showTime, TIME, Timestamp } from "../../routing/schemas.ts";

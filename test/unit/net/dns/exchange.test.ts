@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createMessageReader } from "../../../../src/net/dns/transport.ts";
+import { createMessageReader } from "../../../../src/net/dns/exchange.ts";
 
 const MAX_MESSAGE_OCTETS = 65_535;
 

@@ -6,8 +6,8 @@ import {
   renewalTime,
   retryPauseMs,
   windowCheckMs,
-} from "../../../../src/flows/certificates/schedule.ts";
-import { MAX_PAUSE_MS } from "../../../../src/net/acme/transport.ts";
+} from "../../../../src/flows/certificates/renewal-times.ts";
+import { MAX_PAUSE_MS } from "../../../../src/net/acme/signed-requests.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 /** A certificate of so many days, issued now. */
