@@ -1,9 +1,9 @@
 import { randomBase62 } from "../core/ids.ts";
 import { SECRET_PREFIX, SIGNATURE_HEADER, signWebhook } from "../core/crypto/webhook-signature.ts";
 import type { Clock } from "../core/time/clock.ts";
-import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { API_FLAGS, apiFor } from "./support/api-access.ts";
 import { defineCommand } from "./support/command.ts";
+import { exchangeDirect } from "./support/direct-fetch.ts";
 import { type FeedEvent, followEvents } from "./support/event-feed.ts";
 import { usage } from "./support/exit.ts";
 import { TYPES_FLAG } from "./tail.ts";
@@ -59,31 +59,24 @@ function targetOf(text: string): URL {
 
 /** Posts one event. Returns the status of the answer, or why there is none. */
 async function forward(clock: Clock, url: URL, secret: string, event: FeedEvent): Promise<number | string> {
-  const { host, port, tlsName } = endpointOf(url);
-  const octets = [requestOctets(url, secret, event, Math.floor(clock.now() / 1000))];
-  const outcome = await exchangeHttp(
-    { clock },
-    {
-      ...{ ip: host, port, tlsName, octets },
-      ...{ timeoutMs: FORWARD_TIMEOUT_MS, connectTimeoutMs: FORWARD_TIMEOUT_MS },
+  const unixSeconds = Math.floor(clock.now() / 1000);
+  const body = envelopeOf(event, unixSeconds);
+  const outcome = await exchangeDirect(clock, url, {
+    method: "POST",
+    headers: {
+      "User-Agent": "Postrider-Listen/1.0",
+      "Content-Type": "application/json",
+      [SIGNATURE_HEADER]: signWebhook([secret], unixSeconds, body),
     },
-  );
-  return outcome.kind === "answered" ? outcome.response.status : outcome.reason;
+    body,
+    timeoutMs: FORWARD_TIMEOUT_MS,
+    maxBytes: 0,
+  });
+  return outcome.kind === "answered" ? outcome.status : outcome.reason;
 }
 
-/** Returns the request of a webhook for the event. Its id is the event's. */
-function requestOctets(url: URL, secret: string, { id, type, data }: FeedEvent, unixSeconds: number): Buffer {
+/** Returns the body of a webhook for the event. Its id is the event's. */
+function envelopeOf({ id, type, data }: FeedEvent, unixSeconds: number): string {
   const { type: _ofStream, ...own } = data;
-  const createdAt = new Date(unixSeconds * 1000).toISOString();
-  const body = JSON.stringify({ id, type, createdAt, data: own });
-  const lines = [
-    `POST ${url.pathname}${url.search} HTTP/1.1`,
-    `Host: ${url.host}`,
-    "Connection: close",
-    "User-Agent: Postrider-Listen/1.0",
-    "Content-Type: application/json",
-    `${SIGNATURE_HEADER}: ${signWebhook([secret], unixSeconds, body)}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${body}`);
+  return JSON.stringify({ id, type, createdAt: new Date(unixSeconds * 1000).toISOString(), data: own });
 }

@@ -1,7 +1,7 @@
 import { isObject } from "../core/validation.ts";
 import { hostPort } from "../core/networks.ts";
-import { exchangeHttp } from "../net/http-exchange.ts";
 import { defineCommand } from "./support/command.ts";
+import { exchangeDirect } from "./support/direct-fetch.ts";
 import { EX_NO, EX_OK, usage } from "./support/exit.ts";
 import { localAddress } from "./support/local-service.ts";
 
@@ -11,6 +11,8 @@ import { localAddress } from "./support/local-service.ts";
  */
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const MAX_TIMEOUT_SECONDS = 60;
+/** Maximum number of bytes read of the answer, which names the failed checks. */
+const MAX_ANSWER_BYTES = 4096;
 
 /** Asks the service on this machine whether it is ready. */
 export const readyz = defineCommand({
@@ -28,24 +30,13 @@ Use it as a health check in containers without curl.`,
   async run({ flags }, { config, clock, out }) {
     const timeoutMs = secondsOf(flags.timeout) * 1000;
     const { host, port } = localAddress(config);
-    const octets = Buffer.from(
-      `GET /readyz HTTP/1.1\r\nHost: ${hostPort(host, port)}\r\nConnection: close\r\n\r\n`,
-    );
-    // This does not use `fetch`, because `fetch` would ask the proxy of HTTP_PROXY instead of the service.
-    const request = {
-      ip: host,
-      port,
-      tlsName: null,
-      octets: [octets],
-      timeoutMs,
-      connectTimeoutMs: timeoutMs,
-    };
-    const outcome = await exchangeHttp({ clock }, request);
+    const url = new URL(`http://${hostPort(host, port)}/readyz`);
+    const outcome = await exchangeDirect(clock, url, { timeoutMs, maxBytes: MAX_ANSWER_BYTES });
     if (outcome.kind === "failed") {
       out.record({ ready: false, reason: outcome.reason }, `not ready: ${outcome.reason}`);
       return EX_NO;
     }
-    const { status, body } = outcome.response;
+    const { status, body } = outcome;
     const ready = status === 200;
     const checks = checksOf(body.toString("utf8"));
     const failed = Object.keys(checks).filter((name) => checks[name] !== "ok");

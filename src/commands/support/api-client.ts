@@ -1,6 +1,6 @@
 import { isObject } from "../../core/validation.ts";
 import type { Clock } from "../../core/time/clock.ts";
-import { endpointOf, exchangeHttp } from "../../net/http-exchange.ts";
+import { exchangeDirect } from "./direct-fetch.ts";
 import { refused, unavailable, usage } from "./exit.ts";
 
 /** Time for one request and its answer. */
@@ -18,8 +18,7 @@ export interface Api {
 }
 
 /**
- * Sends one request to a running service, and returns the body of a 2xx answer. It ignores HTTP_PROXY, because a
- * proxy would see the key and could answer for the service.
+ * Sends one request to a running service, and returns the body of a 2xx answer.
  * @throws CommandError unavailable if the service cannot be reached or is busy, else refused with the service's own
  * words
  */
@@ -54,29 +53,21 @@ export async function requestApi(
   api: Api,
   request: ApiRequest,
 ): Promise<{ status: number; text: string }> {
-  const url = new URL(`${api.url}${request.path}`);
-  const timeoutMs = request.timeoutMs ?? REQUEST_TIMEOUT_MS;
-  const { host, port, tlsName } = endpointOf(url);
-  const outcome = await exchangeHttp(
-    { clock },
-    {
-      ip: host,
-      port,
-      tlsName,
-      octets: [requestOctets(api, url, request)],
-      maxBodyOctets: MAX_ANSWER_BYTES + 1,
-      timeoutMs,
-      connectTimeoutMs: REQUEST_TIMEOUT_MS,
-    },
-  );
+  const { method, path, body, timeoutMs = REQUEST_TIMEOUT_MS } = request;
+  const outcome = await exchangeDirect(clock, new URL(`${api.url}${path}`), {
+    method,
+    headers: requestHeaders(api, request),
+    body: body === undefined ? undefined : JSON.stringify(body),
+    timeoutMs,
+    maxBytes: MAX_ANSWER_BYTES + 1,
+  });
   if (outcome.kind === "failed")
     throw unavailable(
       `${api.url} cannot be reached (${outcome.reason}). Is the service running, and is this its address? Set PORT as for the service, or give --url and a key.`,
     );
-  const { status, body: octets } = outcome.response;
-  if (octets.length > MAX_ANSWER_BYTES)
+  if (outcome.body.length > MAX_ANSWER_BYTES)
     throw unavailable(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
-  return { status, text: octets.toString("utf8") };
+  return { status: outcome.status, text: outcome.body.toString("utf8") };
 }
 
 /** Returns the header fields that show who asks, and for which project. */
@@ -89,19 +80,14 @@ export function apiHeaders({ headers, sender }: Pick<Api, "headers" | "sender">)
   };
 }
 
-function requestOctets(api: Api, url: URL, { method, body, idempotencyKey }: ApiRequest): Buffer {
+function requestHeaders(api: Api, { body, idempotencyKey }: ApiRequest): Record<string, string> {
   if (idempotencyKey !== undefined && !/^[\x20-\x7e]+$/.test(idempotencyKey))
     throw usage("an idempotency key has printable characters only");
-  const octets = body === undefined ? null : Buffer.from(JSON.stringify(body));
-  const lines = [
-    `${method} ${url.pathname}${url.search} HTTP/1.1`,
-    `Host: ${url.host}`,
-    "Connection: close",
-    ...Object.entries(apiHeaders(api)).map(([name, value]) => `${name}: ${value}`),
-    ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
-    ...(octets === null ? [] : ["Content-Type: application/json", `Content-Length: ${octets.length}`]),
-  ];
-  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), octets ?? Buffer.alloc(0)]);
+  return {
+    ...apiHeaders(api),
+    ...(idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey }),
+    ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+  };
 }
 
 /** Returns the body of a 2xx answer. @throws CommandError as `callApi` */

@@ -1,7 +1,7 @@
-import { type IncomingMessage, request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { reasonOf } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { type Api, bodyOf, apiHeaders } from "./api-client.ts";
+import { fetchDirect, startOf } from "./direct-fetch.ts";
 import type { Output } from "./output.ts";
 import { CommandError, EX_UNAVAILABLE, unavailable } from "./exit.ts";
 
@@ -24,8 +24,8 @@ const SILENCE_MS = 60_000;
 const PAUSES_MS: readonly number[] = [500, 1000, 2000, 5000];
 /** Characters of one event at most. The largest has the bodies of a received message. */
 const MAX_EVENT_CHARS = 16 * 1024 * 1024;
-/** Characters of a refusal that are read. */
-const MAX_REFUSAL_CHARS = 64 * 1024;
+/** Maximum number of bytes read of a refusal. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /**
  * Follows the live stream of the service, for ever. If the connection is lost, opens it again after the last event. If that is
@@ -66,64 +66,47 @@ async function* openFeed(
   last: string | null,
 ): AsyncGenerator<FeedEvent | "open", void, undefined> {
   const query = types === undefined ? "" : `?${new URLSearchParams({ types })}`;
-  const response = await open(api, new URL(`${api.url}/v1/events/stream${query}`), last);
-  const status = response.statusCode ?? 0;
-  if (status !== 200) {
-    bodyOf(api, status, await startOf(response));
-    throw unavailable(`${api.url} answers ${status}, and not as this service does (--url)`);
-  }
-  yield "open";
+  const ending = new AbortController();
+  const response = await open(api, new URL(`${api.url}/v1/events/stream${query}`), last, ending.signal);
   let cancel = (): void => undefined;
   const watch = (): void => {
     cancel();
-    cancel = clock.after(SILENCE_MS, () => response.destroy());
+    cancel = clock.after(SILENCE_MS, () => ending.abort());
   };
   try {
     watch();
+    const { status } = response;
+    if (status !== 200) {
+      bodyOf(api, status, (await startOf(response, MAX_REFUSAL_BYTES)).toString("utf8"));
+      throw unavailable(`${api.url} answers ${status}, and not as this service does (--url)`);
+    }
+    yield "open";
     yield* eventsIn(response, watch);
   } finally {
     cancel();
-    response.destroy();
+    ending.abort();
   }
 }
 
-/** Sends the request. Unlike fetch, it ignores HTTP_PROXY: a proxy would see the key. */
-function open(api: Api, url: URL, last: string | null): Promise<IncomingMessage> {
+async function open(api: Api, url: URL, last: string | null, signal: AbortSignal): Promise<Response> {
   const headers = { ...apiHeaders(api), ...(last === null ? {} : { "Last-Event-ID": last }) };
-  const start = url.protocol === "https:" ? httpsRequest : httpRequest;
-  return new Promise((resolve, reject) => {
-    const request = start(url, { headers }, resolve);
-    request.on("error", ({ message }) =>
-      reject(
-        unavailable(
-          `${api.url} cannot be reached (${message}). Is the service running, and is this its address (--url)?`,
-        ),
-      ),
+  try {
+    return await fetchDirect(url, { headers, signal });
+  } catch (error) {
+    throw unavailable(
+      `${api.url} cannot be reached (${reasonOf(error)}). Is the service running, and is this its address (--url)?`,
     );
-    request.end();
-  });
-}
-
-async function startOf(response: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const chunk of response) {
-    text += String(chunk);
-    if (text.length > MAX_REFUSAL_CHARS) break;
   }
-  return text;
 }
 
 /** Reads server-sent events (HTML Living Standard, section 9.2.5), as the service writes them. */
-async function* eventsIn(
-  response: IncomingMessage,
-  heard: () => void,
-): AsyncGenerator<FeedEvent, void, undefined> {
+async function* eventsIn(response: Response, heard: () => void): AsyncGenerator<FeedEvent, void, undefined> {
   const decoder = new TextDecoder();
   let text = "";
   try {
-    for await (const chunk of response) {
+    for await (const chunk of response.body ?? []) {
       heard();
-      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      text += decoder.decode(chunk, { stream: true });
       const blocks = text.split("\n\n");
       text = blocks.pop() ?? "";
       if (text.length > MAX_EVENT_CHARS) throw unavailable("an event of the stream is too long");
