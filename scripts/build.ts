@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
-import { bundleUi, type UiBundle } from "../src/wiring/ui/bundle.ts";
+import { bundleDrawing, bundleUi, type DrawingBundle, type UiBundle } from "../src/wiring/ui/bundle.ts";
 import { lockedHashes, type Packaged, sbomOf } from "./sbom.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -78,7 +78,7 @@ function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
  * Puts the dashboard's files into the program.
  * @param folder takes them, named as the program will name them
  */
-async function uiPlugin({ files }: UiBundle, folder: string): Promise<Bun.BunPlugin> {
+async function uiPlugin({ files }: UiBundle, drawing: DrawingBundle, folder: string): Promise<Bun.BunPlugin> {
   const lines = await Promise.all(
     files.map(async ({ name, gzipped }, at) => {
       const path = join(folder, `${name}.gz`);
@@ -89,7 +89,14 @@ async function uiPlugin({ files }: UiBundle, folder: string): Promise<Bun.BunPlu
   const built = files.map(
     ({ name, later }, at) => `{ name: ${JSON.stringify(name)}, later: ${later === true}, path: file${at} }`,
   );
-  const contents = `${lines.join("\n")}\nexport const builtUi = [${built.join(", ")}];\n`;
+  const drawingPath = join(folder, "drawing.txt");
+  await Bun.write(drawingPath, drawing.program);
+  const contents = [
+    ...lines,
+    `import drawing from ${JSON.stringify(drawingPath)} with { type: "file" };`,
+    `export const builtUi = [${built.join(", ")}];`,
+    "export const builtDrawing = drawing;",
+  ].join("\n");
   return {
     name: "dashboard",
     setup(builder) {
@@ -142,14 +149,14 @@ async function build(outfile: string): Promise<void> {
   const folder = mkdtempSync(join(dirname(outfile), ".build-"));
   try {
     const { plugin, unused } = addonPlugin();
-    const ui = await bundleUi();
+    const [ui, drawing] = [await bundleUi(), await bundleDrawing()];
     const built = join(folder, basename(outfile));
     const { metafile } = await Bun.build({
       entrypoints: ENTRIES.map((entry) => join(ROOT, entry)),
       root: ROOT,
       target: "bun",
       format: "esm",
-      plugins: [plugin, await uiPlugin(ui, folder)],
+      plugins: [plugin, await uiPlugin(ui, drawing, folder)],
       // Identifiers stay, because Elysia and other packages read the names of classes.
       minify: { whitespace: true, syntax: true },
       // Halves the time of a start.
@@ -165,7 +172,7 @@ async function build(outfile: string): Promise<void> {
       },
     });
     if (unused().length > 0) throw new Error(`nothing to rewrite in ${unused().join(", ")}`);
-    const folders = packageFolders([...Object.keys(metafile?.inputs ?? {}), ...ui.inputs]);
+    const folders = packageFolders([...Object.keys(metafile?.inputs ?? {}), ...ui.inputs, ...drawing.inputs]);
     writeFileSync(`${outfile}.licenses`, licensesOf(folders));
     writeFileSync(`${outfile}.cdx.json`, sbom(folders));
     renameSync(built, outfile);

@@ -34,7 +34,7 @@ export interface Tool {
   required?: readonly string[];
   /** True if it changes nothing. */
   readOnly: boolean;
-  /** What the answer may hold of strangers' words, as a noun: `email written by other people`. Null: nothing. */
+  /** Strangers' words that the answer may hold, as a noun: `email written by other people`. Null: nothing. */
   strangersWords: string | null;
   run(call: CallApi, args: Args): Promise<ToolAnswer>;
 }

@@ -44,7 +44,7 @@ const MESSAGE_INPUT = {
   }),
 };
 
-/** What answers may hold of strangers' words. */
+/** Strangers' words that answers may hold. */
 const MAIL = "email written by other people";
 const REPLIES = "addresses and replies of other people's mail servers";
 const RECORDS = "DNS records published by other people";

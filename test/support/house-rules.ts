@@ -75,6 +75,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "prom-client": ["metrics.ts"],
   preact: ["ui"],
   "@preact/signals": ["ui"],
+  "preact-render-to-string": ["ui"],
   uplot: ["ui"],
 };
 

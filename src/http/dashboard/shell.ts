@@ -1,7 +1,9 @@
 import { CLICK_PATH, OPEN_PATH } from "../../flows/mime/tracking-links.ts";
 import { UNSUBSCRIBE_PATH } from "../../flows/mime/unsubscribe.ts";
-import type { Clock } from "../../core/time/clock.ts";
+import { atMostEvery, type Clock } from "../../core/time/clock.ts";
+import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
+import { type BeginAnswer, type PendingAnswer, slicesOf, timedStream } from "../pipeline/download.ts";
 import { type Answer, raw } from "../routing/answer.ts";
 import { ASSETS_PATH, type UiFile, type UiSource } from "./assets.ts";
 import { type Ask, type FirstAnswers, firstAnswers, type NewestEvent } from "./first-answers.ts";
@@ -33,13 +35,15 @@ const RESERVED: ReadonlySet<string> = new Set([
 export type Page = (request: Request) => Promise<Answer | null>;
 
 /** The content of which `ui/drawing` draws the page. */
-type Sheet = FirstAnswers & Record<"program" | "origin" | "path" | "search" | "cookie", string>;
+type Sheet = Omit<FirstAnswers, "lastEventId"> &
+  Record<"program" | "origin" | "path" | "search" | "cookie", string>;
 
 /** Draws the page. Returns its HTML, and what it has read. */
 export type Draw = (sheet: Sheet) => Promise<{ html: string; values: Readonly<Record<string, unknown>> }>;
 
 export interface PageDeps {
   clock: Clock;
+  answers: BeginAnswer;
   files: UiSource;
   draw: Draw;
   newestEvent: NewestEvent;
@@ -52,19 +56,24 @@ export interface PageDeps {
  * can read it.
  */
 export function dashboardPage(deps: PageDeps, ask: Ask): Page {
+  const contentOf = contentMaker(deps, ask);
   return async (request) => {
     if (!asksForPage(request)) return null;
     const start = head(await deps.files(), request.headers.get("cookie") ?? "");
-    // The browser loads the files while the content is made.
-    const body = new ReadableStream<Uint8Array>({
-      async start(controller) {
-        const send = (text: string) => controller.enqueue(new TextEncoder().encode(text));
-        send(start);
-        send(await content(deps, ask, request));
-        controller.close();
-      },
-    });
-    return raw(body, "text/html; charset=utf-8", {
+    const encode = (text: string) => new TextEncoder().encode(text);
+    let pending: PendingAnswer | null = null;
+    const pieces = async function* () {
+      // The browser loads the files while the content is made.
+      const content = contentOf(request);
+      yield encode(start);
+      const { owner, html } = await content;
+      pending = deps.answers(owner);
+      yield* slicesOf(
+        encode(hasRoom(pending, html.length * MAX_CHAR_OCTETS) ? html : body("", { program: deps.program })),
+      );
+    };
+    const stream = timedStream(deps.clock, pieces(), () => pending?.leave());
+    return raw(stream, "text/html; charset=utf-8", {
       "content-security-policy": DASHBOARD_POLICY,
       "referrer-policy": "same-origin",
     });
@@ -109,27 +118,54 @@ function head(files: readonly UiFile[], cookie: string): string {
   ].join("\n");
 }
 
-/** Returns the body of the page. Without first content the script draws it. */
-async function content(
-  { clock, draw, newestEvent, program }: PageDeps,
-  ask: Ask,
-  request: Request,
-): Promise<string> {
-  const { origin, pathname: path, search } = new URL(request.url, "http://localhost");
-  const cookie = request.headers.get("cookie") ?? "";
+/** Octets of a character in UTF-8, at most. */
+const MAX_CHAR_OCTETS = 3;
+
+function hasRoom(pending: PendingAnswer, octets: number): boolean {
   try {
-    const first = await firstAnswers(ask, request, clock.now(), newestEvent);
-    if (first === null) return body("", { program });
-    const { me, projects, project, lastEventId } = first;
-    const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
-    return body(html, { program, me, projects, project, values, lastEventId });
-  } catch (error) {
-    log("http").warn("page not drawn", { error });
-    return body("", { program });
+    pending.expect(octets);
+    return true;
+  } catch {
+    return false;
   }
 }
 
-function body(html: string, data: object): string {
+/** The body of a page, and whose memory it counts for. */
+interface Content {
+  owner: string;
+  html: string;
+}
+
+/** Time between two lines about pages that could not be drawn, milliseconds. */
+const LOG_PAUSE_MS = MINUTE_MS;
+
+/** Returns what makes the body of a page. Without first content the script draws it. */
+function contentMaker(deps: PageDeps, ask: Ask): (request: Request) => Promise<Content> {
+  const { clock, draw, newestEvent, program } = deps;
+  const mayTell = atMostEvery(clock, LOG_PAUSE_MS);
+  let pages = 0;
+  return async (request) => {
+    const { origin, pathname: path, search } = new URL(request.url, "http://localhost");
+    const cookie = request.headers.get("cookie") ?? "";
+    try {
+      const first = await firstAnswers(ask, request, clock.now(), newestEvent);
+      if (first === null) return { owner: "", html: body("", { program }) };
+      const { me, projects, project, lastEventId } = first;
+      const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
+      const data = { program, me, projects, project, values, lastEventId };
+      return { owner: me.account.id, html: body(html, data) };
+    } catch (error) {
+      pages++;
+      if (mayTell()) {
+        log("http").warn("pages not drawn", { pages, error });
+        pages = 0;
+      }
+      return { owner: "", html: body("", { program }) };
+    }
+  };
+}
+
+function body(html: string, data: { program: string }): string {
   return `<body><div id="app">${html}</div>\n${dataBlock(data)}</body>\n</html>\n`;
 }
 

@@ -39,7 +39,7 @@ export function createDownloads(clock: Clock): StreamBytes {
     reservation.take(bytes.held);
     try {
       const iterator = bytes.pieces[Symbol.asyncIterator]();
-      return streamOf(clock, slices(await firstOf(iterator), iterator), () => reservation.leave());
+      return timedStream(clock, slices(await firstOf(iterator), iterator), () => reservation.leave());
     } catch (error) {
       reservation.leave();
       throw error;
@@ -78,7 +78,7 @@ async function* slices(
 }
 
 /** Cuts octets into the slices that a socket is given. */
-async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
 }
 
@@ -158,11 +158,14 @@ function counted(
   const bytes = answer.body;
   if (bytes.length <= READ_BEFORE) return answer;
   reservation.take(bytes.length);
-  return { ...answer, body: streamOf(clock, slicesOf(bytes), () => reservation.leave()) };
+  return { ...answer, body: timedStream(clock, slicesOf(bytes), () => reservation.leave()) };
 }
 
-/** @param onEnd is called when the octets are no longer needed */
-function streamOf(
+/**
+ * Returns a body that is made as fast as its client reads, and cut if the client is slower than a request's body may be.
+ * @param onEnd is called when the octets are no longer needed
+ */
+export function timedStream(
   clock: Clock,
   source: AsyncGenerator<Uint8Array, void, undefined>,
   onEnd: () => void,

@@ -8,7 +8,7 @@ import { accountRoute, type Route } from "../routing/route.ts";
 
 /** Largest request, bytes: a message with its bodies, without attachments. */
 export const MAX_MCP_BODY_BYTES = 5 * 1024 * 1024;
-/** Octets that a call is counted with beside its body: a server of its own, and the tools. */
+/** Octets counted for a call in addition to its body: its own server, and the tools. */
 export const CALL_OCTETS = 256 * 1024;
 /** Memory of the calls that have no answer yet. One of them may wait a minute for a message. */
 export const CALL_LIMITS: BudgetLimits = {
@@ -82,7 +82,7 @@ function rpcError(status: number, id: unknown, code: number, message: string): A
   return { status, body: { jsonrpc: "2.0", id, error: { code, message } } };
 }
 
-/** Begins to make an answer. It holds its memory until then; the answer has a budget and a time of its own. */
+/** Begins to make an answer. It holds its memory until then. The answer has its own budget and time. */
 function whenMade(reservation: Reservation, make: () => Promise<Answer>) {
   const made = make().finally(() => reservation.leave());
   const ended = made.then(

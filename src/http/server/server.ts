@@ -51,7 +51,7 @@ export interface HttpDeps {
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
   /** The dashboard: what its page needs, and its routes, which the reference does not show. Null: none is served. */
-  ui: (Omit<PageDeps, "clock"> & { routes: readonly Route[] }) | null;
+  ui: (Omit<PageDeps, "clock" | "answers"> & { routes: readonly Route[] }) | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */
@@ -107,7 +107,8 @@ export function createHttp(deps: HttpDeps): Http {
     ...deps.routes,
     ...(deps.routes.length === 0 ? [] : mcpRoutes({ fetch: answerWhole })),
   ];
-  const page = deps.ui === null ? null : dashboardPage({ ...deps, ...deps.ui }, answerWhole);
+  const page =
+    deps.ui === null ? null : dashboardPage({ ...deps, ...deps.ui, answers: shell.answers }, answerWhole);
   const ips = new WeakMap<Request, string>();
   // Otherwise Elysia finds the path only if the host name has a standard length.
   const app: { fetch(request: Request): Response | Promise<Response> } = new Elysia({

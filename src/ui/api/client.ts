@@ -56,8 +56,25 @@ function headersOf({ body, account, project, idempotencyKey }: Options): Record<
   };
 }
 
+/** While the server draws a page, all answers that there are. */
+let known: Readonly<Record<string, unknown>> | null = null;
+
+/** Sets the answers of which the server draws a page. */
+export function setKnownAnswers(answers: Readonly<Record<string, unknown>>): void {
+  known = answers;
+}
+
+/** Returns whether the server draws the page. */
+export function isDrawn(): boolean {
+  return known !== null;
+}
+
+/** Thrown while the server draws a page, for an answer that it does not have. The browser asks for it. */
+export class NotKnown extends Error {}
+
 /** Sends a request and returns the response. @throws ApiError for a status of 400 or more, or if there is no answer */
 export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
+  if (isDrawn()) throw new NotKnown();
   const { query, body, signal } = options;
   let response: Response;
   try {
@@ -84,20 +101,12 @@ async function json<Answer>(method: string, path: string, options?: Options): Pr
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
-/** While the server draws a page, all answers that there are. */
-let known: Readonly<Record<string, unknown>> | null = null;
-
-/** Sets the answers of which the server draws a page. */
-export function setKnownAnswers(answers: Readonly<Record<string, unknown>> | null): void {
-  known = answers;
-}
-
 /** Reads JSON. */
 export async function get<Answer>(path: string, query?: Query, options: Options = {}): Promise<Answer> {
   if (known === null) return json("GET", path, { ...options, query });
   const answer = known[withQuery(path, query)];
-  // Unknown answers come later, in the browser.
-  return answer === undefined ? new Promise(() => {}) : (answer as Answer);
+  if (answer === undefined) throw new NotKnown();
+  return answer as Answer;
 }
 
 /** Posts JSON. The key makes it safe to post the same again after a broken connection. */

@@ -1,6 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { useEffect } from "../browser/effects.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { now, throttle } from "../browser/clock.ts";
 import { waitAfter } from "./pace.ts";
 import type { LiveEvent } from "./types.ts";

@@ -1,9 +1,9 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { useLayoutEffect, useMemo } from "preact/hooks";
-import { get, type Query, withQuery } from "./client.ts";
+import { get, NotKnown, type Query, withQuery } from "./client.ts";
 import { type ApiError, asApiError } from "./error.ts";
 import { type Known, merge, type OrderOf } from "./merge.ts";
-import { type Remembered, remember } from "./resource.ts";
+import { awaitDrawn, type Remembered, remember } from "./resource.ts";
 import type { Page } from "./types.ts";
 
 /** Rows of one page. */
@@ -70,6 +70,7 @@ function createPages<Row>({ path, query, orderOf, brought }: PagesProps<Row>): P
       await step();
       error.value = null;
     } catch (thrown) {
+      if (thrown instanceof NotKnown) return;
       error.value = asApiError(thrown);
     }
     loading.value = false;
@@ -81,12 +82,12 @@ function createPages<Row>({ path, query, orderOf, brought }: PagesProps<Row>): P
   const refresh = () => {
     // An answer that is under way may be older than the event, so the page is read once more after it.
     if (loading.value) again = true;
-    else
-      void run(async () => {
-        const page = await read(null);
-        known.value = merge(known.value ?? { rows: [], next: null }, page, orderOf);
-        if (page.data.length === 0 && page.nextCursor !== null) await append();
-      });
+    else void run(readFirst);
+  };
+  const readFirst = async () => {
+    const page = await read(null);
+    known.value = merge(known.value ?? { rows: [], next: null }, page, orderOf);
+    if (page.data.length === 0 && page.nextCursor !== null) await append();
   };
   const more = () => {
     moreAgain = loading.value;
@@ -114,6 +115,7 @@ function createPages<Row>({ path, query, orderOf, brought }: PagesProps<Row>): P
       isNew = false;
     },
     refresh,
+    draw: () => run(readFirst),
     snapshot: () => known.peek(),
     waiting: computed(() => all.value.length - rows.value.length),
     ready: computed(() => known.value !== null),
@@ -143,6 +145,7 @@ export function usePages<Row>(path: string, query: Query, orderOf: OrderOf<Row>)
       ),
     [key],
   );
+  awaitDrawn(pages);
   // Before the page is painted, so that the answer comes sooner.
   useLayoutEffect(() => {
     pages.hold(false);

@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { after } from "../browser/clock.ts";
+import { isDrawn, NotKnown } from "./client.ts";
 import { type ApiError, asApiError } from "./error.ts";
 
 /** Something that is read from the API, kept while it is read again. */
@@ -20,8 +21,10 @@ export interface Resource<Value> {
 const MAX_REMEMBERED = 60;
 const remembered = new Map<string, Remembered>();
 
-/** Something that was read. */
+/** Something that is read. */
 export interface Remembered {
+  /** Reads it for a page that the server draws. Resolves when it is read, or when there is no answer for it. */
+  draw(): Promise<void>;
   /** Returns what it has read, or null. */
   snapshot(): unknown;
 }
@@ -58,6 +61,14 @@ export function takeBrought(key: string): unknown {
   return value;
 }
 
+const drawn = new WeakSet<Remembered>();
+
+/** If the server draws the page, suspends the component until what it shows has been read. */
+export function awaitDrawn(one: Remembered): void {
+  if (!isDrawn() || drawn.has(one)) return;
+  throw one.draw().then(() => drawn.add(one));
+}
+
 /** Returns what is remembered under the key, or makes it, of the value that came with the page if there is one. */
 export function remember<Value extends Remembered>(key: string, make: (brought: unknown) => Value): Value {
   const known = remembered.get(key) as Value | undefined;
@@ -92,6 +103,7 @@ function createResource<Value>(
       value.value = await load();
       error.value = null;
     } catch (thrown) {
+      if (thrown instanceof NotKnown) return;
       error.value = asApiError(thrown);
     }
     loading.value = false;
@@ -109,6 +121,7 @@ function createResource<Value>(
       isNew = false;
     },
     reload,
+    draw: run,
     snapshot: () => value.peek(),
     set: (next) => {
       value.value = next;
@@ -124,6 +137,7 @@ export function useResource<Value>(key: string, load: () => Promise<Value>): Res
     () => remember(key, (brought) => createResource(load, brought as Value | null)),
     [key],
   );
+  awaitDrawn(resource);
   // Before the page is painted, so that the answer comes sooner.
   useLayoutEffect(() => resource.open(), [resource]);
   return resource;

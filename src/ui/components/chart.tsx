@@ -1,6 +1,5 @@
-import { useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
-import { useEffect, useLayoutEffect } from "../browser/effects.ts";
 import { theme } from "../state/theme.ts";
 import { countText } from "../words/amounts.ts";
 import { dayText, minuteText } from "../words/time.ts";

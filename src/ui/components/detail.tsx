@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
-import { useLayoutEffect } from "../browser/effects.ts";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Id } from "../controls/copy.tsx";
 import { Icon } from "../controls/icon.tsx";
 

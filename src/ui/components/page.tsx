@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "../browser/effects.ts";
 import { Suspension } from "./suspension.tsx";
 
 interface PageProps {

@@ -26,7 +26,8 @@ interface PagePreviewProps extends Omit<PreviewProps, "messageId"> {
 /** Html in a frame of its own, which runs nothing and loads nothing until asked to. */
 export function PagePreview({ path, title, small = false }: PagePreviewProps) {
   const width = useSignal<Width>("desktop");
-  const dark = useSignal(isDark());
+  const isDarkPage = isDark();
+  const dark = useSignal(isDarkPage === true);
   const images = useSignal(false);
   const src = browserPath(path, {
     images: images.value ? 1 : 0,
@@ -56,7 +57,9 @@ export function PagePreview({ path, title, small = false }: PagePreviewProps) {
         <CheckBox label="Load remote images" checked={images} />
       </div>
       <div class={`preview-box ${width.value}`}>
-        <iframe key={src} title={title} src={src} sandbox="" referrerpolicy="no-referrer" />
+        {isDarkPage === null ? null : (
+          <iframe key={src} title={title} src={src} sandbox="" referrerpolicy="no-referrer" />
+        )}
       </div>
     </div>
   );

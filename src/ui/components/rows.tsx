@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
-import { useRef } from "preact/hooks";
-import { useEffect, useLayoutEffect } from "../browser/effects.ts";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useMovable } from "../state/keyboard.ts";
 import { navigate } from "../state/router.ts";
 

@@ -1,5 +1,4 @@
-import { useRef } from "preact/hooks";
-import { useEffect } from "../browser/effects.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { after } from "../browser/clock.ts";
 import { Icon } from "../controls/icon.tsx";
 

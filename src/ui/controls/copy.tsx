@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import { useEffect } from "../browser/effects.ts";
+import { useEffect, useState } from "preact/hooks";
 import { after } from "../browser/clock.ts";
 import { Icon } from "./icon.tsx";
 

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
-import { useEffect } from "../browser/effects.ts";
+import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
 interface DialogProps {

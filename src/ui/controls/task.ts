@@ -1,5 +1,5 @@
+import { useLayoutEffect } from "preact/hooks";
 import { type Signal, useSignal } from "@preact/signals";
-import { useLayoutEffect } from "../browser/effects.ts";
 import { type ApiError, asApiError } from "../api/error.ts";
 
 /** A change that a person asked for, such as the submit of a form. */

@@ -24,7 +24,10 @@ export interface Drawing {
   values: Readonly<Record<string, unknown>>;
 }
 
-/** Rejects if the page has a fault. */
+/**
+ * Draws a page, once: signals at the level of modules hold its state, so no two pages may share them. Rejects if
+ * the page has a fault.
+ */
 export type Draw = (sheet: Sheet) => Promise<Drawing>;
 
 export declare const draw: Draw;

@@ -1,2 +1,2 @@
-// The server imports this file, because its type check knows no browser. Types: index.d.ts.
+// The entry of the bundle that draws pages. Types: index.d.ts.
 export { draw } from "./draw.tsx";

@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../browser/effects.ts";
 import { openStream } from "../api/stream.ts";
 import { EmptyState } from "../components/empty.tsx";
 import { Help } from "./help.tsx";

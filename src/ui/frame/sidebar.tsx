@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../browser/effects.ts";
 import { liveState, useLiveReload } from "../api/live.ts";
 import { get } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";

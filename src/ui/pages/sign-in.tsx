@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../browser/effects.ts";
 import { Code } from "../controls/copy.tsx";
 import { Form, TextField } from "../controls/form.tsx";
 import { useTask } from "../controls/task.ts";

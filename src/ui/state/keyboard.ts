@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { useEffect } from "../browser/effects.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { after } from "../browser/clock.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 

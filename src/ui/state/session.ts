@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { get, post, remove, setAccess } from "../api/client.ts";
+import { get, NotKnown, post, remove, setAccess } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import { bring, forgetAll, NEWEST_EVENT } from "../api/resource.ts";
 import type { Me, Page, Project } from "../api/types.ts";
@@ -160,7 +160,10 @@ function keptChoice(): string | null {
 /** Returns a project that is not among the listed ones, or null. */
 async function findProject(id: string): Promise<Project | null> {
   const path = `/v1/senders/${encodeURIComponent(id)}`;
-  return get<Project>(path, {}, { account: true }).catch(() => null);
+  return get<Project>(path, {}, { account: true }).catch((thrown) => {
+    if (thrown instanceof NotKnown) throw thrown;
+    return null;
+  });
 }
 
 function setProject(id: string | null): void {

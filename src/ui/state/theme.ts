@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { isDrawn } from "../api/client.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 
 /** `system` follows the browser's own setting. */
@@ -30,8 +31,9 @@ function apply(next: Theme): void {
   else document.documentElement.dataset.theme = next;
 }
 
-/** Returns whether the page is dark now. */
-export function isDark(): boolean {
+/** Returns whether the page is dark now. Null: the server draws it, and only the browser knows its own setting. */
+export function isDark(): boolean | null {
   if (theme.value !== "system") return theme.value === "dark";
+  if (isDrawn()) return null;
   return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }

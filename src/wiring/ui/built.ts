@@ -10,3 +10,6 @@ export interface BuiltFile {
 
 /** The dashboard's files. Null in a clone: `scripts/build.ts` puts another module here, which names the files it made. */
 export const builtUi: readonly BuiltFile[] | null = null;
+
+/** The path at which the program reads what draws pages. Null in a clone. */
+export const builtDrawing: string | null = null;

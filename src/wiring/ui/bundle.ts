@@ -43,18 +43,31 @@ export async function bundleUi(): Promise<UiBundle> {
   };
 }
 
+/** The program that draws pages, and the paths of everything it was made of. */
+export interface DrawingBundle {
+  /** A function expression that takes `exports`: a module in the form of CommonJS. */
+  program: string;
+  inputs: readonly string[];
+}
+
 /**
- * Bundles what draws pages on the server. Bun itself runs JSX by the settings of the current folder, which may be another.
+ * Bundles what draws pages on the server into one function. Each page calls it and gets its own modules.
  * @throws if a source has a fault
  */
-export async function bundleDrawing(): Promise<Blob> {
-  const { outputs } = await Bun.build({
+export async function bundleDrawing(): Promise<DrawingBundle> {
+  const { outputs, metafile } = await Bun.build({
     entrypoints: [sourceOf("drawing/index.js")],
-    ...{ target: "bun", format: "esm", ...COMMON },
+    ...{
+      target: "bun",
+      format: "cjs",
+      minify: { whitespace: true, syntax: true },
+      metafile: true,
+      ...COMMON,
+    },
   });
   const [module] = outputs;
   if (module === undefined) throw new Error("what draws the dashboard has not been bundled");
-  return new Blob([await module.text()], { type: "text/javascript" });
+  return { program: await module.text(), inputs: Object.keys(metafile?.inputs ?? {}) };
 }
 
 /** A file as the bundler has made it. */

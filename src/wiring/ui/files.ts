@@ -1,27 +1,37 @@
+import { runInThisContext } from "node:vm";
 import type { UiFile, UiSource } from "../../http/dashboard/assets.ts";
 import type { Draw } from "../../http/dashboard/shell.ts";
-import { builtUi } from "./built.ts";
+import { builtDrawing, builtUi } from "./built.ts";
 
-/** Returns the function that draws the dashboard's pages. The first page loads what it takes. */
+/** Makes the modules that draw one page. */
+type MakeModules = (exports: object, require: unknown, module: { exports: { draw?: Draw } }) => void;
+
+/**
+ * Returns the function that draws the dashboard's pages. Each page gets its own modules. If pages shared
+ * them, state could reach the pages of other people, and a fault would stay. The first page loads the program.
+ */
 export function uiDraw(): Draw {
-  let loaded: Promise<{ draw: Draw }> | null = null;
+  let loaded: Promise<MakeModules> | null = null;
   return async (sheet) => {
-    loaded ??= (builtUi === null ? bundledDrawing() : import("../../ui/drawing/index.js")).catch((error) => {
+    loaded ??= drawingProgram().catch((error) => {
       // The next page tries again, because the fault may be mended by then.
       loaded = null;
       throw error;
     });
-    return (await loaded).draw(sheet);
+    const module: { exports: { draw?: Draw } } = { exports: {} };
+    (await loaded)(module.exports, undefined, module);
+    const { draw } = module.exports;
+    if (draw === undefined) throw new Error("the program that draws pages exports nothing");
+    return draw(sheet);
   };
 }
 
-async function bundledDrawing(): Promise<{ draw: Draw }> {
-  const url = URL.createObjectURL(await (await import("./bundle.ts")).bundleDrawing());
-  try {
-    return await import(url);
-  } finally {
-    URL.revokeObjectURL(url);
-  }
+async function drawingProgram(): Promise<MakeModules> {
+  const program =
+    builtDrawing === null
+      ? (await (await import("./bundle.ts")).bundleDrawing()).program
+      : await Bun.file(builtDrawing).text();
+  return runInThisContext(program, { filename: "drawing.js" });
 }
 
 /** Returns the dashboard's files: those in the program, or in a clone those that the first request bundles. */

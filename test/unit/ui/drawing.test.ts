@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { draw, type Sheet } from "../../../src/ui/drawing/index.js";
+import { uiDraw } from "../../../src/wiring/ui/files.ts";
 
+const draw = uiDraw();
+type Sheet = Parameters<typeof draw>[0] & { me: object };
 const LIST = "/v1/emails?limit=50";
 
 const key = { id: "key_1", name: "All", scopes: [], senderId: null };
@@ -11,8 +13,8 @@ function sheet(changes: Partial<Sheet> = {}): Sheet {
   return {
     program: "postrider",
     me: {
-      account: { id: "acc_1", ownerEmail: "ana@example.com" },
-      service: { domain: "mail.test", delivery: "capture" },
+      account: { id: "acc_1", ...{ ownerEmail: "ana@example.com" } },
+      ...{ service: { domain: "mail.test", delivery: "capture" } },
       ...{ key, project: null, limits: {} },
     },
     ...{ projects: [project("one"), project("two")], project: "one" },
@@ -44,13 +46,13 @@ describe("a page that the server draws", () => {
     const { html } = await draw(sheet({ answers: listOf(subject) }));
     expect(html).not.toContain("<script");
     expect(html).not.toContain("<img");
-    expect(html).toContain("&lt;/a&gt;&lt;script&gt;alert(1)&lt;/script&gt;");
+    expect(html).toContain("&lt;/a>&lt;script>alert(1)&lt;/script>");
   });
 
   test("puts a text of the address into attributes as text", async () => {
     const answers = { "/v1/emails?q=%22%3E%3Cb%3E&limit=50": { data: [], nextCursor: null } };
     const { html } = await draw(sheet({ search: "?q=%22%3E%3Cb%3E", answers }));
-    expect(html).toContain('value="&quot;&gt;&lt;b&gt;"');
+    expect(html).toContain('value="&quot;>&lt;b>"');
     expect(html).not.toContain("<b>");
   });
 
@@ -61,10 +63,10 @@ describe("a page that the server draws", () => {
   test("shows the project that the browser has chosen, and its answers alone", async () => {
     const cookie = "other=1; postrider.project=acc_1%20two";
     const chosen = await draw(sheet({ cookie, project: "two", answers: listOf("Of two") }));
-    expect(chosen.html).toContain('<option value="two" selected="">');
+    expect(chosen.html).toContain('<option selected value="two">');
     expect(chosen.html).toContain("Of two");
     const foreign = await draw(sheet({ cookie: "postrider.project=acc_2%20two" }));
-    expect(foreign.html).toContain('<option value="one" selected="">');
+    expect(foreign.html).toContain('<option selected value="one">');
   });
 
   test("is not drawn if the browser has chosen a project that is not listed", async () => {
@@ -85,6 +87,50 @@ describe("a page that the server draws", () => {
       expect(html.match(/First|Second|Third/g)).toEqual([["First", "Second", "Third"][at] ?? ""]);
     const { html } = await draw(sheet({ answers: {} }));
     expect(html).not.toContain("Third");
+  });
+
+  test("has nothing of another project that is drawn in between", async () => {
+    const pages = Array.from({ length: 20 }, (_, at) => {
+      const project = at % 2 === 0 ? "one" : "two";
+      const cookie = `postrider.project=acc_1%20${project}; postrider.theme=${at % 2 === 0 ? "dark" : "light"}`;
+      return { project, drawing: draw(sheet({ project, cookie, answers: listOf(`Mail of ${project}`) })) };
+    });
+    for (const { project, drawing } of pages) {
+      const { html, values } = await drawing;
+      const other = project === "one" ? "two" : "one";
+      expect(`${html}${JSON.stringify(values)}`).not.toContain(`Mail of ${other}`);
+      expect(html).toContain(`Mail of ${project}`);
+      expect(html).toContain(`<option selected value="${project}">`);
+      expect(html).toContain(`<option selected value="${project === "one" ? "dark" : "light"}">`);
+    }
+  });
+
+  test("shows a message with html in the browser's own colours, whose frame the browser adds", async () => {
+    const message = {
+      ...{
+        id: "msg_1",
+        status: "delivered",
+        direction: "outbound",
+        subject: "Styled",
+        awaitingApproval: false,
+      },
+      ...{
+        addresses: { from: { email: "ana@example.com" }, to: [], cc: [], bcc: [], replyTo: [] },
+        headers: {},
+      },
+      ...{ html: "<p>Hi</p>", text: null, attachments: [], tags: [], recipients: [], events: [] },
+      ...{ createdAt: "2026-03-05T13:03:07.120Z", sentAt: null, scheduledAt: null, size: 10, metadata: {} },
+    };
+    const page = (cookie: string) => {
+      const answers = { ...listOf("Styled"), "/v1/emails/msg_1": message };
+      return draw(sheet({ path: "/messages/msg_1", answers, cookie }));
+    };
+    const own = await page("");
+    expect(own.html).toContain(">Styled</h2>");
+    expect(own.html).not.toContain("<iframe");
+    expect((await page("postrider.theme=dark")).html).toContain("theme=dark");
+    expect((await page("")).html).toBe(own.html);
+    expect((await draw(sheet({ answers: listOf("After it") }))).html).toContain("After it");
   });
 
   test("that has a fault does not keep the next one from being drawn", async () => {

@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../browser/effects.ts";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { FullDomain, Receiving } from "../../api/setup-types.ts";

@@ -1,5 +1,4 @@
-import { useRef } from "preact/hooks";
-import { useEffect } from "../../browser/effects.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { get, patch } from "../../api/client.ts";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";

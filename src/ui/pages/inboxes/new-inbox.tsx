@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
 import { Dialog } from "../../controls/dialog.tsx";

@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { useEffect } from "../../browser/effects.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { post } from "../../api/client.ts";
 import type { Conversation, Message } from "../../api/types.ts";
 import { attachmentsOf, Files } from "../../controls/files.tsx";

@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../browser/effects.ts";
 import { usePages } from "../../api/pages.ts";
 import type { ApiKey } from "../../api/setup-types.ts";
 import { EmptyState } from "../../components/empty.tsx";

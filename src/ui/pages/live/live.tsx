@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { liveState } from "../../api/live.ts";
 import { followEachEvent } from "../../api/stream.ts";
-import { useEffect } from "../../browser/effects.ts";
 import { EVENT_TYPES } from "../../api/server-lists.ts";
 import type { LiveEvent } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";

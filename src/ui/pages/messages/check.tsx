@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { useTask } from "../../controls/task.ts";

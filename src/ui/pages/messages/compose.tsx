@@ -1,6 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { useEffect, useLayoutEffect } from "../../browser/effects.ts";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { Code } from "../../controls/copy.tsx";

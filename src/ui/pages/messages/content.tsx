@@ -1,4 +1,4 @@
-import { useEffect } from "../../browser/effects.ts";
+import { useEffect } from "preact/hooks";
 import { browserPath, get, send } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Attempt, Message, Page } from "../../api/types.ts";

@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { useEffect } from "../../browser/effects.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { Form, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";

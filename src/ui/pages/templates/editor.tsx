@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../browser/effects.ts";
 import { patch } from "../../api/client.ts";
 import type { Template } from "../../api/setup-types.ts";
 import { Form, TextArea, TextField } from "../../controls/form.tsx";

@@ -1,5 +1,5 @@
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { useEffect } from "../../browser/effects.ts";
 import { post } from "../../api/client.ts";
 import { type ApiError, asApiError } from "../../api/error.ts";
 import type { Rendered } from "../../api/setup-types.ts";

@@ -1,4 +1,4 @@
-import { useEffect } from "../../browser/effects.ts";
+import { useEffect } from "preact/hooks";
 import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Delivery, DeliveryDetail } from "../../api/setup-types.ts";

@@ -1,4 +1,4 @@
-import { useEffect } from "../../browser/effects.ts";
+import { useEffect } from "preact/hooks";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import type { Pages } from "../../api/pages.ts";
 import type { Delivery, Webhook } from "../../api/setup-types.ts";
