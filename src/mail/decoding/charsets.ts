@@ -1,12 +1,20 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import PostalMime from "postal-mime";
 import type { Reader } from "./mime-part.ts";
-import type { Decoder } from "./rare-charsets.ts";
+import { charsetName } from "../reading/charset-names.ts";
+import { type Decoder, rareDecoderOf } from "./rare-charsets.ts";
 
 /** Names of ASCII. Programs that know no locale give their text this name, whatever it is. */
 export const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "ansi_x3.4-1968"]);
 
-/** Returns a decoder of the charset, or null if its name is unknown. */
+/** Returns a decoder of the charset, or null if its name is unknown in any spelling. */
+export function decoderNamed(charset: string): Decoder | null {
+  const name = charset.trim().toLowerCase();
+  const known = charsetName(name);
+  return decoderOf(name) ?? rareDecoderOf(name) ?? decoderOf(known) ?? rareDecoderOf(known);
+}
+
+/** Returns a decoder of the charset, or null if the runtime does not know its name. */
 export function decoderOf(charset: string): TextDecoder | null {
   try {
     // The declarations list only a few labels.
@@ -61,10 +69,14 @@ export function decoderAsRead(charset: string): TextDecoder {
 
 /**
  * Returns the decoder for a text, whose charset may be named by mistake. Text named UTF-8 without any of its
- * characters beyond ASCII is in an encoding of old programs. Text named Latin with only UTF-8 characters is UTF-8.
+ * characters beyond ASCII is in an encoding of old programs. Text named Latin with only UTF-8 characters is UTF-8. A
+ * byte order mark of UTF-16 decides in any of them.
  * @param beginning its first octets
  */
 export function decoderFor(named: Decoder, beginning: Uint8Array): Decoder {
+  const marked = /^utf-(?:8|16)|^windows-1252$/.test(named.encoding) ? utf16Mark(beginning) : null;
+  if (marked !== null) return marked;
+  if (named.encoding.startsWith("utf-16")) return utf16Ordered(named, beginning);
   if (named.encoding === "windows-1252") {
     const octets = withoutCutCharacter(beginning);
     return !isAscii(octets) && isUtf8(octets) ? new TextDecoder() : named;
@@ -72,6 +84,36 @@ export function decoderFor(named: Decoder, beginning: Uint8Array): Decoder {
   if (named.encoding !== "utf-8" || isUtf8(withoutCutCharacter(beginning))) return named;
   const hasUtf8 = /[^\0-\x7f\ufffd]/.test(new TextDecoder().decode(beginning));
   return hasUtf8 ? named : new TextDecoder("windows-1252");
+}
+
+/** Returns the decoder that a byte order mark asks for (RFC 2781 §4.3). Null without one. */
+function utf16Mark([first, second]: Uint8Array): Decoder | null {
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be");
+  return first === 0xff && second === 0xfe ? new TextDecoder("utf-16le") : null;
+}
+
+/** Octets of a text without a mark whose order is looked for. */
+const MAX_ORDER_OCTETS = 1024;
+
+/** Returns the decoder of UTF-16 without a mark: the zeros of ASCII characters show the order of its octets. */
+function utf16Ordered(named: Decoder, beginning: Uint8Array): Decoder {
+  const zeros = [0, 0];
+  for (const [at, octet] of beginning.subarray(0, MAX_ORDER_OCTETS).entries())
+    if (octet === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
+  const [even = 0, odd = 0] = zeros;
+  return even === odd ? named : new TextDecoder(even > odd ? "utf-16be" : "utf-16le");
+}
+
+/**
+ * Returns the text of octets that name no charset, as in a header: UTF-8 (RFC 6532), even if a character is broken or
+ * cut, else windows-1252, which old programs write without naming it.
+ */
+export function unnamedText(octets: Uint8Array): string {
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(octets);
+  const count = (kind: RegExp): number => text.match(kind)?.length ?? 0;
+  const [broken, whole] = [count(/\ufffd/g), count(/[^\0-\x7f\ufffd]/g)];
+  const isCut = whole > 0 && isUtf8(withoutCutCharacter(octets));
+  return isCut || whole > broken ? text : new TextDecoder("windows-1252").decode(octets);
 }
 
 /** Octets of a character of UTF-8, at most. */

@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import { ASCII_NAMES } from "./charsets.ts";
-import { rareDecoderOf } from "./rare-charsets.ts";
+import { isAsciiText } from "../../core/text.ts";
+import { ASCII_NAMES, decoderFor, decoderNamed, decoderOf } from "./charsets.ts";
+import type { Decoder } from "./rare-charsets.ts";
 
 /** An encoded word. Programs leave question marks in its text unescaped; the length of such a word is limited. */
 const WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]{0,20})?\?([bq])\?([^?\s]*|(?:[^?\s]|\?(?!=)){1,300})\?=/gi;
@@ -32,19 +33,34 @@ const NAMELESS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the word in UTF-8 if the reader does not know its charset, or if it names none and is UTF-8. Otherwise
- * returns it unchanged.
+ * Returns the word in UTF-8 if the reader does not know its charset, if that is UTF-16, whose mark the reader ignores,
+ * or if it names none and is UTF-8. Otherwise returns it unchanged.
  */
 function knownWord(word: string, charset: string, encoding: string, written: string): string {
   const name = charset.toLowerCase();
   const isQ = /q/i.test(encoding);
   const text = isQ ? written.replaceAll("?", "=3F") : written;
   const readable = text === written ? word : `=?${charset}?Q?${text}?=`;
-  const decoder = rareDecoderOf(name);
-  if (decoder === null && !NAMELESS.has(name)) return readable;
-  const octets = isQ ? octetsOfQ(text) : Buffer.from(text, "base64");
-  if (decoder !== null) return wordOf(Buffer.from(decoder.decode(octets)));
-  return !isAscii(octets) && isUtf8(octets) ? wordOf(octets) : readable;
+  const known = decoderOf(name);
+  const isRead = known !== null && !known.encoding.startsWith("utf-16");
+  if (NAMELESS.has(name)) {
+    const octets = isQ ? octetsOfQ(text) : Buffer.from(text, "base64");
+    return !isAscii(octets) && isUtf8(octets) ? wordOf(octets) : readable;
+  }
+  if (isRead && (!isQ || isAsciiText(text))) return readable;
+  const decoder = decoderNamed(name);
+  if (decoder === null) return readable;
+  return wordOf(Buffer.from(isQ ? textOfQ(text, decoder) : decodedBy(decoder, Buffer.from(text, "base64"))));
+}
+
+/** Decodes a word whose raw characters were already read as UTF-8. They stay as they are. */
+function textOfQ(text: string, decoder: Decoder): string {
+  const pieces = text.split(/([^\0-\x7f]+)/);
+  return pieces.map((piece, at) => (at % 2 === 1 ? piece : decodedBy(decoder, octetsOfQ(piece)))).join("");
+}
+
+function decodedBy(decoder: Decoder, octets: Buffer): string {
+  return decoderFor(decoder, octets).decode(octets);
 }
 
 /** RFC 2047 §4.2. */

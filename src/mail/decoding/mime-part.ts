@@ -9,6 +9,10 @@ export interface MimePart {
   };
   contentDisposition: { parsed: { value: string; params: Record<string, string | undefined> } };
   contentTransferEncoding: { encoding: string };
+  /** The lines of its header so far. */
+  headerLines: readonly string[];
+  /** Ours: true if its text has the commands of text/enriched. */
+  isEnriched?: boolean;
   childNodes: readonly MimePart[];
   content: ArrayBuffer | Uint8Array | null;
   contentDecoder: Decoder | null;
@@ -31,7 +35,7 @@ export type TextKind = "plain" | "html";
 export interface Reader {
   root: MimePart;
   currentNode: MimePart;
-  boundaries: readonly { value: Uint8Array; node: MimePart }[];
+  boundaries: { value: Uint8Array; node: MimePart }[];
   forceRfc822Attachments: boolean;
   textMap: Map<MimePart, TextEntry>;
   textTypes: Set<TextKind>;

@@ -133,7 +133,10 @@ const PAGE_NAME = /^(?:x-)?(?:cs)?(?:cp|ibm|pcp?|pc8codepage)?-?0*((?!9[345]\d)\
 /** Returns a decoder of the code page with that name. */
 function codePageOf(charset: string): Decoder | null {
   const encoding = `cp${PAGE_NAME.exec(charset)?.[1] ?? ""}`;
-  if (!iconv.encodingExists(encoding)) return null;
+  return iconv.encodingExists(encoding) ? libraryDecoder(encoding) : null;
+}
+
+function libraryDecoder(encoding: string): Decoder {
   const decoder = iconv.getDecoder(encoding);
   return {
     encoding,
@@ -148,4 +151,5 @@ const BY_NAME: ReadonlyMap<string, () => Decoder> = new Map([
   ...["utf-7", "unicode-1-1-utf-7", "csunicode11utf7", "utf7"].map((name) => [name, utf7] as const),
   ...["iso-2022-kr", "csiso2022kr"].map((name) => [name, iso2022Kr] as const),
   ...["hz-gb-2312", "hz", "hz-gb2312"].map((name) => [name, hz] as const),
+  ...["utf-32", "utf-32le", "utf-32be"].map((name) => [name, () => libraryDecoder(name)] as const),
 ]);

@@ -5,10 +5,14 @@ export type Encoding = "identity" | "quoted-printable" | "base64";
 export const MAX_KEPT_BACK = 80;
 
 /**
- * Decodes the next octets of a body into memory that has room for them and `MAX_KEPT_BACK` more. Null ends the body.
+ * Decodes the next octets of a body into memory that has room for them, each line end twice, and `MAX_KEPT_BACK`
+ * more. Null ends the body.
  * Returns the number of decoded octets.
  */
 export type Decode = (octets: Uint8Array | null, into: Uint8Array) => number;
+
+/** How the lines of a decoded body end: a text has LF alone, and a file CRLF (RFC 2045 §6.7 rule 4). */
+export type LineEnd = "lf" | "crlf";
 
 /** @param name as the part names it; an unknown one decodes nothing */
 export function encodingOf(name: string): Encoding {
@@ -17,7 +21,7 @@ export function encodingOf(name: string): Encoding {
 }
 
 /** Makes a decoder for one body. */
-export const DECODERS: Readonly<Record<Exclude<Encoding, "identity">, () => Decode>> = {
+export const DECODERS: Readonly<Record<Exclude<Encoding, "identity">, (lineEnd: LineEnd) => Decode>> = {
   base64: base64Decoder,
   "quoted-printable": quotedPrintableDecoder,
 };
@@ -48,8 +52,8 @@ const [PLAIN, ESCAPE, HALF_ESCAPE, PADDED] = [0, 1, 2, 3];
 /** White space after the sign of a soft line break that is taken for an addition on the way: at most one line. */
 const MAX_PADDING = 76;
 
-/** Decodes quoted-printable (RFC 2045 §6.7). Text that is no escape is content. Lines end with LF alone. */
-function quotedPrintableDecoder(): Decode {
+/** Decodes quoted-printable (RFC 2045 §6.7). Text that is no escape is content. An escaped line end stays as it is. */
+function quotedPrintableDecoder(lineEnd: LineEnd): Decode {
   let state = PLAIN;
   let first = 0;
   const padding = new Uint8Array(MAX_PADDING);
@@ -61,7 +65,10 @@ function quotedPrintableDecoder(): Decode {
       const digit = state === PLAIN ? NONE : (HEX_DIGITS[octet] ?? NONE);
       if (state === PLAIN) {
         if (octet === EQUALS) state = ESCAPE;
-        else into[size++] = octet;
+        else {
+          if (octet === LF && lineEnd === "crlf") into[size++] = CR;
+          into[size++] = octet;
+        }
       } else if (state === ESCAPE && (digit !== NONE || octet === LF)) {
         // A line that ends so continues in the next one.
         state = octet === LF ? PLAIN : HALF_ESCAPE;
@@ -82,6 +89,7 @@ function quotedPrintableDecoder(): Decode {
         if (state === HALF_ESCAPE) into[size++] = first;
         if (state === PADDED) for (let space = 0; space < padded; space++) into[size++] = padding[space] ?? 0;
         state = octet === EQUALS ? ESCAPE : PLAIN;
+        if (octet === LF && lineEnd === "crlf") into[size++] = CR;
         if (state === PLAIN) into[size++] = octet;
       }
     }

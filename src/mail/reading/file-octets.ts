@@ -15,19 +15,24 @@ export interface FileBody {
 
 /**
  * Yields the octets of a file piece by piece; use each piece before the next. Lines end as they arrived, with CRLF
- * (RFC 5322 §2.3). The line end before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). In quoted-printable a
- * LF may be content, so only the last one is removed, unless the last line has a soft break.
+ * (RFC 5322 §2.3); in quoted-printable, too (RFC 2045 §6.7 rule 4). The line end before a delimiter belongs to the
+ * delimiter (RFC 2046 §5.1.1), unless a soft break precedes it.
  */
 function* pieces(raw: Uint8Array, { span, encoding, alone }: FileBody): Generator<Uint8Array> {
   const identity = encoding === "identity";
-  const cut = encoding === "quoted-printable" ? !breaksSoftly(raw, span) : identity && !alone;
+  const cut = !alone && (identity || (encoding === "quoted-printable" && !breaksSoftly(raw, span)));
   let lineEnd = false;
-  for (const octets of octetsOf(raw, span, encoding)) {
-    if (lineEnd) yield identity ? CRLF : CRLF.subarray(1);
-    lineEnd = cut && octets.at(-1) === LF;
-    const kept = lineEnd ? octets.subarray(0, -1) : octets;
-    if (kept.length > 0) yield identity ? withCrlf(kept) : kept;
+  for (const octets of octetsOf(raw, span, encoding, "crlf")) {
+    if (lineEnd) yield CRLF;
+    const written = identity ? withCrlf(octets) : octets;
+    lineEnd = cut && endsLine(written);
+    const kept = lineEnd ? written.subarray(0, -CRLF.length) : written;
+    if (kept.length > 0) yield kept;
   }
+}
+
+function endsLine(octets: Uint8Array): boolean {
+  return octets.at(-1) === LF && octets.at(-2) === CR;
 }
 
 /** Returns whether the line end after a quoted-printable body is not part of its content (RFC 2045 §6.7, rule 5). */

@@ -2,6 +2,8 @@ import { fieldsOf, findHeaderEnd, firstValue } from "./raw-headers.ts";
 
 /** Octets of a body that are searched for the first delimiter. */
 const MAX_SEARCHED_OCTETS = 64 * 1024;
+/** Octets of a nested multipart that are searched for it. There may be many. */
+const MAX_PREAMBLE_OCTETS = 4 * 1024;
 /** A line that begins with two dashes, followed by a MIME field: the first delimiter (RFC 2046 §5.1.1). */
 const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,40}:)/i;
 
@@ -21,6 +23,16 @@ export function typeByBody(raw: Uint8Array, maxParts: number): string | null {
   return found !== undefined && count(below, found, maxParts) <= maxParts
     ? `multipart/${subtype}; boundary="${found}"`
     : "text/plain";
+}
+
+/**
+ * Returns the boundary of the first delimiter near the start of a multipart's body, if the body has none of the named
+ * boundary.
+ */
+export function boundaryInBody(body: Buffer, named: string | null): string | null {
+  const start = body.subarray(0, MAX_SEARCHED_OCTETS);
+  const found = DELIMITER.exec(start.toString("latin1", 0, MAX_PREAMBLE_OCTETS))?.[1];
+  return found === undefined || occursIn(start, named) ? null : found;
 }
 
 function namedBoundary(value: string): string | null {

@@ -1,8 +1,9 @@
-import { decoderAsRead, decoderFor, decoderOf } from "../decoding/charsets.ts";
+import { decoderAsRead, decoderFor, decoderNamed } from "../decoding/charsets.ts";
+import { unenriched } from "./enriched.ts";
 import { unflowed } from "../decoding/flowed.ts";
 import type { MimePart } from "../decoding/mime-part.ts";
 import { MAX_HTML_CHARS } from "../text/preview.ts";
-import { type Decoder, rareDecoderOf } from "../decoding/rare-charsets.ts";
+import type { Decoder } from "../decoding/rare-charsets.ts";
 import { MAX_REPLY_CHARS } from "../text/reply-text.ts";
 import { storedText } from "../text/stored-text.ts";
 
@@ -72,9 +73,9 @@ function* storedPieces(pieces: Iterable<string>): Generator<string> {
 /** Yields the text of a text part. */
 export function* partText(part: MimePart, content: Iterable<Uint8Array>): Generator<string> {
   const { charset = "", format, delsp } = part.contentType.parsed.params;
-  const name = (charset || "utf-8").trim().toLowerCase();
-  const decoder = decoderOf(name) ?? rareDecoderOf(name) ?? decoderAsRead(charset);
+  const decoder = decoderNamed(charset || "utf-8") ?? decoderAsRead(charset);
   const pieces = decoded(decoder, content);
+  if (part.isEnriched === true) return yield* unenriched(pieces);
   yield* /^flowed$/i.test(format ?? "") ? unflowed(pieces, /^yes$/i.test(delsp ?? "")) : pieces;
 }
 

@@ -1,5 +1,7 @@
+import { boundaryInBody } from "./lost-parts.ts";
 import { leaveBody, type MimePart, type Reader } from "../decoding/mime-part.ts";
 import { lineAsUtf8, MAX_HEADER_OCTETS } from "./raw-headers.ts";
+import { textStart, unfoldedParameter } from "./text-start.ts";
 
 /** MIME parts of one message. Each takes memory, and a few octets are enough to make one. */
 export const MAX_PARTS = 1000;
@@ -48,23 +50,66 @@ export async function readTree(
     const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
     if (line === null) break;
     if (part.state === "header" && !isDelimiter(bytes, line, reader.boundaries))
-      headerLine(reader, spans, bytes, line);
+      at = headerLine(reader, spans, bytes, line);
     else if ((await delimit(reader, spans, bytes, line)) && ++parts > MAX_PARTS)
       throw new Error(`the mail has more than ${MAX_PARTS} parts`);
-    at = line.next;
+    else at = line.next;
   }
   await reader.finalize();
   return spans;
 }
 
-function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): void {
+/** Gives a line of a part's header to the reader. Returns the start of the next line, or of the part's body. */
+function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): number {
   const part = reader.currentNode;
   // A line beyond the limit is refused by its length, so its end is not needed.
   const octets = bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1));
-  part.feed(Uint8Array.from(lineAsUtf8(octets)));
-  if (part.state === "header") return;
-  spans.set(part, { from: line.next, to: bytes.length });
+  const parameter = unfoldedParameter(octets.toString("latin1"), part.headerLines.at(-1) ?? "");
+  const isText = parameter === null && beginsText(bytes, line, reader.boundaries);
+  if (!isText) {
+    const written = parameter === null ? octets : Buffer.from(parameter, "latin1");
+    part.feed(Uint8Array.from(lineAsUtf8(written)));
+    if (part.state === "header") return line.next;
+  } else part.feed(new Uint8Array(0));
+  const from = isText ? line.start : line.next;
+  spans.set(part, { from, to: bytes.length });
   trimBoundaries(reader);
+  nameBoundary(reader, part, bytes, from);
+  return from;
+}
+
+/** Lines and octets from a line that is no field on. A field in them shows that the line belongs to the header. */
+const LINES_AHEAD = 10;
+const OCTETS_AHEAD = 2048;
+
+/** Returns whether a line in a part's header begins its text, because the empty line between them is missing. */
+function beginsText(bytes: Buffer, { start, end, next }: Line, boundaries: Reader["boundaries"]): boolean {
+  const bound = Math.min(bytes.length, start + OCTETS_AHEAD);
+  if (start === end || textStart(bytes, start, Math.min(end, bound)) > start) return false;
+  let below = Math.min(next, bound);
+  for (let lines = 0; lines < LINES_AHEAD && below < bound; lines++) {
+    const ahead = lineAt(bytes, below);
+    if (ahead.start === ahead.end || isDelimiter(bytes, ahead, boundaries)) break;
+    below = Math.min(ahead.next, bound);
+  }
+  return textStart(bytes, start, below) === start;
+}
+
+/** Finds the boundary of a multipart that names none, or a wrong one, by its first delimiter. */
+function nameBoundary({ boundaries }: Reader, part: MimePart, bytes: Buffer, from: number): void {
+  if (part.contentType.multipart === false) return;
+  const { params } = part.contentType.parsed;
+  const found = boundaryInBody(bytes.subarray(from), params.boundary ?? null);
+  if (
+    found === null ||
+    boundaries.some(({ value }) => Buffer.from(value).equals(Buffer.from(found, "latin1")))
+  )
+    return;
+  params.boundary = found;
+  const value = Uint8Array.from(Buffer.from(found, "latin1"));
+  const newest = boundaries.at(-1);
+  if (newest?.node === part) newest.value = value;
+  else boundaries.push({ value, node: part });
 }
 
 /** A boundary does not end with white space (RFC 2046 §5.1.1), and relays remove it from delimiters. */

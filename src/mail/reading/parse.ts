@@ -8,6 +8,7 @@ import { type MailText, wholeText } from "./mail-text.ts";
 import { MAX_PARTS } from "./mime-tree.ts";
 import { previewOf } from "../text/preview.ts";
 import { findHeaderEnd, lineAsUtf8, type RawField, rawFields } from "./raw-headers.ts";
+import { textStart } from "./text-start.ts";
 import { type ReadFile, type ReadParts, readParts } from "./read-parts.ts";
 import { storedLine } from "../text/stored-text.ts";
 
@@ -127,7 +128,9 @@ function shownHeader(fields: readonly RawField[]): ParsedMail {
 /** Reads the parts of a message; null if it cannot be read. */
 async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<ReadParts | null> {
   if (isEndlessHeader(raw) || hasTooManyLines(raw)) return null;
-  const { body } = findHeaderEnd(raw);
+  const end = findHeaderEnd(raw);
+  const start = textStart(raw, 0, end.header);
+  const body = start < end.header ? start : end.body;
   try {
     const parts = await readParts(raw, mimeHeader(fields, null), body);
     if (parts.text !== null || parts.html !== null || parts.files.length > 0) return parts;

@@ -1,5 +1,11 @@
 import type { Span } from "./mime-tree.ts";
-import { type Decode, DECODERS, type Encoding, MAX_KEPT_BACK } from "../decoding/transfer-decoders.ts";
+import {
+  type Decode,
+  DECODERS,
+  type Encoding,
+  type LineEnd,
+  MAX_KEPT_BACK,
+} from "../decoding/transfer-decoders.ts";
 
 /** Octets of a body that are decoded at a time. */
 export const WINDOW_OCTETS = 64 * 1024;
@@ -8,13 +14,19 @@ const [LF, CR] = [0x0a, 0x0d];
 const LINE_END = Uint8Array.of(LF);
 
 /**
- * Yields the decoded content of a body piece by piece. Each line ends with LF alone, the last one too. Use each piece
+ * Yields the decoded content of a body piece by piece. Each line has an end, the last one too. Use each piece
  * before requesting the next, which reuses its memory.
+ * @param lineEnd in quoted-printable; any other body has LF alone
  */
-export function* octetsOf(raw: Uint8Array, span: Span, encoding: Encoding): Generator<Uint8Array> {
+export function* octetsOf(
+  raw: Uint8Array,
+  span: Span,
+  encoding: Encoding,
+  lineEnd: LineEnd = "lf",
+): Generator<Uint8Array> {
   if (encoding === "identity") return yield* linesOf(raw, span);
-  const decode = DECODERS[encoding]();
-  const memory = new Uint8Array(windowOf(span) + MAX_KEPT_BACK);
+  const decode = DECODERS[encoding](lineEnd);
+  const memory = new Uint8Array((lineEnd === "crlf" ? 2 : 1) * windowOf(span) + MAX_KEPT_BACK);
   const decoded = (lines: Parameters<Decode>[0]): Uint8Array => memory.subarray(0, decode(lines, memory));
   for (const lines of linesOf(raw, span)) {
     const octets = decoded(lines);

@@ -1,8 +1,7 @@
 import { isAscii } from "node:buffer";
-import { ASCII_NAMES, decoderOf } from "../decoding/charsets.ts";
+import { ASCII_NAMES, decoderNamed } from "../decoding/charsets.ts";
 import { joinedWords } from "../decoding/encoded-words.ts";
 import { isText, type MimePart } from "../decoding/mime-part.ts";
-import { rareDecoderOf } from "../decoding/rare-charsets.ts";
 
 /** Octets of a page that are searched for its charset, as in a browser. */
 const MAX_META_OCTETS = 1024;
@@ -39,11 +38,38 @@ function repair(
   // as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
   parsed.value = bareType(parsed.value);
+  if (isOtherText(part, parent) || (parent !== null && isLostText(part, bodyOf))) showAsText(part);
   if (isText(part)) {
     nameCharset(parsed, bodyOf(part));
     if (isFile(part, parent, place)) part.contentDisposition.parsed.value = "attachment";
   }
   for (const [at, child] of part.childNodes.entries()) repair(child, part, at, bodyOf);
+}
+
+/** Kinds of text that are data for programs. Each is a file. */
+const DATA =
+  /^text\/(?:calendar|(?:x-)?vcard|directory|(?:x-)?vcalendar|csv|tab-separated-values|rfc822-headers|x-amp-html|x-watch-html|css|(?:java|ecma)script|x-javascript|xml|rtf|json|yaml|x-moz-deleted)$/;
+
+/** Returns whether a part is text of another kind, which is shown as plain text (RFC 2046 §4.1.4). */
+function isOtherText(part: MimePart, parent: MimePart | null): boolean {
+  const { value } = part.contentType.parsed;
+  if (!value.startsWith("text/") || isText(part) || DATA.test(value) || nameOf(part) !== "") return false;
+  if (part.contentDisposition.parsed.value === "attachment") return false;
+  // Another form of the message has its text already.
+  return parent?.contentType.multipart !== "alternative" || !parent.childNodes.some(isText);
+}
+
+/** Returns whether a multipart has no parts, but text. That of a whole message is read again before. */
+function isLostText(part: MimePart, bodyOf: (part: MimePart) => PartBody): boolean {
+  if (part.contentType.multipart === false || part.childNodes.length > 0) return false;
+  for (const piece of bodyOf(part).content()) if (piece.some((octet) => octet > 0x20)) return true;
+  return false;
+}
+
+function showAsText(part: MimePart): void {
+  part.isEnriched = /^text\/(?:enriched|richtext)$/.test(part.contentType.parsed.value);
+  part.contentType.parsed.value = "text/plain";
+  part.contentType.multipart = false;
 }
 
 /** Returns only the type and subtype, without spaces around the slash and without text that lacks its semicolon. */
@@ -70,15 +96,11 @@ function nameOf({ contentType, contentDisposition }: MimePart): string {
 function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || ASCII_NAMES.has(charset);
-  if ((!unnamed && isKnown(charset)) || body.isAscii()) return;
+  if ((!unnamed && decoderNamed(charset) !== null) || body.isAscii()) return;
   const octets = kindOf(body.content());
   if (octets === "utf-8") params.charset = "utf-8";
   if (octets === "other" && unnamed)
     params.charset = (value === "text/html" ? metaCharset(body.content()) : null) ?? "windows-1252";
-}
-
-function isKnown(charset: string): boolean {
-  return decoderOf(charset) !== null || rareDecoderOf(charset) !== null;
 }
 
 function kindOf(content: Iterable<Uint8Array>): "ascii" | "utf-8" | "other" {
@@ -108,6 +130,6 @@ function metaCharset(content: Iterable<Uint8Array>): string | null {
     if (head.length >= MAX_META_OCTETS) break;
   }
   const charset = /<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?([a-z0-9_:.-]{1,40})/i.exec(head)?.[1] ?? "";
-  const encoding = decoderOf(charset)?.encoding;
+  const encoding = decoderNamed(charset)?.encoding;
   return encoding === undefined || encoding.startsWith("utf-16") ? null : charset;
 }

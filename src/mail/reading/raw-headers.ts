@@ -1,5 +1,7 @@
 import { isAsciiText } from "../../core/text.ts";
 import { isUtf8 } from "node:buffer";
+import { unnamedText } from "../decoding/charsets.ts";
+import { unfoldedParameter } from "./text-start.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -46,9 +48,17 @@ export function rawFields(raw: Uint8Array): RawField[] {
 export function fieldsOf(block: string): RawField[] {
   const fields: RawField[] = [];
   let current: RawField | undefined;
+  let last = "";
   for (const line of block.split(/\r?\n/)) {
     if (/^[ \t]/.test(line)) {
+      last = line;
       if (current !== undefined) current.line += `\r\n${line}`;
+      continue;
+    }
+    const parameter = current?.name.startsWith("content-") === true ? unfoldedParameter(line, last) : null;
+    last = line;
+    if (current !== undefined && parameter !== null) {
+      current.line += `\r\n${parameter}`;
       continue;
     }
     current = undefined;
@@ -63,8 +73,8 @@ export function fieldsOf(block: string): RawField[] {
 }
 
 /**
- * Returns a field's value, unfolded (RFC 5322 §2.2.3) and trimmed. Octets beyond ASCII are read as UTF-8 (RFC 6532),
- * else as windows-1252, which old programs write without naming it.
+ * Returns a field's value, unfolded (RFC 5322 §2.2.3) and trimmed. Octets beyond ASCII are read as `unnamedText`
+ * says, and those within an encoded word in the charset of that word.
  */
 export function fieldValue(field: RawField): string {
   const value = field.line.slice(field.line.indexOf(":") + 1).replace(/\r\n(?=[ \t])/g, "");
@@ -83,7 +93,19 @@ export function lineAsUtf8(line: Buffer): Uint8Array {
 }
 
 function beyondAscii(bytes: Buffer): string {
-  return isUtf8(bytes) ? bytes.toString("utf8") : new TextDecoder("windows-1252").decode(bytes);
+  return isUtf8(bytes) ? bytes.toString("utf8") : unnamedText(escapedWords(bytes));
+}
+
+/** A word in the Q encoding, one character an octet. */
+const Q_WORD = /=\?[^?\s]{1,80}\?q\?[^?\s]*\?=/gi;
+
+/** Escapes the raw octets of encoded words, so that they are read in the charset of their word. */
+function escapedWords(bytes: Buffer): Buffer {
+  const text = bytes.toString("latin1");
+  if (!text.includes("=?")) return bytes;
+  const escaped = (word: string): string =>
+    word.replace(/[\x80-\xff]/g, (octet) => `=${octet.charCodeAt(0).toString(16).toUpperCase()}`);
+  return Buffer.from(text.replace(Q_WORD, escaped), "latin1");
 }
 
 /** Counts the fields of that name (lower case) in the header block without reading their values. */

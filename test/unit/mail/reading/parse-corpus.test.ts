@@ -21,6 +21,8 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   "malformed/019.eml text": "only html could be read: its text is given",
   "malformed/020.eml text": "two Content-Type fields in one part: the html is found, the text is not",
   "malformed/021.eml text": "the same",
+  "rfc/000.eml text": "text/enriched is shown without its commands",
+  "rfc/000.eml attachments": "the same: it is text, no file",
   "thirdparty/002.eml text": "broken base64: what can be decoded is given",
   "thirdparty/005.eml text": "a delimiter in the middle of a line is none; broken UTF-16 is shown as U+FFFD",
   "thirdparty/015.eml attachments": "messages within it: each is an attachment",

@@ -130,7 +130,7 @@ describe("a received message", () => {
     ["quoted-printable", "a=\r\nb=0A=41", "ab\nA"],
     ["quoted-printable", "a=0D=0A", "a\r\n"],
     ["quoted-printable", "a= \t\r\nb=\t\r\nc= \r\n", "abc"],
-    ["quoted-printable", `a=${" ".repeat(76)}\r\nb=${" ".repeat(77)}\r\nc`, `ab=${" ".repeat(77)}\nc`],
+    ["quoted-printable", `a=${" ".repeat(76)}\r\nb=${" ".repeat(77)}\r\nc`, `ab=${" ".repeat(77)}\r\nc`],
     ["quoted-printable", "a= b= =41=  =", "a= b= A=  "],
     ["quoted-printable", "a=0A=", "a\n"],
     ["x-quoted-printable", "a=41", "aA"],
