@@ -1,8 +1,9 @@
 import { domainToASCII } from "node:url";
 
-/** RFC 5321 §4.5.3.1.1: octets of a local part. */
-export const MAX_LOCAL_OCTETS = 64;
-/** RFC 5321 §4.5.3.1.3 less the angle brackets: octets of an address. */
+/**
+ * RFC 5321 §4.5.3.1.3 less the angle brackets: octets of an address. The local part has no limit besides: §4.5.3.1
+ * asks to avoid such limits, and services answer at addresses with more than the 64 octets of §4.5.3.1.1.
+ */
 export const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 §2.3.4: octets of a domain name in text form. */
 export const MAX_DOMAIN_OCTETS = 253;
@@ -54,6 +55,11 @@ export function isAtom(text: string): boolean {
   return ATOM.test(text);
 }
 
+/** Returns whether a local part is atoms with single dots between them. */
+export function isDotAtom(local: string): boolean {
+  return PLAIN_DOT_ATOM.test(local) || local.split(".").every(isAtom);
+}
+
 /**
  * Returns a domain name in lower-case A-labels (IDNA, UTS 46). Returns null if it is empty, too long, an address
  * literal, has a bad label, or has only digits in its last label.
@@ -81,8 +87,7 @@ export function splitAddress(email: string): SplitAddress | null {
   const at = email.lastIndexOf("@");
   if (at < 1 || octets(email) > MAX_ADDRESS_OCTETS) return null;
   const local = email.slice(0, at);
-  if (octets(local) > MAX_LOCAL_OCTETS) return null;
-  if (!PLAIN_DOT_ATOM.test(local) && !local.split(".").every(isAtom)) return null;
+  if (!isDotAtom(local)) return null;
   const domain = normalizeDomain(email.slice(at + 1));
   // The A-labels may be several times as long as the text, and they are what is sent.
   if (domain === null || octets(local) + 1 + domain.length > MAX_ADDRESS_OCTETS) return null;

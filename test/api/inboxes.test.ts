@@ -74,8 +74,8 @@ describe("POST /v1/inboxes", () => {
     ["no address", () => ({ address: "support" }), 422, "address"],
     ["two at-signs in the local part", ({ own }) => ({ localPart: "a@b", domainId: own }), 422, "localPart"],
     [
-      "a local part of 65 octets",
-      ({ own }) => ({ localPart: "x".repeat(65), domainId: own }),
+      "a local part with which the address has more than 254 octets",
+      ({ own }) => ({ localPart: "x".repeat(245), domainId: own }),
       422,
       "localPart",
     ],

@@ -70,3 +70,27 @@ test("a simulated message and the reply to it take them too", async () => {
     body: { error: { param: "to.email" } },
   });
 });
+
+test("an address with a long local part is written to, received from and answered", async () => {
+  const tag = "reply-0123456789".repeat(8);
+  const long = SIMULATED.replace("@", `+${tag}@`);
+  const sent = await service.call("POST", "/v1/emails", {
+    ...{ from: FROM, to: `"Lee, Ana" <${long}>`, replyTo: long, subject: "Hi", text: "Hello" },
+  });
+  expect(sent.status).toBe(202);
+  const raw = (await service.call("GET", `/v1/emails/${sent.body.id}/raw`)).body;
+  expect(raw.replace(/\r\n /g, " ")).toContain(`To: "Lee, Ana" <${long}>`);
+  const inbox = INBOX.replace("@", `+${tag}@`);
+  const simulated = await service.call("POST", "/v1/inbound/simulate", {
+    from: long,
+    to: inbox,
+    text: "Well?",
+  });
+  expect(await record(simulated.body.messageId)).toMatchObject({ from: long, to: [inbox] });
+  const reply = await service.call("POST", `/v1/threads/${simulated.body.threadId}/reply`, { text: "Yes." });
+  expect(await record(reply.body.id)).toMatchObject({ to: [long] });
+  const suppressed = await service.call("POST", "/v1/suppressions", { email: long });
+  expect(suppressed.body).toMatchObject({ email: long });
+  const contact = await service.call("POST", "/v1/contacts", { email: long });
+  expect(contact.body).toMatchObject({ email: long });
+});

@@ -41,8 +41,8 @@ const TOUCHING =
 const NOT_RECIPIENTS: readonly RegExp[] = [
   /\b(?:message|msg|original|content|queue)[- _]?id\b[^<>@]{0,10}<[^<>\s]{1,250}>/gi,
   /\b(?:references|in-reply-to) ?: ?<[^<>\s]{1,250}>/gi,
-  /\b(?:contact(?:ing)?|write to|for (?:help|assistance|support)\b[^\n<>@]{0,30}|questions?\b[^\n<>@]{0,30}|please (?:write|reply|e-?mail|mail|send)\b[^\n<>@]{0,30})[\s<"'(:]{1,5}[^\s<>"',;:()@]{1,64}@[^\s<>"',;:()]{1,255}/gi,
-  /(?<!expanded |generated )\b(?:from|sender|sent by|return-path)\b ?:?[ \t<"'(]{1,10}[^\s<>"',;:()@]{1,64}@[^\s<>"',;:()]{1,255}/gi,
+  /\b(?:contact(?:ing)?|write to|for (?:help|assistance|support)\b[^\n<>@]{0,30}|questions?\b[^\n<>@]{0,30}|please (?:write|reply|e-?mail|mail|send)\b[^\n<>@]{0,30})[\s<"'(:]{1,5}[^\s<>"',;:()@]{1,254}@[^\s<>"',;:()]{1,255}/gi,
+  /(?<!expanded |generated )\b(?:from|sender|sent by|return-path)\b ?:?[ \t<"'(]{1,10}[^\s<>"',;:()@]{1,254}@[^\s<>"',;:()]{1,255}/gi,
 ];
 
 /** Returns the notice's own text, without the returned message. */
@@ -64,7 +64,7 @@ const NAMES: readonly RegExp[] = [
   // Exchange 5.5: an X.400 address that has the Internet address in it.
   /^[ \t]*c=[^\n]{0,200}?\bsmtp=([^\s<>"',;:()]+@[^\s<>"',;:()]+)/i,
   // Exim, qmail, Postfix, Courier, Gmail, Exchange, Sendmail: the address alone or first, followed by the reason.
-  /^[\s*"'<-]*(?:[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?|(?:(?:failed |final |intended )?recipient(?: address| of the message)?|(?:failed |undeliverable )?addresse?|error-for|target mail address|rfc822) ?[:;])?[\s"'<]*("[^"]{1,64}"@[^\s<>"',;:()]+|[^\s<>"',;:()[\]]+(?:'[a-z][^\s<>"',;:()[\]]*){0,2}@[^\s<>"',;:()[\]]+)[>"']*(?::|\.\.\.|,? *$|\s+(?:on |-{1,2} |\(|\[|\.\.\.))/i,
+  /^[\s*"'<-]*(?:[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?|(?:(?:failed |final |intended )?recipient(?: address| of the message)?|(?:failed |undeliverable )?addresse?|error-for|target mail address|rfc822) ?[:;])?[\s"'<]*("[^"]{1,254}"@[^\s<>"',;:()]+|[^\s<>"',;:()[\]]+(?:'[a-z][^\s<>"',;:()[\]]*){0,2}@[^\s<>"',;:()[\]]+)[>"']*(?::|\.\.\.|,? *$|\s+(?:on |-{1,2} |\(|\[|\.\.\.))/i,
   // A transcript: >>> RCPT TO:<user@example.com>
   /\brcpt to:\s*<?([^\s<>"',;:()]+(?:'[a-z][^\s<>"',;:()]*){0,2}@[^\s<>"',;:()]+)/i,
   // "<user@example.com>" anywhere.

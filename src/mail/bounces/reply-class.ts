@@ -182,7 +182,7 @@ const CONTINUATION = /(?<=\S) [245]\d\d-(?:[245]\.\d{1,3}\.\d{1,3} )?/g;
 
 /** An address. The name of a mailbox is no reason: "spam@example.org", "dmarc@reports.example.org". */
 const ADDRESS =
-  /(?<![\w.!#$%&*+/=?^{|}~-])[\w.!#$%&*+/=?^{|}~-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z\d-]{2,63}/gi;
+  /(?<![\w.!#$%&*+/=?^{|}~-])[\w.!#$%&*+/=?^{|}~-]{1,254}@(?:[a-z\d-]{1,63}\.){1,8}[a-z\d-]{2,63}/gi;
 
 /** The words "IP address": no address of a mailbox. */
 const IP_ADDRESS = /\bip[- ]address\b/g;

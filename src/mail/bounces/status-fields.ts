@@ -112,7 +112,7 @@ function withoutType(value: string | null): string | null {
  * in the square of its length: minutes for a field of 256 KiB.
  */
 const ADDRESS =
-  /(?:"[^"\r\n]{1,64}"|(?<![^\s<>,;:"'()[\]])[^\s<>,;:"'()[\]]+(?:(?<=[a-z])'(?=[a-z])[^\s<>,;:"'()[\]]+){0,2})@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/i;
+  /(?:"[^"\r\n]{1,254}"|(?<![^\s<>,;:"'()[\]])[^\s<>,;:"'()[\]]+(?:(?<=[a-z])'(?=[a-z])[^\s<>,;:"'()[\]]+){0,2})@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/i;
 const END_OF_SENTENCE = /(?<![.!?！？。])[.!?！？。]+$/;
 
 /**

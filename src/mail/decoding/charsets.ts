@@ -92,7 +92,7 @@ function utf16Mark([first, second]: Uint8Array): Decoder | null {
   return first === 0xff && second === 0xfe ? new TextDecoder("utf-16le") : null;
 }
 
-/** Octets of a text without a mark whose order is looked for. */
+/** Octets of unmarked UTF-16 that are searched for zeros. */
 const MAX_ORDER_OCTETS = 1024;
 
 /** Returns the decoder of UTF-16 without a mark: the zeros of ASCII characters show the order of its octets. */
@@ -105,8 +105,8 @@ function utf16Ordered(named: Decoder, beginning: Uint8Array): Decoder {
 }
 
 /**
- * Returns the text of octets that name no charset, as in a header: UTF-8 (RFC 6532), even if a character is broken or
- * cut, else windows-1252, which old programs write without naming it.
+ * Returns the text of octets that name no charset, as in a header. It is UTF-8 (RFC 6532), even if a character is
+ * broken or cut. Otherwise it is windows-1252, which old programs write without naming it.
  */
 export function unnamedText(octets: Uint8Array): string {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(octets);

@@ -11,7 +11,7 @@ export const MAX_KEPT_BACK = 80;
  */
 export type Decode = (octets: Uint8Array | null, into: Uint8Array) => number;
 
-/** How the lines of a decoded body end: a text has LF alone, and a file CRLF (RFC 2045 §6.7 rule 4). */
+/** How the lines of a decoded body end: with LF alone in text, and with CRLF in a file (RFC 2045 §6.7 rule 4). */
 export type LineEnd = "lf" | "crlf";
 
 /** @param name as the part names it; an unknown one decodes nothing */

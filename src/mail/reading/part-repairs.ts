@@ -59,7 +59,7 @@ function isOtherText(part: MimePart, parent: MimePart | null): boolean {
   return parent?.contentType.multipart !== "alternative" || !parent.childNodes.some(isText);
 }
 
-/** Returns whether a multipart has no parts, but text. That of a whole message is read again before. */
+/** Returns whether a multipart has no parts, but text. `typeByBody` answers for the message itself. */
 function isLostText(part: MimePart, bodyOf: (part: MimePart) => PartBody): boolean {
   if (part.contentType.multipart === false || part.childNodes.length > 0) return false;
   for (const piece of bodyOf(part).content()) if (piece.some((octet) => octet > 0x20)) return true;

@@ -23,8 +23,8 @@ const FIELD = /^[\x21-\x39\x3b-\x7e]{1,100}[ \t]*:/;
 const FOLD = /^[ \t]/;
 
 /**
- * Returns where the text begins if the empty line before it is missing: at the first line that is no field, as in other
- * programs, unless a known field follows.
+ * Returns where the text begins if the empty line before it is missing: at the first line that is no field. If a known
+ * field follows, the line belongs to the header.
  * @param end the end of the header's lines
  */
 export function textStart(raw: Uint8Array, from: number, end: number): number {

@@ -1,18 +1,16 @@
 import { htmlText, MAX_HTML_CHARS, previewOf } from "./preview.ts";
+import { isFooter } from "../reading/footers.ts";
+import { introductionStart, isQuoted, MAX_INTRO_CHARS } from "../reading/introductions.ts";
 import {
   ADDRESS,
-  ADDRESS_AT_END,
   BLOCK_COMMON,
   BLOCK_FROM,
   BLOCK_OTHER,
-  DATED,
-  FOOTERS,
   FORWARD,
-  INTRODUCTIONS,
-  OPEN_INTRODUCTIONS,
+  NOTES,
+  RULED,
   SEPARATOR,
   SIGNATURE,
-  SIGNATURE_START,
   TIMED,
 } from "./quote-signs.ts";
 
@@ -23,16 +21,11 @@ export const MAX_REPLY_CHARS = 64 * 1024;
  * milliseconds.
  */
 export const MAX_PREVIEW_READ_CHARS = 16 * 1024;
-/** Characters of a line that may begin a quoted message. This limits the cost of each pattern. */
-const MAX_INTRO_CHARS = 300;
-/** Lines over which mail programs break an introduction such as "On … wrote:". */
-const MAX_INTRO_LINES = 3;
 /** Lines below a "From:" that are searched for the other lines of a quoted header. */
 const HEADER_BLOCK_LINES = 4;
-/** Lines of text in a list's footer at most. With more lines below it, its first line belongs to the message. */
+/** Lines of text in a list's footer, or below "--", at most. With more lines, the first one belongs to the message. */
 const MAX_FOOTER_LINES = 5;
-/** Empty lines between an introduction and the lines it introduces. */
-const MAX_GAP_LINES = 3;
+const MAX_SIGNATURE_LINES = 10;
 
 /**
  * Returns the new part of a reply, without the quoted message below it and the signature. A quoted block above the
@@ -110,52 +103,32 @@ function quoteStart(lines: readonly string[]): QuoteStart {
   const anyColon = lines.some((line) => COLON.test(line));
   const anyIntroduces = anyColon && lines.some((line) => /[:：]$/.test(line.trimEnd()));
   for (const [at, line] of lines.entries()) {
-    if ((anyColon && isHeaderBlock(lines, at)) || isSeparator(line)) return { at, end: at + 1 };
-    const span = anyIntroduces ? introduction(lines, at) : 0;
-    if (span > 0) return { at, end: at + span };
+    if ((anyColon && isHeaderBlock(lines, at)) || isSeparator(lines, at)) return { at, end: at + 1 };
+    const start = anyIntroduces && /[:：]$/.test(line.trimEnd()) ? introductionStart(lines, at) : -1;
+    if (start >= 0) return { at: start, end: at + 1 };
   }
   return { at: lines.length, end: lines.length };
 }
 
 const COLON = /[:：]/;
 
-function isSeparator(line: string): boolean {
-  if (line.includes("--")) return SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS));
-  return line.length <= MAX_INTRO_CHARS && COLON.test(line) && FORWARD.test(line.trim());
-}
-
-/** Returns the number of lines of the introduction that begins here; 0 if none begins. */
-function introduction(lines: readonly string[], at: number): number {
-  let said = "";
-  for (let span = 1; span <= MAX_INTRO_LINES; span++) {
-    const line = (lines[at + span - 1] ?? "").trim();
-    if (line === "" || isQuoted(line) || said.length + line.length > MAX_INTRO_CHARS) return 0;
-    said = said === "" ? line : `${said} ${line}`;
-    if (/[:：]$/.test(line) && introduces(said, (lines[at] ?? "").trim(), quotesBelow(lines, at + span)))
-      return span;
-  }
-  return 0;
-}
-
-/**
- * @param first the sign found in its first line
- * @param quotes whether quoted lines follow
- */
-function introduces(said: string, first: string, quotes: boolean): boolean {
-  const dated = DATED.test(said);
-  // "On 1 May, Bob wrote:" may also begin a sentence: the lines after it decide.
-  if (!dated && !(quotes && /\d/.test(said))) return false;
-  if (INTRODUCTIONS.some((pattern) => pattern.test(said))) return true;
-  const begins = /[\p{Nd}@]/u.test(first);
-  if (OPEN_INTRODUCTIONS.some((pattern) => pattern.test(said))) return begins;
-  // In any language: a line that names an author, or one line right above quoted ones.
-  if (ADDRESS_AT_END.test(said) && (quotes || TIMED.test(said))) return begins;
-  return dated && quotes && (said === first || (begins && ADDRESS.test(said) && TIMED.test(said)));
-}
-
-function quotesBelow(lines: readonly string[], from: number): boolean {
-  const below = lines.slice(from, from + MAX_GAP_LINES + 1);
-  return isQuoted(below.find((line) => line.trim() !== "") ?? "");
+function isSeparator(lines: readonly string[], at: number): boolean {
+  const line = (lines[at] ?? "").trim();
+  if (line.length > MAX_INTRO_CHARS) return false;
+  if (COLON.test(line) && (FORWARD.test(line) || (line.includes("--") && NOTES.test(line)))) return true;
+  // Zoho breaks its line, too.
+  const next = (lines[at + 1] ?? "").trim();
+  const ruled =
+    /^-{3}/.test(line) && /[^-]-{3,20}$/.test(next) && !line.endsWith("-") ? `${line} ${next}` : line;
+  const said = /^[-=_*]{2}/.test(ruled) ? RULED.exec(ruled.slice(0, MAX_INTRO_CHARS))?.[1] : undefined;
+  if (said === undefined) return false;
+  if (SEPARATOR.test(ruled) || (TIMED.test(said) && ADDRESS.test(said))) return true;
+  if (ruled !== line || /\d{3}/.test(said)) return false;
+  // In any language: a title above a quoted header.
+  const below = lines.slice(at + 1, at + 2 + HEADER_BLOCK_LINES);
+  return (
+    below.filter((other) => isBlockLine(BLOCK_FROM, other) || isBlockLine(BLOCK_OTHER, other)).length >= 2
+  );
 }
 
 /** Returns whether a quoted header begins here. It begins with its author, or in GMX's answers with its date. */
@@ -176,11 +149,6 @@ function isHeaderBlock(lines: readonly string[], at: number): boolean {
 
 function isBlockLine(pattern: RegExp, line = ""): boolean {
   return line.length <= MAX_INTRO_CHARS && pattern.test(line);
-}
-
-/** A mark before "From " does not quote: relays add it to keep mailbox files readable (RFC 4155). */
-function isQuoted(line: string): boolean {
-  return line.startsWith(">") && !line.startsWith(">From ");
 }
 
 function isBlank(lines: readonly string[]): boolean {
@@ -209,38 +177,33 @@ function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly strin
   return lines.slice(0, end);
 }
 
-/** @param from first line that may begin one: a text is more than its signature */
+/**
+ * Leaves out a signature with all lines below it, and lines that a device added. Other lines below those stay.
+ * @param from first line that may begin one: a text is more than its signature
+ */
 function withoutSignature(lines: readonly string[], from = 1): readonly string[] {
-  // Most texts have no line that could be a footer.
-  let left: Uint32Array | null = null;
-  const linesBelow = (index: number): number => {
-    left ??= textLinesFrom(lines);
-    return left[index + 1] ?? 0;
-  };
-  // A sentence may begin like a footer. A footer is followed by the end of the text, an empty line or a rule.
-  const standsAlone = (index: number): boolean => {
-    const below = linesBelow(index);
-    const ruled = (lines[index] ?? "").startsWith("__") || (lines[index - 1] ?? "").trim() === "";
-    return below === 0 || (ruled && below <= MAX_FOOTER_LINES);
-  };
-  const at = lines.findIndex(
-    (line, index) =>
-      index >= from &&
-      SIGNATURE_START.test(line) &&
-      line.length <= MAX_INTRO_CHARS &&
-      (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && standsAlone(index))),
-  );
-  return at < 0 ? lines : lines.slice(0, at);
+  const at = lines.findIndex((line, index) => index >= from && beginsSignature(lines, line, index));
+  const kept = at < 0 ? lines : lines.slice(0, at);
+  return kept.filter((line, index) => index < from || !isFooter(line) || !standsAlone(kept, index));
 }
 
-function isFooter(line: string): boolean {
-  return FOOTERS.some((pattern) => pattern.test(line.trimEnd()));
+function beginsSignature(lines: readonly string[], line: string, index: number): boolean {
+  if (SIGNATURE.test(line)) return line.endsWith(" ") || linesBelow(lines, index) <= MAX_SIGNATURE_LINES;
+  if (!/^_{5,200}\s*$/.test(line) || linesBelow(lines, index) > MAX_FOOTER_LINES) return false;
+  const below = lines.slice(index + 1);
+  return isBlank(below) || below.some((other) => /@|:\/\/|unsubscribe|mailing list/i.test(other));
 }
 
-/** Counts the lines from each one on that are not empty. */
-function textLinesFrom(lines: readonly string[]): Uint32Array {
-  const counts = new Uint32Array(lines.length + 1);
-  for (let at = lines.length - 1; at >= 0; at--)
-    counts[at] = (counts[at + 1] ?? 0) + ((lines[at] ?? "").trim() === "" ? 0 : 1);
-  return counts;
+/** A sentence may begin like a footer, which has a line to itself between empty lines, or is the last. */
+function standsAlone(lines: readonly string[], index: number): boolean {
+  const isEmpty = (line = ""): boolean => line.trim() === "";
+  return isEmpty(lines[index + 1]) && (isEmpty(lines[index - 1]) || isBlank(lines.slice(index + 1)));
+}
+
+/** Counts the lines of text below one, up to one more than any limit. */
+function linesBelow(lines: readonly string[], index: number): number {
+  let count = 0;
+  for (let at = index + 1; at < lines.length && count <= MAX_SIGNATURE_LINES; at++)
+    if ((lines[at] ?? "").trim() !== "") count++;
+  return count;
 }

@@ -2,8 +2,8 @@ import { isAsciiText } from "../../core/text.ts";
 import { isIPv4, isIPv6 } from "node:net";
 import {
   isAtom,
+  isDotAtom,
   MAX_ADDRESS_OCTETS,
-  MAX_LOCAL_OCTETS,
   normalizeDomain,
   splitAddress,
 } from "../../core/addresses.ts";
@@ -34,21 +34,19 @@ interface PathRules {
 }
 
 const FORWARD: PathRules = {
-  maxLocalOctets: MAX_LOCAL_OCTETS,
+  maxLocalOctets: MAX_ADDRESS_OCTETS,
   maxAddressOctets: MAX_ADDRESS_OCTETS,
   anyDots: false,
 };
 /**
  * We never send to a reverse-path, so we accept what other servers accept. Local parts that hold another address (VERP,
- * SRS) are often over 64 octets, and RFC 5321 §4.5.3.1 asks to avoid limits if possible. Some providers have mailboxes
- * such as `a..b.`. With the longest domain, the address still fits a header line.
+ * SRS) are often long. Some providers have mailboxes such as `a..b.`. With the longest domain, the address still fits a
+ * header line.
  */
 const REVERSE: PathRules = { maxLocalOctets: 512, maxAddressOctets: MAX_PATH_OCTETS, anyDots: true };
 
 /** RFC 5321 §4.1.2 Quoted-string: printable ASCII, with `"` and `\` escaped by `\`; beyond ASCII, RFC 6531 §3.3. */
 const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|[^\x00-\x9f\p{Z}\p{Cc}\p{Cf}\p{Cs}]|\\[\x20-\x7e])*)"$/u;
-/** A domain for checking a local part as a whole address. */
-const SOME_DOMAIN = "d.example";
 
 /** Splits `<path> rest` at the closing bracket. Brackets in a quoted string do not count. */
 export function splitBracketed(text: string): BracketedPath | null {
@@ -83,8 +81,9 @@ function withoutSourceRoute(inner: string): string | null {
 
 /** Checks that the local part is atoms with dots, placed as the rules allow. */
 function isUnquoted(text: string, { anyDots, maxLocalOctets }: PathRules): boolean {
-  if (splitAddress(`${text}@${SOME_DOMAIN}`) !== null) return true;
-  if (!anyDots || Buffer.byteLength(text) > maxLocalOctets) return false;
+  if (Buffer.byteLength(text) > maxLocalOctets) return false;
+  if (isDotAtom(text)) return true;
+  if (!anyDots) return false;
   const atoms = text.split(".").filter((atom) => atom !== "");
   return atoms.length > 0 && atoms.every(isAtom);
 }
@@ -94,7 +93,7 @@ function localPart(text: string, rules: PathRules): string | null {
   if (isUnquoted(text, rules)) return text;
   const content = QUOTED.exec(text)?.[1]?.replace(/\\(.)/gs, "$1");
   if (content === undefined || Buffer.byteLength(content) > rules.maxLocalOctets) return null;
-  if (splitAddress(`${content}@${SOME_DOMAIN}`) !== null) return content;
+  if (isDotAtom(content)) return content;
   return `"${content.replace(/["\\]/g, "\\$&")}"`;
 }
 

@@ -63,7 +63,11 @@ describe("addresses", () => {
     ["Ada.Lovelace+x@EXAMPLE.com", "Ada.Lovelace+x", "example.com"],
     ["o'hara@bücher.example", "o'hara", "xn--bcher-kva.example"],
     ["用户@example.com", "用户", "example.com"],
-    [`${"a".repeat(64)}@example.com`, "a".repeat(64), "example.com"],
+    [`reply+${"a".repeat(90)}@reply.example.com`, `reply+${"a".repeat(90)}`, "reply.example.com"],
+    [`x+${"1234567890-".repeat(9)}z@mail.example.com`, `x+${"1234567890-".repeat(9)}z`, "mail.example.com"],
+    [`${"é".repeat(40)}@example.com`, "é".repeat(40), "example.com"],
+    [`${"ab.".repeat(60)}c@example.com`, `${"ab.".repeat(60)}c`, "example.com"],
+    [`${"a".repeat(249)}@b.cd`, "a".repeat(249), "b.cd"],
   ])("%s is an address", (email, local, domain) => {
     expect(splitAddress(email)).toEqual({ local, domain });
   });
@@ -94,7 +98,8 @@ describe("addresses", () => {
     "a@example.com\u202e",
     "a\u202eb@example.com",
     "\ud800@example.com",
-    `${"a".repeat(65)}@example.com`,
+    `${"a".repeat(250)}@b.cd`,
+    `${"é".repeat(125)}@b.cd`,
     `a@${"b".repeat(64)}.example`,
     `a@${"b.".repeat(126)}example`,
     // 162 octets as typed, 312 on the wire with A-labels.

@@ -13,7 +13,7 @@ const utf8 = (text: string): string => Buffer.from(text).toString("latin1");
 const fileOf = ({ attachments }: ParsedMail): string =>
   Buffer.from(attachments[0]?.bytes ?? []).toString("latin1");
 
-/** A message with a text and a file. */
+/** Returns a message that has text and a file. */
 const withFile = (header: string, body: string): string[] => [
   ...["Content-Type: multipart/mixed; boundary=b", "", "--b", "Content-Type: text/plain", "", "see"],
   ...["--b", header, "", body, "--b--", ""],

@@ -285,6 +285,14 @@ describe("the new part of a reply", () => {
     "Begin forwarded message\n",
     "iPhone'umdan \n",
     "Küldve \n",
+    "Sent from my iPhone\n\n",
+    "a\nSent from my iPhone\n\n",
+    "---- 1:11 <a@b>\n",
+    "--- a --2023-1-1 1:11\n",
+    "<a@b\n> :\n",
+    "1:11 <\n",
+    "_____\n@\n",
+    "--\n",
   ])("is found in linear time in %j repeated", (piece) => {
     const text = piece.repeat(MAX_REPLY_CHARS / piece.length);
     const started = cpuMs();

@@ -46,7 +46,7 @@ describe("MAIL takes these reverse-paths and parameters", () => {
 });
 
 describe("MAIL accepts senders that could receive no mail", () => {
-  const rewritten = `SRS0=HHHH=TT=${"d".repeat(60)}.example=${"l".repeat(64)}`;
+  const rewritten = `SRS0=HHHH=TT=${"d".repeat(60)}.example=${"l".repeat(200)}`;
   for (const address of [
     "a..b@c.example",
     ".a@c.example",
@@ -69,7 +69,9 @@ describe("RCPT takes these forward-paths", () => {
     ["RCPT TO:<a@b.example>", "a@b.example"],
     ["rcpt to:<Postmaster>", "Postmaster"],
     ["RCPT TO:<@relay.example:a@b.example>", "a@b.example"],
-    [`RCPT TO:<${"l".repeat(64)}@b.example>`, `${"l".repeat(64)}@b.example`],
+    [`RCPT TO:<${"l".repeat(244)}@b.example>`, `${"l".repeat(244)}@b.example`],
+    [`RCPT TO:<reply+${"l".repeat(90)}@b.example>`, `reply+${"l".repeat(90)}@b.example`],
+    [`RCPT TO:<"${"l l".repeat(40)}"@b.example>`, `"${"l l".repeat(40)}"@b.example`],
     [`RCPT TO:<${"l".repeat(64)}@${"d.".repeat(91)}example>`, `${"l".repeat(64)}@${"d.".repeat(91)}example`],
   ] as const)
     test(line, () => {
