@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import PostalMime from "postal-mime";
 import type { Reader } from "./mime-part.ts";
-import { charsetName } from "../reading/charset-names.ts";
+import { charsetName } from "./charset-names.ts";
 import { type Decoder, rareDecoderOf } from "./rare-charsets.ts";
 
 /** Names of ASCII. Programs that know no locale give their text this name, whatever it is. */

@@ -1,5 +1,5 @@
 import { decoderAsRead, decoderFor, decoderNamed } from "../decoding/charsets.ts";
-import { unenriched } from "./enriched.ts";
+import { unenriched } from "../decoding/enriched.ts";
 import { unflowed } from "../decoding/flowed.ts";
 import type { MimePart } from "../decoding/mime-part.ts";
 import { MAX_HTML_CHARS } from "../text/preview.ts";

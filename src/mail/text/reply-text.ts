@@ -1,6 +1,6 @@
 import { htmlText, MAX_HTML_CHARS, previewOf } from "./preview.ts";
-import { isFooter } from "../reading/footers.ts";
-import { introductionStart, isQuoted, MAX_INTRO_CHARS } from "../reading/introductions.ts";
+import { isFooter } from "./footers.ts";
+import { introductionStart, isQuoted, MAX_INTRO_CHARS } from "./introductions.ts";
 import {
   ADDRESS,
   BLOCK_COMMON,

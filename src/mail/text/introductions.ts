@@ -7,7 +7,7 @@ import {
   OPEN_INTRODUCTIONS,
   TIMED,
   YEAR,
-} from "../text/quote-signs.ts";
+} from "./quote-signs.ts";
 
 /** Characters of a line that may begin a quoted message. This limits the cost of each pattern. */
 export const MAX_INTRO_CHARS = 300;
