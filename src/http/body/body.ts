@@ -1,5 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { BodyPieces } from "./pieces.ts";
 import type { Reservation } from "./budget.ts";
 import { type BodyTime, startBodyTime } from "./time.ts";
@@ -63,6 +64,22 @@ async function readWhole(
     time.add(declared);
     return new Uint8Array(await Promise.race([request.arrayBuffer(), over]));
   });
+}
+
+/**
+ * Refuses a request whose connection is closed or closing, before anything is changed for it. Bun answers 400 itself, or
+ * closes, when trailer fields or other bytes follow a body, whatever the handler does. One turn later it has parsed all
+ * that came with the body. Trailer fields that come later still end the connection (oven-sh/bun#32887).
+ * @throws AppError 400 if the client announces trailer fields, or if the connection is closed
+ */
+export async function requireConnection({ headers, signal }: Request): Promise<void> {
+  if (headers.has("trailer"))
+    throw new AppError("invalid_request", "Send no trailer fields after the body. Put them in the header.", {
+      param: "Trailer",
+    });
+  await yieldToEventLoop();
+  if (signal.aborted)
+    throw new AppError("invalid_request", "The connection closed before the request was complete.");
 }
 
 async function readPieces(

@@ -13,7 +13,7 @@ import {
   stillAllowed,
 } from "../access/identity.ts";
 import type { AuthDeps } from "../access/auth.ts";
-import { type BodyReading, inSteps, parseJson, readBody } from "../body/body.ts";
+import { type BodyReading, inSteps, parseJson, readBody, requireConnection } from "../body/body.ts";
 import type { BeginReservation } from "../body/budget.ts";
 import { bodyOf } from "../body/check-body.ts";
 import { freeMemory } from "../body/pieces.ts";
@@ -85,6 +85,7 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
     const bytes = WITH_BODY.has(route.method)
       ? await readBody(request, { ...bodyReading(deps, route), reservation })
       : NO_BYTES;
+    if (!readsOnly) await requireConnection(request);
     const incoming = { arrived, query, bytes, expectAnswer: readsOnly ? answers.expect : UNBOUNDED };
     const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
     return answer.later === undefined ? answers.send(answer) : answer;
@@ -164,6 +165,7 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
     route.body === undefined
       ? NO_BYTES
       : await readBody(request, { ...bodyReading(deps, route), reservation: null });
+  if (route.method !== "GET") await requireConnection(request);
   const now = deps.clock.now();
   const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
   const answer = await route.handle(
