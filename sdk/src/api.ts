@@ -58,6 +58,7 @@ export interface components {
          */
         SendAddress: {
             /**
+             * Format: idn-email
              * @description Email address.
              * @example ana@example.com
              */
@@ -187,6 +188,7 @@ export interface components {
             }[];
             attachments?: components["schemas"]["SendAttachment"][];
             /**
+             * Format: date-time
              * @description ISO 8601 time with a zone at which to send. A past time sends now.
              * @example 2026-01-31T09:30:00Z
              */
@@ -2298,6 +2300,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
+                     * Format: date-time
                      * @description ISO 8601 time with a zone. A past time sends now.
                      * @example 2026-01-31T09:30:00Z
                      */
@@ -3051,7 +3054,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @example owner@example.com */
+                    /**
+                     * Format: idn-email
+                     * @example owner@example.com
+                     */
                     ownerEmail?: string;
                 };
             };
@@ -3610,6 +3616,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
+                     * Format: idn-email
                      * @description Full address, at a domain of the project. In capture mode also at `inbox.` + service domain.
                      * @example ana@example.com
                      */
@@ -3984,7 +3991,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @example ana@example.com */
+                    /**
+                     * Format: idn-email
+                     * @example ana@example.com
+                     */
                     email: string;
                     firstName?: string | null;
                     lastName?: string | null;
@@ -4185,7 +4195,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @example ana@example.com */
+                    /**
+                     * Format: idn-email
+                     * @example ana@example.com
+                     */
                     email: string;
                     note?: string | null;
                     expiresAt?: string | null;
@@ -4359,7 +4372,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @example https://example.com/webhooks */
+                    /**
+                     * Format: uri
+                     * @example https://example.com/webhooks
+                     */
                     url: string;
                     /**
                      * @description Event types to push, or `["*"]` for all.
@@ -4443,7 +4459,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @example https://example.com/webhooks */
+                    /**
+                     * Format: uri
+                     * @example https://example.com/webhooks
+                     */
                     url?: string;
                     /** @description While it is false, events create no deliveries, and waiting deliveries fail when they are due. After it is true again, `/replay` sends those. */
                     enabled?: boolean;

@@ -62,12 +62,21 @@ function absent(tool: Tool): string {
 }
 
 describe("the OpenAPI document", () => {
-  test("gives a correct format for times in answers and a webhook's URL, and for no request's", () => {
+  test("gives the format of times, addresses and webhook URLs in requests and answers", () => {
     const formatsIn = (part: unknown): string[] =>
       [...JSON.stringify(part).matchAll(/"format":"([^"]*)"/g)].map(([, format = ""]) => format);
     const paths: object[] = Object.values(whole(world.document.paths));
     const operations: Record<string, unknown>[] = paths.flatMap((path) => Object.values(path));
-    expect(formatsIn(operations.map(({ parameters, requestBody }) => [parameters, requestBody]))).toEqual([]);
+    const asked = (id: string) => {
+      const { parameters, requestBody } = operations.find(({ operationId }) => operationId === id) ?? {};
+      return formatsIn([parameters, requestBody]);
+    };
+    expect([asked("addSuppression"), asked("removeSuppression"), asked("createWebhook")]).toEqual([
+      ["idn-email", "date-time"],
+      ["idn-email"],
+      ["uri"],
+    ]);
+    expect(new Set(asked("sendEmail"))).toEqual(new Set(["idn-email", "date-time"]));
     const of = (id: string) =>
       new Set(formatsIn(operations.find(({ operationId }) => operationId === id)?.responses));
     expect([of("getContact"), of("getWebhook")]).toEqual([

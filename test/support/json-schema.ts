@@ -17,6 +17,7 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   // the year 0.
   "date-time": (text) =>
     /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(text) && !Number.isNaN(Date.parse(text)),
+  "idn-email": (text) => /^[^\s@]+@[^\s@]+$/.test(text),
   uri: (text) => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text),
 };
 

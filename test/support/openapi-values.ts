@@ -111,7 +111,7 @@ function text({ document, schema, random, name }: Generation): string {
     plausible !== undefined && random() < 0.8 ? plausible : [...WORDS, long, "a".repeat(minLength)];
   const fitting = candidates.filter((candidate) => faultsOf(document, schema, candidate).length === 0);
   if (fitting.length > 0) return pick(random, fitting);
-  const last = [...WORDS, long, soon].filter(
+  const last = [...WORDS, long, soon, ...Object.values(PLAUSIBLE).flat()].filter(
     (candidate) => faultsOf(document, schema, candidate).length === 0,
   );
   return pick(random, last);

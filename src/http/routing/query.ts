@@ -1,6 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
-import { validationError } from "../../core/errors.ts";
+import { ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { type Issue, validationError } from "../../core/errors.ts";
 import { check } from "../../core/validation.ts";
+import { EMAIL } from "../routing/schemas.ts";
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
@@ -23,23 +25,40 @@ function propertiesOf(schema: TSchema): [string, TSchema][] {
   return Object.entries(properties);
 }
 
+function isAddress({ expected }: TSchema): boolean {
+  return expected === EMAIL.expected;
+}
+
+/** Returns an issue for each value that cannot be an address: a filter would find nothing, a removal remove nothing. */
+function addressIssues(schema: TSchema, query: Record<string, unknown>): Issue[] {
+  return propertiesOf(schema).flatMap(([param, property]) => {
+    const text = query[param];
+    if (!isAddress(property) || typeof text !== "string" || normalizeAddress(text) !== null) return [];
+    return [{ param, message: ADDRESS_EXPECTED, code: "invalid_email" as const }];
+  });
+}
+
 /**
- * Returns the query values that the schema names. If a name is given twice, the first value counts.
+ * Returns the query values that the schema names. If a name is given twice, the first value counts. In an address, a
+ * bare `+` is a plus, because no address has a space.
  * @throws AppError 422 with an issue for every value that does not fit
  */
 export function readQuery(schema: TSchema | undefined, url: string): Record<string, unknown> {
   if (schema === undefined) return {};
   const start = url.indexOf("?");
-  const given = new URLSearchParams(start < 0 ? "" : url.slice(start + 1));
+  const written = start < 0 ? "" : url.slice(start + 1);
+  const given = new URLSearchParams(written);
+  const withPlus = new URLSearchParams(written.replaceAll("+", "%2B"));
   const query: Record<string, unknown> = {};
   for (const [name, property] of propertiesOf(schema)) {
-    const text = given.get(name);
+    const text = (isAddress(property) ? withPlus : given).get(name);
     if (text === null) continue;
     const type: unknown = property.type;
     const read = typeof type === "string" ? READERS[type] : undefined;
     query[name] = read === undefined ? text : read(text);
   }
   const issues = check(schema, query);
+  if (issues.length === 0) issues.push(...addressIssues(schema, query));
   if (issues.length > 0) throw validationError(issues);
   return query;
 }

@@ -24,7 +24,7 @@ export const ONE_LINE = {
   meaning: "without line breaks or control characters",
 };
 
-/** Options of addresses and times in requests. */
+/** Options of addresses and times in requests. `readQuery` also checks that a query value is an address. */
 export const EMAIL = { expected: "an email address", examples: ["ana@example.com"] };
 export const TIME = {
   expected: "an ISO 8601 date-time with a zone",

@@ -6,6 +6,13 @@ import { MESSAGE_KEYWORDS } from "../../core/expectations.ts";
  */
 const SHOWN_FORMAT = "shownFormat";
 
+/** Formats of texts in requests, by what their schemas say is `expected`. Addresses may have letters beyond ASCII. */
+const EXPECTED_FORMATS: ReadonlyMap<unknown, string> = new Map([
+  ["an email address", "idn-email"],
+  ["an ISO 8601 date-time with a zone", "date-time"],
+  ["an https:// URL", "uri"],
+]);
+
 /** The keyword for the type of a value in the API document only. The route itself refuses values of other types. */
 const SHOWN_TYPE = "shownType";
 
@@ -40,6 +47,8 @@ export function asShown<Part>(part: Part): Part {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map(asShown) as Part;
   const entries = Object.entries(part).flatMap(([key, value]): [string, unknown][] => {
+    const format = key === "expected" ? EXPECTED_FORMATS.get(value) : undefined;
+    if (format !== undefined) return [["format", format]];
     if (MESSAGE_KEYWORDS.includes(key)) return [];
     if (key === SHOWN_TYPE) return [["type", value]];
     if (key === SHOWN_FORMAT && typeof value === "string") return [["format", value]];

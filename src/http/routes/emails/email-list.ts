@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../../core/addresses.ts";
 import { invalid, readAll } from "../../../core/errors.ts";
-import { expectationOf } from "../../../core/expectations.ts";
 import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../../core/time/date-times.ts";
 import type { Wait, Waits } from "../../../flows/live/waits.ts";
 import type { Db } from "../../../store/engine/client.ts";
@@ -91,7 +90,6 @@ export function emailListRoute(deps: EmailListDeps): Route {
       // New messages are on the first page.
       const show = (found: MessagePage) => answerOf(db, { senderId, page }, found);
       if (query.wait === undefined || page.after !== null) return show(await read());
-      requireAddresses(query);
       const wait = await waits.begin({ senderId, filter, ms: query.wait * 1000, signal: request.signal });
       const found = await read().catch((error: unknown) => {
         waits.leave(senderId, wait);
@@ -163,13 +161,6 @@ async function requireUnrevoked(db: Db, keyId: string | null): Promise<void> {
   if (keyId === null) return;
   db.refreshReads();
   if (!(await unrevokedKeys(db, [keyId])).has(keyId)) throw invalidKey();
-}
-
-/** Throws 422 if a request would wait for a text that is no address, because no message ever comes for it. */
-function requireAddresses(query: Static<typeof ListQuery>): void {
-  for (const name of ["from", "to"] as const)
-    if (query[name] !== undefined && normalizeAddress(query[name]) === null)
-      throw invalid(name, `must be ${expectationOf(ListQuery.properties[name])}.`);
 }
 
 function filterOf(query: Static<typeof ListQuery>): MessageFilter {

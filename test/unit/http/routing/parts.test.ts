@@ -6,6 +6,7 @@ import { readIdempotencyKey } from "../../../../src/http/access/idempotency.ts";
 import { KEY_USE_INTERVAL_MS, trackKeyUse } from "../../../../src/http/access/key-use.ts";
 import { openPage } from "../../../../src/http/routing/paging.ts";
 import { readQuery } from "../../../../src/http/routing/query.ts";
+import { EMAIL } from "../../../../src/http/routing/schemas.ts";
 import { requestIdOf } from "../../../../src/http/pipeline/request-log.ts";
 import { webhookUrl } from "../../../../src/http/pipeline/webhook-url.ts";
 import type { ApiKey } from "../../../../src/store/projects/keys.ts";
@@ -65,6 +66,7 @@ describe("a query", () => {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     subscribed: Type.Optional(Type.Boolean()),
     q: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String(EMAIL)),
   });
   const rows: [string, string, unknown][] = [
     ["no query", "", {}],
@@ -76,6 +78,12 @@ describe("a query", () => {
     ["a name twice: the first counts", "?q=a&q=b", { q: "a" }],
     ["percent encoding", "?q=a%40b%2Bc", { q: "a@b+c" }],
     ["broken percent encoding", "?q=%zz", { q: "%zz" }],
+    ["a bare plus in an address", "?email=a+b@c.example", { email: "a+b@c.example" }],
+    ["an encoded plus in an address", "?email=a%2Bb@c.example", { email: "a+b@c.example" }],
+    ["a bare plus elsewhere: a space", "?q=a+b", { q: "a b" }],
+    ["a text that cannot be an address", "?email=ana", "email"],
+    ["an address with a space", "?email=a%20b@c.example", "email"],
+    ["an empty address", "?email=", "email"],
     ["an integer over its limit", "?limit=101", "limit"],
     ["an integer under its limit", "?limit=0", "limit"],
     ["no integer", "?limit=1.5", "limit"],
