@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { makePath, domainNames, MAKERS, queryFor } from "../support/estate.ts";
 import { faultsOf, undocumentedIn } from "../support/json-schema.ts";
-import { fill, type Operation, type RawOperation, resolve } from "../support/openapi-document.ts";
+import {
+  fill,
+  type Operation,
+  type RawOperation,
+  resolve,
+  type Schema,
+} from "../support/openapi-document.ts";
 import { startWorld, type World } from "../support/tenants.ts";
 
 const START_MS = 180_000;
@@ -110,6 +116,53 @@ test(
       if (!operation.successes.includes(answer.status)) faults.push(label);
       else if (told !== undefined)
         faults.push(...lackingOf(told, answer.json).map((at) => `${label}: ${at}`));
+    }
+    expect(faults).toEqual([]);
+  },
+  RUN_MS,
+);
+
+/** Fields whose example must name something that exists, and does not here. */
+const NAMING: ReadonlySet<string> = new Set(["templateId", "address", "name"]);
+
+/** Returns the examples of a schema and of its variants. */
+function examplesIn(schema: Schema): unknown[] {
+  const { examples = [], anyOf = [] } = resolve(world.document, schema) as Schema & { examples?: unknown[] };
+  return [...examples, ...anyOf.flatMap(examplesIn)];
+}
+
+/** Returns the requests with the example of one parameter or field each. */
+function requestsWithExamples(operation: Operation): { name: string; query: string; body?: string }[] {
+  const own = queryFor(operation);
+  const queries = operation.query.flatMap(({ name, schema }) =>
+    examplesIn(schema).map((example) => ({
+      name,
+      query: `${own === "" ? "?" : `${own}&`}${name}=${encodeURIComponent(String(example))}`,
+    })),
+  );
+  const fields = Object.entries(operation.body === null ? {} : (operation.body.properties ?? {}));
+  const bodies = fields.flatMap(([name, schema]) =>
+    examplesIn(schema).map((example) => ({
+      ...{ name, query: own },
+      body: JSON.stringify({ ...(operation.bodyExample as object), [name]: example }),
+    })),
+  );
+  return [...queries, ...bodies.filter(({ name }) => !NAMING.has(name))];
+}
+
+test(
+  "the example of every parameter and field has a value that the operation takes",
+  async () => {
+    const faults: string[] = [];
+    for (const operation of world.operations) {
+      for (const { name, query, body } of requestsWithExamples(operation)) {
+        const ids = (await makePath(operation, world, world.home)).map(({ id }) => encodeURIComponent(id));
+        const key = operation.level === "account" ? world.home.wide : world.home.key;
+        const path = `${fill(operation, ids)}${query}`;
+        const { status, text, json } = await world.call(operation.method, path, { key }, body);
+        if ((status === 400 || status === 422) && json.error.param === name)
+          faults.push(`${operation.key} ${name}: ${text}`);
+      }
     }
     expect(faults).toEqual([]);
   },

@@ -64,7 +64,13 @@ const AddSuppression = Type.Object({
   email: Type.String(EMAIL),
   note: Type.Optional(Nullable(Note)),
   expiresAt: Type.Optional(
-    Nullable(Type.String({ ...TIME, description: "When the entry ends. Null: never." })),
+    Nullable(
+      Type.String({
+        ...TIME,
+        description: "When the entry ends, a time in the future. Null: never.",
+        examples: ["2099-12-31T00:00:00Z"],
+      }),
+    ),
   ),
 });
 

@@ -100,8 +100,8 @@ export const PAGE_QUERY = {
   ),
   cursor: Type.Optional(
     Type.String({
+      expected: '"nextCursor" of the previous page',
       description: "`nextCursor` of the previous page. Keep the filters the same from page to page.",
-      examples: ["eyJpZCI6Im1zZ18x"],
     }),
   ),
 };
