@@ -80,6 +80,15 @@ describe("POST /v1/templates", () => {
     },
   );
 
+  test.each(["{{ a.b. }}", "{{ a. }}", "{{ .a }}", "{% if a. %}x{% endif %}", "{{ a | append: b. }}"])(
+    "with a dot beside no name is 422: %p",
+    async (text) => {
+      const { status, json } = await create({ name: "Dot", subject: "s", text });
+      expect([status, json.error.param]).toEqual([422, "text"]);
+      expect(json.error.message).toContain("has a dot without a name");
+    },
+  );
+
   test.each(["{{ a == b }}", "{{ a and b or c }}", "{{ not a }}", "{{ (1..3) | join }}", "{{ a['b c'] }}"])(
     "with one value in a placeholder is saved: %p",
     async (text) => {

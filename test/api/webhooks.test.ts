@@ -57,6 +57,8 @@ describe("POST /v1/webhooks", () => {
     ["all and one more", { url: URL_OK, eventTypes: ["*", "delivery"] }, "eventTypes"],
     ["types that are not a list", { url: URL_OK, eventTypes: "*" }, "eventTypes"],
     ["plain http", { url: "http://hooks.example.com/", eventTypes: ["*"] }, "url"],
+    ["an empty label", { url: "https://example..com/", eventTypes: ["*"] }, "url"],
+    ["a label of 64 octets", { url: `https://${"a".repeat(64)}.com/`, eventTypes: ["*"] }, "url"],
     ["port 0", { url: "https://hooks.example.com:0/", eventTypes: ["*"] }, "url"],
     ["a private address", { url: "https://192.168.1.1/", eventTypes: ["*"] }, "url"],
     ["localhost", { url: "https://localhost/", eventTypes: ["*"] }, "url"],

@@ -201,6 +201,8 @@ function checkHeaders(item: Readable, most: number, report: Report): void {
     else if (isReservedHeader(name))
       report(param, "must not be set, because the service writes this header.", "invalid_header");
     else if (again) report(param, "must not be given twice in different case.", "invalid_header");
+    else if (!/[^\s\x00-\x1f\x7f]/.test(value))
+      report(param, "must have a value. Leave the header out to send none.", "invalid_header");
     else if (/[\r\n\0]/.test(value)) report(param, "must not contain CR, LF or NUL.", "invalid_header");
     else if (Buffer.byteLength(value) > MAX_HEADER_VALUE_BYTES)
       report(param, `must have at most ${MAX_HEADER_VALUE_BYTES} bytes.`, "invalid_header");

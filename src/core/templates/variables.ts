@@ -88,10 +88,22 @@ function refuseStrayValues(template: Template): void {
   throw new AssertionError(`"{{ ${names} }}" has several values without an operator between them`);
 }
 
+/**
+ * Refuses a path that begins or ends with a dot, such as `{{ user.name. }}`. Liquid ignores the dot, so the author would
+ * not see that a name is missing.
+ * @throws AssertionError
+ */
+function refuseStrayDot(token: PropertyAccess): void {
+  const path = token.getText();
+  if (path.startsWith(".") || path.endsWith("."))
+    throw new AssertionError(`"${path}" has a dot without a name beside it`);
+}
+
 /** Adds the variable and those nested in it, unless the template itself made them. */
 function note(token: PropertyAccess, scope: Scope, uses: Use[], within = 0): void {
   if (within > MAX_PATHS_WITHIN)
     throw new AssertionError(`paths are nested more than ${MAX_PATHS_WITHIN} deep`);
+  refuseStrayDot(token);
   for (const prop of token.props)
     if (TypeGuards.isPropertyAccessToken(prop)) note(prop, scope, uses, within + 1);
   const variable = variableOf(token);

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { normalizeDomain } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
 
 const MAX_URL_CHARS = 2048;
@@ -35,6 +36,8 @@ export function webhookUrl(text: string, rules: WebhookUrlRules): string {
     throw invalid("url", "must not contain a user name or password.");
   // The URL parser turns every spelling of an IPv4 address (0x7f.1, 2130706433) into four decimal numbers.
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  if (isIP(host) === 0 && normalizeDomain(host) === null)
+    throw invalid("url", 'must have a valid host name, such as "https://example.com/webhooks".');
   const refused =
     isIP(host) === 0 ? isLocalName(host) && !rules.allowPrivate : !rules.mayReach(host, rules.allowPrivate);
   if (refused) throw invalid("url", `must have a host with a public address. ${FOR_DEVELOPMENT}`);

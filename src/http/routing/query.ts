@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { type Issue, validationError } from "../../core/errors.ts";
 import { check } from "../../core/validation.ts";
-import { EMAIL } from "../routing/schemas.ts";
+import { EMAIL } from "./schemas.ts";
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],

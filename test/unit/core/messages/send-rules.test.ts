@@ -103,6 +103,8 @@ describe("a send is refused", () => {
       "headers.references",
       "invalid_header",
     ],
+    ["with an empty header", { headers: { "X-A": "" } }, "headers.X-A", "invalid_header"],
+    ["with a header of spaces", { headers: { "X-A": " \t" } }, "headers.X-A", "invalid_header"],
     ["with CR LF in a header", { headers: { "X-A": "v\r\nBcc: x@y.z" } }, "headers.X-A", "invalid_header"],
     [
       "with 4097 bytes in a header",
