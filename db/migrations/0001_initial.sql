@@ -418,9 +418,10 @@ CREATE TABLE templates (
   slug TEXT NOT NULL,
   name TEXT NOT NULL,
   subject TEXT NOT NULL,
+  -- Before html and text, so that a send reads it without their pages.
+  variables TEXT NOT NULL DEFAULT '[]',
   html TEXT,
   text TEXT,
-  variables TEXT NOT NULL DEFAULT '[]',
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   UNIQUE (sender_id, slug)

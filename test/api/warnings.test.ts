@@ -53,6 +53,38 @@ describe("the answer to a write", () => {
     ]);
   });
 
+  test("warns of variables of the template for which the data has no value, in a batch too", async () => {
+    await service.call("POST", "/v1/templates", {
+      ...{ name: "Order", slug: "order", subject: "{{ user.name }} {{ unsubscribeUrl }} {{ items.size }}" },
+      text: "{% for item in items %}{{ item.name }}{% endfor %}{{ order.total }}{{ items[0].name }}{{ note }}",
+    });
+    const item = { ...ITEM, subject: undefined, text: undefined, templateId: "order", unsubscribeLink: true };
+    const data = { user: {}, items: [], order: { total: 0 }, note: null };
+    const message = "The template uses user.name, for which the data has no value.";
+    const sent = await service.call("POST", "/v1/emails", { ...item, data });
+    expect([sent.status, sent.body.warnings]).toEqual([202, [{ param: "data", message }]]);
+    const { body } = await service.call("POST", "/v1/emails/batch", {
+      emails: [{ ...item, data, Tags: [] }, ITEM],
+    });
+    expect(body.data).toMatchObject([{ warnings: [{ param: "data", message }, { param: "Tags" }] }, {}]);
+    expect(body.data[1].warnings).toBeUndefined();
+  });
+
+  test("names ten of more missing variables", async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `v${at}`);
+    const text = names.map((name) => `{{ ${name} }}`).join("");
+    await service.call("POST", "/v1/templates", { name: "Many", slug: "many", subject: "s", text });
+    const item = { ...ITEM, subject: undefined, text: undefined, templateId: "many" };
+    const { body } = await service.call("POST", "/v1/emails", item);
+    expect(body.warnings[0].message).toContain("v8, v9 and 2 more,");
+  });
+
+  test("warns of an unsubscribe header that unsubscribeLink replaces", async () => {
+    const headers = { "list-unsubscribe": "<mailto:out@sender.test>" };
+    const { body } = await service.call("POST", "/v1/emails", { ...ITEM, headers, unsubscribeLink: true });
+    expect(body.warnings).toMatchObject([{ param: "headers.list-unsubscribe" }]);
+  });
+
   test.each<[string, string, Record<string, unknown>, string]>([
     ["POST", "/v1/templates", { name: "A", subject: "x", html: "x", subjet: "y" }, "subjet"],
     ["POST", "/v1/contacts", { email: "a@example.com", first_name: "A" }, "first_name"],

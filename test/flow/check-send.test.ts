@@ -41,8 +41,21 @@ test("what breaks the schema is 422 as for a send", async () => {
   expect([status, body.error.param]).toEqual([422, "to"]);
 });
 
+test("html alone lacks a text part only if the project makes none from it", async () => {
+  const item = { text: undefined, html: "<p>Hi</p>" };
+  expect(await codesOf(item)).toEqual([]);
+  expect(await codesOf({ ...item, text: " " })).toEqual(["missing_text"]);
+  const key = { key: service.accountKey };
+  const { id } = (await service.call("GET", "/v1/senders", undefined, key)).body.data[0];
+  const setting = (textFromHtml: boolean) =>
+    service.call("PATCH", `/v1/senders/${id}`, { textFromHtml }, key);
+  await setting(false);
+  expect(await codesOf(item)).toEqual(["missing_text"]);
+  await setting(true);
+});
+
 test.each([
-  ["missing_text", { text: undefined, html: "<p>Hi</p>" }],
+  ["replaced_header", { headers: { "List-Unsubscribe": "<mailto:out@check.example>" } }],
   ["html_clipped", { html: `<p>${"x".repeat(102 * 1024)}</p>` }],
   ["no_unsubscribe", { unsubscribeLink: false }],
   ["link_text_mismatch", { html: '<a href="https://evil.example/">https://bank.example/login</a>' }],

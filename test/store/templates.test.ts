@@ -4,7 +4,6 @@ import {
   deleteTemplate,
   findTemplate,
   freeSlug,
-  hasTemplate,
   insertTemplate,
   listTemplates,
   MAX_PAGE_OCTETS,
@@ -12,6 +11,7 @@ import {
   MAX_SLUG_NUMBER,
   replaceTemplate,
   type SavedTemplate,
+  variablesOfTemplate,
 } from "../../src/store/projects/templates.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
@@ -55,10 +55,10 @@ describe("a saved template", () => {
     for (const name of [saved.id, "slug-1"]) expect(await findTemplate(api.db, theirs, name)).toBeNull();
     for (const name of ["", idOf("2"), "SLUG-1", "%"])
       expect(await findTemplate(api.db, mine, name)).toBeNull();
-    const has = (project: string, name: string) => hasTemplate(api.db, project, name);
+    const variables = (project: string, name: string) => variablesOfTemplate(api.db, project, name);
     for (const name of [saved.id, "slug-1"])
-      expect([await has(mine, name), await has(theirs, name)]).toEqual([true, false]);
-    for (const name of ["", idOf("2"), "SLUG-1"]) expect(await has(mine, name)).toBe(false);
+      expect([await variables(mine, name), await variables(theirs, name)]).toEqual([saved.variables, null]);
+    for (const name of ["", idOf("2"), "SLUG-1"]) expect(await variables(mine, name)).toBeNull();
   });
 
   test("has a slug that no other template of the project has", async () => {

@@ -22,6 +22,7 @@ import { type Conversation, joinThread } from "./join-thread.ts";
 import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } from "./new-message.ts";
 import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
 import { applyPolicy } from "./policy.ts";
+import { type SendWarning, sendWarnings } from "./send-warnings.ts";
 import {
   commitWithinVolume,
   type Counted,
@@ -53,6 +54,7 @@ export interface SendingKey {
 /** A message that policy let through, with the statements of its commit and the hints after it. */
 export interface PreparedSend extends Counted {
   accepted: Accepted;
+  warnings: readonly SendWarning[];
   transmits: Job[];
   events: readonly MessageEvent[];
   /** The project's enabled webhooks. */
@@ -83,7 +85,14 @@ export async function prepareSend(
   const { verified } = facts;
   const { bounds } = by;
   const fromDomain = from.domain;
-  await applyPolicy(deps, project, { send, fromDomain, verified, captured, addressees, bounds });
+  const variables = await applyPolicy(deps, project, {
+    send,
+    fromDomain,
+    verified,
+    captured,
+    addressees,
+    bounds,
+  });
   const approvalKey = bounds.approval ? (by.keyId ?? "") : null;
   const recipients = addressees.map((addressee, ord) =>
     toRecipient(addressee, ord, facts, { scheduledAt: send.scheduledAt, approvalKey, now }),
@@ -100,6 +109,7 @@ export async function prepareSend(
   const webhooks = content.mayWriteAhead() ? await subscriptions(deps.db, senderId) : facts.webhooks;
   return {
     accepted: answer(message),
+    warnings: sendWarnings(send.item, variables),
     recipients: counted,
     captured,
     statements: [

@@ -9,6 +9,7 @@ import { findTemplate } from "../../store/projects/templates.ts";
 import type { Renderer } from "../mime/rendering-tasks.ts";
 import { type AcceptDeps, prepareSend, type SendingKey } from "./accept.ts";
 import type { SendContent } from "./content.ts";
+import { sendWarnings } from "./send-warnings.ts";
 import { refuseOverVolume } from "./volume.ts";
 
 export interface CheckDeps extends AcceptDeps {
@@ -63,7 +64,10 @@ export async function checkSending(
     findings: [
       ...(await suppressedFindings(deps, project, send)),
       ...ofTemplate,
-      ...findingsIn({ subject, html, text, unsubscribes, attachments }),
+      ...findingsIn({ subject, html, text, makesText: project.textFromHtml, unsubscribes, attachments }),
+      ...sendWarnings(item, []).map(({ param, message }) =>
+        warning("replaced_header", `${param}: ${message}`, "Leave out the header, or `unsubscribeLink`."),
+      ),
     ],
   };
 }

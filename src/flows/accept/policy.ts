@@ -6,7 +6,7 @@ import type { Addressee } from "../../core/messages/send-item.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { ownerEmail } from "../../store/messages/sending.ts";
-import { hasTemplate } from "../../store/projects/templates.ts";
+import { variablesOfTemplate } from "../../store/projects/templates.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
 import { simulatedName } from "../deliver/simulator.ts";
 
@@ -30,14 +30,19 @@ export interface PolicySubject {
 
 /**
  * Checks whether the project may send this message. Each step throws its refusal.
+ * @returns the variables of its template
  * @throws AppError 403 `sender_suspended`, `recipient_not_allowed`, `domain_not_verified`, `test_mode_recipient`; 422
  *   `template_not_found`
  */
-export async function applyPolicy(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
+export async function applyPolicy(
+  deps: PolicyDeps,
+  project: Project,
+  subject: PolicySubject,
+): Promise<readonly string[]> {
   refuseSuspended(project);
   refuseRecipients(subject);
   if (!subject.captured) await refuseFrom(deps, project, subject);
-  await refuseUnknownTemplate(deps, project, subject.send);
+  return templateOf(deps, project, subject.send);
 }
 
 function refuseSuspended(project: Project): void {
@@ -93,8 +98,14 @@ async function refuseStrangersInTestMode(
   );
 }
 
-async function refuseUnknownTemplate(deps: PolicyDeps, project: Project, send: CheckedSend): Promise<void> {
-  const { templateId } = send.item;
-  if (templateId === undefined || (await hasTemplate(deps.db, project.id, templateId))) return;
+/** Returns the variables of the send's template; none if it has no template. */
+async function templateOf(
+  { db }: PolicyDeps,
+  project: Project,
+  { item: { templateId } }: CheckedSend,
+): Promise<readonly string[]> {
+  if (templateId === undefined) return [];
+  const variables = await variablesOfTemplate(db, project.id, templateId);
+  if (variables !== null) return variables;
   throw invalid("templateId", "must be the id or slug of a template of this project.", "template_not_found");
 }

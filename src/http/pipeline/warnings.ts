@@ -36,8 +36,10 @@ function withItemWarnings(body: JsonObject, unknown: readonly UnknownField[]): J
   return { ...body, data: body.data.map((result, at) => withWarnings(result, ofItem.get(at) ?? [])) };
 }
 
-function withWarnings(body: object, warnings: readonly Warning[]): object {
-  return warnings.length === 0 ? body : { ...body, warnings };
+/** Returns a body, or the result of a batch item, with warnings in addition to its own. */
+export function withWarnings(body: object, warnings: readonly Warning[]): JsonObject {
+  const own = "warnings" in body ? (body.warnings as Warning[]) : [];
+  return warnings.length === 0 ? { ...body } : { ...body, warnings: [...own, ...warnings] };
 }
 
 function toWarning({ param, meant }: UnknownField): Warning {

@@ -6,7 +6,7 @@ import { MESSAGE_KEYWORDS } from "../../core/expectations.ts";
  */
 const SHOWN_FORMAT = "shownFormat";
 
-/** Formats of texts in requests, by what their schemas say is `expected`. Addresses may have letters beyond ASCII. */
+/** The format of a field in requests, by what its schema says is `expected`. Addresses may have letters beyond ASCII. */
 const EXPECTED_FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["an email address", "idn-email"],
   ["an ISO 8601 date-time with a zone", "date-time"],

@@ -13,6 +13,8 @@ export interface Draft {
   subject: string;
   html: string | null;
   text: string | null;
+  /** True if a missing text is made from the html. */
+  makesText: boolean;
   /** True if it has a way to unsubscribe in its header. */
   unsubscribes: boolean;
   attachments: readonly { filename: string; octets: number }[];
@@ -52,10 +54,10 @@ export function findingsIn(draft: Draft): Finding[] {
 
 const LEVELS: readonly Finding["level"][] = ["error", "warning", "info"];
 
-function bodyFindings({ subject, html, text }: Draft): Finding[] {
+function bodyFindings({ subject, html, text, makesText }: Draft): Finding[] {
   const octets = Buffer.byteLength(html ?? "");
   return [
-    ...(html !== null && (text ?? "").trim() === ""
+    ...(html !== null && (text ?? "").trim() === "" && !(text === null && makesText)
       ? [
           warning(
             "missing_text",

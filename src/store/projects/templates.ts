@@ -55,11 +55,17 @@ export function findTemplate(db: Db, senderId: string, idOrSlug: string): Promis
 }
 
 /**
- * Returns true if the project has a template with that id or slug. Its parts, which may have megabytes, are not read.
+ * Returns the variables of the project's template with that id or slug; null if there is none. Its parts, which may
+ * have megabytes, are not read.
  */
-export async function hasTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
-  const sql = `SELECT 1 FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`;
-  return (await db.first(sql, [senderId, idOrSlug])) !== null;
+export async function variablesOfTemplate(
+  db: Db,
+  senderId: string,
+  idOrSlug: string,
+): Promise<string[] | null> {
+  const sql = `SELECT variables FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`;
+  const row = await db.first<{ variables: string }>(sql, [senderId, idOrSlug]);
+  return row === null ? null : (JSON.parse(row.variables) as string[]);
 }
 
 /**

@@ -32,6 +32,7 @@ import { emailExplainRoute } from "./email-explain.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { type EmailListDeps, emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./scheduled-sends.ts";
+import { withWarnings } from "../../pipeline/warnings.ts";
 
 export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps, ExtractRules {
   limits: SendLimits;
@@ -126,7 +127,7 @@ function sendRoute(deps: EmailRouteDeps): Route {
       const send = checkedSend(body, deps.limits, now);
       return sending(async () => {
         const prepared = await prepareSend(deps, project, principal, send);
-        const answer = accepted(prepared.accepted);
+        const answer = { ...accepted(prepared.accepted), warnings: prepared.warnings };
         await commitSend(deps, project, prepared, record(answer));
         logAccepted(requestId, [prepared.accepted.id]);
         return answer;
@@ -231,7 +232,7 @@ function showItem(
 ): Record<string, unknown> {
   if (item instanceof AppError) return showRefusal(item);
   const refusal = refused.get(item);
-  return refusal === undefined ? { ...item.accepted } : showRefusal(refusal);
+  return refusal === undefined ? withWarnings(item.accepted, item.warnings) : showRefusal(refusal);
 }
 
 function getRoute(deps: EmailRouteDeps): Route {

@@ -1,0 +1,66 @@
+import type { ReadItem } from "../../core/messages/send-item.ts";
+import { firstChars } from "../../core/text.ts";
+
+/** What an accepted send may do that its client does not expect. */
+export interface SendWarning {
+  /** JSON path of the field. */
+  param: string;
+  message: string;
+}
+
+/** Maximum number of variables that one warning names. */
+export const MAX_NAMED = 10;
+/** Maximum characters shown of a variable's name. */
+const MAX_NAME_CHARS = 100;
+
+/** Returns the warnings of a send. @param variables full paths of its template's variables */
+export function sendWarnings(item: ReadItem, variables: readonly string[]): SendWarning[] {
+  return [...missingVariables(item, variables), ...replacedHeaders(item)];
+}
+
+function missingVariables(
+  { data = {}, unsubscribeLink }: ReadItem,
+  variables: readonly string[],
+): SendWarning[] {
+  const given = unsubscribeLink === true ? { unsubscribeUrl: "", ...data } : data;
+  const missing = variables.filter((name) => isMissing(given, name));
+  if (missing.length === 0) return [];
+  const named = missing.slice(0, MAX_NAMED).map((name) => firstChars(name, MAX_NAME_CHARS));
+  const more = missing.length > MAX_NAMED ? ` and ${missing.length - MAX_NAMED} more` : "";
+  const message = `The template uses ${named.join(", ")}${more}, for which the data has no value.`;
+  return [{ param: "data", message }];
+}
+
+/** A name at the beginning of a path, or after its dot. */
+const NAME = /^\.?([^.[\]]+)/;
+/** Names that Liquid also reads from lists and strings. */
+const OWN_NAMES: ReadonlySet<string> = new Set(["size", "first", "last"]);
+
+/**
+ * Returns true if the data has nothing at a variable's path. The path is followed while it has names with dots. What
+ * an index or a name in brackets reads is taken to exist.
+ */
+function isMissing(data: Readonly<Record<string, unknown>>, path: string): boolean {
+  let value: unknown = data;
+  let rest = path;
+  for (let found = NAME.exec(rest); found !== null; found = NAME.exec(rest)) {
+    const [step, name = ""] = found;
+    const holder: unknown = value;
+    if (holder === null || holder === undefined) return true;
+    if (typeof holder === "object" && Object.hasOwn(holder, name)) value = Reflect.get(holder, name);
+    else return !OWN_NAMES.has(name) || holder === data;
+    rest = rest.slice(step.length);
+  }
+  return value === undefined;
+}
+
+/** Warns of the client's own unsubscribe headers, which those of `unsubscribeLink` replace. */
+function replacedHeaders({ headers = {}, unsubscribeLink }: ReadItem): SendWarning[] {
+  if (unsubscribeLink !== true) return [];
+  return Object.keys(headers)
+    .filter((name) => /^list-unsubscribe(?:-post)?$/i.test(name))
+    .map((name) => ({
+      param: `headers.${name}`,
+      message: "Is not sent, because unsubscribeLink sets this header. Leave out one of them.",
+    }));
+}
