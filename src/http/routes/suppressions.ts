@@ -27,7 +27,7 @@ import {
   PageOf,
   Search,
   showTime,
-  TIME,
+  FUTURE_TIME,
   Timestamp,
   WITHOUT_NUL,
 } from "../routing/schemas.ts";
@@ -64,13 +64,7 @@ const AddSuppression = Type.Object({
   email: Type.String(EMAIL),
   note: Type.Optional(Nullable(Note)),
   expiresAt: Type.Optional(
-    Nullable(
-      Type.String({
-        ...TIME,
-        description: "When the entry ends, a time in the future. Null: never.",
-        examples: ["2099-12-31T00:00:00Z"],
-      }),
-    ),
+    Nullable(Type.String({ ...FUTURE_TIME, description: "When the entry ends. Null: never." })),
   ),
 });
 

@@ -30,6 +30,7 @@ export const TIME = {
   expected: "an ISO 8601 date-time with a zone",
   examples: ["2026-01-31T09:30:00Z"],
 };
+export const FUTURE_TIME = { ...TIME, examples: ["2099-12-31T00:00:00Z"] };
 export const DAY_OR_TIME = {
   expected: "an ISO 8601 day or a date-time with a zone",
   examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
