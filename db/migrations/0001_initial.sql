@@ -58,6 +58,8 @@ CREATE TABLE instances (
 ) STRICT;
 
 -- A name receives mail for one project only, because a message to it must have one owner.
+-- delegation_token: the label of the NS record that proves control of the name for this registration alone.
+-- served: control was proven, and our name server answers for the zone.
 CREATE TABLE domains (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -72,18 +74,21 @@ CREATE TABLE domains (
   delegated INTEGER NOT NULL DEFAULT 0 CHECK (delegated IN (0, 1)),
   delegation_found INTEGER NOT NULL DEFAULT 0 CHECK (delegation_found IN (0, 1)),
   delegation_seen_at INTEGER,
+  delegation_token TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+  served INTEGER NOT NULL DEFAULT 0 CHECK (served IN (0, 1)),
   verified_at INTEGER,
   failing_since INTEGER,
   checked_at INTEGER,
   next_check_at INTEGER,
   created_at INTEGER NOT NULL,
-  UNIQUE (account_id, name)
+  UNIQUE (account_id, name),
+  CHECK (served = 0 OR delegated = 1)
 ) STRICT;
 CREATE INDEX domains_by_check ON domains (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX domains_by_sender ON domains (sender_id, id);
 CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
 -- The name server answers for a name with the records of one domain.
-CREATE UNIQUE INDEX domains_delegated ON domains (name) WHERE delegated = 1;
+CREATE UNIQUE INDEX domains_served ON domains (name) WHERE served = 1;
 
 -- The customers' own records in zones that are delegated to us.
 CREATE TABLE domain_records (
@@ -1145,23 +1150,25 @@ CREATE TABLE zone_notices (
 ) STRICT;
 CREATE INDEX zone_notices_by_due ON zone_notices (due_at);
 
-CREATE TRIGGER zones_domain_insert AFTER INSERT ON domains WHEN NEW.delegated = 1
+CREATE TRIGGER zones_domain_insert AFTER INSERT ON domains WHEN NEW.served = 1
 BEGIN
   INSERT INTO zones (name) VALUES (NEW.name) ON CONFLICT DO NOTHING;
 END;
-CREATE TRIGGER zones_domain_delegate AFTER UPDATE OF delegated ON domains WHEN NEW.delegated = 1
+CREATE TRIGGER zones_domain_serve AFTER UPDATE OF served ON domains WHEN NEW.served = 1
 BEGIN
   INSERT INTO zones (name) VALUES (NEW.name) ON CONFLICT DO NOTHING;
 END;
-CREATE TRIGGER zones_domain_end AFTER UPDATE OF delegated ON domains WHEN NEW.delegated = 0 AND OLD.delegated = 1
+-- No host of a name that is another's may keep a certificate.
+CREATE TRIGGER zones_domain_end AFTER UPDATE OF served ON domains WHEN NEW.served = 0 AND OLD.served = 1
+BEGIN
+  DELETE FROM zones WHERE name = OLD.name;
+  DELETE FROM certificates WHERE domain_id = OLD.id;
+END;
+CREATE TRIGGER zones_domain_delete AFTER DELETE ON domains WHEN OLD.served = 1
 BEGIN
   DELETE FROM zones WHERE name = OLD.name;
 END;
-CREATE TRIGGER zones_domain_delete AFTER DELETE ON domains WHEN OLD.delegated = 1
-BEGIN
-  DELETE FROM zones WHERE name = OLD.name;
-END;
-CREATE TRIGGER zones_domain_receiving AFTER UPDATE OF receiving ON domains WHEN NEW.delegated = 1
+CREATE TRIGGER zones_domain_receiving AFTER UPDATE OF receiving ON domains WHEN NEW.served = 1
 BEGIN
   UPDATE zones SET due_at = 0 WHERE name = NEW.name;
 END;

@@ -3275,7 +3275,7 @@ export interface operations {
                      * @example mail.example.com
                      */
                     domain: string;
-                    /** @description The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other. */
+                    /** @description The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other. The zone is served once that record is seen. */
                     delegated?: boolean;
                     /**
                      * @description Algorithms of the DKIM keys. With `both`, each message has two signatures. Many receivers do not verify Ed25519 yet.

@@ -6,6 +6,11 @@ export function nsHost(serviceDomain: string): string {
   return `ns.${serviceDomain}`;
 }
 
+/** Returns the name of our name server in the NS record of one registration of a domain. It proves that registration alone. */
+export function delegationHost(token: string, serviceDomain: string): string {
+  return `${token}.${nsHost(serviceDomain)}`;
+}
+
 /** Returns the host that receives mail, which is also our name in EHLO, banner and Received. */
 export function mxHost(serviceDomain: string): string {
   return `mx.${serviceDomain}`;

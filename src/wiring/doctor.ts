@@ -22,7 +22,7 @@ import { databasePath } from "../store/engine/client.ts";
 import { installationKey } from "../store/messages/sending.ts";
 import { mxName } from "./delivery.ts";
 import { type HealthParts, localChecks, storageParts } from "./health.ts";
-import { freshLookups } from "./http.ts";
+import { domainLookups } from "./http.ts";
 import { MASTER_KEY_FILE, openKeys } from "./store/master-key.ts";
 import { configuredStore, probeName } from "./store/objects.ts";
 
@@ -104,11 +104,12 @@ function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFil
 }
 
 /** Returns the checks of all domains; if the domains cannot be read, one check that fails. */
-async function checksOfDomains({ config, db }: HealthParts, resolver: Resolver): Promise<Check[]> {
+async function checksOfDomains({ config, clock, db }: HealthParts, resolver: Resolver): Promise<Check[]> {
   const { serviceDomain } = config;
   try {
     const isCaptureDomain = captureDomains(config);
-    return await domainChecks({ db: db(), lookups: freshLookups(resolver), serviceDomain, isCaptureDomain });
+    const lookups = domainLookups({ config, clock, resolver });
+    return await domainChecks({ db: db(), lookups, serviceDomain, isCaptureDomain });
   } catch (error) {
     const fix = "Check that the database is reachable.";
     return [{ name: "domains", run: () => Promise.reject(error), fix, needsDatabase: true }];

@@ -58,7 +58,7 @@ import type { HttpDeps } from "../http/server/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
 import { resolveCname, resolveMx, resolveNs, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
-import { findZoneServers } from "../net/dns/zone-servers.ts";
+import { findZoneServers, resolveDelegation, type ZoneServerDeps } from "../net/dns/zone-servers.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
@@ -110,7 +110,7 @@ export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: Ht
     clock,
     boxKey: keys.box,
     generateDkimKey: (algorithm: DkimAlgorithm) => generateDkimKey(algorithm, makeRsaKey),
-    lookups: freshLookups(resolver),
+    lookups: domainLookups({ config, clock, resolver }),
     findZoneServers: zoneServers({ config, clock, resolver }),
     serviceDomain,
     secondaryNames: config.dnsSecondaryNames,
@@ -122,22 +122,31 @@ export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: Ht
 /** Port of the name servers of a zone (RFC 1035 §4.2). */
 const NAME_SERVER_PORT = 53;
 
-/** Returns lookups at each name server of a domain's zone. */
-function zoneServers({
-  config,
-  clock,
-  resolver,
-}: Pick<HttpParts, "config" | "clock" | "resolver">): FindZoneServers {
+type LookupParts = Pick<HttpParts, "config" | "clock" | "resolver">;
+
+function zoneServerDeps({ config, clock, resolver }: LookupParts): ZoneServerDeps {
   const guard = webhookGuard(config, clock);
   const mayReach = (ip: string) => guard(ip, config.allowPrivateMx);
+  return { clock, resolver, mayReach, port: NAME_SERVER_PORT };
+}
+
+/** Returns lookups at each name server of a domain's zone. */
+function zoneServers(parts: LookupParts): FindZoneServers {
+  const deps = zoneServerDeps(parts);
   return async (domain) => {
-    const servers = await findZoneServers({ clock, resolver, mayReach, port: NAME_SERVER_PORT }, domain);
+    const servers = await findZoneServers(deps, domain);
     return servers.map(({ name, resolver: only }) => ({ name, lookups: freshLookups(only) }));
   };
 }
 
+/** Makes the lookups of a domain's check. The delegation is looked up in the zone above. */
+export function domainLookups(parts: LookupParts): DomainLookups {
+  const deps = zoneServerDeps(parts);
+  return { ...freshLookups(parts.resolver), ns: (name) => resolveDelegation(deps, name) };
+}
+
 /** Makes lookups that use no cache, so that a check sees a record that was published a second ago. */
-export function freshLookups(resolver: Resolver): DomainLookups {
+function freshLookups(resolver: Resolver): DomainLookups {
   const fresh = { fresh: true };
   return {
     cname: (name) => resolveCname(resolver, name, fresh),

@@ -36,6 +36,7 @@ async function seenDomain(
   await db.write([
     insertDomain({
       ...{ id, ...of, name, status: "verified", verified, receiving: false, delegated: true },
+      ...{ delegationToken: id, served: true },
       ...{ delegationFound: true, delegationSeenAt: now, verifiedAt: now, failingSince: null },
       ...{ checkedAt: now, nextCheckAt: null, createdAt: now },
     }),
@@ -126,7 +127,7 @@ describe("the certificates of domains", () => {
     expect(await domainsWithoutCertificate(db, 10, 10)).toEqual([]);
     await db.write([{ sql: "UPDATE domains SET delegation_found = 0 WHERE id = ?", args: [id] }]);
     expect(await ordered()).toBeNull();
-    await db.write([{ sql: "UPDATE domains SET delegation_found = 1", args: [] }]);
+    await db.write([{ sql: "UPDATE domains SET served = 1, delegation_found = 1", args: [] }]);
     expect(await domainsWithoutCertificate(db, 10, 10)).toEqual([{ id: json.id, name: "new.a.example" }]);
     expect(await domainsWithoutCertificate(db, 10, 1)).toEqual([]);
     expect(await ordered()).toBe(id);

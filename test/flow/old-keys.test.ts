@@ -17,7 +17,7 @@ afterEach(() => api.close());
 /** Registers a domain whose zone we hold, and which the DNS delegates to us unless `seen` is false. Returns its id. */
 async function delegated(domain: string, seen = true): Promise<string> {
   const { json } = await api.call("POST", "/v1/domains", { body: { domain, delegated: true } });
-  if (seen) api.zone.set(`NS ${domain}`, [`ns.${SERVICE_DOMAIN}`]);
+  if (seen) api.zone.set(`NS ${domain}`, [json.delegation.records[0].value]);
   await api.call("POST", `/v1/domains/${json.id}/verify`);
   return json.id;
 }

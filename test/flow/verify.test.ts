@@ -125,7 +125,8 @@ function domainOf(changes: Partial<Domain> = {}): Domain {
   return {
     ...{ id: "dom_1", accountId: "acc_1", senderId: "snd_1", name: "a.example.com", status: "pending" },
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
-    ...{ delegated: false, delegationFound: false, delegationSeenAt: null },
+    ...{ delegated: false, delegationToken: "token", served: false },
+    ...{ delegationFound: false, delegationSeenAt: null },
     ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null, nextCheckAt: null },
     createdAt: T0,
     ...changes,

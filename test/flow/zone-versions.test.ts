@@ -43,6 +43,8 @@ beforeEach(async () => {
   versions = openVersions(api, settings);
   const made = await api.call("POST", "/v1/domains", { body: { domain: DOMAIN, delegated: true } });
   id = made.json.id;
+  for (const { name, value } of made.json.delegation.records) api.zone.set(`NS ${name}`, [value]);
+  await api.call("POST", `/v1/domains/${id}/verify`);
   await versions();
 });
 afterEach(async () => {

@@ -170,8 +170,8 @@ describe("settings", () => {
     );
   };
 
-  test("PUBLIC_IPS are the addresses of the zone's name, ns., mx. and mta-sts., and in spf.", async () => {
-    const hosts = ["ns.@", "@", "mx.@", "mta-sts.@"];
+  test("PUBLIC_IPS are the addresses of the zone's name, ns. and all below it, mx. and mta-sts., and in spf.", async () => {
+    const hosts = ["ns.@", "*.ns.@", "@", "mx.@", "mta-sts.@"];
     expect(await shown({}, "A")).toEqual(hosts.map((host) => `${host} 192.0.2.1`));
     expect(await shown({}, "AAAA")).toEqual(hosts.map((host) => `${host} 2001:db8::1`));
     expect(await shown({}, "TXT")).toContain("spf.@ v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all");
@@ -193,7 +193,7 @@ describe("settings", () => {
   ])("PUBLIC_URL=%s has addresses here if its name is in the zone", async (publicUrl, more: string[]) => {
     const hosts = await shown({ publicUrl }, "A");
     expect(hosts.map((line) => line.split(" ")[0] ?? "")).toEqual([
-      ...["ns.@", "@", "mx.@", "mta-sts.@"],
+      ...["ns.@", "*.ns.@", "@", "mx.@", "mta-sts.@"],
       ...more,
     ]);
   });

@@ -17,6 +17,7 @@ import {
   publicInstallationKey,
   putPendingKeys,
 } from "../../src/store/domains/dkim-keys.ts";
+import { setDelegated } from "../../src/store/delegations.ts";
 import {
   claimDueDomains,
   deleteDomain,
@@ -25,7 +26,6 @@ import {
   getDomain,
   insertDomain,
   listDomains,
-  setDelegated,
   setReceiving,
   storeCheck,
 } from "../../src/store/domains/domains.ts";
@@ -60,7 +60,8 @@ function domainOf(id: string, name: string, nextCheckAt: number | null = null): 
   return {
     ...{ id, accountId: api.acme.id, senderId: mine, name, status: "pending", nextCheckAt, createdAt: NOW },
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
-    ...{ delegated: false, delegationFound: false, delegationSeenAt: null },
+    ...{ delegated: false, delegationToken: id, served: false },
+    ...{ delegationFound: false, delegationSeenAt: null },
     ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null },
   };
 }
@@ -128,10 +129,10 @@ describe("a row of another project is treated as absent", () => {
   const check = {
     status: "verified" as const,
     ...{ verifiedAt: 1, failingSince: 1, checkedAt: 1, nextCheckAt: 1 },
-    ...{ delegationFound: false, delegationSeenAt: null },
+    ...{ delegationFound: false, delegationSeenAt: null, served: false },
   };
   const flags = { dkim: true, spf: true, dmarc: true, mx: true };
-  const dom1 = { id: "dom_1", checkedAt: null, receiving: false, delegated: true };
+  const dom1 = { id: "dom_1", checkedAt: null, receiving: false, delegated: true, served: false };
   const rows: [string, (a: TestApi) => Promise<unknown>, unknown][] = [
     ["getDomain", ({ db }) => getDomain(db, theirs, "dom_1"), null],
     ["findDomain", ({ db }) => findDomain(db, theirs, "one.example"), null],

@@ -2,7 +2,7 @@ import { createTaskLimit } from "../../core/concurrency/admission.ts";
 import { AppError } from "../../core/errors.ts";
 import { cacheFor } from "../../core/time/clock.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
-import { findDelegatedDomain } from "../../store/domains/domains.ts";
+import { findServedDomain } from "../../store/domains/domains.ts";
 import { mtaStsHost } from "../../core/own-names.ts";
 import type { HostSettings } from "./domain-hosts.ts";
 import { domainPolicy, type OwnPolicy, ownPolicy, type PolicyDeps } from "./own-policy.ts";
@@ -29,7 +29,7 @@ export function policiesByHost(
   const known = createTtlCache<OwnPolicy>(clock, MAX_KEPT);
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING);
   const look = async (name: string): Promise<OwnPolicy | null> => {
-    const domain = await findDelegatedDomain(db, [name]);
+    const domain = await findServedDomain(db, [name]);
     return domain === null ? null : domainPolicy(deps, settings, domain);
   };
   return async (host) => {

@@ -2,11 +2,12 @@ import { isWithin } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type DkimKeyStatus, listDkimKeys, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import { type Domain, getDomain, setDelegated } from "../../store/domains/domains.ts";
+import { setDelegated } from "../../store/delegations.ts";
+import { type Domain, getDomain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { MAX_DELEGATED_LABELS } from "../zone/delegated-zone.ts";
-import { nsHost } from "../../core/own-names.ts";
+import { delegationHost } from "../../core/own-names.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
 import { type DomainLookups, findDelegation, type RecordState } from "../records/lookups.ts";
 import { type DnsRecord, receivingRecords, sendingRecords } from "../records/records.ts";
@@ -32,7 +33,7 @@ export function delegationOf(
   const lost = domain.delegationSeenAt === null ? "pending" : "failing";
   return {
     status: domain.delegationFound ? "active" : lost,
-    records: [nsHost(serviceDomain), ...secondaryNames].map((value) => ({
+    records: [delegationHost(domain.delegationToken, serviceDomain), ...secondaryNames].map((value) => ({
       type: "NS",
       name: domain.name,
       value,
@@ -69,8 +70,8 @@ export interface DelegationDeps {
 }
 
 /**
- * Switches a domain between a zone that we hold and records that its owner publishes. Our zone is served at once, and the
- * owner's records count until the delegation is seen, so no message fails. The way back is checked first.
+ * Switches a domain between a zone that we hold and records that its owner publishes. The zone of a verified domain is served
+ * at once, and the owner's records count until the delegation is seen, so no message fails. The way back is checked first.
  * @returns false if the project has no such domain
  * @throws AppError 409 if another delegation overlaps, or if the owner's records are missing; 422 if it cannot be delegated
  */
@@ -104,11 +105,11 @@ const SIGNING: readonly DkimKeyStatus[] = ["active", "retired"];
 async function requireOwnersRecords(deps: DelegationDeps, domain: Domain): Promise<void> {
   const { db, clock, lookups, serviceDomain } = deps;
   if (deps.isCaptureDomain(domain.name)) return;
-  const delegation = await findDelegation(lookups, domain.name, serviceDomain);
+  const delegation = await findDelegation(lookups, domain, serviceDomain);
   if (delegation === "unknown") throw unready(`The DNS did not answer for ${domain.name} NS. Try again.`);
   if (delegation === "present")
     throw unready(
-      `${domain.name} still has the record NS ${nsHost(serviceDomain)}. Publish the domain's records at your DNS host, then remove that one.`,
+      `${domain.name} still has the NS record of this service. Publish the domain's records at your DNS host, then remove that one.`,
     );
   const now = clock.now();
   const keys = (await listDkimKeys(db, domain.senderId, domain.id)).filter(

@@ -60,7 +60,7 @@ export async function diagnose(
   ];
   if (deps.isCaptureDomain(domain.name))
     return records.map((record) => ({ ...record, status: "verified", found: [], problem: null, fix: null }));
-  const { delegation, lookups } = await lookupsOf(deps, domain);
+  const { delegation, lookups } = await shownLookups(deps, domain);
   // In our own zone there is nothing that could spread.
   const servers =
     delegation === "present"
@@ -68,6 +68,11 @@ export async function diagnose(
       : await within(deps.clock, MAX_ZONE_WAIT_MS, deps.findZoneServers(domain.name), []);
   const subject = { domain: domain.name, keys };
   return Promise.all(records.map((record) => diagnosed({ ...deps, lookups }, subject, record, servers)));
+}
+
+/** A name of which another domain is served has no records in a zone of ours. */
+async function shownLookups(deps: DiagnoseDeps, domain: Domain): ReturnType<typeof lookupsOf> {
+  return domain.served ? lookupsOf(deps, domain) : { delegation: "absent", lookups: deps.lookups };
 }
 
 type Diagnosis = Pick<DiagnosedRecord, "status" | "problem" | "fix">;

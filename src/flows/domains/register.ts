@@ -1,14 +1,15 @@
 import { algorithmsOf, type DkimChoice } from "../../core/dkim-keys.ts";
 import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import { type Domain, insertDomain, noDelegationAround } from "../../store/domains/domains.ts";
+import { deleteUnproven, makeRoom, noActiveDelegationAround } from "../../store/delegations.ts";
+import { type Domain, insertDomain } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
 import { overlapping, requireDelegable } from "./delegation.ts";
 import { sendingDomainName } from "./domain-name.ts";
-import { type KeyDeps, makeDkimKey, SELECTORS } from "../records/keys.ts";
+import { type KeyDeps, makeDkimKey, newToken, SELECTORS } from "../records/keys.ts";
 import { nextCheckAt } from "./check-times.ts";
 
 export interface RegisterDeps extends KeyDeps {
@@ -17,6 +18,8 @@ export interface RegisterDeps extends KeyDeps {
   recheckSeconds: readonly number[] | null;
   isCaptureDomain: IsCaptureDomain;
 }
+
+const ALWAYS: Guard = { sql: "1", args: [] };
 
 export interface NewDomain {
   accountId: string;
@@ -44,6 +47,8 @@ function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain 
     verified: { dkim: captured, spf: captured, dmarc: captured, mx: captured },
     receiving: captured && isInboxDomain(name, deps.serviceDomain),
     delegated,
+    delegationToken: newToken(),
+    served: delegated && captured,
     delegationFound: delegated && captured,
     delegationSeenAt: delegated && captured ? now : null,
     verifiedAt: captured ? now : null,
@@ -73,7 +78,9 @@ export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Pro
   );
   try {
     await deps.db.write([
-      ...(domain.delegated ? [noDelegationAround(domain)] : []),
+      deleteUnproven(domain),
+      ...(domain.delegated ? [noActiveDelegationAround(domain)] : []),
+      ...(domain.served ? makeRoom(domain, { proof: "records", condition: ALWAYS, now }) : []),
       ...[insertDomain(domain), ...keys.map(insertDkimKey), ...wanted.also(domain, keys)],
     ]);
   } catch (error) {

@@ -1,7 +1,9 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
-import type { Db } from "../../store/engine/client.ts";
+import { checkServedAround, makeRoom } from "../../store/delegations.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
+import { isBroken } from "../../store/engine/guards.ts";
 import {
   activateDkimKeys,
   type DkimKeyStatus,
@@ -11,9 +13,11 @@ import {
 import {
   type Domain,
   type DomainCheck,
+  type DomainStatus,
   getDomain,
   type RecordFlags,
   storeCheck,
+  unchangedSince,
 } from "../../store/domains/domains.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
 import { lookupsOf } from "./zone-lookups.ts";
@@ -49,6 +53,11 @@ type Findings = Readonly<Record<keyof RecordFlags, RecordState> & { delegation?:
 const ALL_PRESENT: Findings = {
   ...{ dkim: "present", spf: "present", dmarc: "present", mx: "present" },
   delegation: "present",
+};
+
+const NONE_PRESENT: Findings = {
+  ...{ dkim: "absent", spf: "absent", dmarc: "absent", mx: "absent" },
+  delegation: "absent",
 };
 
 /** The result of looking up a domain's records. */
@@ -105,15 +114,38 @@ async function store(
   { findings, awaited, resolved }: CheckResult,
 ): Promise<Domain | null> {
   const now = clock.now();
-  const check = judge(before, findings, recheckSeconds, now, resolved ? null : awaited);
+  const judged = (states: Findings) => judge(before, states, recheckSeconds, now, resolved ? null : awaited);
   const activate =
     resolved && awaited !== null ? activateDkimKeys(before.id, awaited, now + RETIRED_KEY_MS) : [];
-  const [stored] = await db.write([storeCheck(before, check, awaited), ...activate]);
-  if (stored?.changes !== 1) return null;
+  const stored = async (check: DomainCheck, also: readonly Statement[]): Promise<Domain | null> => {
+    const [written] = (await db.write([...also, storeCheck(before, check, awaited), ...activate])).slice(
+      also.length,
+    );
+    return written?.changes === 1 ? { ...before, ...check } : null;
+  };
+  const check = judged(findings);
+  if (before.served || !check.served) return logged(before, await stored(check, []));
+  const proof = check.delegationFound ? "ns" : "records";
+  const condition = unchangedSince(before, awaited);
+  try {
+    return logged(before, await stored(check, makeRoom(before, { proof, condition, now })));
+  } catch (error) {
+    if (!isBroken(error, "delegation_overlaps")) throw error;
+    // Another domain is served there. If it has lost its NS record, its next check shows it.
+    const unserved = {
+      ...judged(findings.delegation === "present" ? NONE_PRESENT : findings),
+      served: false,
+    };
+    return logged(before, await stored(unserved, [checkServedAround(before, now)]));
+  }
+}
+
+function logged(before: Domain, check: Domain | null): Domain | null {
+  if (check === null) return null;
   const { id, name: domain } = before;
   if (before.status !== check.status)
     log("verify").info("domain changed its status", { id, domain, status: check.status });
-  return { ...before, ...check };
+  return check;
 }
 
 async function checkRecords(
@@ -179,8 +211,13 @@ export function judge(
   const failingSince = sound || domain.status === "pending" ? null : failingFrom(domain, seenBroken, now);
   // Only a check that found a record missing makes the domain pending, not a failed lookup.
   const fallen = failingSince !== null && seenBroken && now - failingSince >= FALL_BACK_AFTER_MS;
-  const status = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
-  const after = { status, verified, delegationFound, failingSince: fallen ? null : failingSince } as const;
+  const status: DomainStatus = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
+  // Whoever proves a name by its records may switch it to our zone without a gap.
+  const served = domain.delegated && (domain.served || delegationFound || status === "verified");
+  const after = {
+    ...{ status, verified, delegationFound, served },
+    failingSince: fallen ? null : failingSince,
+  } as const;
   return {
     ...after,
     delegationSeenAt: delegationFound ? (domain.delegationSeenAt ?? now) : domain.delegationSeenAt,

@@ -29,7 +29,7 @@ export async function lookupsOf(
 ): Promise<{ delegation: RecordState; lookups: DomainLookups }> {
   const { lookups, serviceDomain } = deps;
   if (!domain.delegated) return { delegation: "absent", lookups };
-  const delegation = await findDelegation(lookups, domain.name, serviceDomain);
+  const delegation = await findDelegation(lookups, domain, serviceDomain);
   if (delegation === "absent") return { delegation, lookups };
   if (delegation === "unknown") return { delegation, lookups: SILENT };
   return {

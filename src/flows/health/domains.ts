@@ -11,7 +11,7 @@ import {
   findMx,
   findSpf,
 } from "../records/lookups.ts";
-import { nsHost } from "../../core/own-names.ts";
+import { delegationHost } from "../../core/own-names.ts";
 import type { IsCaptureDomain } from "../domains/capture-domain.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -44,7 +44,7 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   const { db, lookups, serviceDomain, isCaptureDomain } = parts;
   const { id, senderId, name, receiving } = domain;
   if (isCaptureDomain(name)) return ok("The domain is verified without DNS, because it is for tests.");
-  if (domain.delegated && (await findDelegation(lookups, name, serviceDomain)) !== "present")
+  if (domain.delegated && (await findDelegation(lookups, domain, serviceDomain)) !== "present")
     return delegationFinding(domain, serviceDomain);
   const keys = (await listDkimKeys(db, senderId, id)).filter(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
@@ -57,9 +57,10 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
 }
 
 /** Returns the finding for a delegated domain whose NS record is not found. */
-function delegationFinding({ name, status }: Domain, serviceDomain: string): Finding {
-  const message = `The domain is ${status}, and the DNS does not delegate it to ${nsHost(serviceDomain)}.`;
-  const fix = `Publish "${name} NS ${nsHost(serviceDomain)}" in the zone above it.`;
+function delegationFinding({ name, status, delegationToken }: Domain, serviceDomain: string): Finding {
+  const host = delegationHost(delegationToken, serviceDomain);
+  const message = `The domain is ${status}, and the DNS does not delegate it to ${host}.`;
+  const fix = `Publish "${name} NS ${host}" in the zone above it.`;
   return status === "verified" ? fail(message, fix) : warn(message, fix);
 }
 

@@ -22,6 +22,11 @@ export interface KeyDeps {
 /** Random bytes of a token, which is a DNS label of 26 characters. */
 const TOKEN_BYTES = 16;
 
+/** Makes a random DNS label. */
+export function newToken(): string {
+  return encodeBase32(randomBytes(TOKEN_BYTES));
+}
+
 /** The selectors of each algorithm. The first key uses the first one, and each rotation changes to the other. */
 export const SELECTORS = { rsa: ["pr1", "pr2"], ed25519: ["pe1", "pe2"] } as const;
 
@@ -34,7 +39,7 @@ export async function makeDkimKey(
   const { privateKeyPem, publicKeyBase64 } = await deps.generateDkimKey(key.algorithm);
   return {
     ...key,
-    token: key.token ?? encodeBase32(randomBytes(TOKEN_BYTES)),
+    token: key.token ?? newToken(),
     publicKey: publicKeyBase64,
     sealedPrivateKey: seal(deps.boxKey, privateKeyPem),
     retireAt: null,

@@ -1,6 +1,7 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
+import type { Domain } from "../../store/domains/domains.ts";
 import { organizationalDomain } from "../../core/public-suffix.ts";
-import { dkimTarget, mxHost, nsHost, spfInclude } from "../../core/own-names.ts";
+import { delegationHost, dkimTarget, mxHost, nsHost, spfInclude } from "../../core/own-names.ts";
 import { dkimName } from "./records.ts";
 
 /** The result of a lookup. `failure` means that nothing is known, as after SERVFAIL or a timeout. */
@@ -16,6 +17,7 @@ export interface DomainLookups {
   /** Each record with its strings joined. */
   txt(name: string): Promise<LookupResult<string>>;
   mx(name: string): Promise<LookupResult<{ preference: number; exchange: string }>>;
+  /** The name servers to which the zone above delegates a name. */
   ns(name: string): Promise<LookupResult<string>>;
 }
 
@@ -125,14 +127,17 @@ export async function findDmarc(lookups: DomainLookups, domain: string): Promise
   return "absent";
 }
 
-/** Checks the delegation: our name server is one of the domain's name servers. */
+/**
+ * Checks the delegation: one of the domain's name servers has the name that only this registration has. The name without a
+ * token, which everybody can publish, proves nothing, so it only keeps a delegation that was proven otherwise.
+ */
 export async function findDelegation(
   lookups: DomainLookups,
-  domain: string,
+  { name, delegationToken, served }: Pick<Domain, "name" | "delegationToken" | "served">,
   serviceDomain: string,
 ): Promise<RecordState> {
-  const host = nsHost(serviceDomain);
-  return finding(await lookups.ns(domain), (names) => names.includes(host));
+  const hosts = [delegationHost(delegationToken, serviceDomain), ...(served ? [nsHost(serviceDomain)] : [])];
+  return finding(await lookups.ns(name), (names) => hosts.some((host) => names.includes(host)));
 }
 
 /** Checks MX: our host is one of the domain's hosts. */

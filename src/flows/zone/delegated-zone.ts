@@ -5,12 +5,12 @@ import { indexZone, type Zone, type ZoneIndex, type Zones } from "../../net/zone
 import type { ZoneRecord } from "../../net/zone/records.ts";
 import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import { allOwnRecords } from "../../store/domains/domain-records.ts";
-import { type Domain, findDelegatedDomain } from "../../store/domains/domains.ts";
+import { type Domain, findServedDomain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { dkimName, receivingRecords, sendingRecords } from "../records/records.ts";
 import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
 import { domainHostRecords } from "./domain-host-records.ts";
-import { nsHost, TLS_REPORT_MAILBOX } from "../../core/own-names.ts";
+import { delegationHost, TLS_REPORT_MAILBOX } from "../../core/own-names.ts";
 import { recordData } from "./own-records.ts";
 import {
   keyRecord,
@@ -40,7 +40,7 @@ export function delegatedZones(deps: ZoneDeps, settings: ZoneSettings): Zones["f
   const cache = createTtlCache<ZoneIndex>(deps.clock, MAX_CACHED_ZONES);
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
   const load = async (names: readonly string[]): Promise<ZoneIndex | null> => {
-    const domain = await findDelegatedDomain(deps.db, names);
+    const domain = await findServedDomain(deps.db, names);
     if (domain === null) return null;
     const index = indexZone(await delegatedZone(deps, settings, domain));
     cache.set(domain.name, index, ZONE_FRESH_SECONDS);
@@ -112,7 +112,7 @@ export async function delegatedRecords(
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
   return [
-    nameServerRecord(name, nsHost(serviceDomain)),
+    nameServerRecord(name, delegationHost(domain.delegationToken, serviceDomain)),
     ...published.map((key) => keyRecord(key, dkimName(key.selector, name), now)),
     ...policies.map(
       (record): ZoneRecord => ({

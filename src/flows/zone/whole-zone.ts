@@ -1,5 +1,5 @@
 import type { WholeZone } from "../../net/zone/transfer.ts";
-import { findDelegatedDomain } from "../../store/domains/domains.ts";
+import { findServedDomain } from "../../store/domains/domains.ts";
 import { delegatedZone } from "./delegated-zone.ts";
 import { serviceRecords } from "./service-zone.ts";
 import { startOfAuthority } from "./start-of-authority.ts";
@@ -18,7 +18,7 @@ export async function openWholeZone(
     const soa = await startOfAuthority(deps, settings, origin);
     return { soa, records: () => serviceRecords(deps, settings) };
   }
-  const domain = await findDelegatedDomain(deps.db, [origin]);
+  const domain = await findServedDomain(deps.db, [origin]);
   if (domain === null) return null;
   const zone = await delegatedZone(deps, settings, domain);
   const soa = await zone.soa();

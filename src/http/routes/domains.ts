@@ -55,7 +55,7 @@ const CreateDomain = Type.Object({
   delegated: Type.Optional(
     Type.Boolean({
       description:
-        "The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other.",
+        "The service's name server holds the domain's zone. You publish the NS record in `delegation`, and no other. The zone is served once that record is seen.",
     }),
   ),
   dkimKeys: DkimKeys,
@@ -188,7 +188,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       operationId: "updateDomain",
       summary: "Switch a domain between a delegated zone and records by hand",
       description:
-        "With `delegated: true` the zone is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
+        "With `delegated: true` the zone of a verified domain is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
       scope: "domains:write",
       body: ChangeDomain,
       answers: { 200: DomainView },

@@ -43,7 +43,9 @@ export function readAnswer(answer: DnsAnswer, question: DnsQuestion): ReadAnswer
   const { name, ttl, aliases } = followAliases(answer.answers, question);
   if (aliases === MAX_CNAME_CHAIN)
     return { result: { status: "failure", reason: "servfail" }, ttlSeconds: 0 };
-  const records = answer.answers.filter((record) => isRecord(record, name, question.type));
+  // The zone above a name answers for its name servers by a referral to them (RFC 1034 §4.2.1).
+  const sections = question.type === "NS" ? [...answer.answers, ...answer.authorities] : answer.answers;
+  const records = sections.filter((record) => isRecord(record, name, question.type));
   if (records.length > 0) {
     const ttlSeconds = Math.min(ttl, ...records.map(ttlOf), MAX_TTL_SECONDS);
     const result = { status: "ok", records, authentic: answer.authentic } as const;

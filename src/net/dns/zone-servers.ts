@@ -1,7 +1,8 @@
 import type { Clock } from "../../core/time/clock.ts";
-import { resolveAddresses } from "./lookups.ts";
+import { resolveAddresses, resolveNs } from "./lookups.ts";
 import { canonicalName } from "./packet.ts";
 import { createResolver, type Resolver } from "./resolver.ts";
+import type { DnsResult } from "./result.ts";
 
 /** A name server of a zone, and a resolver that asks it alone. */
 export interface ZoneServer {
@@ -20,6 +21,8 @@ export interface ZoneServerDeps {
 
 /** Name servers that are asked. Zones have two to thirteen. */
 export const MAX_ZONE_SERVERS = 4;
+/** Labels of the zones that are asked. */
+const MIN_LABELS = 2;
 /** Labels that are removed from a name in search of its zone. */
 const MAX_CLIMB = 8;
 /** Time limit of each question. It is asked once. */
@@ -29,15 +32,32 @@ const TIMEOUT_MS = 1500;
  * Finds the name servers of the zone that holds a name: those of the nearest name above it that has NS records, but not
  * of a top-level domain. Each is asked directly, so that an answer does not come from a cache.
  */
-export async function findZoneServers(deps: ZoneServerDeps, name: string): Promise<ZoneServer[]> {
-  const hosts = await serversOf(deps.resolver, name);
+export async function findZoneServers(
+  deps: ZoneServerDeps,
+  name: string,
+  minLabels = MIN_LABELS,
+): Promise<ZoneServer[]> {
+  const hosts = await serversOf(deps.resolver, name, minLabels);
   const found = await Promise.all(hosts.map((host) => openServer(deps, host)));
   return found.filter((server) => server !== null);
 }
 
-async function serversOf(resolver: Resolver, name: string): Promise<string[]> {
+/**
+ * Looks up the name servers to which the zone above delegates a name, at that zone's own servers. A resolver would ask the
+ * servers that hold the name instead, and ours claims what it serves. If none of them answers, asks the resolver.
+ */
+export async function resolveDelegation(deps: ZoneServerDeps, name: string): Promise<DnsResult<string>> {
+  const above = name.slice(name.indexOf(".") + 1);
+  for (const { resolver } of await findZoneServers(deps, above, 1)) {
+    const found = await resolveNs(resolver, name);
+    if (found.status !== "failure") return found;
+  }
+  return resolveNs(deps.resolver, name, { fresh: true });
+}
+
+async function serversOf(resolver: Resolver, name: string, minLabels: number): Promise<string[]> {
   const labels = name.split(".");
-  for (let climbed = 0; climbed < MAX_CLIMB && labels.length - climbed >= 2; climbed++) {
+  for (let climbed = 0; climbed < MAX_CLIMB && labels.length - climbed >= minLabels; climbed++) {
     const result = await resolver.resolve(labels.slice(climbed).join("."), "NS", { fresh: true });
     if (result.status === "failure") return [];
     if (result.status !== "ok") continue;

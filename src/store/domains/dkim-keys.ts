@@ -169,7 +169,7 @@ export async function delegatedWithOldKey(
 ): Promise<{ id: string; senderId: string }[]> {
   const rows = await db.all<{ id: string; sender_id: string }>(
     `SELECT id, sender_id FROM domains
-     WHERE delegated = 1 AND delegation_found = 1 AND status = 'verified'
+     WHERE served = 1 AND delegation_found = 1 AND status = 'verified'
        AND EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = domains.id AND status = 'active' AND created_at < ?)
        AND NOT EXISTS (SELECT 1 FROM dkim_keys
          WHERE domain_id = domains.id AND (status = 'pending' OR retire_at > ?))

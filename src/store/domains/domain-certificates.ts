@@ -13,18 +13,18 @@ export function domainsWithoutCertificate(
   most: number,
 ): Promise<{ id: string; name: string }[]> {
   return db.all(
-    `SELECT id, name FROM domains WHERE delegated = 1 AND delegation_found = 1
+    `SELECT id, name FROM domains WHERE served = 1 AND delegation_found = 1
        AND NOT EXISTS (SELECT 1 FROM certificates WHERE certificates.id = domains.id)
      ORDER BY id LIMIT MAX(0, MIN(?, ? - (SELECT COUNT(*) FROM certificates WHERE domain_id IS NOT NULL)))`,
     [limit, most],
   );
 }
 
-/** Returns the statement that adds a domain's certificate to get, if the domain is still delegated. */
+/** Returns the statement that adds a domain's certificate to get, if its zone is still served. */
 export function wantDomainCertificate({ id, directory, names }: CertificateWish, now: number): Statement {
   return {
     sql: `INSERT INTO certificates (id, domain_id, directory, names, due_at)
-          SELECT id, id, ?, ?, ? FROM domains WHERE id = ? AND delegated = 1 ON CONFLICT DO NOTHING`,
+          SELECT id, id, ?, ?, ? FROM domains WHERE id = ? AND served = 1 ON CONFLICT DO NOTHING`,
     args: [directory, JSON.stringify(names), now, id],
   };
 }
@@ -37,11 +37,6 @@ export function moveDomainCertificates(directory: string, now: number): Statemen
           WHERE domain_id IS NOT NULL AND directory <> ?`,
     args: [directory, now, directory],
   };
-}
-
-/** Returns the statement that deletes the certificate of a domain, with its order. */
-export function deleteDomainCertificate(domainId: string): Statement {
-  return { sql: "DELETE FROM certificates WHERE id = ? AND domain_id IS NOT NULL", args: [domainId] };
 }
 
 /** Returns the statements that count a new order of a domain's certificate, and forget those begun before `since`. */

@@ -1,7 +1,6 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, flags, plain, table } from "../engine/columns.ts";
-import { deleteDomainCertificate } from "./domain-certificates.ts";
 import { requireGuard } from "../engine/guards.ts";
 
 export type DomainStatus = "pending" | "verified";
@@ -24,8 +23,12 @@ export interface Domain {
   status: DomainStatus;
   verified: RecordFlags;
   receiving: boolean;
-  /** True if our name server holds its zone. */
+  /** True if its owner chose that our name server holds its zone. */
   delegated: boolean;
+  /** The label of the NS record that proves control of the name for this registration alone. */
+  delegationToken: string;
+  /** True if control was proven, so that our name server answers for the zone. */
+  served: boolean;
   /** True if the last check found the NS record that delegates the zone to us. */
   delegationFound: boolean;
   /** When a check first found that record; null: never since `delegated` was set. */
@@ -51,6 +54,8 @@ const DOMAINS = table<Domain>("domains", {
   verified: flags({ dkim: "dkim_verified", spf: "spf_verified", dmarc: "dmarc_verified", mx: "mx_verified" }),
   receiving: flag("receiving"),
   delegated: flag("delegated"),
+  delegationToken: plain("delegation_token"),
+  served: flag("served"),
   delegationFound: flag("delegation_found"),
   delegationSeenAt: plain("delegation_seen_at"),
   verifiedAt: plain("verified_at"),
@@ -126,7 +131,7 @@ export async function setReceiving(
 export type DomainCheck = Pick<
   Domain,
   | ("status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt")
-  | ("delegationFound" | "delegationSeenAt")
+  | ("delegationFound" | "delegationSeenAt" | "served")
 >;
 
 /**
@@ -134,25 +139,35 @@ export type DomainCheck = Pick<
  * changed: another check was stored, receiving or the delegation was switched, or a DKIM key was made.
  * @param newKeyAt when the key was made whose record is awaited; null: there is none
  */
-export function storeCheck(
-  before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving" | "delegated">,
-  check: DomainCheck,
-  newKeyAt: number | null,
-): Statement {
+export function storeCheck(before: CheckedDomain, check: DomainCheck, newKeyAt: number | null): Statement {
   const { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
-  const { delegationFound, delegationSeenAt } = check;
+  const { delegationFound, delegationSeenAt, served } = check;
   const checked = {
     ...{ status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt },
-    ...{ delegationFound, delegationSeenAt },
+    ...{ delegationFound, delegationSeenAt, served },
   };
   const { set, values } = DOMAINS.assignments(checked);
+  const unchanged = unchangedSince(before, newKeyAt);
   return {
-    sql: `UPDATE domains SET ${set.join(", ")}
-          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ? AND delegated = ?
+    sql: `UPDATE domains SET ${set.join(", ")} WHERE ${unchanged.sql}`,
+    args: [...values, ...unchanged.args],
+  };
+}
+
+/** What a check of a domain relies on. */
+export type CheckedDomain = Pick<
+  Domain,
+  "id" | "senderId" | "checkedAt" | "receiving" | "delegated" | "served"
+>;
+
+/** Returns the condition that nothing of a domain has changed on which its check relies. */
+export function unchangedSince(before: CheckedDomain, newKeyAt: number | null): Guard {
+  return {
+    sql: `sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ? AND delegated = ? AND served = ?
             AND (SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending') IS ?`,
     args: [
-      ...[...values, before.senderId, before.id, before.checkedAt],
-      ...[Number(before.receiving), Number(before.delegated), newKeyAt],
+      ...[before.senderId, before.id, before.checkedAt, Number(before.receiving)],
+      ...[Number(before.delegated), Number(before.served), newKeyAt],
     ],
   };
 }
@@ -191,48 +206,8 @@ export async function claimDueDomains(
   return found;
 }
 
-/**
- * Returns the statement that undoes its write with the guard `delegation_overlaps` if another delegated domain has the
- * name, or is above or below it. Otherwise one project could answer for names of another.
- */
-export function noDelegationAround(domain: Pick<Domain, "id" | "name">): Statement {
-  const { sql, args } = delegatedAround(domain);
-  return requireGuard("delegation_overlaps", {
-    sql: `NOT EXISTS (SELECT 1 FROM domains WHERE ${sql})`,
-    args,
-  });
-}
-
-/** Returns the condition of the other delegated domains at, above and below a name. */
-function delegatedAround({ id, name }: Pick<Domain, "id" | "name">): Guard {
-  const below = `.${name}`;
-  return {
-    sql: `delegated = 1 AND id <> ? AND (name IN (SELECT value FROM json_each(?)) OR substr(name, -length(?)) = ?)`,
-    args: [id, JSON.stringify(namesAbove(name)), below, below],
-  };
-}
-
-/**
- * Returns the statement that ends the delegations around a verified domain that were never seen in the DNS: a project
- * cannot keep a name from its owner by registering it.
- */
-function endUnseenDelegations(domain: Pick<Domain, "id" | "name">): Statement {
-  const { sql, args } = delegatedAround(domain);
-  return {
-    sql: `UPDATE domains SET delegated = 0 WHERE delegation_seen_at IS NULL AND ${sql}
-            AND EXISTS (SELECT 1 FROM domains WHERE id = ? AND status = 'verified')`,
-    args: [...args, domain.id],
-  };
-}
-
-/** Returns a name and all names above it, the longest first. */
-function namesAbove(name: string): string[] {
-  const labels = name.split(".");
-  return labels.map((_, at) => labels.slice(at).join("."));
-}
-
 /** Returns the statement that undoes its write with `mx_in_the_way` if the domain has an MX record of its owner's. */
-function ownMxOnly(id: string, condition: string): Statement {
+export function ownMxOnly(id: string, condition: string): Statement {
   return requireGuard("mx_in_the_way", {
     sql: `NOT EXISTS (SELECT 1 FROM domains JOIN domain_records AS own ON own.domain_id = domains.id
             WHERE domains.id = ? AND ${condition} AND own.name = domains.name AND own.type = 'MX')`,
@@ -241,39 +216,13 @@ function ownMxOnly(id: string, condition: string): Statement {
 }
 
 /**
- * Switches whether our name server holds the domain's zone, and checks the domain soon. If the domain is verified, it
- * ends delegations around it that were never seen. It breaks the guard
- * `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`. Returns false if the
- * project has no such domain.
+ * Returns the domain of any project whose zone we serve under one of the names; null if there is none. Served domains do not
+ * overlap. It serves the name server, which publishes the domain.
  */
-export async function setDelegated(
-  db: Db,
-  domain: Domain,
-  delegated: boolean,
-  now: number,
-): Promise<boolean> {
-  const { senderId, id } = domain;
-  const written = await db.write([
-    ...(delegated
-      ? [endUnseenDelegations(domain), noDelegationAround(domain), ownMxOnly(id, "receiving = 1")]
-      : [deleteDomainCertificate(id)]),
-    {
-      sql: `UPDATE domains SET delegated = ?, delegation_found = 0, delegation_seen_at = NULL, next_check_at = ?
-            WHERE sender_id = ? AND id = ?`,
-      args: [Number(delegated), now, senderId, id],
-    },
-  ]);
-  return written.at(-1)?.changes === 1;
-}
-
-/**
- * Returns the domain of any project that is delegated to us under one of the names; null if there is none. Delegated
- * domains do not overlap. It serves the name server, which publishes the domain.
- */
-export function findDelegatedDomain(db: Db, names: readonly string[]): Promise<Domain | null> {
+export function findServedDomain(db: Db, names: readonly string[]): Promise<Domain | null> {
   return DOMAINS.first(
     db,
-    "WHERE delegated = 1 AND name IN (SELECT value FROM json_each(?)) ORDER BY length(name) DESC LIMIT 1",
+    "WHERE served = 1 AND name IN (SELECT value FROM json_each(?)) ORDER BY length(name) DESC LIMIT 1",
     [JSON.stringify(names)],
   );
 }

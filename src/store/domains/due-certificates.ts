@@ -31,7 +31,7 @@ const DUE = `WITH recent AS (SELECT sender_id, COUNT(*) AS orders FROM domain_or
     LEFT JOIN recent r ON r.sender_id = d.sender_id
   WHERE (c.due_at <= ?2 OR c.due_at > ?3)
     AND (c.id IN (SELECT value FROM json_each(?4))
-      OR (d.delegated = 1 AND d.delegation_found = 1 AND ?5 > 0
+      OR (d.served = 1 AND d.delegation_found = 1 AND ?5 > 0
         AND (c.order_url IS NOT NULL
           OR (c.chain IS NOT NULL AND (c.renew_at IS NULL OR c.renew_at > ?2))
           OR COALESCE(r.orders, 0) + (SELECT COALESCE(SUM(orders), 0) FROM recent) < ?5)))

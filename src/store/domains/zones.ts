@@ -86,7 +86,7 @@ export function settleZone({ name, digest, readAt, leaseUntil, nextAt }: ReadZon
     sql: `UPDATE zones SET serial = CASE WHEN digest = ? THEN serial ELSE MAX(serial + 1, ?) END, digest = ?,
             due_at = MIN(?, COALESCE(
               (SELECT MIN(retire_at) FROM dkim_keys WHERE retire_at > ? AND (zones.own = 1 OR domain_id IN
-                (SELECT id FROM domains WHERE delegated = 1 AND name = zones.name))), ?),
+                (SELECT id FROM domains WHERE served = 1 AND name = zones.name))), ?),
               COALESCE((SELECT MIN(served_from) FROM certificates WHERE served_from > ?), ?))
           WHERE name = ? AND due_at = ?`,
     args: [

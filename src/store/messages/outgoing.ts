@@ -97,7 +97,7 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     LEFT JOIN contents b ON b.key = ${CONTENT}
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
       AND d.name = ${FROM_DOMAIN}
-    LEFT JOIN certificates h ON h.id = d.id AND d.delegated = 1 AND d.delegation_found = 1
+    LEFT JOIN certificates h ON h.id = d.id AND d.served = 1 AND d.delegation_found = 1
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 
 /** Returns an outbound message of the project; null if the project has none with that id. */
