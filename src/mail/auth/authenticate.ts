@@ -14,6 +14,8 @@ import { type Signed, unverifiedDkim, verifyDkim } from "./verify-dkim.ts";
 
 /** RFC 8301 §3.2: keys below 1024 bits prove nothing. */
 const MIN_KEY_BITS = 1024;
+/** RFC 8301 §3.1: neither does rsa-sha1, whatever the record of the key says. */
+const rejectRsaSha1 = true;
 /** Characters of a word in Authentication-Results. A longer one comes from the mail and is left out. */
 const MAX_RESULT_WORD_CHARS = 400;
 
@@ -159,7 +161,7 @@ async function check(
   const { host, resolver } = deps;
   if (shown !== null) askForPolicy(resolver, shown);
   const [signed, sender] = await Promise.all([
-    dkim(mail, { resolver, minBitLength: MIN_KEY_BITS }),
+    dkim(mail, { resolver, minBitLength: MIN_KEY_BITS, rejectRsaSha1 }),
     senderOf(deps, envelope),
   ]);
   const chain = await chainOf(resolver, signed);

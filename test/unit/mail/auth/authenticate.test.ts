@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createSign } from "node:crypto";
 import { beforeAll, describe, expect, test } from "bun:test";
 import { type AuthResolver, MAX_AUTH_LOOKUPS } from "../../../../src/mail/auth/resolver.ts";
 import { authenticate } from "../../../../src/mail/auth/authenticate.ts";
@@ -34,6 +34,8 @@ const zone = new Map<string, unknown[]>([
 ]);
 let unsigned: Buffer;
 let signed: Buffer;
+/** Signs the mail with rsa-sha1 in the form "simple", as old software does. */
+let signedWithSha1: Buffer;
 
 const resolve: AuthResolver = async (name, type) => {
   const records = zone.get(`${type} ${name}`);
@@ -57,7 +59,20 @@ beforeAll(async () => {
     domain: "example.com",
     keys: [{ selector: "pr1", privateKey: dkimPrivateKey(key.privateKeyPem) }],
   });
+  signedWithSha1 = oldSignature(unsigned, key.privateKeyPem);
 });
+
+function oldSignature(raw: Buffer, privateKey: string): Buffer {
+  const text = raw.toString("latin1");
+  const end = text.indexOf("\r\n\r\n") + 2;
+  const from = /^From:.*\r\n/im.exec(text)?.[0] ?? "";
+  const bodyHash = createHash("sha1")
+    .update(text.slice(end + 2), "latin1")
+    .digest("base64");
+  const field = `DKIM-Signature: v=1; a=rsa-sha1; c=simple/simple; d=example.com; s=pr1; h=From; bh=${bodyHash}; b=`;
+  const value = createSign("RSA-SHA1").update(`${from}${field}`, "latin1").sign(privateKey, "base64");
+  return Buffer.from(`${field}${value}\r\n${text}`, "latin1");
+}
 
 describe("the verdict on a received mail", () => {
   const DKIM_PASS = [{ result: "pass", domain: "example.com", selector: "pr1" }];
@@ -78,6 +93,16 @@ describe("the verdict on a received mail", () => {
       () => signed,
       { ...ENVELOPE, ip: "198.51.100.1" },
       { spf: { result: "fail" }, dkim: DKIM_PASS, dmarc: { result: "pass" } },
+    ],
+    [
+      "signed with rsa-sha1 (RFC 8301 §3.1), from another host",
+      () => signedWithSha1,
+      { ...ENVELOPE, ip: "198.51.100.1" },
+      {
+        spf: { result: "fail" },
+        dkim: [{ ...DKIM_PASS[0], result: "policy" }],
+        dmarc: { result: "fail", policy: "reject" },
+      },
     ],
     [
       "unsigned, from a host named by include and mx",
