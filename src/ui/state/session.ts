@@ -34,7 +34,7 @@ const LISTED_PROJECTS = 100;
 
 /** Returns whether the key has the scope. A key without scopes has all. */
 export function can(scope: string): boolean {
-  const scopes = me.value?.key.scopes ?? [];
+  const scopes: readonly string[] = me.value?.key.scopes ?? [];
   return scopes.length === 0 || scopes.includes(scope);
 }
 

@@ -1,4 +1,4 @@
-import type { Suppression } from "../api/people.ts";
+import type { Suppression } from "../api/types.ts";
 import type { Words } from "./status.ts";
 
 /** Each reason of a suppression. */

@@ -1,4 +1,4 @@
-import type { Contact } from "../../api/people.ts";
+import type { Contact } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 
 /** Returns the name of a contact; empty if it has none. */

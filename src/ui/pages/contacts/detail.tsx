@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { get, post, remove } from "../../api/client.ts";
-import type { Contact } from "../../api/people.ts";
+import type { Contact } from "../../api/types.ts";
 import { useResource } from "../../api/resource.ts";
 import { Code, CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
-import type { Contact } from "../../api/people.ts";
+import type { Contact } from "../../api/types.ts";
 import { Dialog } from "../../controls/dialog.tsx";
 import { CheckBox, Form, FormFoot, TextArea, TextField } from "../../controls/form.tsx";
 import { type Task, useTask } from "../../controls/task.ts";

@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
-import type { FullDomain, Receiving } from "../../api/setup-types.ts";
+import type { Domain, Receiving } from "../../api/types.ts";
 import { ConfirmName } from "../../controls/confirm-name.tsx";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
@@ -25,7 +25,7 @@ interface DetailProps {
 /** One domain: whether it works, the records to publish, and whether it receives. */
 export function DomainDetail({ id, onClose, onChanged }: DetailProps) {
   const path = `/v1/domains/${encodeURIComponent(id)}`;
-  const domain = useResource(`domain ${id}`, () => get<FullDomain>(path));
+  const domain = useResource(`domain ${id}`, () => get<Domain>(path));
   const found = domain.value.value;
   return (
     <Detail
@@ -54,9 +54,9 @@ export function DomainDetail({ id, onClose, onChanged }: DetailProps) {
 }
 
 interface ActionsProps {
-  domain: FullDomain;
+  domain: Domain;
   path: string;
-  onRotated: (domain: FullDomain) => void;
+  onRotated: (domain: Domain) => void;
   onDeleted: () => void;
 }
 
@@ -67,7 +67,7 @@ function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
     open.value = null;
   };
   const rotate = async () => {
-    if (!(await rotating.run(async () => onRotated(await post<FullDomain>(`${path}/rotate-dkim`))))) return;
+    if (!(await rotating.run(async () => onRotated(await post<Domain>(`${path}/rotate-dkim`))))) return;
     close();
   };
   return (
@@ -112,8 +112,8 @@ function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
 }
 
 interface BodyProps {
-  domain: FullDomain;
-  resource: Resource<FullDomain>;
+  domain: Domain;
+  resource: Resource<Domain>;
   path: string;
   onChanged: () => void;
 }
@@ -123,7 +123,7 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
   const verifying = useTask();
   const verify = () =>
     verifying.run(async () => {
-      resource.set(await post<FullDomain>(`${path}/verify`));
+      resource.set(await post<Domain>(`${path}/verify`));
       onChanged();
     });
   // Only a check says what is wrong with a record, so a reloaded page makes one.
@@ -188,7 +188,7 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
 }
 
 interface VerifyProps {
-  domain: FullDomain;
+  domain: Domain;
   busy: boolean;
   onVerify: () => void;
 }
@@ -208,7 +208,7 @@ function Verify({ domain: { status }, busy, onVerify }: VerifyProps) {
 }
 
 /** Returns the state of a domain in one sentence, with what to do next. */
-function answerOf({ status, verifiedBy, checkedAt, records }: FullDomain): string {
+function answerOf({ status, verifiedBy, checkedAt, records }: Domain): string {
   if (verifiedBy === "capture") return "It works for tests, because this service keeps all mail to itself.";
   if (status === "verified")
     return records.every(({ verified }) => verified)

@@ -1,5 +1,5 @@
 import { usePages } from "../../api/pages.ts";
-import type { FullDomain } from "../../api/setup-types.ts";
+import type { Domain } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
@@ -17,7 +17,7 @@ import { DomainStatus } from "./status.tsx";
 /** The domains of the project, and next to them the one that the path names. */
 export function DomainsPage({ params }: PageProps) {
   const selected = params.id ?? null;
-  const pages = usePages<FullDomain>("/v1/domains", {}, ({ id }) => id);
+  const pages = usePages<Domain>("/v1/domains", {}, ({ id }) => id);
   const close = () => navigate("/domains");
   useKey("Escape", () => selected !== null && close());
   const add = can("domains:write") ? (
@@ -56,7 +56,7 @@ export function DomainsPage({ params }: PageProps) {
   );
 }
 
-function Cells({ domain: { status, domain, receiving, createdAt } }: { domain: FullDomain }) {
+function Cells({ domain: { status, domain, receiving, createdAt } }: { domain: Domain }) {
   return (
     <>
       <span class="cut strong">{domain}</span>

@@ -1,13 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
-import type { FullDomain } from "../../api/setup-types.ts";
+import type { Domain } from "../../api/types.ts";
 import { Dialog } from "../../controls/dialog.tsx";
 import { Form, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 
 interface NewDomainProps {
   onClose: () => void;
-  onCreated: (domain: FullDomain) => void;
+  onCreated: (domain: Domain) => void;
 }
 
 /** Adds a domain to the project. */
@@ -15,7 +15,7 @@ export function NewDomain({ onClose, onCreated }: NewDomainProps) {
   const name = useSignal("");
   const task = useTask();
   const create = async () => {
-    onCreated(await post<FullDomain>("/v1/domains", { domain: name.value.trim() }));
+    onCreated(await post<Domain>("/v1/domains", { domain: name.value.trim() }));
   };
   return (
     <Dialog title="Add a domain" onClose={onClose}>

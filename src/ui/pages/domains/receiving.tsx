@@ -1,13 +1,13 @@
 import { patch } from "../../api/client.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { CheckedRecord, DnsRecord, FullDomain, Receiving } from "../../api/setup-types.ts";
+import type { CheckedRecord, DnsRecord, Domain, Receiving } from "../../api/types.ts";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
 import { Records } from "./records.tsx";
 
 interface ReceivingProps {
-  domain: FullDomain;
+  domain: Domain;
   receiving: Resource<Receiving>;
   /** Records for receiving. */
   records: readonly (DnsRecord | CheckedRecord)[];

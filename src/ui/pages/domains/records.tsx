@@ -1,4 +1,4 @@
-import type { CheckedRecord, DnsRecord } from "../../api/setup-types.ts";
+import type { CheckedRecord, DnsRecord } from "../../api/types.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Dot } from "../../components/status.tsx";
 import type { Tone } from "../../words/status.ts";

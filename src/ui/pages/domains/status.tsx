@@ -1,7 +1,7 @@
-import type { FullDomain } from "../../api/setup-types.ts";
+import type { Domain } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 
 /** The state of a domain as a dot with its word. */
-export function DomainStatus({ status }: Pick<FullDomain, "status">) {
+export function DomainStatus({ status }: Pick<Domain, "status">) {
   return status === "verified" ? <Dot tone="good" word="Verified" /> : <Dot tone="late" word="Pending" />;
 }

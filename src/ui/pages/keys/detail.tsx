@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { patch, remove } from "../../api/client.ts";
-import type { ApiKey } from "../../api/setup-types.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { ConfirmName } from "../../controls/confirm-name.tsx";
 import { Detail } from "../../components/detail.tsx";
 import { Dialog } from "../../controls/dialog.tsx";

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { usePages } from "../../api/pages.ts";
-import type { ApiKey } from "../../api/setup-types.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
-import type { ApiKey } from "../../api/setup-types.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { Checks } from "../../controls/checks.tsx";
 import { Dialog } from "../../controls/dialog.tsx";
 import { CheckBox, Form, SelectField, TextArea, TextField } from "../../controls/form.tsx";

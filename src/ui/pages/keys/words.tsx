@@ -1,4 +1,4 @@
-import type { ApiKey } from "../../api/setup-types.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 import { me } from "../../state/session.ts";
 

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
-import type { Suppression } from "../../api/people.ts";
+import type { Suppression } from "../../api/types.ts";
 import { now } from "../../browser/clock.ts";
 import { Dialog } from "../../controls/dialog.tsx";
 import { Form, FormFoot, TextField } from "../../controls/form.tsx";

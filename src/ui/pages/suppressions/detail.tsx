@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { get, remove } from "../../api/client.ts";
-import type { Suppression } from "../../api/people.ts";
+import type { Page, Suppression } from "../../api/types.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Page } from "../../api/types.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
 import { Confirm } from "../../controls/dialog.tsx";

@@ -1,5 +1,5 @@
 import { usePages } from "../../api/pages.ts";
-import type { Suppression } from "../../api/people.ts";
+import type { Suppression } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { get, remove } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Template } from "../../api/setup-types.ts";
+import type { Template } from "../../api/types.ts";
 import { Confirm } from "../../controls/dialog.tsx";
 import { Id } from "../../controls/copy.tsx";
 import { useTask } from "../../controls/task.ts";

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { patch } from "../../api/client.ts";
-import type { Template } from "../../api/setup-types.ts";
+import type { Template } from "../../api/types.ts";
 import { Form, TextArea, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Tabs } from "../../components/tabs.tsx";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
-import type { Template } from "../../api/setup-types.ts";
+import type { Template } from "../../api/types.ts";
 import { Dialog } from "../../controls/dialog.tsx";
 import { Form, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";

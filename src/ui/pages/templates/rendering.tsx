@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import { type ApiError, asApiError } from "../../api/error.ts";
-import type { Rendered } from "../../api/setup-types.ts";
+import type { Rendered } from "../../api/types.ts";
 import { after } from "../../browser/clock.ts";
 import { PagePreview } from "../../components/preview.tsx";
 import { Problem } from "../../controls/problem.tsx";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { patch, post, remove } from "../../api/client.ts";
-import type { Webhook } from "../../api/setup-types.ts";
+import type { Webhook } from "../../api/types.ts";
 import { Confirm, Dialog } from "../../controls/dialog.tsx";
 import { Form, SelectField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Delivery, DeliveryDetail } from "../../api/setup-types.ts";
+import type { Delivery, DeliveryDetail } from "../../api/types.ts";
 import { Code, Id } from "../../controls/copy.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";

@@ -1,7 +1,7 @@
 import { get } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
-import type { Delivery, Webhook } from "../../api/setup-types.ts";
+import type { Delivery, Webhook } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { query } from "../../state/router.ts";

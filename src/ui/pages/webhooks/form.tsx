@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import { EVENT_TYPES } from "../../api/server-lists.ts";
-import type { Webhook } from "../../api/setup-types.ts";
+import type { Webhook } from "../../api/types.ts";
 import { Checks } from "../../controls/checks.tsx";
 import { Dialog } from "../../controls/dialog.tsx";
 import { CheckBox, Form, TextField } from "../../controls/form.tsx";

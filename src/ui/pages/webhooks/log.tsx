@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { isSeen, useLiveReload } from "../../api/live.ts";
 import type { Pages } from "../../api/pages.ts";
-import type { Delivery, Webhook } from "../../api/setup-types.ts";
+import type { Delivery, Webhook } from "../../api/types.ts";
 import { every } from "../../browser/clock.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Problem } from "../../controls/problem.tsx";

@@ -1,4 +1,4 @@
-import type { Webhook } from "../../api/setup-types.ts";
+import type { Webhook } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 
 /** The state of a webhook as a dot with its word. */

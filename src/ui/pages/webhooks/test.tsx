@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
-import type { Webhook } from "../../api/setup-types.ts";
+import type { Webhook } from "../../api/types.ts";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { can } from "../../state/session.ts";
@@ -14,9 +14,8 @@ interface TestProps {
 
 /** Sends a made-up event of a chosen type to a webhook. */
 export function TestButton({ webhook: { enabled, eventTypes }, path, onSent }: TestProps) {
-  const types = eventTypes.includes("*")
-    ? EVENT_TYPES
-    : EVENT_TYPES.filter((type) => eventTypes.includes(type));
+  const wanted: readonly string[] = eventTypes;
+  const types = wanted.includes("*") ? EVENT_TYPES : EVENT_TYPES.filter((type) => wanted.includes(type));
   const type = useSignal(types.includes("delivery") ? "delivery" : (types[0] ?? "delivery"));
   const task = useTask();
   if (!can("webhooks:write")) return null;

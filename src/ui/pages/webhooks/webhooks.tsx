@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { usePages } from "../../api/pages.ts";
-import type { Webhook } from "../../api/setup-types.ts";
+import type { Webhook } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
