@@ -60,9 +60,24 @@ export interface DestinationHost {
   security?: HostSecurity;
 }
 
+/** Limits that destinations share, such as all domains of one provider. Their owner may change them at any time. */
+export interface SharedLimits {
+  key: string;
+  /** Returns the maximum number of connections now. */
+  connections(): number;
+  /** Maximum number of messages on one connection, after which it is replaced. */
+  messagesPerConnection: number;
+  /** Returns whether another host may be asked after this reply. */
+  mayAskNextHost(reply: PeerResult): boolean;
+  /** Hears that a connection failed while others are open, so no delivery reports it. */
+  onConnectionFailed(result: PeerResult): void;
+}
+
 /** Where to deliver. Deliveries with the same `key` share connections, so all other fields must be equal. */
 export interface Destination {
   key: string;
+  /** If left out, the destination shares its limits with no other. */
+  limits?: SharedLimits;
   /** Tried in this order. */
   hosts: readonly DestinationHost[];
   port: number;

@@ -67,6 +67,8 @@ export async function connectInOrder(
       shunned.delete(address);
       return connecting;
     }
+    if (destination.limits?.mayAskNextHost(connecting.result) === false)
+      return { kind: "failed", result: connecting.result, tried: candidate };
     setBounded(shunned, address, clock.elapsed() + SHUN_MS, MAX_SHUNNED);
     if (
       failure.tried === null ||

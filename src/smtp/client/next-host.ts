@@ -1,12 +1,11 @@
 import type { SendResult, Stage } from "./delivery.ts";
 import { isShunned } from "./host-order.ts";
 import {
-  destinationQueues,
   type DeliveryQueue,
   type Member,
-  newQueue,
   type PendingDelivery,
   type PoolState,
+  queueOf,
 } from "./pool-state.ts";
 
 /** Hosts tried for one message in one attempt. If a domain has many, a deferral must not take too long. */
@@ -47,32 +46,29 @@ export function queueForNextHost(
   const { connection } = member;
   const asked = [...request.triedHosts, connection.host];
   if (asked.length >= MAX_HOSTS_ASKED) return null;
-  const root = queue.root ?? queue;
-  const { destination } = root;
-  const hosts = destination.hosts.filter(
+  const { whole } = queue;
+  if (result.kind !== "withdrawn" && whole.limits?.mayAskNextHost(result) === false) return null;
+  const hosts = whole.hosts.filter(
     ({ name, addresses }) =>
       !asked.includes(name) &&
-      !addresses.every((ip) => isShunned(state.shunned, { host: name, ip }, destination.port, now)),
+      !addresses.every((ip) => isShunned(state.shunned, { host: name, ip }, whole.port, now)),
   );
   if (hosts.length === 0) return null;
   request.triedHosts = asked;
   request.deferral = { result, connection };
-  const key = hosts.map(({ name }) => name).join(" ");
-  const branch = root.branches.get(key) ?? newQueue(destination, root);
-  // The newest destination has the current addresses.
-  branch.destination = { ...destination, hosts };
-  root.branches.set(key, branch);
-  return branch;
+  return queueOf(state, whole, { ...whole, hosts });
 }
 
 /** Counts open and opening connections of a queue and all queues that share its limit. */
-export function connectionsOf(queue: DeliveryQueue): number {
-  return destinationQueues(queue).reduce((sum, { members, opening }) => sum + members.size + opening, 0);
+export function connectionsOf({ lane }: DeliveryQueue): number {
+  let count = 0;
+  for (const { members, opening } of lane) count += members.size + opening;
+  return count;
 }
 
 /** Finds an idle connection of another queue, to close it in favour of one for this queue. */
 export function spareConnection(queue: DeliveryQueue): { queue: DeliveryQueue; member: Member } | null {
-  for (const other of destinationQueues(queue)) {
+  for (const other of queue.lane) {
     if (other === queue || other.waiting.length > 0) continue;
     for (const member of other.members)
       if (member.ready && member.underway === 0) return { queue: other, member };
@@ -82,10 +78,9 @@ export function spareConnection(queue: DeliveryQueue): { queue: DeliveryQueue; m
 
 /** Checks whether another queue with the same limit has messages but no connection. */
 export function isOtherQueueStarved(queue: DeliveryQueue): boolean {
-  if (queue.root === null && queue.branches.size === 0) return false;
-  return destinationQueues(queue).some(
-    (other) => other !== queue && other.waiting.length > 0 && other.members.size + other.opening === 0,
-  );
+  for (const other of queue.lane)
+    if (other !== queue && other.waiting.length > 0 && other.members.size + other.opening === 0) return true;
+  return false;
 }
 
 /**

@@ -11,9 +11,11 @@ import {
 } from "./next-host.ts";
 import {
   closeAbandoned,
-  destinationQueues,
   failWaiting,
+  forgetEmpty,
   type DeliveryQueue,
+  maxConnections,
+  maxMessages,
   type Member,
   notTried,
   type PendingDelivery,
@@ -56,26 +58,15 @@ function mustYield(state: PoolState, queue: DeliveryQueue): boolean {
     queue.opening === 0 &&
     isOtherQueueStarved(queue) &&
     [...queue.members].every(({ sent }) => sent > 0) &&
-    connectionsOf(queue) >= state.options.maxConnectionsPerDestination
+    connectionsOf(queue) >= maxConnections(state, queue)
   );
-}
-
-function forgetEmpty(state: PoolState, queue: DeliveryQueue): void {
-  const { members, opening, underway, waiting, branches, root } = queue;
-  if (members.size + opening + underway + waiting.length + branches.size > 0) return;
-  const { key } = queue.destination;
-  // The last connection of an old queue may close after its destination has a new queue.
-  if (root === null && state.queues.get(key) === queue) state.queues.delete(key);
-  if (root === null) return;
-  for (const [name, branch] of root.branches) if (branch === queue) root.branches.delete(name);
-  forgetEmpty(state, root);
 }
 
 /**
  * Dispatches all queues that share a limit; this one comes last, so that it does not take back at once what it gave up.
  */
-export function dispatchDestination(state: PoolState, queue: DeliveryQueue): void {
-  const queues = destinationQueues(queue);
+export function dispatchLane(state: PoolState, queue: DeliveryQueue): void {
+  const queues = [...queue.lane];
   const own = queues.indexOf(queue) + 1;
   for (const one of [...queues.slice(own), ...queues.slice(0, own)]) dispatch(state, one);
 }
@@ -89,12 +80,12 @@ function mayOpen(state: PoolState, queue: DeliveryQueue): boolean {
   if (queue.opening >= queue.waiting.length) return false;
   if (queue.members.size + queue.opening > 0 && isOtherQueueStarved(queue)) return false;
   if (queue.members.size + queue.opening > 0 && queue.cancelBackOff !== null) return false;
-  const { maxConnectionsPerDestination } = state.options;
-  if (connectionsOf(queue) < maxConnectionsPerDestination) return true;
+  const most = maxConnections(state, queue);
+  if (connectionsOf(queue) < most) return true;
   const spare = spareConnection(queue);
   if (spare === null) return false;
   retire(state, spare.queue, spare.member);
-  return connectionsOf(queue) < maxConnectionsPerDestination;
+  return connectionsOf(queue) < most;
 }
 
 async function open(state: PoolState, queue: DeliveryQueue): Promise<void> {
@@ -105,9 +96,11 @@ async function open(state: PoolState, queue: DeliveryQueue): Promise<void> {
   // be opened.
   queue.opening--;
   if (connecting.kind === "open") join(state, queue, connecting.connection, transcript);
-  else if (queue.members.size > 0 || queue.opening > 0) backOff(state, queue);
-  else failWaiting(state, queue, connecting.result, transcript, connecting.tried);
-  dispatchDestination(state, queue);
+  else if (queue.members.size > 0 || queue.opening > 0) {
+    backOff(state, queue);
+    queue.whole.limits?.onConnectionFailed(connecting.result);
+  } else failWaiting(state, queue, connecting.result, transcript, connecting.tried);
+  dispatchLane(state, queue);
 }
 
 /** Tries to open one more connection, over the hosts in order. Never rejects. */
@@ -165,7 +158,7 @@ function leave(state: PoolState, queue: DeliveryQueue, member: Member): void {
   member.ready = false;
   queue.members.delete(member);
   state.idle.delete(member);
-  dispatchDestination(state, queue);
+  dispatchLane(state, queue);
 }
 
 /** Takes a connection out of use and ends its session. */
@@ -193,7 +186,7 @@ function assign(state: PoolState, queue: DeliveryQueue, member: Member): void {
     member.connection.close("the transaction took too long"),
   );
   const released = (): void => {
-    member.ready = member.connection.usable() && member.sent < state.options.maxMessagesPerConnection;
+    member.ready = member.connection.usable() && member.sent < maxMessages(state, queue);
     dispatch(state, queue);
   };
   member.connection
@@ -233,7 +226,7 @@ function finish(
     queue.waiting.unshift(request);
   } else conclude(state, queue, request, member, result);
   if (member.underway === 0 && member.connection.usable()) rest(state, queue, member);
-  dispatchDestination(state, queue);
+  dispatchLane(state, queue);
 }
 
 /** Resolves a delivery, or moves a deferred message to the next host's queue. */
@@ -256,7 +249,9 @@ function conclude(
 }
 
 function rest(state: PoolState, queue: DeliveryQueue, member: Member): void {
-  if (state.closing || member.sent >= state.options.maxMessagesPerConnection) {
+  const isOver =
+    member.sent >= maxMessages(state, queue) || connectionsOf(queue) > maxConnections(state, queue);
+  if (state.closing || isOver) {
     retire(state, queue, member);
     return;
   }

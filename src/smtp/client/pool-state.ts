@@ -68,9 +68,13 @@ export interface Member {
   cancelVerdictWait: (() => void) | null;
 }
 
-/** Messages and connections of one destination. */
+/** Messages and connections of one destination, or for some of its hosts, which the others deferred. */
 export interface DeliveryQueue {
+  /** Key among the queues of the pool. */
+  key: string;
   destination: Destination;
+  /** The queues that share its limits, itself among them. */
+  lane: Set<DeliveryQueue>;
   waiting: PendingDelivery[];
   members: Set<Member>;
   opening: number;
@@ -78,10 +82,8 @@ export interface DeliveryQueue {
   underway: number;
   /** Cancels the pause without new connections; null if there is none. */
   cancelBackOff: (() => void) | null;
-  /** The queue for all hosts of the destination, if this one is a branch of it; else null. */
-  root: DeliveryQueue | null;
-  /** Queues for a subset of the hosts, by their names, for messages that the other hosts deferred. */
-  branches: Map<string, DeliveryQueue>;
+  /** All hosts of the destination; `destination` may have fewer. */
+  whole: Destination;
 }
 
 /** State of a pool, shared by its files. */
@@ -89,6 +91,8 @@ export interface PoolState {
   deps: PoolDeps;
   options: Required<PoolOptions> & { timeouts: Timeouts };
   queues: Map<string, DeliveryQueue>;
+  /** Queues that share limits, by the key of those. */
+  lanes: Map<string, Set<DeliveryQueue>>;
   /** Addresses that failed, with the time until which they are tried last. */
   shunned: Map<string, number>;
   /** Idle connections, the one idle for longest first. */
@@ -102,29 +106,54 @@ export function notTried(reason: string): PeerResult {
   return { kind: "trouble", stage: "connect", reason };
 }
 
-/** Creates an empty queue. */
-export function newQueue(destination: Destination, root: DeliveryQueue | null): DeliveryQueue {
-  return {
-    destination,
-    waiting: [],
-    members: new Set(),
-    opening: 0,
-    underway: 0,
-    cancelBackOff: null,
-    root,
-    branches: new Map(),
-  };
+/**
+ * Returns the queue of a destination, or for some of its hosts; a new one if there is none.
+ * @param whole the destination with all of its hosts
+ */
+export function queueOf(state: PoolState, whole: Destination, destination = whole): DeliveryQueue {
+  const names = destination === whole ? "" : destination.hosts.map(({ name }) => name).join(" ");
+  const key = `${whole.key} ${names}`;
+  const known = state.queues.get(key);
+  if (known !== undefined) {
+    // The newest destination has the current addresses. A busy queue may exist for days.
+    Object.assign(known, { destination, whole });
+    return known;
+  }
+  const lane = state.lanes.get(laneKey(whole)) ?? new Set();
+  const empty = { waiting: [], members: new Set<Member>(), opening: 0, underway: 0, cancelBackOff: null };
+  const queue: DeliveryQueue = { key, destination, whole, lane, ...empty };
+  state.lanes.set(laneKey(whole), lane.add(queue));
+  state.queues.set(key, queue);
+  return queue;
 }
 
-/** Returns the queue for all hosts of a destination and its branches. They share the connection limit. */
-export function destinationQueues(queue: DeliveryQueue): DeliveryQueue[] {
-  const root = queue.root ?? queue;
-  return [root, ...root.branches.values()];
+/** Returns the queues that share the limits of a destination. */
+export function laneOf(state: PoolState, destination: Destination): Iterable<DeliveryQueue> {
+  return state.lanes.get(laneKey(destination)) ?? [];
 }
 
-/** Returns every queue. */
-export function allQueues(state: PoolState): DeliveryQueue[] {
-  return [...state.queues.values()].flatMap(destinationQueues);
+function laneKey({ key, limits }: Destination): string {
+  return limits === undefined ? `one ${key}` : `lane ${limits.key}`;
+}
+
+/** Forgets a queue without messages and connections. */
+export function forgetEmpty(state: PoolState, queue: DeliveryQueue): void {
+  const { members, opening, underway, waiting, key, lane, whole } = queue;
+  if (members.size + opening + underway + waiting.length > 0) return;
+  // The last connection of an old queue may close after its destination has a new queue.
+  if (state.queues.get(key) === queue) state.queues.delete(key);
+  lane.delete(queue);
+  if (lane.size === 0 && state.lanes.get(laneKey(whole)) === lane) state.lanes.delete(laneKey(whole));
+}
+
+/** Returns the maximum number of connections of a queue and those that share its limits. */
+export function maxConnections(state: PoolState, { whole }: DeliveryQueue): number {
+  return whole.limits?.connections() ?? state.options.maxConnectionsPerDestination;
+}
+
+/** Returns the maximum number of messages on a connection of a queue. */
+export function maxMessages(state: PoolState, { whole }: DeliveryQueue): number {
+  return whole.limits?.messagesPerConnection ?? state.options.maxMessagesPerConnection;
 }
 
 const SESSION_STAGES: ReadonlySet<Stage> = new Set<Stage>(["mail", "rcpt", "data", "final"]);

@@ -8,19 +8,17 @@ import {
 } from "./delivery.ts";
 import {
   closeAbandoned,
-  allQueues,
-  destinationQueues,
   failWaiting,
-  type DeliveryQueue,
-  newQueue,
+  laneOf,
   notTried,
+  queueOf,
   type PoolDeps,
   type PoolOptions,
   type PendingDelivery,
   type PoolState,
   settle,
 } from "./pool-state.ts";
-import { dispatch, dispatchDestination, retire } from "./pool-dispatch.ts";
+import { dispatch, dispatchLane, retire } from "./pool-dispatch.ts";
 
 /**
  * Messages on one connection, after which it is replaced. Peers limit this, and a peer's memory must not grow for ever.
@@ -59,6 +57,7 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
       timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     },
     queues: new Map(),
+    lanes: new Map(),
     shunned: new Map(),
     idle: new Map(),
     closing: false,
@@ -66,10 +65,10 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
   };
   return {
     get connections() {
-      return allQueues(state).reduce((sum, queue) => sum + queue.members.size, 0);
+      return state.queues.values().reduce((sum, queue) => sum + queue.members.size, 0);
     },
     get queues() {
-      return allQueues(state).length;
+      return state.queues.size;
     },
     deliver(destination, mail, signal) {
       const delivered = deliver(state, destination, mail, signal);
@@ -101,7 +100,7 @@ function deliver(
     answered: false,
     resolve,
   };
-  const refusal = refusalOf(state, destination.key, signal);
+  const refusal = refusalOf(state, destination, signal);
   if (refusal !== null) {
     settle(state, request, refusal);
     return promise;
@@ -115,27 +114,16 @@ function deliver(
   return signal === undefined ? promise : promise.finally(() => signal.removeEventListener("abort", abort));
 }
 
-function refusalOf(state: PoolState, key: string, signal: AbortSignal | undefined): SendResult | null {
+function refusalOf(
+  state: PoolState,
+  destination: Destination,
+  signal: AbortSignal | undefined,
+): SendResult | null {
   if (state.closing) return notTried(SHUTTING_DOWN);
   if (signal?.aborted) return notTried("aborted");
-  const queue = state.queues.get(key);
-  const waiting =
-    queue === undefined ? 0 : destinationQueues(queue).reduce((sum, { waiting }) => sum + waiting.length, 0);
-  if (waiting >= MAX_WAITING_PER_DESTINATION) return notTried("too many deliveries wait");
-  return null;
-}
-
-function queueOf(state: PoolState, destination: Destination): DeliveryQueue {
-  const { key } = destination;
-  const known = state.queues.get(key);
-  if (known !== undefined) {
-    // The newest destination has the current addresses. A busy queue may exist for days.
-    known.destination = destination;
-    return known;
-  }
-  const queue = newQueue(destination, null);
-  state.queues.set(key, queue);
-  return queue;
+  let count = 0;
+  for (const { waiting } of laneOf(state, destination)) count += waiting.length;
+  return count >= MAX_WAITING_PER_DESTINATION ? notTried("too many deliveries wait") : null;
 }
 
 function abandon(state: PoolState, request: PendingDelivery): void {
@@ -147,7 +135,7 @@ function abandon(state: PoolState, request: PendingDelivery): void {
     waiting.splice(at, 1);
     settle(state, request, notTried("aborted"));
     // It may have held up messages of other queues.
-    if (request.queue !== null) dispatchDestination(state, request.queue);
+    if (request.queue !== null) dispatchLane(state, request.queue);
   } else if (request.member !== null) {
     request.member.aborted++;
     closeAbandoned(state, request.member);
@@ -156,7 +144,7 @@ function abandon(state: PoolState, request: PendingDelivery): void {
 
 async function close(state: PoolState, graceMs: number): Promise<void> {
   state.closing = true;
-  for (const queue of allQueues(state)) {
+  for (const queue of [...state.queues.values()]) {
     failWaiting(state, queue, notTried(SHUTTING_DOWN), [], null);
     for (const member of [...queue.members]) if (member.underway === 0) retire(state, queue, member);
     dispatch(state, queue);
@@ -165,8 +153,8 @@ async function close(state: PoolState, graceMs: number): Promise<void> {
   const cancel = state.deps.clock.after(graceMs, resolve);
   await Promise.race([drained(state), late]);
   cancel();
-  for (const queue of allQueues(state))
-    for (const member of queue.members) member.connection.close(SHUTTING_DOWN);
+  for (const queue of [...state.queues.values()])
+    for (const member of [...queue.members]) member.connection.close(SHUTTING_DOWN);
 }
 
 /** Deliveries that end within the grace send QUIT; wait for that too. */
