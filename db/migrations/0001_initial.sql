@@ -57,6 +57,28 @@ CREATE TABLE instances (
   started_at INTEGER NOT NULL
 ) STRICT;
 
+-- How far the lanes of outgoing mail have come down from their limits. A lane without a row is steady.
+-- Of two states the one with the higher version counts. changed_by: the instance that wrote it.
+CREATE TABLE lanes (
+  name TEXT PRIMARY KEY,
+  state TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  changed_by TEXT NOT NULL,
+  changed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What each process has seen of each lane on a day (UTC, days since 1970), and how many recipients wait in it.
+CREATE TABLE lane_figures (
+  day INTEGER NOT NULL,
+  lane TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  accepted INTEGER NOT NULL DEFAULT 0,
+  deferred INTEGER NOT NULL DEFAULT 0,
+  refused INTEGER NOT NULL DEFAULT 0,
+  waiting INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, lane, instance_id)
+) STRICT, WITHOUT ROWID;
+
 -- A name receives mail for one project only, because a message to it must have one owner.
 -- delegation_token: the label of the NS record that proves control of the name for this registration alone.
 -- served: control was proven, and our name server answers for the zone.

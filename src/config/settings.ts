@@ -377,13 +377,19 @@ const ROWS = [
     "DESTINATION_CONNECTIONS",
     kind.count,
     "5",
-    "Most connections at a time to one destination (a set of MX hosts, or the smarthost), per process.",
+    "Maximum number of connections at a time to a set of MX hosts that is no known provider's, or to the smarthost, per process.",
   ),
   setting(
     "DESTINATION_RATE",
     kind.integer(0, 1_000_000),
     "20",
-    "Messages a second to one set of MX hosts, over all processes with the same REDIS_URL. If 0, there is no limit. A smarthost has no limit.",
+    "Messages a second to a set of MX hosts that is no known provider's, over all processes with the same REDIS_URL. If 0, there is no limit. A smarthost has no limit.",
+  ),
+  list(
+    "LANES",
+    kind.lanes,
+    "(the values of each provider)",
+    "Limits of single lanes: `name:connections/messages/rate,…` with the most connections, messages on a connection, and messages a second. Names as `GET /v1/lanes` shows them. A rate of 0 is no limit.",
   ),
   setting(
     "SMTP_MAX_CONNECTIONS",

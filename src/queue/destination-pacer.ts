@@ -19,15 +19,15 @@ return string.format('%.0f', at - now)
 
 /** Longest wait for a moment, microseconds, if the rate is one message per second or more. */
 const LONGEST_WAIT_US = 10_000_000;
-const SECOND_US = 1_000_000;
+const MINUTE_US = 60_000_000;
 
-/** Reserves the next moment of a key, and returns the milliseconds until then. */
-export type PaceOf = (key: string) => number | Promise<number>;
+/** Reserves the next moment of a key that has so many a minute, and returns the milliseconds until then. */
+export type PaceOf = (key: string, perMinute: number) => number | Promise<number>;
 
 /** Moments that all processes on one Redis share. */
 export interface SharedPacer {
   /** Never rejects. */
-  pace(key: string): Promise<number>;
+  pace(key: string, perMinute: number): Promise<number>;
   close(): void;
 }
 
@@ -38,22 +38,21 @@ export interface SharedPacer {
 export function openSharedPacer(
   deps: QueueDeps,
   place: { redisUrl: string; prefix?: string },
-  perSecond: number,
   own: PaceOf,
 ): SharedPacer {
   const { redisUrl, prefix = DEFAULT_PREFIX } = place;
   const asking = openOptionalRedis(deps, redisUrl, "destination rates are counted in this process only");
   const reserve = redisScript(asking.client, "reserveMoment", RESERVE);
-  const spacing = Math.ceil(SECOND_US / perSecond);
   return {
-    async pace(key) {
+    async pace(key, perMinute) {
+      const spacing = Math.ceil(MINUTE_US / perMinute);
       // The key of a destination names all its hosts, so it may be long.
       const short = createHash("sha256").update(key).digest("base64url");
       const answer = await asking.ask(() =>
         reserve(`${prefix}:pace:${short}`, spacing, Math.max(LONGEST_WAIT_US, spacing)),
       );
       const us = answer === null ? Number.NaN : Number(answer);
-      return Number.isNaN(us) ? own(key) : us / 1000;
+      return Number.isNaN(us) ? own(key, perMinute) : us / 1000;
     },
     close: asking.close,
   };

@@ -16,6 +16,7 @@ import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { securityFor } from "../net/transport-security.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
+import type { Lanes, LanesDeps } from "../flows/lanes/lanes.ts";
 import type { Db } from "../store/engine/client.ts";
 import { findStsPolicy, saveStsPolicy } from "../store/domains/mta-sts.ts";
 
@@ -44,10 +45,20 @@ export interface OutboundDeps {
   db: Db;
   resolver: Resolver;
   pool: Pool;
+  lanes: Lanes;
+}
+
+/** Messages on one connection to a host that is no known provider's. A peer's memory must not grow for ever. */
+const USUAL_MESSAGES = 500;
+
+/** Returns the limits of lanes that the settings name. */
+export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides"> {
+  const { destinationConnections: connections, destinationRate: rate, lanes: overrides } = config;
+  return { usual: { connections, messages: USUAL_MESSAGES, rate }, overrides };
 }
 
 /** Opens the way out that the settings name. */
-export function openOutbound(config: Config, { clock, db, resolver, pool }: OutboundDeps): Outbound {
+export function openOutbound(config: Config, { clock, db, resolver, pool, lanes }: OutboundDeps): Outbound {
   const ehloName = mxName(config);
   if (config.delivery === "capture")
     return { findDeliveryRoute: always(captureRoute(clock)), custody: "delivered" };
@@ -65,6 +76,7 @@ export function openOutbound(config: Config, { clock, db, resolver, pool }: Outb
   const mtaSts = openMtaSts({ clock, db, resolver: looking, mayReach }, allowPrivate);
   const byMx = mxRoutes({
     pool,
+    lanes,
     route: (domain) => findRoute({ resolver: looking, random: Math.random, allowPrivate }, domain),
     secure: (domain, hosts) => securityFor({ resolver: looking, mtaSts, port, trustsDnssec }, domain, hosts),
     port,

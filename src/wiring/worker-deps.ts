@@ -10,7 +10,8 @@ import { post } from "../net/post.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { deleteOldAnswers } from "../store/projects/idempotency.ts";
 import { certificateChores } from "./certificates.ts";
-import { openOutbound } from "./delivery.ts";
+import { laneLimits, openOutbound } from "./delivery.ts";
+import { Lanes } from "../flows/lanes/lanes.ts";
 import type { Services } from "./services.ts";
 import { domainDeps, type HttpParts } from "./http.ts";
 import { storageChores } from "./store/storage-chores.ts";
@@ -40,7 +41,8 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     turn: async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN)),
   };
   const forgetNews = { name: "event-log", turn: trimEventLog({ db, clock }) };
-  const { findDeliveryRoute, custody } = openOutbound(config, services);
+  const lanes = new Lanes({ db, clock, instanceId: instance.id, ...laneLimits(config) });
+  const { findDeliveryRoute, custody } = openOutbound(config, { ...services, lanes });
   const common = commonDeps(services, objects);
   return {
     db,
@@ -50,6 +52,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     instance,
     transmit: transmitDeps(services, common, custody),
     findDeliveryRoute,
+    lanes,
     push: pushDeps(services, common),
     chores: [
       recheckDomains,

@@ -1,7 +1,8 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { Dispatch } from "../flows/dispatch/dispatch.ts";
-import { Lanes } from "../flows/webhooks/push-lanes.ts";
+import { Lanes as PushLanes } from "../flows/webhooks/push-lanes.ts";
+import type { Lanes } from "../flows/lanes/lanes.ts";
 import { makeDeliveries } from "../flows/webhooks/fan-out.ts";
 import { type PushDeps, push } from "../flows/webhooks/push.ts";
 import { createPacer, type Pace } from "../flows/dispatch/pacer.ts";
@@ -60,6 +61,8 @@ const SLOW_PUSHES_IN_HAND = 800;
  */
 const HANDOVERS = 16;
 const SWEEP_PAUSE_MS = 1000;
+/** Pause between two looks at what other processes have written about lanes. */
+const LANES_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
 const FAN_OUT_PAUSE_MS = 250;
 /** Pause between two searches for orphaned claims. The second search frees a claim, so within ten seconds. */
@@ -73,6 +76,7 @@ export interface WorkerDeps {
   instance: Instance;
   transmit: Omit<TransmitDeps, "deliver" | "knownOutcome">;
   findDeliveryRoute: FindDeliveryRoute;
+  lanes: Lanes;
   push: PushDeps;
   /** Further loops, such as checks of domains. */
   chores: readonly Chore[];
@@ -95,7 +99,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const dispatch = startDispatch(deps, pacer.pace, () =>
     takes && clock.elapsed() - lastSendAt < TAKING_SENDS_MS ? MAX_PREPARING_WITH_SENDS : MAX_PREPARING,
   );
-  const pushes = openLanes(deps);
+  const pushes = openPushLanes(deps);
   const offering =
     (retry: boolean): JobHandler =>
     async (job) => {
@@ -120,6 +124,10 @@ export function startWorkers(deps: WorkerDeps): Workers {
     startLoop({ clock, failures: deps.turnFailures }, pauseMs, { name, turn });
   const loops = [
     loop("sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
+    loop("lanes", LANES_PAUSE_MS, async () => {
+      dispatch.lanesChanged(await deps.lanes.refresh());
+      await deps.lanes.storeFigures(dispatch.waitingByLane());
+    }),
     // Each chore has its own loop, so that name servers that hang do not delay the other chores.
     ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),
     loop("index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
@@ -135,8 +143,8 @@ export function startWorkers(deps: WorkerDeps): Workers {
   };
 }
 
-function openLanes({ config, clock, push: pushDeps }: WorkerDeps): Lanes {
-  return new Lanes(
+function openPushLanes({ config, clock, push: pushDeps }: WorkerDeps): PushLanes {
+  return new PushLanes(
     clock,
     {
       perLane: Math.min(PUSHES_PER_ENDPOINT, config.webhookConnections),
@@ -151,13 +159,13 @@ function openLanes({ config, clock, push: pushDeps }: WorkerDeps): Lanes {
   );
 }
 
-/** Opens the rate limit of destinations, which is shared through Redis if there is one; null if there is no limit. */
+/** Opens the pace of lanes, which is shared through Redis if there is one; null if no mail goes to MX hosts. */
 function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close(): void } {
-  const { destinationRate, redisUrl } = config;
-  if (destinationRate === 0 || config.delivery !== "mx") return { pace: null, close() {} };
-  const own = createPacer(clock, destinationRate);
+  const { redisUrl } = config;
+  if (config.delivery !== "mx") return { pace: null, close() {} };
+  const own = createPacer(clock);
   if (redisUrl === null) return { pace: own, close() {} };
-  return openSharedPacer({ clock, log: log("queue") }, { redisUrl }, destinationRate, own);
+  return openSharedPacer({ clock, log: log("queue") }, { redisUrl }, own);
 }
 
 function startDispatch(deps: WorkerDeps, pace: Pace | null, maxPreparing: () => number): Dispatch {
@@ -181,7 +189,7 @@ function startDispatch(deps: WorkerDeps, pace: Pace | null, maxPreparing: () => 
         ),
     },
     {
-      hosts: config.destinationConnections * MESSAGES_PER_CONNECTION,
+      perConnection: MESSAGES_PER_CONNECTION,
       own: OWN_MESSAGES_IN_HAND,
       trials: config.destinationConnections,
       deferrals: DEFERRALS_IN_HAND,

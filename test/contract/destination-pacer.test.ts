@@ -16,14 +16,19 @@ const log = { info() {}, warn() {} };
 /** Waits for Redis without a limit, because on a busy machine an answer may exceed the usual one. */
 const PATIENT = patientClock(ASK_WAIT_MS);
 
-function open(perSecond: number, prefix: string, redisUrl = redis.url, clock: Clock = PATIENT): SharedPacer {
-  const pacer = openSharedPacer({ clock, log }, { redisUrl, prefix }, perSecond, () => OWN);
+/** A pacer with one rate. */
+interface PacerOfRate {
+  pace(key: string): Promise<number>;
+}
+
+function open(perSecond: number, prefix: string, redisUrl = redis.url, clock: Clock = PATIENT): PacerOfRate {
+  const pacer = openSharedPacer({ clock, log }, { redisUrl, prefix }, () => OWN);
   opened.push(pacer);
-  return pacer;
+  return { pace: (key) => pacer.pace(key, perSecond * 60) };
 }
 
 /** The first moment that Redis gives. Until it is connected, the process paces itself. */
-async function connected(pacer: SharedPacer): Promise<void> {
+async function connected(pacer: PacerOfRate): Promise<void> {
   while ((await pacer.pace("warm-up")) === OWN) await Bun.sleep(5);
 }
 
@@ -59,7 +64,7 @@ test("two prefixes have separate moments, and a key leaves nothing behind when i
 test("no moment is more than ten seconds ahead, or one interval if that is longer", async () => {
   const [quick, slow] = [open(1, "quick"), open(0.05, "slow")];
   await Promise.all([connected(quick), connected(slow)]);
-  const last = async (pacer: SharedPacer): Promise<number> => {
+  const last = async (pacer: PacerOfRate): Promise<number> => {
     let wait = 0;
     for (let turn = 0; turn < 15; turn++) wait = await pacer.pace("a");
     return wait;

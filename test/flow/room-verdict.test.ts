@@ -5,6 +5,7 @@ import { type DeliveryReport, HANG_MS } from "../../src/flows/deliver/outcome.ts
 import { log } from "../../src/log.ts";
 import { createPool } from "../../src/smtp/client/pool.ts";
 import { manualClock } from "../support/manual-clock.ts";
+import { testLanes } from "../support/lanes.ts";
 import { startMx } from "../support/mx.ts";
 
 const stops: (() => unknown)[] = [];
@@ -33,7 +34,7 @@ test("a message that its peer has completely is not aborted to make room, becaus
   );
   const hosts = (name: string) => [{ name, preference: 0, addresses: [mx.ip] }];
   const findDeliveryRoute = mxRoutes({
-    pool,
+    ...{ pool, lanes: testLanes(clock) },
     route: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
     secure: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
     port: mx.port,
@@ -58,7 +59,7 @@ test("a message that its peer has completely is not aborted to make room, becaus
     },
     // One message uses the whole limit; in production it takes 4000 messages or 128 MiB, which are five of 25 MiB.
     {
-      hosts: 20,
+      perConnection: 4,
       own: 100,
       trials: 5,
       deferrals: 16,

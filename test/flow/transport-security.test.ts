@@ -10,6 +10,7 @@ import { findRoute } from "../../src/net/mx.ts";
 import { securityFor } from "../../src/net/transport-security.ts";
 import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
 import { findStsPolicy, saveStsPolicy } from "../../src/store/domains/mta-sts.ts";
+import { testLanes } from "../support/lanes.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
@@ -104,7 +105,7 @@ async function deliver(name: string, change: Partial<Shipment> = {}): Promise<De
     { port: web.port, allowPrivate: true },
   );
   const findDeliveryRoute = mxRoutes({
-    pool,
+    ...{ pool, lanes: testLanes(systemClock, { connections: 2 }) },
     port,
     ehloName: "us.test",
     clock: systemClock,

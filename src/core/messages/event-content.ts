@@ -21,7 +21,7 @@ const DETAILS: Readonly<Record<EventType, readonly string[]>> = {
   queued: [],
   sending: ["attempt"],
   sent: ["mx", "tls", "smtpCode"],
-  delivery_delayed: ["attempt", "nextAttemptAt", "category", "smtpCode", "enhancedCode", "mx"],
+  delivery_delayed: ["attempt", "nextAttemptAt", "lane", "category", "smtpCode", "enhancedCode", "mx"],
   delivery: ["mx", "tls", "smtpCode"],
   bounce: ["type", ...REFUSAL],
   complaint: ["feedbackType"],

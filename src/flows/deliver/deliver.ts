@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
+import type { Lanes } from "../lanes/lanes.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
 import { type SecuredRoute, type SecuredHost, securityKey } from "../../net/transport-security.ts";
 import {
@@ -71,6 +72,7 @@ function asOurTrouble(report: DeliveryReport): DeliveryReport {
 
 export interface MxRouteDeps {
   pool: Pool;
+  lanes: Lanes;
   route: (domain: string) => Promise<Route>;
   /** Returns the TLS policy of a domain for its hosts. */
   secure: (domain: string, hosts: readonly MxHost[]) => Promise<SecuredRoute>;
@@ -104,11 +106,20 @@ export function mxRoutes(deps: MxRouteDeps): FindDeliveryRoute {
 }
 
 /** Returns the route to MX hosts, with their TLS policy. */
-function hostsRoute({ pool, port, ehloName }: MxRouteDeps, hosts: readonly SecuredHost[]): DeliveryRoute {
-  const key = destinationKey(hosts, port);
-  const destination: Destination = { key, hosts, port, tls: "opportunistic", ehloName };
+function hostsRoute(
+  { pool, lanes, port, ehloName }: MxRouteDeps,
+  hosts: readonly SecuredHost[],
+): DeliveryRoute {
+  const names = hosts.map(({ name }) => name);
+  const security = hosts.map((host) => `${host.name} ${securityKey(host)}`).sort();
+  const isPlain = hosts.every((host) => host.security === undefined);
+  const lane = lanes.ofHosts(names, isPlain ? "" : JSON.stringify(security));
+  const destination: Destination = {
+    ...{ key: destinationKey(hosts, port), hosts, port, ehloName, limits: lane.shared },
+    tls: lane.provider?.tlsRequired === true ? "encrypted" : "opportunistic",
+  };
   const deliver: Deliver = (shipment, signal) => shipTo(pool, destination, shipment, signal);
-  return { kind: "hosts", destination: key, knownOutcome: null, deliver };
+  return { kind: "hosts", destination: `mx:${lane.name}`, lane, knownOutcome: null, deliver };
 }
 
 /**
@@ -131,7 +142,13 @@ export function unroutable(clock: Clock): DeliveryRoute {
  * once are limited.
  */
 function noPeerRoute(report: () => DeliveryReport): DeliveryRoute {
-  return { kind: "none", destination: "none", knownOutcome: report, deliver: async () => report() };
+  return {
+    kind: "none",
+    destination: "none",
+
+    knownOutcome: report,
+    deliver: async () => report(),
+  };
 }
 
 async function shipTo(

@@ -1,5 +1,7 @@
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 import type { OutboundMail } from "../../smtp/client/delivery.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import type { Lane } from "../lanes/lane.ts";
 
 /** Facts of one attempt, whatever its outcome. Times are milliseconds. */
 export interface AttemptFacts {
@@ -28,6 +30,10 @@ export interface LaneNow {
   opensInMs: number;
   /** Subject of the reply by which the lane is not steady. Null if it is steady, or no reply was the reason. */
   cause: ReplyCategory | null;
+  /** True if the provider may refuse our address rather than the message, which then gets a second try. */
+  isDoubtful: boolean;
+  /** Statements that store the lane, for the write of the outcome. */
+  changes: readonly Statement[];
 }
 
 /** The peer's reply that decided the attempt. */
@@ -101,8 +107,10 @@ export type DeliveryRouteKind = "none" | "kept" | "relay" | "hosts";
 /** The route of a domain's messages. */
 export interface DeliveryRoute {
   kind: DeliveryRouteKind;
-  /** Key of the peer that shares limits and connections: the set of MX hosts, or the smarthost. */
+  /** Key of the peer that shares limits: the lane, or the smarthost. */
   destination: string;
+  /** The lane of MX hosts. Left out for any other peer. */
+  lane?: Lane;
   /** Returns the outcome if it is known without the message. It may change, so it is called for each attempt. */
   knownOutcome: (() => DeliveryReport) | null;
   deliver: Deliver;

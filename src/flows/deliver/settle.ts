@@ -89,6 +89,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
     ),
     ...(uncounted ? [] : suppression(recipient, verdict, guard, now)),
     ...settling.extra,
+    ...(report.lane?.changes ?? []),
     settleRecipient(
       claim,
       { status, reason, dueAt, mx: report.mx, tls: report.tls, smtpCode, enhancedCode, diagnostic },
@@ -173,6 +174,7 @@ function eventData(
         delivery_delayed: {
           attempt: claim.attempt,
           nextAttemptAt,
+          ...(report.lane === undefined ? {} : { lane: report.lane.name }),
           category,
           smtpCode,
           enhancedCode,

@@ -104,15 +104,19 @@ function bounced(facts: Facts, type: "hard" | "soft", reason: string, category: 
 
 function refused(facts: Facts, reading: ReplyReading, tries: Tries): Verdict {
   const { outcome, category } = reading;
-  if (outcome === "deferred" || isHeld(reading, tries.lane))
+  if (outcome === "deferred" || isHeld(reading, tries))
     return deferred(facts, category, category, reading.retryAfterMs ?? 0, tries);
   if (outcome === "failed") return final(facts, "failed", category, category);
   return bounced(facts, outcome, category, category);
 }
 
-/** Returns whether a lane holds a message that is refused for good, because it is our address that is refused. */
-function isHeld({ laneEffect }: ReplyReading, lane: LaneNow | undefined): boolean {
-  return laneEffect === "block" && lane?.state === "blocked";
+/**
+ * Returns whether a lane holds a message that is refused for good, because it is our address that is refused. While that
+ * is in doubt, each message is held once.
+ */
+function isHeld({ laneEffect }: ReplyReading, { lane, attempt }: Tries): boolean {
+  if (laneEffect !== "block" || lane === undefined) return false;
+  return lane.state === "blocked" || (lane.isDoubtful && attempt === 1);
 }
 
 /** Share by which a wait that the peer asks for is lengthened, so that messages do not all come back together. */

@@ -7,6 +7,8 @@ import {
   type DeliveryRouteKind,
   standingOf,
 } from "../deliver/outcome.ts";
+import type { Lane } from "../lanes/lane.ts";
+import { laneNow } from "./judge.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 /** Waiting messages of one recipient domain. */
@@ -46,11 +48,14 @@ export function isFailedLookup(known: KnownRoute, found: DeliveryRoute, now: num
   return now - known.foundAt < ROUTE_KEPT_MS;
 }
 
-/** The time in which a destination that could not be reached is not tried, in `Clock.elapsed`. */
+/** The time in which a destination is not tried, in `Clock.elapsed`. */
 export interface Rest {
   until: number;
   since: number;
-  report: DeliveryReport;
+  /** The report after which it could not be reached. Null if its lane rests. */
+  report: DeliveryReport | null;
+  /** True if a timer waits for its end. */
+  watched: boolean;
 }
 
 /**
@@ -60,6 +65,8 @@ export interface Rest {
 export interface Destination {
   key: string;
   kind: DeliveryRouteKind;
+  /** Says how many messages may leave, and when. Null if the peer is not a lane's. */
+  lane: Lane | null;
   /** Domains with mail. Those with retries have low priority. */
   queues: TwoPriorityQueue<DomainQueue>;
   /** True if it is in the queue of destinations that may start a message. */
@@ -80,8 +87,8 @@ export interface Destination {
 
 /** Messages of one destination in hand at once. */
 export interface DestinationLimits {
-  /** For MX hosts that have answered: enough to keep all connections busy. */
-  hosts: number;
+  /** For each connection that the lane of MX hosts may have: enough to keep it busy. */
+  perConnection: number;
   /** For the smarthost, and for mail that does not leave this machine. */
   own: number;
   /** For a destination that has not answered: one at first, one more for each that hangs. */
@@ -96,10 +103,11 @@ export function newDomainQueue(domain: string): DomainQueue {
 }
 
 /** Returns a destination that was not tried yet. */
-export function newDestination(key: string, kind: DeliveryRouteKind): Destination {
+export function newDestination(key: string, kind: DeliveryRouteKind, lane: Lane | null = null): Destination {
   return {
     key,
     kind,
+    lane,
     queues: new TwoPriorityQueue(),
     queued: false,
     inHand: 0,
@@ -126,7 +134,7 @@ export function hasNoTries(destination: Destination, now: number): boolean {
 export function maxInHand(destination: Destination, limits: DestinationLimits, now: number): number {
   if (hasNoTries(destination, now)) return limits.deferrals;
   if (!destination.answers) return Math.min(destination.trials, limits.trials);
-  return destination.kind === "hosts" ? limits.hosts : limits.own;
+  return destination.lane === null ? limits.own : destination.lane.state.connections * limits.perConnection;
 }
 
 /** Records what a try tells about its destination. Returns true if the destination rests from now on. */
@@ -144,27 +152,68 @@ export function recordReport(
   }
   // If other messages got through during this try, the failure is of this message or one connection.
   if (standing !== "dead" || destination.answeredAt >= startedAt) return false;
+  rest(destination, { until: now + restMs, since: now, report, watched: false });
+  return true;
+}
+
+function rest(destination: Destination, until: Rest): void {
   destination.answers = false;
   destination.trials = 1;
-  destination.rest = { until: now + restMs, since: now, report };
+  destination.rest = until;
+}
+
+/** Records that the destination gave an answer that its lane obeys. */
+export function recordAnswer(destination: Destination, now: number): void {
+  destination.answers = true;
+  destination.answeredAt = now;
+}
+
+/** Rest of a lane from which on its messages are put off, milliseconds. In a shorter one they wait here. */
+export const PUT_OFF_MS = 120_000;
+
+/** Lets a destination rest as long as its lane does. Returns true if it begins or ends a rest. */
+export function restWithLane(destination: Destination, now: number): boolean {
+  const { lane, rest: known } = destination;
+  if (lane === null) return false;
+  const until = now + lane.opensInMs;
+  const isOfLane = known !== null && known.report === null && known.until > now;
+  if (isOfLane && until < known.until - PUT_OFF_MS) {
+    destination.rest = null;
+    return true;
+  }
+  if (until <= Math.max(now + PUT_OFF_MS, known?.until ?? 0)) return false;
+  rest(destination, { until, since: now, report: null, watched: false });
   return true;
 }
 
 /** Returns the report of a message that was not tried because its destination rests. */
-export function notTriedReport({ since, until, report }: Rest, clock: Clock): DeliveryReport {
+export function notTriedReport(
+  { since, until, report }: Rest,
+  lane: Lane | null,
+  clock: Clock,
+): DeliveryReport {
   const now = clock.elapsed();
-  const reason = `${reasonOf(report)} (found ${seconds(now - since)} s before)`;
+  const why = report === null ? laneReason(lane) : reasonOf(report);
+  const reason = `${why} (found ${seconds(now - since)} s before)`;
   const facts: AttemptFacts = {
-    mx: report.mx,
-    ip: report.ip,
+    mx: report?.mx ?? null,
+    ip: report?.ip ?? null,
     tls: null,
     transcript: [
       `* not tried: ${reason}; this destination is not tried for another ${seconds(until - now)} s`,
     ],
     startedAt: clock.now(),
     durationMs: 0,
+    ...(lane === null ? {} : { lane: laneNow(lane) }),
   };
   return { ...facts, kind: "trouble", stage: "connect", reason };
+}
+
+function laneReason(lane: Lane | null): string {
+  const who = lane?.provider?.title ?? "the provider";
+  const reply = lane?.state.cause?.reply;
+  const asked = lane?.word === "blocked" ? "refuses our address" : "asked us to wait";
+  return reply === undefined ? `${who} ${asked}` : `${who} ${asked}: ${reply}`;
 }
 
 function reasonOf(report: DeliveryReport): string {

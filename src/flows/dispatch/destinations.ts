@@ -1,6 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import type { DeliveryRouteKind } from "../deliver/outcome.ts";
-import { type Destination, isResting, newDestination, type KnownRoute } from "./destination.ts";
+import type { Lane } from "../lanes/lane.ts";
+import { type Destination, isResting, newDestination, type KnownRoute, restWithLane } from "./destination.ts";
 
 /** Resting destinations without mail that are remembered. If there are more, the oldest is dropped. */
 export const MAX_REMEMBERED = 10_000;
@@ -17,11 +18,19 @@ export class Destinations {
   }
 
   /** Returns the destination of that key, a new one if there is none. */
-  of(key: string, kind: DeliveryRouteKind): Destination {
-    const destination = this.#byKey.get(key) ?? newDestination(key, kind);
+  of(key: string, kind: DeliveryRouteKind, lane: Lane | null = null): Destination {
+    const destination = this.#byKey.get(key) ?? newDestination(key, kind, lane);
+    restWithLane(destination, this.#clock.elapsed());
     this.#byKey.set(key, destination);
     this.#remembered.delete(destination);
     return destination;
+  }
+
+  /** Lets the destinations of some lanes rest as long as those do. Returns them. */
+  withLanes(lanes: readonly Lane[]): Destination[] {
+    const found = lanes.flatMap(({ name }) => this.#byKey.get(`mx:${name}`) ?? []);
+    for (const destination of found) restWithLane(destination, this.#clock.elapsed());
+    return found;
   }
 
   /** Returns the destination of a route. If it was dropped while it had no mail, it may have been created again. */

@@ -1,4 +1,3 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { StallBreaker } from "./stall-breaker.ts";
 import { log } from "../../log.ts";
 import type { Job } from "../../queue/port.ts";
@@ -8,19 +7,18 @@ import {
   isResting,
   type DomainQueue,
   newDomainQueue,
-  type DestinationLimits,
   maxInHand,
   hasNoTries,
   validMs,
 } from "./destination.ts";
+import type { DispatchDeps, DispatchLimits } from "./deps.ts";
 import { Destinations } from "./destinations.ts";
-import { type Handover, RecipientHandover } from "./handover.ts";
+import { RecipientHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
-import type { Pace } from "./pacer.ts";
-import { InFlight, type InFlightLimits } from "./in-flight-limits.ts";
+import { InFlight } from "./in-flight-limits.ts";
 import { unroutable } from "../deliver/deliver.ts";
-import type { FindDeliveryRoute, Later, DeliveryRoute } from "../deliver/outcome.ts";
-import type { JobAdmission } from "../deliver/admission.ts";
+import type { Later, DeliveryRoute } from "../deliver/outcome.ts";
+import type { Lane } from "../lanes/lane.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 // The order in which mail leaves.
@@ -45,24 +43,6 @@ import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 /** Time without an answer after which one more message tries a destination, milliseconds. */
 export const TRIAL_MS = 5_000;
-
-export interface DispatchLimits extends DestinationLimits, InFlightLimits {
-  /** Recipients that wait here. If there are more, the sweep brings them later from the database. */
-  waiting: number;
-}
-
-export interface DispatchDeps {
-  clock: Clock;
-  findDeliveryRoute: FindDeliveryRoute;
-  /** Moments for messages to MX hosts. Null if there is no limit. */
-  pace: Pace | null;
-  /** Time for which a destination rests after it could not be reached, milliseconds. */
-  restMs: number;
-  /** Admits large messages. If left out, only the limits in flight bound them. */
-  largeMessageAdmission?: Pick<JobAdmission, "lacking">;
-  /** Runs a job. Returns when it should come again, or null if it is over. */
-  transmit: (job: Job, handover: Handover) => Promise<Later | null>;
-}
 
 /** Starts transmit jobs in fair order, by destination. */
 export class Dispatch {
@@ -128,6 +108,21 @@ export class Dispatch {
     }
   }
 
+  /** Hears that another process, or the operator, has changed lanes. */
+  lanesChanged(lanes: readonly Lane[]): void {
+    for (const destination of this.#destinations.withLanes(lanes)) this.#resume(destination);
+  }
+
+  /** Returns how many recipients wait here or are in hand, by lane. */
+  waitingByLane(): Map<string, number> {
+    const waiting = new Map<string, number>();
+    for (const { known, fresh, retries } of this.#domains.values()) {
+      const name = known?.destination.lane?.name;
+      if (name !== undefined) waiting.set(name, (waiting.get(name) ?? 0) + fresh.size + retries.size);
+    }
+    return waiting;
+  }
+
   /** Takes no more jobs, drops those that wait, and resolves when the ones in hand are done. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -168,7 +163,7 @@ export class Dispatch {
       return;
     }
     const before = queue.known?.destination;
-    const destination = this.#destinations.of(route.destination, route.kind);
+    const destination = this.#destinations.of(route.destination, route.kind, route.lane ?? null);
     queue.known = { route, destination, foundAt: now, lookedUpAt: now };
     if (before !== destination) {
       if (queue.fresh.size > 0) destination.queues.add(queue, false);
@@ -249,10 +244,7 @@ export class Dispatch {
       { clock, restMs, inFlight: this.#inFlight },
       route,
       destination,
-      (rests) => {
-        if (rests) clock.after(restMs, () => this.#resume(destination));
-        this.#resume(destination);
-      },
+      () => this.#resume(destination),
     );
     let later: Later | null = null;
     try {
@@ -289,6 +281,11 @@ export class Dispatch {
   }
 
   #resume(destination: Destination): void {
+    const { rest } = destination;
+    if (rest?.watched === false) {
+      rest.watched = true;
+      this.#deps.clock.after(rest.until - this.#deps.clock.elapsed(), () => this.#resume(destination));
+    }
     this.#wake(destination);
     this.#start();
     this.#destinations.forget(destination);

@@ -1,5 +1,14 @@
 import type { Clock } from "../../core/time/clock.ts";
-import { type Destination, isResting, notTriedReport, recordReport, type Rest } from "./destination.ts";
+import {
+  type Destination,
+  isResting,
+  notTriedReport,
+  recordAnswer,
+  recordReport,
+  type Rest,
+  restWithLane,
+} from "./destination.ts";
+import { judge } from "./judge.ts";
 import type { Delivery, InFlight } from "./in-flight-limits.ts";
 import type { DeliveryReport, DeliveryRoute, Shipment } from "../deliver/outcome.ts";
 
@@ -24,20 +33,15 @@ export class RecipientHandover implements Handover {
   readonly #deps: HandoverDeps;
   readonly #route: DeliveryRoute;
   readonly #destination: Destination;
-  readonly #changed: (rests: boolean) => void;
+  readonly #changed: () => void;
   /** The rest during which the job started. The job then ends without a try, even if the rest ends first. */
   readonly #startedIn: Rest | null;
   #preparing = true;
   /** Whether the message was given to a connection. */
   sent = false;
 
-  /** @param changed called when there may be room again, with whether the destination rests from now on */
-  constructor(
-    deps: HandoverDeps,
-    route: DeliveryRoute,
-    destination: Destination,
-    changed: (rests: boolean) => void,
-  ) {
+  /** @param changed called when there may be room again, or the destination rests */
+  constructor(deps: HandoverDeps, route: DeliveryRoute, destination: Destination, changed: () => void) {
     this.#deps = deps;
     this.#route = route;
     this.#destination = destination;
@@ -50,33 +54,48 @@ export class RecipientHandover implements Handover {
     const { clock } = this.#deps;
     const isAtRest = isResting(this.#destination, clock.elapsed());
     const rest = this.#startedIn ?? (isAtRest ? this.#destination.rest : null);
-    if (rest !== null) return notTriedReport(rest, clock);
+    if (rest !== null) return notTriedReport(rest, this.#destination.lane, clock);
     return this.#route.knownOutcome?.() ?? null;
   }
 
   async deliver(shipment: Shipment): Promise<DeliveryReport> {
-    const { clock, inFlight, restMs } = this.#deps;
+    const { clock, inFlight } = this.#deps;
     this.end();
     // The destination may have started to rest while this message was composed.
     const known = this.knownOutcome();
     if (known !== null) return known;
     this.sent = true;
     const controller = new AbortController();
-    const startedAt = clock.elapsed();
+    const [startedAt, startedAtTime] = [clock.elapsed(), clock.now()];
     const abort = () => controller.abort();
     const delivery: Delivery = { octets: shipment.raw.length, since: startedAt, abort };
     inFlight.startDelivery(delivery);
     try {
       const delivering = this.#route.deliver(shipment, controller.signal);
-      this.#changed(false);
-      const report = await delivering;
-      const rests = recordReport(this.#destination, report, { startedAt, now: clock.elapsed() }, restMs);
+      this.#changed();
+      const report = this.#record(await delivering, { startedAt, now: clock.elapsed() }, startedAtTime);
       inFlight.endDelivery(delivery);
-      this.#changed(rests);
+      this.#changed();
       return report;
     } finally {
       inFlight.endDelivery(delivery);
     }
+  }
+
+  /** Records an answer. Returns it with what the lane makes of it. */
+  #record(
+    answer: DeliveryReport,
+    times: { startedAt: number; now: number },
+    startedAt: number,
+  ): DeliveryReport {
+    const destination = this.#destination;
+    const { lane } = destination;
+    const { report, isSign } =
+      lane === null ? { report: answer, isSign: false } : judge(lane, answer, startedAt);
+    if (isSign) recordAnswer(destination, times.now);
+    else recordReport(destination, report, times, this.#deps.restMs);
+    restWithLane(destination, times.now);
+    return report;
   }
 
   /** Ends the preparation, unless it has ended. */

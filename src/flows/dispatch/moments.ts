@@ -17,9 +17,16 @@ export class Moments {
 
   /** Returns whether the destination's rate allows a message now. If not, waits for its next moment. */
   has(destination: Destination): boolean {
-    if (this.#pace === null || destination.kind !== "hosts" || destination.moment) return true;
+    const { lane } = destination;
+    if (this.#pace === null || lane === null) return true;
     if (destination.pacing) return false;
-    const wait = this.#pace(destination.key);
+    if (lane.opensInMs > 0) {
+      destination.pacing = true;
+      this.#grantAfter(destination, lane.opensInMs);
+      return false;
+    }
+    if (destination.moment || lane.ratePerMinute === null) return true;
+    const wait = this.#pace(destination.key, lane.ratePerMinute);
     if (wait === 0) {
       destination.moment = true;
       return true;
@@ -33,7 +40,8 @@ export class Moments {
   #grantAfter(destination: Destination, ms: number): void {
     this.#clock.after(ms, () => {
       destination.pacing = false;
-      destination.moment = true;
+      // The lane may have closed in the meantime.
+      destination.moment = destination.lane?.opensInMs === 0;
       this.#granted(destination);
     });
   }

@@ -1,8 +1,7 @@
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 
-/*
- * What a lane does about a provider's answers: read `RULES` aloud.
- */
+// What a lane does about a provider's answers. `RULES` may be read aloud.
 
 /** The most that a lane may do. */
 export interface LaneLimits {
@@ -34,7 +33,7 @@ export interface LaneState {
 /** Why a lane is slowed. */
 export interface LaneCause {
   /** Category of the reply. */
-  category: string;
+  category: ReplyCategory;
   /** The reply, in one line. */
   reply: string;
   at: number;

@@ -13,6 +13,8 @@ import { InFlight } from "../../../../src/flows/dispatch/in-flight-limits.ts";
 import { noFacts, type DeliveryReport, type DeliveryRoute } from "../../../../src/flows/deliver/outcome.ts";
 import { createPool } from "../../../../src/smtp/client/pool.ts";
 import { log } from "../../../../src/log.ts";
+import { testLanes } from "../../../support/lanes.ts";
+import type { SecuredHost } from "../../../../src/net/transport-security.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 
 const REST_MS = 30_000;
@@ -67,49 +69,75 @@ describe("a destination that could not be reached", () => {
   });
 });
 
-test("is one destination for two domains only if both require the same security of it", async () => {
+/** Finds routes over one set of MX hosts. Returns the lane and the pool's key of each. */
+function routesTo(hosts: (domain: string) => readonly SecuredHost[]) {
   const clock = manualClock();
-  const host = { name: "mx.test", preference: 0, addresses: ["192.0.2.1"] };
+  const keys: string[] = [];
+  const pool = createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 });
+  const findDeliveryRoute = mxRoutes({
+    ...{ clock, port: 25, ehloName: "us.test", lanes: testLanes(clock) },
+    pool: {
+      ...pool,
+      async deliver({ key }, mail) {
+        keys.push(key);
+        return pool.deliver({ key, hosts: [], port: 25, tls: "never", ehloName: "us.test" }, mail);
+      },
+    },
+    route: async (domain) => ({ kind: "hosts", hosts: hosts(domain).map((host) => ({ ...host })) }),
+    secure: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
+  });
+  return async (domain: string) => {
+    const { destination, deliver } = await findDeliveryRoute(domain);
+    await deliver({ mailFrom: "", rcptTo: `a@${domain}`, domain, raw: Buffer.alloc(1), smtpUtf8: false });
+    return { lane: destination, key: keys.at(-1) ?? "" };
+  };
+}
+
+const host = (name: string) => ({ name, preference: 0, addresses: ["192.0.2.1"] });
+
+test("domains share a connection only if both require the same security of its host", async () => {
   const asked: Readonly<Record<string, HostSecurity>> = {
     "sts.test": { tls: "verified", policy: "MTA-STS, enforced" },
     "sts2.test": { tls: "verified", policy: "MTA-STS, enforced" },
     "dane.test": { tls: "encrypted", policy: "DANE" },
   };
-  const findDeliveryRoute = mxRoutes({
-    ...{ clock, port: 25, ehloName: "us.test" },
-    pool: createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 }),
-    route: async () => ({ kind: "hosts", hosts: [host] }),
-    async secure(domain) {
-      const security = asked[domain];
-      return { kind: "hosts", hosts: [security === undefined ? host : { ...host, security }] };
-    },
-  });
-  const keys = new Map<string, string>();
-  for (const domain of ["plain.test", "plain2.test", "sts.test", "sts2.test", "dane.test"])
-    keys.set(domain, (await findDeliveryRoute(domain)).destination);
-  expect(keys.get("plain2.test")).toBe(keys.get("plain.test") ?? "");
-  expect(keys.get("sts2.test")).toBe(keys.get("sts.test") ?? "");
-  expect(new Set(keys.values()).size).toBe(3);
+  for (const name of ["mx.test", "mx01.t-online.de"]) {
+    const to = routesTo((domain) => [{ ...host(name), ...(asked[domain] && { security: asked[domain] }) }]);
+    const keys: string[] = [];
+    for (const domain of ["plain.test", "plain2.test", "sts.test", "sts2.test", "dane.test"])
+      keys.push((await to(domain)).key);
+    expect(keys[1]).toBe(keys[0] ?? "");
+    expect(keys[3]).toBe(keys[2] ?? "");
+    expect(new Set(keys).size).toBe(3);
+  }
 });
 
-test("a host whose name reads like the names of two others is its own destination", async () => {
-  const clock = manualClock();
-  const hosts = (...names: string[]) =>
-    names.map((name) => ({ name, preference: 0, addresses: ["192.0.2.1"] }));
-  const sets = [hosts("a.test", "b.test"), hosts("a.test,b.test"), hosts("b.test", "a.test")];
-  const keys: string[] = [];
-  for (const set of sets) {
-    const findDeliveryRoute = mxRoutes({
-      ...{ clock, port: 25, ehloName: "us.test" },
-      pool: createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 }),
-      route: async () => ({ kind: "hosts", hosts: set }),
-      secure: async () => ({ kind: "hosts", hosts: set }),
-    });
-    keys.push((await findDeliveryRoute("to.test")).destination);
-  }
-  const [two, one, turned] = keys;
-  expect(one).not.toBe(two ?? "");
-  expect(turned).toBe(two ?? "");
+test("a failing policy of one domain shares no lane with other domains on its hosts, unless a provider owns them", async () => {
+  const security: HostSecurity = { tls: "verified", policy: "MTA-STS, enforced" };
+  const lanes = async (name: string) => {
+    const to = routesTo((domain) => [{ ...host(name), ...(domain === "sts.test" && { security }) }]);
+    return new Set([(await to("plain.test")).lane, (await to("sts.test")).lane]).size;
+  };
+  expect([await lanes("mx.test"), await lanes("mx01.t-online.de")]).toEqual([2, 1]);
+});
+
+test("a host whose name reads like the names of two others has its own lane and its own connections", async () => {
+  const sets: Readonly<Record<string, string[]>> = {
+    "two.test": ["a.test", "b.test"],
+    "one.test": ["a.test+b.test"],
+    "comma.test": ["a.test,b.test"],
+    "turned.test": ["b.test", "a.test"],
+  };
+  const to = routesTo((domain) => (sets[domain] ?? []).map(host));
+  const [two, one, comma, turned] = [
+    await to("two.test"),
+    await to("one.test"),
+    await to("comma.test"),
+    await to("turned.test"),
+  ];
+  expect(new Set([two.lane, one.lane, comma.lane]).size).toBe(3);
+  expect(new Set([two.key, one.key, comma.key]).size).toBe(3);
+  expect(turned).toEqual(two);
 });
 
 describe("a destination that rests and has new mail", () => {

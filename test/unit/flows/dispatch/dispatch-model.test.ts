@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { Dispatch } from "../../../../src/flows/dispatch/dispatch.ts";
 import { createPacer } from "../../../../src/flows/dispatch/pacer.ts";
 import { type DeliveryReport, noFacts, type DeliveryRoute } from "../../../../src/flows/deliver/outcome.ts";
+import { testLanes } from "../../../support/lanes.ts";
 import { type Chance, chanceOf, steppingClock } from "../../../support/chance.ts";
 
 /** Number of schedules, each with its own seed. */
@@ -37,7 +38,7 @@ async function schedule(seed: number): Promise<string[]> {
   const faults: string[] = [];
   const jobs = new Map<string, Known>();
   const limits = {
-    ...{ hosts: 1 + chance.below(4), own: 10, trials: 1 + chance.below(3), deferrals: 4 },
+    ...{ perConnection: 1 + chance.below(4), own: 10, trials: 1 + chance.below(3), deferrals: 4 },
     ...{
       preparing: 1 + chance.below(5),
       delivering: 1 + chance.below(10),
@@ -46,7 +47,8 @@ async function schedule(seed: number): Promise<string[]> {
     waiting: 60,
   };
   const restMs = chance.pick([0, 1000, 30_000]);
-  const pace = chance.happens(0.4) ? createPacer(clock, RATE) : null;
+  const pace = chance.happens(0.4) ? createPacer(clock) : null;
+  const lanes = testLanes(clock, { connections: 1, rate: RATE });
   const steps = chance.happens(0.2);
   const destinations = 1 + chance.below(3);
   const spreadMs = chance.pick([1, 10_000, 300_000]);
@@ -62,7 +64,7 @@ async function schedule(seed: number): Promise<string[]> {
       const startedAt = clock.now();
       const now = (underWay.get(destination) ?? 0) + 1;
       underWay.set(destination, now);
-      if (now > limits.hosts && now > limits.trials)
+      if (now > limits.perConnection && now > limits.trials)
         faults.push(`${now} messages in flight to ${destination}`);
       const all = [...underWay.values()].reduce((sum, one) => sum + one, 0);
       if (all > limits.delivering) faults.push(`${all} messages in flight of ${limits.delivering}`);
@@ -100,7 +102,13 @@ async function schedule(seed: number): Promise<string[]> {
             deliver: async () => report(),
           };
         }
-        return { kind: "hosts", destination, knownOutcome: null, deliver: deliverTo(destination) };
+        return {
+          kind: "hosts",
+          destination,
+          lane: lanes.named(destination),
+          knownOutcome: null,
+          deliver: deliverTo(destination),
+        };
       },
       async transmit({ key, lane }, handover) {
         const job = jobs.get(key);

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  Dispatch,
-  type DispatchDeps,
-  type DispatchLimits,
-  TRIAL_MS,
-} from "../../../../src/flows/dispatch/dispatch.ts";
+import { Dispatch, TRIAL_MS } from "../../../../src/flows/dispatch/dispatch.ts";
+import type { DispatchDeps, DispatchLimits } from "../../../../src/flows/dispatch/deps.ts";
 import { MAX_REMEMBERED } from "../../../../src/flows/dispatch/destinations.ts";
 import { ROUTE_KEPT_MS, ROUTE_REFRESH_MS } from "../../../../src/flows/dispatch/destination.ts";
 import { createPacer } from "../../../../src/flows/dispatch/pacer.ts";
@@ -14,10 +10,11 @@ import {
   noFacts,
   type DeliveryRoute,
 } from "../../../../src/flows/deliver/outcome.ts";
+import { testLanes } from "../../../support/lanes.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 
 const limits: DispatchLimits = {
-  hosts: 3,
+  perConnection: 3,
   own: 50,
   trials: 2,
   deferrals: 4,
@@ -54,8 +51,9 @@ function ending(kind: Ending, startedAt: number, durationMs: number): DeliveryRe
  * A dispatch whose peers answer when the test says so. The domain `x.shared.test` has the destination
  * `shared.test`.
  */
-function bench(changes: Partial<DispatchLimits> = {}, more: Partial<DispatchDeps> = {}) {
+function bench(changes: Partial<DispatchLimits> = {}, more: Partial<DispatchDeps> = {}, rate = 0) {
   const clock = manualClock();
+  const lanes = testLanes(more.clock ?? clock, { connections: 1, rate });
   /** Keys in the order in which they got a connection, and reports of those that did not. */
   const sent: string[] = [];
   const putOff: { key: string; report: DeliveryReport }[] = [];
@@ -65,6 +63,7 @@ function bench(changes: Partial<DispatchLimits> = {}, more: Partial<DispatchDeps
   const route = (domain: string): DeliveryRoute => ({
     kind: "hosts",
     destination: domain.split(".").slice(-2).join("."),
+    lane: lanes.named(domain.split(".").slice(-2).join(".")),
     knownOutcome: null,
     deliver: ({ rcptTo }, signal) =>
       new Promise((resolve) => {
@@ -161,7 +160,7 @@ describe("a destination", () => {
     let asked = 0;
     const findDeliveryRoute = async (domain: string) =>
       domain === "one.shared.test" && ++asked === 2 ? again.promise : own.route(domain);
-    const { offer } = bench({ hosts: 1 }, { findDeliveryRoute, clock: own.clock });
+    const { offer } = bench({ perConnection: 1 }, { findDeliveryRoute, clock: own.clock });
     await offer("one.shared.test", ["a0", "a1", "a2"]);
     await own.end("a0");
     await own.pass(ROUTE_REFRESH_MS);
@@ -186,7 +185,11 @@ describe("a destination", () => {
 
   test("gets no more messages in any second than its rate, but may use what it did not use for a while", async () => {
     const clock = manualClock();
-    const { offer, sent, held } = bench({ hosts: 100, trials: 100 }, { clock, pace: createPacer(clock, 20) });
+    const { offer, sent, held } = bench(
+      { perConnection: 100, trials: 100 },
+      { clock, pace: createPacer(clock) },
+      20,
+    );
     const times: number[] = [];
     await offer("a.test", keys("a", 61));
     for (let step = 0; step < 2999; step++) {
@@ -208,13 +211,14 @@ describe("a destination", () => {
       {},
       {
         clock,
-        pace: createPacer(clock, 1),
+        pace: createPacer(clock),
         transmit: async ({ key }, handover) => {
           if (!key.startsWith("stale"))
             await handover.deliver({ mailFrom: "", rcptTo: key, domain: "", raw: RAW, smtpUtf8: false });
           return null;
         },
       },
+      1,
     );
     await offer("a.test", ["stale0", "stale1", "a0"]);
     expect(sent).toEqual(["a0"]);
@@ -248,7 +252,7 @@ test("mail that must be tried again later holds no place until then, and a hint 
 
 describe("new mail", () => {
   test("goes before retries, which get one turn in five", async () => {
-    const { offer, end, sent } = bench({ hosts: 1 });
+    const { offer, end, sent } = bench({ perConnection: 1 });
     await offer("a.test", ["first"]);
     await offer("a.test", keys("r", 3), true);
     await offer("b.a.test", keys("n", 6));
@@ -392,7 +396,7 @@ describe("the lookup of a domain", () => {
   });
 
   test("is done once for all waiting mail, and again after a while, when the mail may move", async () => {
-    const { offer, end, pass, looked, sent } = bench({ hosts: 1 });
+    const { offer, end, pass, looked, sent } = bench({ perConnection: 1 });
     await offer("a.test", keys("a", 4));
     await end("a0");
     expect(looked).toEqual(["a.test"]);
@@ -464,7 +468,7 @@ describe("the lookup of a domain", () => {
     const known = bench();
     let looks = 0;
     const findDeliveryRoute = async () => (looks++ === 0 ? known.route("a.test") : lost);
-    const { offer, pass, putOff } = bench({ hosts: 1 }, { findDeliveryRoute });
+    const { offer, pass, putOff } = bench({ perConnection: 1 }, { findDeliveryRoute });
     await offer("a.test", keys("a", 5));
     known.held.get("a0")?.("accepted");
     await tick();
@@ -563,8 +567,8 @@ test("a close waits for running messages and forgets waiting ones", async () => 
 
 test("a pacer spaces the moments of each key, and setting the clock back stops no key", () => {
   const clock = manualClock();
-  const pace = createPacer(clock, 10);
-  expect([pace("a"), pace("a"), pace("b")]).toEqual([0, 100, 0]);
+  const pace = createPacer(clock);
+  expect([pace("a", 600), pace("a", 600), pace("b", 600)]).toEqual([0, 100, 0]);
   clock.step(-3_600_000);
-  expect(pace("a")).toBe(200);
+  expect(pace("a", 600)).toBe(200);
 });

@@ -1,0 +1,191 @@
+import type { Clock } from "../../core/time/clock.ts";
+import type { PeerResult, SharedLimits } from "../../smtp/client/delivery.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import { type LaneRow, saveLane } from "../../store/installation/lanes.ts";
+import {
+  type Fate,
+  govern,
+  isBlocked,
+  isSteady,
+  type LaneLimits,
+  type LaneState,
+  LONGEST_NAMED_MS,
+  rests,
+  type SignKind,
+  steady,
+} from "./governor.ts";
+import type { Provider, ProviderLimits } from "./providers.ts";
+import { type LaneSign, signOf } from "./sign.ts";
+import { Taken } from "./taken.ts";
+
+/** Messages a second from which a lane without a limit comes down. */
+const UNLIMITED_RATE = 100;
+/** Characters of a reply that a lane keeps. */
+const KEPT_REPLY_CHARS = 500;
+
+/** The condition of a lane, in a word. */
+export type LaneWord = "steady" | "slowed" | "resting" | "blocked";
+
+/** Attempts of this process that the database does not count yet. */
+export interface Counts {
+  accepted: number;
+  deferred: number;
+  refused: number;
+}
+
+export interface LaneDeps {
+  clock: Clock;
+  /** Names this process in what it writes. */
+  instanceId: string;
+}
+
+/** The one way to a provider, or to a set of MX hosts: its limits, and how far it has come down from them. */
+export class Lane {
+  readonly name: string;
+  readonly provider: Provider | null;
+  readonly limits: ProviderLimits;
+  readonly shared: SharedLimits;
+  readonly #deps: LaneDeps;
+  readonly #taken = new Taken();
+  #state: LaneState;
+  #version = 0;
+  #changedBy = "";
+  #counts: Counts = { accepted: 0, deferred: 0, refused: 0 };
+
+  constructor(deps: LaneDeps, name: string, provider: Provider | null, limits: ProviderLimits) {
+    this.#deps = deps;
+    this.name = name;
+    this.provider = provider;
+    this.limits = limits;
+    this.#state = steady(this.#most);
+    this.shared = {
+      key: name,
+      connections: () => this.#state.connections,
+      messagesPerConnection: limits.messages,
+      mayAskNextHost: (result) => result.kind !== "reply" || signOf(result) === null,
+      onConnectionFailed: (result) => this.#noteFailedConnection(result),
+    };
+  }
+
+  get state(): LaneState {
+    return this.#state;
+  }
+
+  /** Maximum number of messages a minute now. Null: no limit. */
+  get ratePerMinute(): number | null {
+    if (this.limits.rate === 0 && this.#state.rate >= this.#most.rate) return null;
+    return this.#state.rate;
+  }
+
+  /** Milliseconds until it takes messages; 0 if it takes them now. */
+  get opensInMs(): number {
+    return Math.max(0, (this.#state.opensAt ?? 0) - this.#deps.clock.now());
+  }
+
+  get word(): LaneWord {
+    return wordOf(this.#state, this.#most, this.#deps.clock.now());
+  }
+
+  /** Counts a message that the provider put off or refused. */
+  count(what: keyof Counts): void {
+    this.#counts[what]++;
+  }
+
+  /** Returns what was counted since the last call. */
+  takeCounts(): Counts {
+    const counts = this.#counts;
+    this.#counts = { accepted: 0, deferred: 0, refused: 0 };
+    return counts;
+  }
+
+  /** Notes that the provider took a message. Returns the statements that store the lane if that changes it. */
+  noteAccepted(startedAt: number): Statement[] {
+    const now = this.#deps.clock.now();
+    this.#taken.add(now);
+    this.#counts.accepted++;
+    if (isSteady(this.#state, this.#most, now)) return [];
+    return this.#govern("accepted", startedAt, null).statements;
+  }
+
+  /** Notes a sign. Returns the fate of the message that got it, and the statements that store the lane. */
+  note(sign: LaneSign, reply: string, startedAt: number): { fate: Fate; statements: Statement[] } {
+    return this.#govern(sign.kind, startedAt, { ...sign, reply: reply.slice(0, KEPT_REPLY_CHARS) });
+  }
+
+  /** Opens the lane: nothing is held against it any more, but its rate stays. Returns the statements that store it. */
+  open(): Statement[] {
+    const state = { ...this.#state, opensAt: null, restMs: 0, refusals: 0 };
+    return this.#change(state);
+  }
+
+  /** Takes over what another process has stored, if it is newer. Returns true if that changed the lane. */
+  adopt({ state, version, changedBy }: LaneRow): boolean {
+    const isNewer = version > this.#version || (version === this.#version && changedBy !== this.#changedBy);
+    if (!isNewer) return false;
+    this.#state = bounded({ ...this.#state, ...JSON.parse(state) }, this.#most, this.#deps.clock.now());
+    this.#version = version;
+    this.#changedBy = changedBy;
+    return true;
+  }
+
+  get #most(): LaneLimits {
+    return mostOf(this.limits);
+  }
+
+  #govern(
+    kind: SignKind,
+    startedAt: number,
+    said: (LaneSign & { reply: string }) | null,
+  ): { fate: Fate; statements: Statement[] } {
+    const now = this.#deps.clock.now();
+    const { state, fate } = govern(this.#state, {
+      ...{ kind, now, startedAt, limits: this.#most, took: this.#taken.lately(now) },
+      namedMs: said?.namedMs ?? null,
+      cause: said === null ? null : { category: said.category, reply: said.reply, at: now },
+    });
+    return { fate, statements: this.#change(state) };
+  }
+
+  #change(state: LaneState): Statement[] {
+    if (state === this.#state) return [];
+    const { instanceId, clock } = this.#deps;
+    this.#state = state;
+    this.#version++;
+    this.#changedBy = instanceId;
+    const [name, version] = [this.name, this.#version];
+    const row = { name, version, changedBy: instanceId, changedAt: clock.now() };
+    return [saveLane({ ...row, state: JSON.stringify(state) })];
+  }
+
+  /** No message reports it, so only this process narrows its lane until the next reply stores it. */
+  #noteFailedConnection(result: PeerResult): void {
+    const { clock } = this.#deps;
+    const sign = result.kind === "reply" ? signOf(result) : null;
+    const reply = result.kind === "reply" ? `${result.code} ${result.text}` : "";
+    if (result.kind === "trouble" && result.stage !== "connect") return;
+    this.note(sign ?? { kind: "connections", category: "rate", namedMs: null }, reply, clock.now());
+  }
+}
+
+/** Returns the limits in the governor's units. */
+export function mostOf({ rate, connections }: ProviderLimits): LaneLimits {
+  return { rate: (rate === 0 ? UNLIMITED_RATE : rate) * 60, connections };
+}
+
+/** Returns the condition of a state. */
+export function wordOf(state: LaneState, limits: LaneLimits, now: number): LaneWord {
+  if (isBlocked(state)) return "blocked";
+  if (rests(state, now)) return "resting";
+  return state.rate < limits.rate || state.connections < limits.connections ? "slowed" : "steady";
+}
+
+/** A state may have been written under other limits, or by a clock that was ahead. */
+export function bounded(state: LaneState, limits: LaneLimits, now: number): LaneState {
+  const { opensAt } = state;
+  return {
+    ...state,
+    opensAt: opensAt === null ? null : Math.min(opensAt, now + LONGEST_NAMED_MS),
+    rate: Math.min(state.rate, limits.rate),
+    connections: Math.min(state.connections, limits.connections),
+  };
+}

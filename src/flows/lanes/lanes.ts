@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto";
+import { setBounded } from "../../core/collections.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
+import { addLaneFigures, deleteOldLanes, type LaneRow, listLanes } from "../../store/installation/lanes.ts";
+import { Lane, type LaneDeps } from "./lane.ts";
+import { type ProviderLimits, providerLane, providerOfLane } from "./providers.ts";
+
+/** Lanes that a process remembers. If there are more, the one that was not looked up for longest is forgotten. */
+export const MAX_LANES = 50_000;
+/** Longest name of a lane, characters. A longer one is cut and ends with a hash. */
+const MAX_NAME_CHARS = 200;
+
+/** Limits by the name of a lane or provider: the setting `LANES`. */
+export type LaneOverrides = ReadonlyMap<string, ProviderLimits>;
+
+export interface LanesDeps extends LaneDeps {
+  db: Db;
+  /** Limits of lanes that are no provider's. */
+  usual: ProviderLimits;
+  overrides: LaneOverrides;
+}
+
+/** The lanes that this process knows. */
+export class Lanes {
+  readonly #deps: LanesDeps;
+  readonly #byName = new Map<string, Lane>();
+  /** What the database held at the last look. */
+  #stored: ReadonlyMap<string, LaneRow> = new Map();
+  #cleanedOn = 0;
+
+  constructor(deps: LanesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the lane of a set of MX hosts: their provider's, else their own.
+   * @param variant tells sets of the same hosts apart that must not share a connection
+   */
+  ofHosts(hosts: readonly string[], variant: string): Lane {
+    const found = providerLane(hosts);
+    return this.named(found?.name ?? hostsName(hosts, variant));
+  }
+
+  /** Returns the lane of a name. */
+  named(name: string): Lane {
+    const known = this.#byName.get(name);
+    const lane = known ?? this.#open(name);
+    setBounded(this.#byName, name, lane, MAX_LANES);
+    return lane;
+  }
+
+  #open(name: string): Lane {
+    const lane = new Lane(this.#deps, name, providerOfLane(name), limitsOfLane(name, this.#deps));
+    const stored = this.#stored.get(name);
+    if (stored !== undefined) lane.adopt(stored);
+    return lane;
+  }
+
+  /** Reads what other processes have written. Returns the lanes that changed. */
+  async refresh(): Promise<Lane[]> {
+    const rows = await listLanes(this.#deps.db);
+    this.#stored = new Map(rows.map((row) => [row.name, row]));
+    const changed: Lane[] = [];
+    for (const row of rows) {
+      const lane = this.#byName.get(row.name);
+      if (lane?.adopt(row) === true) changed.push(lane);
+    }
+    return changed;
+  }
+
+  /** Stores what was counted since the last call. @param waiting recipients that wait here, by lane */
+  async storeFigures(waiting: ReadonlyMap<string, number>): Promise<void> {
+    const { clock, db, instanceId } = this.#deps;
+    const now = clock.now();
+    const day = Math.floor(now / DAY_MS);
+    const statements: Statement[] = [];
+    if (day !== this.#cleanedOn) statements.push(...deleteOldLanes(now, day));
+    this.#cleanedOn = day;
+    for (const lane of this.#byName.values()) {
+      const counts = lane.takeCounts();
+      // Of the many hosts that are no provider's, only those that have trouble are worth a row.
+      if (lane.provider === null && lane.word === "steady" && counts.deferred + counts.refused === 0)
+        continue;
+      const figures = { lane: lane.name, ...counts, waiting: waiting.get(lane.name) ?? 0 };
+      if (counts.accepted + counts.deferred + counts.refused + figures.waiting > 0)
+        statements.push(addLaneFigures(day, instanceId, figures));
+    }
+    if (statements.length > 0) await db.write(statements);
+  }
+}
+
+/** Returns the limits of a lane: those of the setting, else its provider's, else the usual ones. */
+export function limitsOfLane(
+  name: string,
+  { overrides, usual }: Pick<LanesDeps, "overrides" | "usual">,
+): ProviderLimits {
+  const provider = providerOfLane(name);
+  const own = overrides.get(name) ?? (provider === null ? undefined : overrides.get(provider.name));
+  return own ?? provider ?? usual;
+}
+
+/** Returns the name of hosts that are no provider's: `mx1.example.com+mx2.example.com`. */
+function hostsName(hosts: readonly string[], variant: string): string {
+  const sorted = [...hosts].sort();
+  const name = sorted.join("+");
+  const isPlain = sorted.every((host) => /^[\w.-]+$/.test(host)) && name.length <= MAX_NAME_CHARS;
+  if (isPlain && variant === "") return name;
+  // A DNS name may hold any character (RFC 2181 §11), so the hash is over an unambiguous text.
+  const hash = createHash("sha256")
+    .update(JSON.stringify([sorted, variant]))
+    .digest("hex")
+    .slice(0, 16);
+  return `${name.replace(/[^\w.+-]/g, "_").slice(0, MAX_NAME_CHARS)}~${hash}`;
+}

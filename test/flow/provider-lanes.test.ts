@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { startMx, type TestMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+
+setDefaultTimeout(60_000);
+
+const TSS04 =
+  "421 4.7.0 [TSS04] Messages from 192.0.2.1 temporarily deferred due to unexpected volume or user complaints";
+const S3150 =
+  "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. Please contact your Internet service provider since part of their network is on our block list (S3150).";
+
+let service: TestService;
+let clock: ShiftedClock;
+let [first, second]: TestMx[] = [];
+
+/** A provider with two MX hosts on the loopback, at 127.0.0.1 and 127.0.0.2. */
+beforeEach(async () => {
+  clock = shiftedClock();
+  first = startMx({ ip: "127.0.0.1" });
+  second = startMx({ ip: "127.0.0.2", port: first.port });
+  service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(first.port) }, clock);
+  await verifiedDomain(service, "sender.test");
+});
+afterEach(async () => {
+  await service.stop();
+  first?.stop();
+  second?.stop();
+});
+
+function hosted(domain: string, hosts: readonly string[]): void {
+  for (const [at, exchange] of hosts.entries()) {
+    service.dns.add({ name: exchange, type: "A", data: `127.0.0.${at + 1}` });
+    service.dns.add({ name: domain, type: "MX", data: { preference: 10 * at, exchange } });
+  }
+}
+
+async function sendTo(addresses: readonly string[]): Promise<string[]> {
+  const emails = addresses.map((email) => ({
+    ...{ from: { email: "news@sender.test" }, to: [{ email }], subject: "Hello", text: "Hello\n" },
+  }));
+  const { body } = await service.call("POST", "/v1/emails/batch", { emails });
+  return body.data.map((item: { id: string }) => item.id);
+}
+
+const count = (mx: TestMx | undefined, verb: string) =>
+  mx?.commands.items.filter((line) => line.startsWith(verb)).length ?? 0;
+const people = (domain: string, many: number) =>
+  Array.from({ length: many }, (_, nth) => `p${nth}@${domain}`);
+
+/** The data of the last event of a type. */
+async function lastEvent(id: string, type: string) {
+  const { events } = await service.message(id, type);
+  return events.findLast((event: { type: string }) => event.type === type).data[type];
+}
+
+test("a provider that doubts our reputation is left alone until its lane opens, on all of its hosts", async () => {
+  hosted("yahoo.test", ["mta5.am0.yahoodns.net", "mta6.am0.yahoodns.net"]);
+  first?.set({ MAIL: TSS04 });
+  second?.set({ MAIL: TSS04 });
+  const ids = await sendTo(people("yahoo.test", 60));
+  for (const id of ids) {
+    const delayed = await lastEvent(id, "delivery_delayed");
+    expect(delayed).toMatchObject({ lane: "yahoo" });
+    expect(Date.parse(delayed.nextAttemptAt) - clock.now()).toBeGreaterThan(13 * MINUTE_MS);
+  }
+  // Those that were under way when the first reply came.
+  expect(count(first, "MAIL")).toBeLessThan(25);
+  expect(second?.connections.items).toHaveLength(0);
+  const before = count(first, "MAIL");
+  await service.restart();
+  const [late = ""] = await sendTo(["late@yahoo.test"]);
+  expect(await lastEvent(late, "delivery_delayed")).toMatchObject({ lane: "yahoo" });
+  expect(count(first, "MAIL")).toBe(before);
+  first?.set({ MAIL: "250 ok" });
+  clock.shift(20 * MINUTE_MS);
+  await service.message(late, "delivered");
+  expect(second?.connections.items).toHaveLength(0);
+});
+
+test("while a provider refuses our address, its messages are held, and they leave when it takes one", async () => {
+  hosted("outlook.test", ["outlook-com.olc.protection.outlook.com"]);
+  first?.set({ MAIL: S3150 });
+  const ids = await sendTo(people("outlook.test", 60));
+  for (const id of ids) await lastEvent(id, "delivery_delayed");
+  const refused = count(first, "MAIL");
+  expect(refused).toBeLessThan(25);
+  first?.set({ MAIL: "250 ok" });
+  clock.shift(HOUR_MS + 5 * MINUTE_MS);
+  for (const id of ids) await service.message(id, "delivered");
+  const { body } = await service.call("GET", "/v1/suppressions");
+  expect(body.data).toEqual([]);
+});
+
+test("a message that a blocked lane holds until its give-up time has failed, and suppresses nobody", async () => {
+  hosted("outlook.test", ["outlook-com.olc.protection.outlook.com"]);
+  first?.set({ MAIL: S3150 });
+  const ids = await sendTo(people("outlook.test", 5));
+  for (const id of ids) await lastEvent(id, "delivery_delayed");
+  clock.shift(80 * HOUR_MS);
+  for (const id of ids) expect(await lastEvent(id, "failed")).toMatchObject({ reason: "retries_exhausted" });
+  const { body } = await service.call("GET", "/v1/suppressions");
+  expect(body.data).toEqual([]);
+});
+
+test("the customers of a provider share its connections", async () => {
+  const hosts = Array.from({ length: 12 }, (_, nth) => `c${nth}-test.mail.protection.outlook.com`);
+  for (const [nth, host] of hosts.entries()) hosted(`c${nth}.test`, [host]);
+  const held = Promise.withResolvers<string>();
+  // Until a lane has answered, one message tries it.
+  first?.set({ ".": ["250 ok", () => held.promise] });
+  const ids = await sendTo(hosts.flatMap((_, nth) => people(`c${nth}.test`, 2)));
+  await until(async () => count(first, "DATA") >= 6);
+  expect(first?.connections.items).toHaveLength(5);
+  held.resolve("250 ok");
+  for (const id of ids) await service.message(id, "delivered");
+  const open = (first?.connections.items.length ?? 0) - (first?.closed.items.length ?? 0);
+  expect(open).toBeLessThanOrEqual(5);
+});
