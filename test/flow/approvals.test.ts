@@ -79,6 +79,47 @@ describe("a key with allowRecipients", () => {
   });
 });
 
+describe("a key with bounds", () => {
+  const over = async (wanted: Record<string, unknown>): Promise<[string, string]> => {
+    const { id, secret } = (await make(wanted)).body;
+    return [id, secret];
+  };
+
+  test("neither revokes nor renames keys that may do more than itself", async () => {
+    const bounds = [{ approval: true }, { allowRecipients: ["@ok.test"] }];
+    const [unbound] = await over({});
+    const [peer] = await over({ approval: true, allowRecipients: ["a@ok.test"] });
+    for (const bound of bounds) {
+      const [own, key] = await over(bound);
+      for (const [id, status] of [
+        [unbound, 403],
+        [peer, 200],
+        [own, 200],
+      ] as const) {
+        const renamed = await service.call("PATCH", `/v1/api-keys/${id}`, { name: "mine" }, { key });
+        expect([bound, renamed.status]).toEqual([bound, status]);
+      }
+      expect(
+        (await service.call("DELETE", `/v1/api-keys/${unbound}`, undefined, { key })).body.error,
+      ).toMatchObject({
+        type: "permission_error",
+        param: Object.keys(bound)[0],
+      });
+      expect((await service.call("DELETE", `/v1/api-keys/${own}`, undefined, { key })).status).toBe(204);
+    }
+  });
+
+  test("decides only about messages to recipients of its own", async () => {
+    const agent = await secretOf({ approval: true });
+    const key = await secretOf({ allowRecipients: ["@ok.test"] });
+    const { id } = (await send(agent, mail(["a@ok.test", "eve@other.test"]))).body;
+    for (const verb of ["approve", "reject"] as const)
+      expect((await decide(id, verb, key)).body.error).toMatchObject({ code: "recipient_not_allowed" });
+    const allowed = (await send(agent, mail("a@ok.test"))).body.id;
+    expect((await decide(allowed, "approve", key)).status).toBe(200);
+  });
+});
+
 describe("a send of a key with approval", () => {
   test("waits, and goes out once another key approves it", async () => {
     const key = await secretOf({ approval: true });

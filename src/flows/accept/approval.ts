@@ -1,4 +1,5 @@
 import { AppError, notFound } from "../../core/errors.ts";
+import type { KeyBounds } from "../../core/key-bounds.ts";
 import { AWAITING_APPROVAL, approveRecipients, awaitingGuard } from "../../store/messages/approvals.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
@@ -7,13 +8,14 @@ import { rollUpMessage } from "../../store/messages/outbox.ts";
 import { listRecipients, type Recipient } from "../../store/messages/recipients.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announce } from "../webhooks/announce.ts";
+import { requireAllowed } from "./policy.ts";
 import { cancelSend, type ScheduleDeps } from "./scheduled-sends.ts";
 
 /** The key that decides about a send. */
 export interface Approver {
   keyId: string;
-  /** True if its own sends need an approval. Two such keys must not approve each other. */
-  approval: boolean;
+  /** It decides only about what it could send itself. Two keys with `approval` must not approve each other. */
+  bounds: KeyBounds;
 }
 
 /** The status of an approved message: `accepted` if it waits for its time. */
@@ -78,15 +80,16 @@ async function requireAwaiting(
   { db }: ScheduleDeps,
   senderId: string,
   id: string,
-  { keyId, approval }: Approver,
+  { keyId, bounds }: Approver,
 ): Promise<{ waiting: Recipient[]; scheduledAt: number | null }> {
   const message = await getMessage(db, senderId, id);
   if (message === null) throw notFound("message");
   if (message.approvalKey === keyId)
     throw new AppError("permission_error", "A key cannot approve or reject its own sends.");
-  if (approval)
+  if (bounds.approval)
     throw new AppError("permission_error", "A key whose sends need an approval cannot decide about sends.");
   const recipients = await listRecipients(db, senderId, id);
+  requireAllowed(bounds, recipients);
   const waiting = recipients.filter(({ reason }) => reason === AWAITING_APPROVAL);
   if (waiting.length === 0) throw notAwaiting();
   return { waiting, scheduledAt: message.scheduledAt };

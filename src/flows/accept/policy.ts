@@ -53,7 +53,18 @@ function refuseSuspended(project: Project): void {
 }
 
 function refuseRecipients({ addressees, bounds }: PolicySubject): void {
-  const refused = addressees.find(({ key }) => !allowsRecipient(bounds, key));
+  requireAllowed(bounds, addressees);
+}
+
+/**
+ * Refuses recipients that a key may not send to. Whoever approves a message or moves it sends it too.
+ * @throws AppError 403 `recipient_not_allowed`
+ */
+export function requireAllowed(
+  bounds: KeyBounds,
+  addressees: readonly Pick<Addressee, "email" | "kind">[],
+): void {
+  const refused = addressees.find(({ email }) => !allowsRecipient(bounds, addressKey(email)));
   if (refused === undefined) return;
   throw new AppError(
     "permission_error",

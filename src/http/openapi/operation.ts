@@ -2,6 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { PROJECT_HEADER } from "../access/project.ts";
 import { ERROR_STATUS } from "../routing/errors.ts";
 import type { Route } from "../routing/route.ts";
+import { shownText } from "../routing/shown.ts";
 import { Warnings } from "../routing/schemas.ts";
 import { errorsOf } from "./error-answers.ts";
 import { exampleId, exampleOf } from "./examples.ts";
@@ -83,10 +84,11 @@ function parametersOf(route: Route): unknown[] {
 
 /** Returns a route as the document shows it. */
 export function operationOf(route: Route): Record<string, unknown> {
+  const description = [route.description ?? "", shownText(route)].filter((text) => text !== "").join(" ");
   return {
     operationId: route.operationId,
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(description === "" ? {} : { description }),
     tags: [tagOf(route.path)],
     parameters: parametersOf(route),
     ...(route.body === undefined

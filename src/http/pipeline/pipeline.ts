@@ -24,6 +24,7 @@ import { fingerprint } from "../json/fingerprint.ts";
 import type { RunSteps } from "../json/steps.ts";
 import type { KeyUse } from "../access/key-use.ts";
 import { limitsFor } from "./limits.ts";
+import { shownTo } from "../routing/shown.ts";
 import { openPage } from "../routing/paging.ts";
 import { readQuery } from "../routing/query.ts";
 import type { RateLimiter } from "../access/rate.ts";
@@ -88,7 +89,8 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
     if (!readsOnly) await requireConnection(request);
     const incoming = { arrived, query, bytes, expectAnswer: readsOnly ? answers.expect : UNBOUNDED };
     const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
-    return answer.later === undefined ? answers.send(answer) : answer;
+    const shown = shownTo(route, arrived.presented.key.scopes, answer);
+    return shown.later === undefined ? answers.send(shown) : shown;
   } catch (error) {
     answers.leave();
     throw error;

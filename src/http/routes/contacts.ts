@@ -219,6 +219,7 @@ function itemRoutes(db: Db): Route[] {
       method: "PATCH",
       path: "/v1/contacts/:id",
       operationId: "updateContact",
+      shows: "contacts:read",
       stores: { limitedBy: "handler" },
       summary: "Update a contact",
       description:
@@ -267,6 +268,7 @@ function subscriptionRoute(db: Db, verb: "unsubscribe" | "resubscribe", subscrib
     method: "POST",
     path: `/v1/contacts/:id/${verb}`,
     operationId: `${verb}Contact`,
+    shows: "contacts:read",
     evenFull: true,
     summary: subscribed ? "Subscribe a contact again" : "Unsubscribe a contact; it is not suppressed",
     description: subscribed

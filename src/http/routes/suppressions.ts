@@ -208,6 +208,7 @@ function addRoute(deps: SuppressionDeps): Route {
     method: "POST",
     path: "/v1/suppressions",
     operationId: "addSuppression",
+    shows: "suppressions:read",
     stores: { limitedBy: "handler" },
     summary: "Suppress an address",
     description: "If the address is already on the list, answers 200 with its entry, which does not change.",

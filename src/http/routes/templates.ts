@@ -110,6 +110,7 @@ function itemRoutes(deps: TemplateDeps): Route[] {
       method: "PATCH",
       path: "/v1/templates/:id",
       operationId: "updateTemplate",
+      shows: "templates:read",
       stores: { limitedBy: "handler" },
       summary: "Update a template",
       description:

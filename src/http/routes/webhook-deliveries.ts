@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
+import { allows } from "../../core/scopes.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { replay, type SampleDeps, sendSample } from "../../flows/webhooks/sample.ts";
 import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/webhooks/delivery-log.ts";
@@ -8,6 +9,9 @@ import { getWebhook, type Webhook } from "../../store/webhooks/webhooks.ts";
 import { accepted, ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
+
+/** The scope that shows content of messages. */
+export const READ_CONTENT = "emails:read";
 
 const Status = OneOf(["pending", "succeeded", "failed"]);
 const LogQuery = Type.Object({
@@ -35,7 +39,11 @@ export const DeliverySchema = Type.Object(
     nextAttemptAt: Nullable(Timestamp),
     lastAttemptAt: Nullable(Timestamp),
     httpStatus: Nullable(Type.Integer({ description: "HTTP status of the last answer." })),
-    response: Nullable(Type.String({ description: "First 4 KiB of the last answer." })),
+    response: Nullable(
+      Type.String({
+        description: `First 4 KiB of the last answer. Null if the key lacks \`${READ_CONTENT}\`.`,
+      }),
+    ),
     error: Nullable(Type.String({ description: "Why there was no answer." })),
     createdAt: Timestamp,
   },
@@ -43,10 +51,16 @@ export const DeliverySchema = Type.Object(
 );
 const Pending = Type.Object({ id: Type.String(), status: Type.Literal("pending") });
 
+/** Returns whether a key with those scopes sees content of messages. An endpoint may repeat it in its answer. */
+export function seesContent(scopes: readonly string[]): boolean {
+  return allows(scopes, READ_CONTENT);
+}
+
 /** Returns an entry of the log as the API shows it. */
-export function showDelivery(delivery: LoggedDelivery): Record<string, unknown> {
+export function showDelivery(delivery: LoggedDelivery, withContent: boolean): Record<string, unknown> {
   return {
     ...delivery,
+    response: withContent ? delivery.response : null,
     nextAttemptAt: showTime(delivery.nextAttemptAt),
     lastAttemptAt: showTime(delivery.lastAttemptAt),
     createdAt: showTime(delivery.createdAt),
@@ -76,13 +90,21 @@ function logRoute(deps: SampleDeps): Route {
     query: LogQuery,
     answers: { 200: PageOf(DeliverySchema) },
     errors: ["not_found"],
-    async handle({ senderId, params, query, page: openedPage }) {
+    async handle({ senderId, params, principal, query, page: openedPage }) {
+      const shown = seesContent(principal.scopes);
       const { after, take, answer } = openedPage();
       const { status, messageId } = query;
       const webhook = await requireWebhook(deps, senderId, params.id);
       const filter = { status, messageId };
       const { rows, stoppedAt } = await listDeliveries(deps.db, senderId, webhook.id, filter, after, take);
-      return ok(answer(rows, showDelivery, (row) => row.id, stoppedAt));
+      return ok(
+        answer(
+          rows,
+          (row) => showDelivery(row, shown),
+          (row) => row.id,
+          stoppedAt,
+        ),
+      );
     },
   });
 }

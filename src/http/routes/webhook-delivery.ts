@@ -3,14 +3,16 @@ import { notFound } from "../../core/errors.ts";
 import { deliveryBody, deliveryPayload } from "../../flows/webhooks/delivery-body.ts";
 import type { PayloadDeps } from "../../flows/webhooks/payload.ts";
 import { type DeliveryDetail, getDelivery } from "../../store/webhooks/delivery-log.ts";
-import { allows } from "../../core/scopes.ts";
 import { ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { Nullable, showTime, Timestamp } from "../routing/schemas.ts";
-import { DeliverySchema, requireWebhook, showDelivery } from "./webhook-deliveries.ts";
-
-/** A key without this scope sees no content of messages. */
-const READ = "emails:read";
+import {
+  DeliverySchema,
+  READ_CONTENT,
+  requireWebhook,
+  seesContent,
+  showDelivery,
+} from "./webhook-deliveries.ts";
 
 const DeliveryDetailSchema = Type.Object(
   {
@@ -39,7 +41,7 @@ export function webhookDeliveryRoute(deps: PayloadDeps): Route {
     path: "/v1/webhooks/:id/deliveries/:deliveryId",
     operationId: "getWebhookDelivery",
     summary: "Get a delivery with its request and every attempt",
-    description: `\`request.body\` is the body of the last attempt. It is null once the message is gone, and has no content if the key lacks \`${READ}\`.`,
+    description: `\`request.body\` is the body of the last attempt. It is null once the message is gone, and has no content if the key lacks \`${READ_CONTENT}\`. What the endpoint answered is null then.`,
     scope: "webhooks:read",
     answers: { 200: DeliveryDetailSchema },
     errors: ["not_found"],
@@ -47,15 +49,15 @@ export function webhookDeliveryRoute(deps: PayloadDeps): Route {
       const webhook = await requireWebhook(deps, senderId, params.id);
       const detail = await getDelivery(deps.db, senderId, webhook.id, params.deliveryId);
       if (detail === null) throw notFound("delivery");
-      const withContent = webhook.content && allows(principal.scopes, READ);
+      const seen = seesContent(principal.scopes);
       const delivery = { ...detail, senderId, webhookId: webhook.id, dialect: webhook.dialect, tried: true };
       const payload = await deliveryPayload(deps, delivery);
       try {
-        const data = payload?.octets(withContent) ?? null;
+        const data = payload?.octets(webhook.content && seen) ?? null;
         expectAnswer(data?.length ?? 0);
         const sentAt = detail.lastAttemptAt ?? detail.createdAt;
         const body = data === null ? null : textOf(deliveryBody(delivery, data, sentAt));
-        return ok({ ...showDetail(detail), request: { url: webhook.url, body } });
+        return ok({ ...showDetail(detail, seen), request: { url: webhook.url, body } });
       } finally {
         payload?.release();
       }
@@ -63,10 +65,17 @@ export function webhookDeliveryRoute(deps: PayloadDeps): Route {
   });
 }
 
-function showDetail({ data: _, attemptLog, ...delivery }: DeliveryDetail): Record<string, unknown> {
+function showDetail(
+  { data: _, attemptLog, ...delivery }: DeliveryDetail,
+  withContent: boolean,
+): Record<string, unknown> {
   return {
-    ...showDelivery(delivery),
-    attemptLog: attemptLog.map((entry) => ({ ...entry, at: showTime(entry.at) })),
+    ...showDelivery(delivery, withContent),
+    attemptLog: attemptLog.map((entry) => ({
+      ...entry,
+      response: withContent ? entry.response : null,
+      at: showTime(entry.at),
+    })),
   };
 }
 

@@ -114,6 +114,11 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
    * The answer is stored under its Idempotency-Key even over the stored octets, because the request stops something.
    */
   evenFull?: true;
+  /**
+   * The scope that reads what the answer shows, if the route changes a resource with words of people. Without it, the
+   * answer is a confirmation (`shownTo`).
+   */
+  shows?: Scope;
   /** The answer contains a secret, so it is stored encrypted. */
   secretAnswer?: boolean;
   /**

@@ -33,7 +33,7 @@ export function emailApprovalRoutes(deps: ScheduleDeps): Route[] {
 }
 
 function approverOf({ keyId, bounds }: Principal): Approver {
-  return { keyId: keyId ?? "", approval: bounds.approval };
+  return { keyId: keyId ?? "", bounds };
 }
 
 function approveRoute(deps: ScheduleDeps): Route {
@@ -44,7 +44,7 @@ function approveRoute(deps: ScheduleDeps): Route {
     scope: "emails:approve",
     summary: "Approve a message that waits for it",
     description:
-      "Messages of a key with `approval` wait with the reason `awaiting_approval`. Neither that key nor another one with `approval` can approve them.",
+      "Messages of a key with `approval` wait with the reason `awaiting_approval`. Neither that key nor another one with `approval` can approve them, and a key with `allowRecipients` only those to its own recipients.",
     answers: { 200: Approved },
     errors: ["not_found", "conflict"],
     async handle({ senderId, params, principal, record }) {

@@ -178,6 +178,7 @@ function updateRoute({ db }: { db: Db }): Route {
     method: "PATCH",
     path: "/v1/threads/:id",
     operationId: "updateThread",
+    shows: "threads:read",
     scope: "threads:reply",
     summary: "Mark a thread as read or archived",
     description: "New mail makes a thread unread again and brings it back from the archive.",

@@ -118,7 +118,9 @@ function show(key: ApiKey): Record<string, unknown> {
   };
 }
 
-/** Throws 403 if a key has rights that the caller's key lacks. The caller may neither make nor revoke such a key. */
+/** What a key may do. */
+type Rights = Pick<Principal, "scopes" | "bounds">;
+
 function requireNoMoreScopes(held: readonly string[], others: readonly string[], verb: string): void {
   if (held.length === 0) return;
   if (others.length === 0)
@@ -142,16 +144,25 @@ function rulesOf(texts: readonly string[] | undefined): string[] | null {
   return rules === undefined ? null : [...new Set(rules)];
 }
 
+/** Returns the bounds that a body asks for. Throws 422 for a wrong one. */
+function boundsOf({ allowRecipients, approval }: Static<typeof CreateApiKey>): KeyBounds {
+  return { allowRecipients: rulesOf(allowRecipients), approval: approval ?? false };
+}
+
 /**
- * Returns the bounds of a new key.
- * @throws AppError 403 if the caller's own key is bound more narrowly
+ * Throws 403 if a key may do what the caller's key may not: by its scopes, or because the caller's sends are bound more
+ * narrowly. The caller may neither make, rename nor revoke such a key.
  */
-function boundsFor(held: KeyBounds, { allowRecipients, approval }: Static<typeof CreateApiKey>): KeyBounds {
-  const bounds = { allowRecipients: rulesOf(allowRecipients), approval: approval ?? false };
-  if (isWithinBounds(held, bounds)) return bounds;
-  throw new AppError("permission_error", "A key makes only keys that are bound as narrowly as itself.", {
-    param: held.approval && !bounds.approval ? "approval" : "allowRecipients",
-  });
+function requireNoMoreRights(held: Rights, other: Rights, verb: string): void {
+  requireNoMoreScopes(held.scopes, other.scopes, verb);
+  if (isWithinBounds(held.bounds, other.bounds)) return;
+  throw new AppError(
+    "permission_error",
+    `A key can only ${verb} keys that are bound as narrowly as itself.`,
+    {
+      param: held.bounds.approval && !other.bounds.approval ? "approval" : "allowRecipients",
+    },
+  );
 }
 
 /**
@@ -210,8 +221,8 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
       async handle({ body, principal, now, record }) {
         const scopes = [...new Set(body.scopes)];
         const sender = await projectFor(db, principal, body.senderId ?? null);
-        requireNoMoreScopes(principal.scopes, scopes, "make");
-        const bounds = boundsFor(principal.bounds, body);
+        const bounds = boundsOf(body);
+        requireNoMoreRights(principal, { scopes, bounds }, "make");
         const secret = newApiSecret();
         const { accountId, keyId } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
@@ -251,8 +262,8 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
 async function ownKey(db: Db, principal: Principal, id: string, verb: string): Promise<ApiKey> {
   const key = await getKey(db, principal.accountId, principal.senderId, id);
   if (key === null) throw notFound("API key");
-  // Scopes never change, so the value that was read is still right.
-  requireNoMoreScopes(principal.scopes, key.scopes, verb);
+  // Scopes and bounds never change, so the values that were read are still right.
+  requireNoMoreRights(principal, { scopes: key.scopes, bounds: key }, verb);
   return key;
 }
 
@@ -263,7 +274,7 @@ function renameRoute(db: Db): Route {
     operationId: "renameApiKey",
     summary: "Rename an API key",
     description:
-      "Nothing else of a key can change. A key with scopes can only rename keys within its own scopes.",
+      "Nothing else of a key can change. A key can only rename keys that may do no more than itself.",
     scope: "api_keys:write",
     body: Type.Object({ name: Name }),
     answers: { 200: ApiKeySchema },
@@ -284,7 +295,7 @@ function revokeRoute(db: Db): Route {
     operationId: "revokeApiKey",
     summary: "Revoke an API key",
     description:
-      "Takes effect with the next request and cannot be undone. A key with scopes can only revoke keys within its own scopes.",
+      "Takes effect with the next request and cannot be undone. A key can only revoke keys that may do no more than itself.",
     scope: "api_keys:write",
     answers: { 204: null },
     async handle({ principal, params, now }) {
