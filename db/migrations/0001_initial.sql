@@ -115,6 +115,7 @@ CREATE UNIQUE INDEX domains_served ON domains (name) WHERE served = 1;
 -- The customers' own records in zones that are delegated to us.
 CREATE TABLE domain_records (
   id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL,
   domain_id TEXT NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
   type TEXT NOT NULL CHECK (type IN ('A', 'AAAA', 'CNAME', 'TXT', 'MX', 'CAA')),
   name TEXT NOT NULL,
@@ -777,6 +778,15 @@ BEGIN
   UPDATE holdings SET stored_octets = stored_octets - OLD.row_octets WHERE owner_id = OLD.sender_id;
 END;
 
+-- An attempt counts with its message, which is deleted first. A peer writes the transcript, and the diagnostic, which its recipient
+-- and event have as well.
+CREATE TRIGGER holdings_attempts_insert AFTER INSERT ON attempts
+BEGIN
+  UPDATE messages SET row_octets = row_octets
+    + 256 + octet_length(COALESCE(NEW.transcript, '')) + 3 * octet_length(COALESCE(NEW.diagnostic, ''))
+    WHERE id = NEW.message_id AND (direction = 'inbound' OR test_mode = 0);
+END;
+
 CREATE TRIGGER holdings_events_insert AFTER INSERT ON events
 WHEN NEW.type IN ('open', 'click')
 BEGIN
@@ -907,6 +917,18 @@ END;
 CREATE TRIGGER holdings_domains_delete AFTER DELETE ON domains
 BEGIN
   UPDATE holdings SET domains = domains - 1, stored_octets = stored_octets - 4096 WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_records_insert AFTER INSERT ON domain_records
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + 512 + octet_length(NEW.name) + octet_length(NEW.value)
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_records_delete AFTER DELETE ON domain_records
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets - 512 - octet_length(OLD.name) - octet_length(OLD.value)
+    WHERE owner_id = OLD.sender_id;
 END;
 
 CREATE TRIGGER holdings_keys_insert AFTER INSERT ON api_keys

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
+import { insertAttempt } from "../../src/store/messages/attempts.ts";
 import { deleteOldAnswers, IDEMPOTENCY_WINDOW_MS } from "../../src/store/projects/idempotency.ts";
 import { removeUnused, UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { type NewSuppression, suppress } from "../../src/store/projects/suppressions.ts";
@@ -337,6 +338,47 @@ describe("mail that comes in", () => {
     expect(
       await service.call("POST", "/v1/inbound/simulate", { to: "box@in.test", text: noise(400_000) }),
     ).toMatchObject(over("storedOctets"));
+  });
+});
+
+describe("what others write counts as well", () => {
+  test("the conversation of each attempt, until its message is deleted", async () => {
+    const service = await start({}, true);
+    const { db } = service.app;
+    const used = async () => (await resources(service)).storedOctets.used;
+    const before = await used();
+    const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
+    const { id } = (await service.call("POST", "/v1/emails", mail("Hi", { scheduledAt }))).body;
+    const accepted = await used();
+    const attempt = {
+      ...{ messageId: id, ord: 0, startedAt: 1, durationMs: 1, outcome: "delivery_delayed" },
+      ...{ mx: null, ip: null, tls: null, smtpCode: 451, enhancedCode: null, diagnostic: "é" },
+      transcript: ["ü".repeat(1000)],
+    };
+    for (const at of [1, 2])
+      await db.write([insertAttempt({ ...attempt, attempt: at }, { sql: "1", args: [] })]);
+    const octets = 256 + Buffer.byteLength(JSON.stringify(attempt.transcript)) + 3 * 2;
+    expect(await used()).toBe(accepted + 2 * octets);
+    await db.write([{ sql: "DELETE FROM messages WHERE id = ?", args: [id] }]);
+    await db.write([{ sql: "UPDATE contents SET refs = 0, created_at = 1", args: [] }]);
+    await removeUnused(db, Date.now() + UNUSED_KEPT_MS, 100);
+    expect(await used()).toBe(before);
+  });
+
+  test("the owner's records of a zone, until their domain is deleted", async () => {
+    const service = await start();
+    const used = async () => (await resources(service)).storedOctets.used;
+    const before = await used();
+    const { id } = (await service.call("POST", "/v1/domains", { domain: "z.example", delegated: true })).body;
+    const held = await used();
+    const record = { type: "TXT", name: "a.z.example", value: "v".repeat(1000) };
+    const add = (name: string) => service.call("POST", `/v1/domains/${id}/records`, { ...record, name });
+    expect((await add(record.name)).status).toBe(201);
+    expect(await used()).toBe(held + 512 + record.name.length + 1000);
+    await leave(service, 1000);
+    expect(await add("b.z.example")).toMatchObject(over("storedOctets"));
+    expect((await service.call("DELETE", `/v1/domains/${id}`)).status).toBe(204);
+    expect(await used()).toBe(before);
   });
 });
 

@@ -110,10 +110,17 @@ beforeAll(async () => {
     { sql: "UPDATE domains SET delegated = 1 WHERE id = 'dom_1'", args: [] },
     ...insertOwnRecord(
       {
-        ...{ id: "rec_1", domainId: "dom_1", type: "A", name: "a.one.example", value: "192.0.2.1" },
+        ...{
+          id: "rec_1",
+          senderId: mine,
+          domainId: "dom_1",
+          type: "A",
+          name: "a.one.example",
+          value: "192.0.2.1",
+        },
         ...{ ttl: 60, priority: null, createdAt: NOW },
       },
-      { senderId: mine, isTopMx: false },
+      false,
     ),
   ]);
 });

@@ -29,6 +29,7 @@ export async function recounted(db: Db, senderId: string): Promise<{ counters: H
       octets("webhooks", 512, ["url", "event_types"]),
       octets("inboxes", 512, ["display_name"]),
       octets("domains", 4096, []),
+      octets("domain_records", 512, ["name", "value"]),
       octets("api_keys", 512, []),
       octets("webhook_deliveries", 512, ["data", "last_response", "last_error", "attempt_log"]),
       octets("events", 512, ["data"], "AND type IN ('open', 'click')"),

@@ -48,7 +48,7 @@ export async function addOwnRecord(db: Db, wanted: WantedRecord): Promise<void> 
   requireFree(record, domain);
   const isTopMx = record.type === "MX" && record.name === domain.name;
   try {
-    await db.write([...insertOwnRecord(record, { senderId, isTopMx }), ...wanted.also(record)]);
+    await db.write([...insertOwnRecord(record, isTopMx), ...wanted.also(record)]);
   } catch (error) {
     for (const reason of REASONS) if (isBroken(error, reason)) throw refusals[reason]();
     throw error;
@@ -60,6 +60,7 @@ function recordOf(wanted: WantedRecord, domain: Domain): OwnRecord {
   if (priority !== undefined && type !== "MX") throw invalid("priority", "Only an MX record has a priority.");
   return {
     id: newId("rec", now),
+    senderId: wanted.senderId,
     domainId: domain.id,
     type,
     name: ownRecordName(wanted.name, domain.name),

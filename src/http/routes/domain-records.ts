@@ -89,6 +89,7 @@ export function domainRecordRoutes({ db }: { db: Db }): Route[] {
       method: "POST",
       path: "/v1/domains/:id/records",
       operationId: "createDomainRecord",
+      stores: {},
       summary: "Add a record to a delegated domain",
       description:
         "The name server serves it within seconds. The domain must be delegated, and a record in the way of one of the service is refused: 409. A domain has at most 200 such records.",

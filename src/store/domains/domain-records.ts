@@ -15,6 +15,7 @@ export const MAX_RECORDS_AT_NAME = 20;
 /** A record of a domain's owner in the zone that we hold. */
 export interface OwnRecord {
   id: string;
+  senderId: string;
   domainId: string;
   type: OwnRecordType;
   /** The full name: lower case, A-labels, without final dot. */
@@ -30,6 +31,7 @@ export interface OwnRecord {
 
 const RECORDS = table<OwnRecord>("domain_records", {
   id: plain("id"),
+  senderId: plain("sender_id"),
   domainId: plain("domain_id"),
   type: plain("type"),
   name: plain("name"),
@@ -67,19 +69,13 @@ export function deleteOwnRecord(db: Db, senderId: string, domainId: string, id: 
   ]);
 }
 
-/** The names at which an owner's record stands in the way of ours, or the other way round. */
-export interface RecordPlace {
-  senderId: string;
-  /** True for an MX record at the top of the zone, the place of ours while the domain receives. */
-  isTopMx: boolean;
-}
-
 /**
  * Returns the statements that store a record. They undo their write with the guards `domain_not_delegated`,
  * `mx_in_the_way`, `record_exists`, `alias_not_alone`, `too_many_at_name` and `too_many_records`.
+ * @param isTopMx true for an MX record at the top of the zone, the place of ours while the domain receives
  */
-export function insertOwnRecord(record: OwnRecord, { senderId, isTopMx }: RecordPlace): Statement[] {
-  const { domainId, name, type, value, priority } = record;
+export function insertOwnRecord(record: OwnRecord, isTopMx: boolean): Statement[] {
+  const { senderId, domainId, name, type, value, priority } = record;
   const domain = [senderId, domainId];
   const here = "domain_records WHERE domain_id = ?";
   return [

@@ -127,7 +127,7 @@ function guardedText({ sql }: Guard): RowsText {
   return text;
 }
 
-/** Octets that the row of a message or recipient counts as, with its events, attempts and search terms. */
+/** Octets that the row of a message or recipient counts as, with its events and search terms. Attempts are added as they end. */
 export const ROW_OCTETS = 1024;
 
 /**
