@@ -207,8 +207,7 @@ function addRoute(deps: SuppressionDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/suppressions",
-    operationId: "addSuppression",
-    shows: "suppressions:read",
+    ...{ operationId: "addSuppression", shows: "suppressions:read" },
     stores: { limitedBy: "handler" },
     summary: "Suppress an address",
     description: "If the address is already on the list, answers 200 with its entry, which does not change.",

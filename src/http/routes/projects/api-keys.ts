@@ -1,16 +1,12 @@
 import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound } from "../../../core/errors.ts";
-import {
-  isWithinBounds,
-  type KeyBounds,
-  MAX_ALLOWED_RECIPIENTS,
-  recipientRule,
-} from "../../../core/key-bounds.ts";
+import { type KeyBounds, MAX_ALLOWED_RECIPIENTS, recipientRule } from "../../../core/key-bounds.ts";
 import { limitsOf, type Quotas } from "../../../core/quotas.ts";
 import { quotaExceeded } from "../../../flows/quotas.ts";
 import { withinLimits } from "../../../store/projects/holdings.ts";
 import { ACCOUNT_PLAN } from "../../access/rate.ts";
+import { requireNoMoreRights } from "../../access/key-rights.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../../flows/account/api-keys.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import {
@@ -37,7 +33,7 @@ import {
   showTime,
   Timestamp,
 } from "../../routing/schemas.ts";
-import { requireScope, SCOPES } from "../../routing/scopes.ts";
+import { SCOPES } from "../../routing/scopes.ts";
 
 const KEY_FIELDS = {
   id: Type.String(),
@@ -118,19 +114,6 @@ function show(key: ApiKey): Record<string, unknown> {
   };
 }
 
-/** What a key may do. */
-type Rights = Pick<Principal, "scopes" | "bounds">;
-
-function requireNoMoreScopes(held: readonly string[], others: readonly string[], verb: string): void {
-  if (held.length === 0) return;
-  if (others.length === 0)
-    throw new AppError("permission_error", `A key with scopes cannot ${verb} a key that has all scopes.`, {
-      code: "missing_scope",
-      param: "scopes",
-    });
-  for (const scope of others) requireScope(held, scope);
-}
-
 /** Returns the entries of `allowRecipients` in the form that is compared. Throws 422 for a wrong one. */
 function rulesOf(texts: readonly string[] | undefined): string[] | null {
   const rules = texts?.map((text, index) => {
@@ -147,22 +130,6 @@ function rulesOf(texts: readonly string[] | undefined): string[] | null {
 /** Returns the bounds that a body asks for. Throws 422 for a wrong one. */
 function boundsOf({ allowRecipients, approval }: Static<typeof CreateApiKey>): KeyBounds {
   return { allowRecipients: rulesOf(allowRecipients), approval: approval ?? false };
-}
-
-/**
- * Throws 403 if a key may do what the caller's key may not: by its scopes, or because the caller's sends are bound more
- * narrowly. The caller may neither make, rename nor revoke such a key.
- */
-function requireNoMoreRights(held: Rights, other: Rights, verb: string): void {
-  requireNoMoreScopes(held.scopes, other.scopes, verb);
-  if (isWithinBounds(held.bounds, other.bounds)) return;
-  throw new AppError(
-    "permission_error",
-    `A key can only ${verb} keys that are bound as narrowly as itself.`,
-    {
-      param: held.bounds.approval && !other.bounds.approval ? "approval" : "allowRecipients",
-    },
-  );
 }
 
 /**
