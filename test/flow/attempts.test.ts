@@ -68,7 +68,7 @@ describe("the attempts of a message", () => {
 
   test("show each conversation in order of time, without the message", async () => {
     const peer = await startMxService();
-    peer.set({ RCPT: ["451 4.7.1 Greylisted", "250 2.1.5 ok"], ".": "250 2.0.0 taken" });
+    peer.set({ RCPT: ["451 4.3.0 Later", "250 2.1.5 ok"], ".": "250 2.0.0 taken" });
     const id = await send(["a@one.test"]);
     await service.message(id, "delivered");
     const [first, second, ...more] = await attemptsOf(id);
@@ -81,13 +81,13 @@ describe("the attempts of a message", () => {
       ip: "127.0.0.1",
       tls: null,
       smtpCode: 451,
-      enhancedCode: "4.7.1",
-      diagnostic: "451 4.7.1 Greylisted",
+      enhancedCode: "4.3.0",
+      diagnostic: "451 4.3.0 Later",
     });
     expect(first?.lines[0]).toBe(`* connecting to one.test [127.0.0.1]:${peer.port}`);
     expect(first?.lines[1]).toBe("S: 220 mx.test ESMTP");
     expect(first?.lines).toContain("C: RCPT TO:<a@one.test>");
-    expect(first?.lines).toContain("S: 451 4.7.1 Greylisted");
+    expect(first?.lines).toContain("S: 451 4.3.0 Later");
     expect(second).toMatchObject({
       attempt: 2,
       status: "delivered",

@@ -203,12 +203,12 @@ describe("mx", () => {
   test("a 4xx is retried by the schedule, a 5xx is final", async () => {
     const peer = await startMxService({ DELIVERY_RETRY_SECONDS: "0.05" });
     service.dns.add({ name: "moody.test", type: "A", data: "127.0.0.1" });
-    peer.set({ RCPT: ["451 4.7.1 Greylisted", "250 ok"] });
-    const greylisted = await service.call("POST", "/v1/emails", mail("a@moody.test"));
-    const delivered = await service.message(greylisted.body.id, "delivered");
+    peer.set({ RCPT: ["451 4.3.0 Later", "250 ok"] });
+    const putOff = await service.call("POST", "/v1/emails", mail("a@moody.test"));
+    const delivered = await service.message(putOff.body.id, "delivered");
     expect(delivered.recipients[0].attempts).toBe(2);
     const delayed = delivered.events.find((event: { type: string }) => event.type === "delivery_delayed");
-    expect(delayed.data.delivery_delayed).toMatchObject({ attempt: 1, smtpCode: 451, enhancedCode: "4.7.1" });
+    expect(delayed.data.delivery_delayed).toMatchObject({ attempt: 1, smtpCode: 451, enhancedCode: "4.3.0" });
 
     peer.set({ RCPT: "550 5.1.1 No such user" });
     const unknown = await service.call("POST", "/v1/emails", mail("b@moody.test"));

@@ -23,8 +23,8 @@ const CONNECTIONS = /\b(?:connections?|connexions|sessions?|verbindungen)\b/i;
 
 /** Returns what a refusal says about the lane; null if it is about its message alone. */
 export function signOf(reply: Reply): LaneSign | null {
-  const { laneEffect, category } = readReply(reply);
-  const sign = (kind: SignKind): LaneSign => ({ kind, category, namedMs: null });
+  const { laneEffect, category, namedMs } = readReply(reply);
+  const sign = (kind: SignKind): LaneSign => ({ kind, category, namedMs });
   switch (laneEffect) {
     case "none":
       return null;

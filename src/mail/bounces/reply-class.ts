@@ -28,7 +28,7 @@ export interface Refusal {
 }
 
 /** The class of a text, and the codes that outweigh it: see `PhraseGroup`. */
-export type TextClass = FinalClass & Pick<PhraseGroup, "vague" | "unlessPolicy">;
+export type TextClass = FinalClass & Pick<PhraseGroup, "vague" | "unlessPolicy" | "later">;
 
 /** The class of a refusal that is final. */
 export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
@@ -82,14 +82,15 @@ const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, sourc
     "RFC 5248 X.7.13: account disabled; RFC 7293 X.7.17 and X.7.18: somebody else's mailbox or domain now",
   ],
   [
-    /^7\.(?:2[0-7])$/,
-    { outcome: "failed", category: "reputation" },
-    "RFC 7372: DKIM, SPF, reverse DNS, and several of them",
+    /^7\.(?:2[0-7]|32|40|509|51[25])$/,
+    { outcome: "failed", category: "authentication" },
+    "RFC 7372: DKIM, SPF, reverse DNS, and several of them; Gmail X.7.32 and X.7.40, Exchange Online X.7.509 and X.7.515",
   ],
+  [/^7\.28$/, { outcome: "failed", category: "rate" }, "RFC 5248's registry, X.7.28: mail flood detected"],
   [
-    /^7\.[5-7]\d\d$/,
+    /^7\.[5-8]\d\d$/,
     { outcome: "failed", category: "reputation" },
-    "Exchange Online X.7.5xx to X.7.7xx: the sending address or domain is banned or not authenticated",
+    "Exchange Online X.7.5xx to X.7.8xx: the sending address or domain is banned",
   ],
   [/^7\./, { outcome: "failed", category: "policy" }, "RFC 3463 X.7: security or policy"],
 ];
@@ -99,11 +100,11 @@ const GENERIC = /^(?:0\.\d+|2\.0|5\.0)$/;
 
 /**
  * Classifies a refusal. The more specific evidence wins: the text, then the enhanced code, then the reply code. A 4xx
- * is always `deferred`; its category gives the reason.
+ * is always `deferred`; its category gives the reason. So is a 5xx whose words mean "later".
  */
 export function classifyReply(refusal: Refusal): ReplyClass {
-  const { outcome, category } = classifyFinal(refusal);
-  return isTransient(refusal) ? { outcome: "deferred", category } : { outcome, category };
+  const { outcome, category, later } = classifyFinal(refusal);
+  return isTransient(refusal) || later === true ? { outcome: "deferred", category } : { outcome, category };
 }
 
 /**
@@ -147,13 +148,13 @@ function withMarkedCode(refusal: Refusal): Refusal {
   return marked?.startsWith(String(refusal.code).slice(0, 1)) ? { ...refusal, enhanced: marked } : refusal;
 }
 
-function classifyFinal(given: Refusal): FinalClass {
+function classifyFinal(given: Refusal): FinalClass & Pick<PhraseGroup, "later"> {
   const refusal = withMarkedCode(given);
   const found = byEvidence(refusal);
   if (ABOUT_RECIPIENT.has(found.category) && BEFORE_RECIPIENT.has(refusal.stage ?? ""))
     return { outcome: "failed", category: "policy" };
-  const { outcome, category } = found;
-  return { outcome: category === "infrastructure" && isRefused(refusal) ? "failed" : outcome, category };
+  if (found.category !== "infrastructure" || !isRefused(refusal)) return found;
+  return { outcome: "failed", category: found.category };
 }
 
 /**
@@ -165,11 +166,12 @@ function isRefused({ code, enhanced }: Refusal): boolean {
 }
 
 /** Returns whether a code is more specific than vague words. X.1.0 is any trouble with any address. */
-function namesMailbox({ category }: FinalClass, { enhanced }: Refusal): boolean {
+function namesMailbox({ category }: FinalClass, { enhanced, stage }: Refusal): boolean {
+  if (BEFORE_RECIPIENT.has(stage ?? "")) return false;
   return ABOUT_RECIPIENT.has(category) && enhanced?.endsWith(".1.0") !== true;
 }
 
-function byEvidence(refusal: Refusal): FinalClass {
+function byEvidence(refusal: Refusal): FinalClass & Pick<PhraseGroup, "later"> {
   const textClass = refusal.textClass === undefined ? classByText(refusal.text) : refusal.textClass;
   const coded = classByCode(refusal);
   if (textClass?.vague === true && coded !== null && namesMailbox(coded, refusal)) return coded;
@@ -198,7 +200,7 @@ export function isAboutClient(text: string, code: number): boolean {
 }
 
 /** Returns the form of a text that patterns match: short, in lower case, with single spaces and without addresses. */
-function plainText(text: string): string {
+export function plainText(text: string): string {
   return folded(text.slice(0, MAX_TEXT_CHARS))
     .replace(CONTINUATION, " ")
     .replace(ADDRESS, "a@a.a")

@@ -14,6 +14,8 @@ export interface PhraseGroup {
   vague?: true;
   /** Set if the words fit both a missing mailbox and a rule: then a policy code decides. */
   unlessPolicy?: true;
+  /** Set if the words mean "later", even after a code that means "never". */
+  later?: true;
   patterns: readonly RegExp[];
 }
 
@@ -43,7 +45,7 @@ export function patternGroups(lines: string, flags = ""): { head: string; patter
 /** Reads the first line of a group, such as `[failed policy vague]`. */
 function groupOf(line: string): Omit<PhraseGroup, "patterns"> {
   const [, outcome, category, mark] =
-    /^\[(hard|soft|failed) ([a-z-]+)(?: (vague|unlessPolicy))?\]$/.exec(line) ?? [];
+    /^\[(hard|soft|failed) ([a-z-]+)(?: (vague|unlessPolicy|later))?\]$/.exec(line) ?? [];
   if (outcome === undefined) throw new Error(`phrases.txt has an unknown line: ${line}`);
   const group = { outcome, category } as Pick<PhraseGroup, "outcome" | "category">;
   return mark === undefined ? group : { ...group, [mark]: true };

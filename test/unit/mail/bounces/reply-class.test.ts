@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { textRules } from "../../../../src/mail/bounces/reply-phrases.ts";
 import { classByText, classifyGivenUp, classifyReply } from "../../../../src/mail/bounces/reply-class.ts";
+import { effectRules } from "../../../../src/mail/bounces/reply-reading.ts";
 import { cpuMs } from "../../../support/cpu-time.ts";
 
 type Row = [
@@ -88,16 +89,17 @@ describe("a peer's refusal", () => {
       "5.7.26",
       "This mail has been blocked because the sender is unauthenticated.",
       "final",
-      "failed reputation",
+      "failed authentication",
     ],
-    [550, "5.7.25", "", "rcpt", "failed reputation"],
+    [550, "5.7.25", "", "rcpt", "failed authentication"],
+    [550, "5.7.28", "", "rcpt", "failed rate"],
     [550, "5.7.1", "", "rcpt", "failed policy"],
     [
       550,
       "5.7.509",
       "Access denied, sending domain a.example does not pass DMARC verification",
       "final",
-      "failed reputation",
+      "failed authentication",
     ],
     [550, "5.1.8", "Sender address rejected: Domain not found", "rcpt", "failed policy"],
     [
@@ -117,7 +119,7 @@ describe("a peer's refusal", () => {
     // The peer does not know the recipient yet, so the mailbox is not at fault.
     [550, null, "user unknown", "mail", "failed policy"],
     [552, "5.2.2", "quota exceeded", "mail", "failed policy"],
-    [550, "5.4.5", "Daily sending quota exceeded", "final", "failed policy"],
+    [550, "5.4.5", "Daily sending quota exceeded", "final", "failed rate"],
     [554, "5.1.2", "host not found", "connect", "failed policy"],
     // 4xx.
     [450, "4.1.1", "User unknown in local recipient table", "rcpt", "deferred recipient"],
@@ -131,6 +133,19 @@ describe("a peer's refusal", () => {
     [421, "4.7.0", "temporarily deferred due to user complaints", "connect", "deferred reputation"],
     [451, null, "", "final", "deferred other"],
     [421, null, "Service not available", "connect", "deferred infrastructure"],
+    [421, "4.7.0", "Too many connections from your host", "connect", "deferred rate"],
+    [450, "4.2.0", "Recipient address rejected: Greylisted", "rcpt", "deferred greylist"],
+    [
+      421,
+      "4.7.27",
+      "rate limited because SPF authentication didn't pass",
+      "final",
+      "deferred authentication",
+    ],
+    // A code that is not about the recipient yet does not outweigh the words.
+    [421, "4.2.1", "Service refused, please try later", "connect", "deferred infrastructure"],
+    // The words mean later, whatever the code.
+    [550, null, "Ip frequency limited", "mail", "deferred rate"],
   ])("%d %s %s to %s is %s", (code, enhanced, text, stage, expected) => {
     expect(outcomeOf(classifyReply({ code, enhanced, text, stage: stage ?? null }))).toBe(expected);
   });
@@ -143,7 +158,11 @@ describe("a temporary refusal made final", () => {
     [null, "4.4.7", "", null, "soft infrastructure"],
     [null, "5.4.7", "delivery time expired", null, "soft infrastructure"],
     [421, "4.7.0", "Try again later", null, "soft infrastructure"],
-    [451, "4.7.1", "greylisted", null, "soft infrastructure"],
+    [451, "4.7.1", "greylisted", null, "failed greylist"],
+    [421, "4.7.0", "too many connections", null, "failed rate"],
+    [421, "4.7.26", "unauthenticated", null, "failed authentication"],
+    [450, "4.7.1", "blocked by policy", null, "failed policy"],
+    [421, "4.7.0", "[TSS04] user complaints", null, "failed reputation"],
     [null, "4.0.0", "DNS type 'mx' lookup of a.example responded with code NXDOMAIN", null, "soft recipient"],
     [null, null, "DNS type 'mx' lookup of a.example responded with code NXDOMAIN", null, "hard recipient"],
     [550, "5.4.310", "DNS domain a.example does not exist", null, "hard recipient"],
@@ -165,7 +184,9 @@ test("no phrase has an unbounded gap or row of words", () => {
   // If a gap is tried from every position to the end, time grows with the square of the length: 60 ms for 2 KiB,
   // for each refusal.
   const unbounded = /(?:\\S|\]|\)|(?<!\\)\.)(?:[*+]|\{\d+,\})/;
-  const sources = textRules().flatMap(({ patterns }) => patterns.map(({ source }) => source));
+  const sources = [...textRules(), ...effectRules()].flatMap(({ patterns }) =>
+    patterns.map(({ source }) => source),
+  );
   expect(sources.length).toBeGreaterThan(50);
   expect(sources.flatMap((source) => unbounded.exec(source)?.[0] ?? [])).toEqual([]);
 });
