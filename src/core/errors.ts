@@ -28,6 +28,7 @@ export const ERROR_CODES = [
   "message_too_large",
   "invalid_attachment",
   "invalid_item",
+  "unknown_field",
   "invalid_header",
   "schedule_out_of_range",
   "daily_quota_exceeded",

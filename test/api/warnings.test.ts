@@ -10,17 +10,17 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const SCHEDULED_AT = {
-  param: "scheduled_at",
-  message: '"scheduled_at" is not a field, so it was ignored. Did you mean "scheduledAt"?',
+const SUBJECT = {
+  param: "Subject",
+  message: '"Subject" is not a field, so it was ignored. Did you mean "subject"?',
 };
 
 describe("the answer to a write", () => {
   test("warns of a field that is not ours and resembles one", async () => {
-    const body = { ...ITEM, scheduled_at: "2030-01-01T00:00:00Z" };
+    const body = { ...ITEM, Subject: "x" };
     expect(await service.call("POST", "/v1/emails", body)).toMatchObject({
       status: 202,
-      body: { id: expect.stringMatching(/^msg_/), status: "queued", warnings: [SCHEDULED_AT] },
+      body: { id: expect.stringMatching(/^msg_/), status: "queued", warnings: [SUBJECT] },
     });
   });
 
@@ -39,13 +39,13 @@ describe("the answer to a write", () => {
   });
 
   test("to a batch has those of an item in its result, relative to the item", async () => {
-    const emails = [ITEM, { ...ITEM, scheduled_at: "x" }, { ...ITEM, subject: undefined, Subject: "x" }];
+    const emails = [ITEM, { ...ITEM, Subject: "x" }, { ...ITEM, subject: undefined, Subject: "x" }];
     const { status, body } = await service.call("POST", "/v1/emails/batch", { emails, Emails: [] });
     expect(status).toBe(207);
     expect(body.warnings).toMatchObject([{ param: "Emails" }]);
     expect(body.data).toEqual([
       { id: expect.any(String), status: "queued" },
-      { id: expect.any(String), status: "queued", warnings: [SCHEDULED_AT] },
+      { id: expect.any(String), status: "queued", warnings: [SUBJECT] },
       {
         error: expect.objectContaining({ param: "subject" }),
         warnings: [{ param: "Subject", message: expect.stringContaining('Did you mean "subject"?') }],

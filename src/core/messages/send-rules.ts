@@ -8,6 +8,7 @@ import {
   type PartialAddress,
 } from "./address-input.ts";
 import { MAX_REPLY_TO, type ReadItem, readItem, type SendAttachment, SendItem } from "./send-item.ts";
+import { itemFieldIssues } from "./decisive-fields.ts";
 import { DAY_MS } from "../time/units.ts";
 import { check, isLarger, MAX_ISSUES, withoutFaults } from "../validation.ts";
 
@@ -87,7 +88,7 @@ export function checkSend(
   now: number,
   ownHeaders = 0,
 ): CheckedSend | Issue[] {
-  const issues = shapeIssues(value);
+  const issues = [...itemFieldIssues(value), ...shapeIssues(value)].slice(0, MAX_ISSUES);
   const misshapen = new Set(issues.map(({ param }) => /^[^.[]*/.exec(param)?.[0] ?? ""));
   // Either the value is not an object and has no fields, or the list of issues is full, so the shape of other fields
   // is not known.

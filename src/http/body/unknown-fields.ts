@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import { typingErrors } from "../../core/typing-errors.ts";
+import { nearField } from "../../core/field-names.ts";
 
 /** A field of a body that the schema does not have, and the field that it resembles. */
 export interface UnknownField {
@@ -12,8 +12,6 @@ export interface UnknownField {
 export const MAX_UNKNOWN_FIELDS = 50;
 /** Objects and unknown names that are looked at in one body. */
 export const MAX_STEPS = 10_000;
-/** Characters of a name that is compared. No field of ours is that long. */
-const MAX_NAME_CHARS = 64;
 
 /**
  * Returns the fields that the schema ignores and that are near one of its own: in another case, with `_` or `-`, or
@@ -49,22 +47,4 @@ export function unknownFields(schema: TSchema, body: unknown): UnknownField[] {
 function variantOf(schema: TSchema, type: "array" | "object"): TSchema {
   const variants: readonly TSchema[] = schema.anyOf ?? [schema];
   return variants.find((variant) => variant.type === type) ?? schema;
-}
-
-function nearField(name: string, fields: readonly string[]): string | null {
-  if (name.length > MAX_NAME_CHARS) return null;
-  const plain = plainName(name);
-  return (
-    fields.find((field) => plainName(field) === plain) ??
-    fields.find((field) => isOneErrorAway(plain, plainName(field))) ??
-    null
-  );
-}
-
-function isOneErrorAway(name: string, field: string): boolean {
-  return Math.abs(name.length - field.length) <= 1 && typingErrors(name, field) <= 1;
-}
-
-function plainName(name: string): string {
-  return name.replaceAll(/[_-]/g, "").toLowerCase();
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { notFound } from "../../../core/errors.ts";
+import { notFound, validationError } from "../../../core/errors.ts";
 import { entriesOf } from "../../../core/messages/address-input.ts";
+import { decisiveFieldIssues } from "../../../core/messages/decisive-fields.ts";
 import { SendItem } from "../../../core/messages/send-item.ts";
 import { createKeyedMutex } from "../../../core/concurrency/keyed-mutex.ts";
 import { prepareSend, sending } from "../../../flows/accept/accept.ts";
@@ -97,6 +98,7 @@ const ReplyBody = Type.Object({
     }),
   ),
 });
+const REPLY_FIELDS = Object.keys(ReplyBody.properties);
 const Replied = Type.Object({ id: Type.String(), status: Type.String(), threadId: Type.String() });
 
 function show(thread: Thread): Record<string, unknown> {
@@ -275,8 +277,10 @@ function replyRoute(deps: EmailRouteDeps): Route {
     bodyLimit: "message",
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
-    handle: ({ senderId, project, principal, params, body, now, record, requestId }) =>
-      inTurn(params.id, () =>
+    handle({ senderId, project, principal, params, body, now, record, requestId }) {
+      const unknown = decisiveFieldIssues(body, REPLY_FIELDS);
+      if (unknown.length > 0) throw validationError(unknown);
+      return inTurn(params.id, () =>
         sending(async () => {
           const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
           const checked = checkedSend(item, deps.limits, now, ownHeaders);
@@ -289,6 +293,7 @@ function replyRoute(deps: EmailRouteDeps): Route {
           logAccepted(requestId, [id]);
           return answer;
         }),
-      ),
+      );
+    },
   });
 }

@@ -1,0 +1,24 @@
+import { typingErrors } from "./typing-errors.ts";
+
+/** Characters of a name that is compared. No field of ours is that long. */
+const MAX_NAME_CHARS = 64;
+
+/** Returns the field that a name resembles: in another case, with `_` or `-`, or with one typing error. Null if there is none. */
+export function nearField(name: string, fields: readonly string[]): string | null {
+  if (name.length > MAX_NAME_CHARS) return null;
+  const plain = plainName(name);
+  return (
+    fields.find((field) => plainName(field) === plain) ??
+    fields.find((field) => isOneErrorAway(plain, plainName(field))) ??
+    null
+  );
+}
+
+/** Returns a name without the marks and cases in which products write the same one differently. */
+export function plainName(name: string): string {
+  return name.replaceAll(/[_-]/g, "").toLowerCase();
+}
+
+function isOneErrorAway(name: string, field: string): boolean {
+  return Math.abs(name.length - field.length) <= 1 && typingErrors(name, field) <= 1;
+}

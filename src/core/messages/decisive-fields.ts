@@ -1,0 +1,50 @@
+import type { Issue } from "../errors.ts";
+import { nearField, plainName } from "../field-names.ts";
+import { SendItem } from "./send-item.ts";
+
+/** Fields that decide when, whether or to whom a message leaves, or what it says. Ignoring one would send another message. */
+const DECISIVE: readonly string[] = [
+  ...["scheduledAt", "to", "cc", "bcc", "replyTo", "templateId", "data"],
+  ...["unsubscribeLink", "keepContent", "stream"],
+];
+
+/** Names of other products, as `plainName` makes them, with ours. */
+const FOREIGN: ReadonlyMap<string, string> = new Map([
+  ["sendat", "scheduledAt"],
+  ["deliverat", "scheduledAt"],
+  ["template", "templateId"],
+]);
+
+/** Names in one item that are looked at. A larger item is refused, because nobody could tell what it means. */
+export const MAX_ITEM_FIELDS = 1000;
+
+/**
+ * Returns the issues of fields that resemble a decisive one: `scheduled_at` must not send at once.
+ * @param fields the fields that are read. Another decisive field is refused too
+ * @param spelling how the fields are written: `scheduledAt` is ours
+ */
+export function decisiveFieldIssues(
+  item: object,
+  fields: readonly string[],
+  spelling: (ours: string) => string = (ours) => ours,
+): Issue[] {
+  const known = new Set(fields);
+  const names = Object.keys(item);
+  if (names.length > MAX_ITEM_FIELDS)
+    return [{ param: "", message: `must have at most ${MAX_ITEM_FIELDS} fields.` }];
+  return names.flatMap((name): Issue[] => {
+    if (known.has(name)) return [];
+    const meant = FOREIGN.get(plainName(name)) ?? nearField(name, DECISIVE);
+    if (meant === null) return [];
+    const ours = spelling(meant);
+    const advice = known.has(ours) ? `Use "${ours}".` : `There is no "${ours}" here.`;
+    return [{ param: name, message: `is not a field. ${advice}`, code: "unknown_field" }];
+  });
+}
+
+const ITEM_FIELDS = Object.keys(SendItem.properties);
+
+/** Returns the issues of a send item's fields that resemble a decisive one. */
+export function itemFieldIssues(item: unknown): Issue[] {
+  return typeof item === "object" && item !== null ? decisiveFieldIssues(item, ITEM_FIELDS) : [];
+}
