@@ -39,6 +39,14 @@ export class ConfigError extends SettingsError {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
+ * Makes the process and its threads read and show times without a zone in UTC. The libraries of templates use the process's zone,
+ * so the same template would show another day on another machine.
+ */
+export function useUtc(): void {
+  process.env.TZ = "UTC";
+}
+
+/**
  * Reads the settings from the environment.
  * @param terminal whether a person reads the output, which decides the default LOG_FORMAT
  * @throws ConfigError with all problems at once

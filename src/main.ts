@@ -11,13 +11,14 @@ import {
 } from "./commands/support/exit.ts";
 import { createOutput, printable } from "./commands/support/output.ts";
 import { COMMANDS, findCommand, helpText, meantCommand } from "./commands/table.ts";
-import { loadConfig } from "./config.ts";
+import { loadConfig, useUtc } from "./config.ts";
 import { SETTINGS } from "./config/settings.ts";
 import { AppError, SettingsError } from "./core/errors.ts";
 import { isUnavailable } from "./store/sql/errors.ts";
 
 // New files hold messages and secrets, so only their owner may read them.
 process.umask(0o077);
+useUtc();
 const given = process.argv.slice(2);
 // The reader may close the pipe, as in `postrider dns zone | head`. The service itself continues then.
 process.stdout.on("error", (error) => {
