@@ -226,6 +226,8 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE INDEX messages_by_sender ON messages (sender_id, id);
 CREATE INDEX messages_by_status ON messages (sender_id, status, id);
+CREATE INDEX messages_sent ON messages (sender_id, id) WHERE direction = 'outbound';
+CREATE INDEX messages_received ON messages (sender_id, status, id) WHERE direction = 'inbound';
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
 CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
 CREATE INDEX messages_by_position ON messages (position) WHERE position IS NOT NULL;

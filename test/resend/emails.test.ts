@@ -44,7 +44,7 @@ describe("emails of the package resend", () => {
       ...{ object: "email", id, from: FROM, subject: "Hello", html: "<p>Hi</p>", text: "Hi" },
       to: [TO, "Ana <delivered+ana@simulator.mail.test>"],
       cc: ["delivered+cc@simulator.mail.test"],
-      bcc: null,
+      bcc: [],
       reply_to: ["Support <support@shop.test>"],
       last_event: "delivered",
       tags: [{ name: "campaign", value: "spring" }],
@@ -104,10 +104,12 @@ describe("emails of the package resend", () => {
   });
 
   test.each([
-    [{ attachments: [5] }, '"attachments[0]" must be an object.'],
-    [{ template: "welcome" }, '"template" must be an object.'],
-    [{ scheduled_at: "someday" }, 'or words such as "in 1 hour"'],
-    [{ scheduledAt: "in 1 hour" }, 'Use "scheduled_at" in place of "scheduledAt".'],
+    [{ attachments: [5] }, 'attachments[0]" must be an object.'],
+    [{ template: "welcome" }, 'template" must be an object.'],
+    [{ scheduled_at: "someday" }, 'or English words such as "in 1 hour"'],
+    [{ scheduledAt: "in 1 hour" }, '"scheduledAt" is not a field. Use "scheduled_at".'],
+    [{ send_at: "in 1 hour" }, '"send_at" is not a field. Use "scheduled_at".'],
+    [{ replyTo: "a@b.test" }, '"replyTo" is not a field. Use "reply_to".'],
     [{ topic_id: "x" }, '"topic_id" is not supported.'],
   ])("a send with %j is refused with words that help", async (wrong, words) => {
     const item = { from: FROM, to: TO, subject: "x", text: "x", ...wrong };
@@ -115,7 +117,8 @@ describe("emails of the package resend", () => {
     const refused = await post("/emails", item);
     expect([refused.status, refused.body.message]).toEqual([422, expect.stringContaining(words)]);
     const batch = await post("/emails/batch", [item]);
-    expect(batch.body.message).toContain(`Message 0 is refused, so none was accepted. `);
+    expect([batch.status, batch.body.message]).toEqual([422, expect.stringContaining(words)]);
+    expect(batch.body.message).toMatch(/^(?:Message 0 is refused, so none was accepted\. |"\[0\]\.)/);
     expect((await post("/emails/batch", [])).body.message).toBe(
       "The body must be a list of 1 to 100 messages.",
     );
@@ -135,7 +138,7 @@ describe("emails of the package resend", () => {
     for (let count = 0; count < 5; count++) ids.unshift(await send({ subject: `n${count}` }));
     const page = (await resend.emails.list({ limit: 2 })).data;
     expect(page?.data.map(({ id }) => id)).toEqual(ids.slice(0, 2));
-    expect(page).toMatchObject({ object: "list", has_more: true, data: [{ from: FROM, cc: null }, {}] });
+    expect(page).toMatchObject({ object: "list", has_more: true, data: [{ from: FROM, cc: [] }, {}] });
     const next = (await resend.emails.list({ limit: 2, after: ids[1] ?? "" })).data;
     expect(next?.data.map(({ id }) => id)).toEqual(ids.slice(2, 4));
     const back = (await resend.emails.list({ limit: 2, before: ids[3] ?? "" })).data;

@@ -24,7 +24,7 @@ describe("domains of the package resend", () => {
     expect(made?.records.map(({ record, type, status }) => [record, type, status])).toEqual([
       ["DKIM", "CNAME", "pending"],
       ["SPF", "TXT", "pending"],
-      ["DMARC", "TXT", "pending"],
+      ["SPF", "TXT", "pending"],
     ] as never);
     publish(service.dns, (await service.call("GET", `/v1/domains/${id}`)).body.records);
     expect((await resend.domains.verify(id)).data).toEqual({ object: "domain", id });

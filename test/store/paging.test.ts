@@ -5,8 +5,9 @@ import { listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
 import { listDomains } from "../../src/store/domains/domains.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { listKeys } from "../../src/store/projects/keys.ts";
+import { listSentOrReceived } from "../../src/store/lists/sent-and-received.ts";
 import { listSuppressions } from "../../src/store/projects/suppressions.ts";
-import { listTemplates } from "../../src/store/projects/templates.ts";
+import { listTemplateNames, listTemplates } from "../../src/store/projects/templates.ts";
 import { listThreadMessageIds } from "../../src/store/threads/threads.ts";
 import { listWebhooks } from "../../src/store/webhooks/webhooks.ts";
 import { around } from "../support/around.ts";
@@ -33,7 +34,7 @@ async function planOf(list: (db: Db) => Promise<unknown>): Promise<string[]> {
 }
 
 const LISTS: [of: string, list: (db: Db) => Promise<unknown>][] = [
-  ["keys", (db) => listKeys(db, "acc", null, idCeiling("key"), 20)],
+  ["keys", (db) => listKeys(db, { accountId: "acc", senderId: null }, "all", idCeiling("key"), 20)],
   ["domains", (db) => listDomains(db, "snd", idCeiling("dom"), 20)],
   ["templates", (db) => listTemplates(db, "snd", idCeiling("tpl"), 20)],
   ["webhooks", (db) => listWebhooks(db, "snd", idCeiling("whk"), 20)],
@@ -52,8 +53,29 @@ const LISTS: [of: string, list: (db: Db) => Promise<unknown>][] = [
   ],
   ["contacts", (db) => listContacts(db, "snd", {}, idCeiling("con"), 20)],
   ["suppressions", (db) => listSuppressions(db, "snd", {}, 0, idCeiling("sup"), 20)],
+  ["template names", (db) => listTemplateNames(db, "snd", idCeiling("tpl"), 20)],
+  ["sent messages", (db) => listSentOrReceived(db, "snd", "sent", null, 20)],
+  ["received messages", (db) => listSentOrReceived(db, "snd", "received", null, 20)],
   ["messages of a thread", (db) => listThreadMessageIds(db, "snd", "thr", idCeiling("msg"), 20)],
 ];
+
+const ABOVE = { above: "a" };
+const UPWARDS: [of: string, list: (db: Db) => Promise<unknown>][] = [
+  ["keys", (db) => listKeys(db, { accountId: "acc", senderId: null }, "unrevoked", ABOVE, 20)],
+  ["domains", (db) => listDomains(db, "snd", ABOVE, 20)],
+  ["templates", (db) => listTemplateNames(db, "snd", ABOVE, 20)],
+  ["webhooks", (db) => listWebhooks(db, "snd", ABOVE, 20, "resend")],
+  ["deliveries", (db) => listDeliveries(db, "snd", "whk", {}, ABOVE, 20)],
+  ["contacts", (db) => listContacts(db, "snd", {}, ABOVE, 20)],
+  ["sent messages", (db) => listSentOrReceived(db, "snd", "sent", ABOVE, 20)],
+  ["received messages", (db) => listSentOrReceived(db, "snd", "received", ABOVE, 20)],
+];
+
+test.each(UPWARDS)("a page of %s above an id starts there in an index", async (_, list) => {
+  const steps = await planOf(list);
+  expect(steps.filter((step) => /\bid>\?/.test(step))).toHaveLength(1);
+  expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual([]);
+});
 
 test.each(LISTS)(
   "a page of %s starts at its place in an index, however far down that is",

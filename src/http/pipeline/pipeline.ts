@@ -145,7 +145,8 @@ async function answerTo(
   incoming.bytes = NO_BYTES;
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
     const body = bodyOf(route, value, now);
-    const warned = warner(route.body, body);
+    // An answer in another product's dialect has no field for warnings.
+    const warned = warner(route.undocumented === true ? undefined : route.body, body);
     const limited = (answer: Answer) => [...record(warned(answer)), ...own];
     const handle = async () =>
       route.handle(

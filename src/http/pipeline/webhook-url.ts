@@ -2,7 +2,8 @@ import { isIP } from "node:net";
 import { normalizeDomain } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
 
-const MAX_URL_CHARS = 2048;
+/** Characters of a webhook's URL. */
+export const MAX_URL_CHARS = 2048;
 
 const FOR_DEVELOPMENT =
   "For development, run postrider listen, or set ALLOW_PRIVATE_WEBHOOKS=1, which allows http and private addresses.";

@@ -1,19 +1,16 @@
-import { AppError, invalid } from "../../core/errors.ts";
+import { Type } from "@sinclair/typebox";
+import { AppError } from "../../core/errors.ts";
 import { namedProject, projectOfAccount } from "../access/project.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { CheckedRequest, Route } from "../routing/route.ts";
-import { fieldsOf, type Operations, refuseFields, translated, translatedList } from "./translate.ts";
+import { listKeys } from "../../store/projects/keys.ts";
+import type { CheckedRequest, Principal, Route } from "../routing/route.ts";
+import { OneOf, showTime } from "../routing/schemas.ts";
+import { Given, ShortText } from "./given.ts";
+import { listRoute, type Operations, refuseFields, translated, withoutNulls } from "./translate.ts";
 
-interface ApiKey {
-  id: string;
-  name: string;
-  lastUsedAt: string | null;
-  revokedAt: string | null;
-  createdAt: string;
-}
-
+const PERMISSIONS = ["full_access", "sending_access"] as const;
 /** Scopes of each permission. None: every scope. */
-const SCOPES: Readonly<Record<string, readonly string[]>> = {
+const SCOPES: Readonly<Record<(typeof PERMISSIONS)[number], readonly string[]>> = {
   full_access: [],
   sending_access: ["emails:send"],
 };
@@ -21,30 +18,32 @@ const SCOPES: Readonly<Record<string, readonly string[]>> = {
 /** Returns the routes of `/resend/api-keys`. */
 export function apiKeyRoutes(operations: Operations, db: Db): Route[] {
   return [
-    translated<ApiKey & { secret: string }>(operations, {
+    translated(operations, {
       ...{ method: "POST", path: "/api-keys", operation: "createApiKey", summary: "Create an API key" },
+      body: Type.Object({ name: Given(ShortText), permission: Given(OneOf(PERMISSIONS)) }),
       async ask(context) {
-        const fields = fieldsOf(context.body);
-        refuseFields(fields, { domain_id: "A key of Postrider is limited to a project and to scopes." });
-        const { name, permission = "full_access" } = fields;
-        const scopes = Object.hasOwn(SCOPES, String(permission)) ? SCOPES[String(permission)] : undefined;
-        if (scopes === undefined) throw invalid("permission", 'must be "full_access" or "sending_access".');
-        return { body: { name, scopes, senderId: await projectFor(db, context) } };
+        const { name, permission = "full_access" } = withoutNulls(context.body);
+        refuseFields(context.body, {
+          domain_id: "A key of Postrider is limited to a project and to scopes.",
+        });
+        return { body: { name, scopes: SCOPES[permission], senderId: await projectFor(db, context) } };
       },
-      answer: ({ id, secret }) => ({ id, token: secret }),
+      answer: ({ id, secret }: { id: string; secret: string }) => ({ id, token: secret }),
     }),
-    translatedList<ApiKey>(operations, {
+    listRoute(operations, {
       ...{ path: "/api-keys", operation: "listApiKeys", summary: "List API keys" },
       // A removed key of Resend's is not listed.
-      keep: ({ revokedAt }) => revokedAt === null,
-      show: ({ id, name, createdAt, lastUsedAt }) => ({
-        ...{ id, name, created_at: createdAt, last_used_at: lastUsedAt },
-      }),
+      read: ({ principal }, place, take) => listKeys(db, requireKey(principal), "unrevoked", place, take),
+      show: (keys) =>
+        keys.map(({ id, name, createdAt, lastUsedAt }) => ({
+          ...{ id, name, created_at: showTime(createdAt), last_used_at: showTime(lastUsedAt) },
+        })),
     }),
-    translated<ApiKey>(operations, {
+    translated(operations, {
       ...{ method: "PATCH", path: "/api-keys/:id", operation: "renameApiKey", summary: "Rename an API key" },
-      ask: ({ params, body }) => ({ params, body: { name: fieldsOf(body).name } }),
-      answer: ({ id }) => ({ object: "api_key", id }),
+      body: Type.Object({ name: Given(ShortText) }),
+      ask: ({ params, body }) => ({ params, body: { name: body.name } }),
+      answer: ({ id }: { id: string }) => ({ object: "api_key", id }),
     }),
     translated(operations, {
       ...{ method: "DELETE", path: "/api-keys/:id", operation: "revokeApiKey", summary: "Revoke an API key" },
@@ -58,9 +57,15 @@ export function apiKeyRoutes(operations: Operations, db: Db): Route[] {
  * account-wide key for anything else, so none is made.
  */
 async function projectFor(db: Db, { principal, request }: CheckedRequest): Promise<string> {
-  if (principal === null) throw new AppError("authentication_error", "No API key.");
-  if (principal.senderId !== null) return principal.senderId;
-  const project = await projectOfAccount(db, principal.accountId, namedProject(request.headers));
+  const { senderId, accountId } = requireKey(principal);
+  if (senderId !== null) return senderId;
+  const project = await projectOfAccount(db, accountId, namedProject(request.headers));
   if (project !== null) return project.id;
   throw new AppError("invalid_request", "An account-wide key names its project in X-Service-Product.");
+}
+
+/** Returns the key of a request. Its level makes sure that there is one. */
+function requireKey(principal: Principal | null): Principal {
+  if (principal === null) throw new AppError("authentication_error", "No API key.");
+  return principal;
 }

@@ -1,21 +1,21 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { addressKey } from "../../core/addresses.ts";
-import { AppError, invalid, notFound } from "../../core/errors.ts";
-import { findContact } from "../../store/projects/contacts.ts";
+import { AppError, notFound } from "../../core/errors.ts";
+import { findContact, listContacts } from "../../store/projects/contacts.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
-import { ALL } from "./shapes.ts";
+import { showTime } from "../routing/schemas.ts";
+import { AddressText, Given, Id, ShortText, Values } from "./given.ts";
 import {
   callOperation,
-  fieldsOf,
   ID_PAGE,
   listBody,
+  listRoute,
   type Operations,
   refuseFields,
   renamed,
   resendRoute,
   translated,
-  translatedList,
 } from "./translate.ts";
 
 interface Contact {
@@ -29,8 +29,19 @@ interface Contact {
 }
 
 const NAMES = { first_name: "firstName", last_name: "lastName", properties: "metadata" } as const;
+const CONTACT_FIELDS = {
+  first_name: Given(ShortText),
+  last_name: Given(ShortText),
+  unsubscribed: Given(Type.Boolean()),
+  properties: Given(Values),
+};
+const ContactFields = Type.Object(CONTACT_FIELDS);
+/** Segments of a contact. There is only one, so a list of more is a mistake. */
+const Segments = Type.Array(Type.Union([Id, Type.Object({ id: Id })]), { maxItems: 100 });
 const TOPICS = { topics: "Postrider has no topics." };
 
+/** The id of the one segment, which has all contacts. */
+const ALL = "all";
 /** Every contact is in the one segment. When it was made is not known, so its time is the beginning. */
 const SEGMENT = { id: ALL, name: "All contacts", created_at: "1970-01-01T00:00:00.000Z" };
 
@@ -38,10 +49,11 @@ const SEGMENT = { id: ALL, name: "All contacts", created_at: "1970-01-01T00:00:0
 export function contactRoutes(operations: Operations, db: Db): Route[] {
   return [
     ...["/contacts", "/segments/:segment/contacts", "/audiences/:segment/contacts"].flatMap((base) => [
-      ...collectionRoutes(operations, base),
+      ...collectionRoutes(operations, db, base),
       ...itemRoutes(operations, db, base),
     ]),
     ...segmentRoutes(operations, db),
+    ...refusedRoutes(operations),
   ];
 }
 
@@ -54,36 +66,36 @@ function noSegment(): AppError {
   return new AppError("not_found", `No such segment. Postrider has one, "${ALL}", with all contacts.`);
 }
 
-function collectionRoutes(operations: Operations, path: string): Route[] {
+function collectionRoutes(operations: Operations, db: Db, path: string): Route[] {
   return [
-    translated<Contact>(operations, {
+    translated(operations, {
       ...{ method: "POST", path, operation: "createContact", summary: "Create a contact" },
+      body: Type.Object({ ...CONTACT_FIELDS, email: Given(AddressText), segments: Given(Segments) }),
       ask(context) {
         requireSegment(context);
-        const fields = fieldsOf(context.body);
+        const { email, segments, ...fields } = context.body;
         refuseFields(fields, TOPICS);
-        for (const segment of Array.isArray(fields.segments) ? fields.segments : [])
-          if (fieldsOf(segment, "segments").id !== ALL) throw noSegment();
-        return { body: { email: fields.email, ...contactFields(fields) } };
+        for (const segment of segments ?? [])
+          if ((typeof segment === "string" ? segment : segment.id) !== ALL) throw noSegment();
+        return { body: { ...(email == null ? {} : { email }), ...contactFields(fields) } };
       },
-      answer: ({ id }) => ({ object: "contact", id }),
+      answer: ({ id }: Contact) => ({ object: "contact", id }),
     }),
-    translatedList<Contact>(operations, {
+    listRoute(operations, {
       ...{ path, operation: "listContacts", summary: "List contacts" },
-      ask(context) {
+      read(context, place, take) {
         requireSegment(context);
-        return {};
+        return listContacts(db, context.senderId, {}, place, take);
       },
-      show: showContact,
+      show: (contacts) =>
+        contacts.map((contact) => showContact({ ...contact, createdAt: showTime(contact.createdAt) })),
     }),
   ];
 }
 
 /** Returns the fields of a contact under the names of `/v1`. Null clears a name, so it is kept. */
-function contactFields(fields: Record<string, unknown>): Record<string, unknown> {
+function contactFields(fields: Static<typeof ContactFields>): Record<string, unknown> {
   const { unsubscribed } = fields;
-  if (unsubscribed !== undefined && unsubscribed !== null && typeof unsubscribed !== "boolean")
-    throw invalid("unsubscribed", "must be true or false.");
   return {
     ...renamed(fields, NAMES),
     ...(typeof unsubscribed === "boolean" ? { subscribed: !unsubscribed } : {}),
@@ -105,21 +117,21 @@ function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
   const ask = async (context: CheckedRequest) => ({ params: { id: await contactId(db, context) } });
   const removal = { method: "DELETE", path, operation: "deleteContact" } as const;
   return [
-    translated<Contact>(operations, {
+    translated(operations, {
       ...{ method: "GET", path, operation: "getContact", summary: "Get a contact", ask },
-      answer: (contact) => ({
+      answer: (contact: Contact) => ({
         ...{ object: "contact", ...showContact(contact) },
         properties: showProperties(contact.metadata),
       }),
     }),
-    translated<Contact>(operations, {
+    translated(operations, {
       ...{ method: "PATCH", path, operation: "updateContact", summary: "Update a contact" },
+      body: ContactFields,
       async ask(context) {
-        const fields = fieldsOf(context.body);
-        refuseFields(fields, TOPICS);
-        return { ...(await ask(context)), body: contactFields(fields) };
+        refuseFields(context.body, TOPICS);
+        return { ...(await ask(context)), body: contactFields(context.body) };
       },
-      answer: ({ id }) => ({ object: "contact", id }),
+      answer: ({ id }: Contact) => ({ object: "contact", id }),
     }),
     resendRoute(operations, { ...removal, summary: "Delete a contact" }, async (context) => {
       const { params } = await ask(context);
@@ -157,13 +169,36 @@ function segmentRoutes(operations: Operations, db: Db): Route[] {
         return all;
       },
     ),
-    translated<Contact>(operations, {
+    translated(operations, {
       ...{ method: "POST", path: `${ofContact}/:segment`, operation: "getContact" },
       summary: "Add a contact to a segment. It is in the only one already",
       ask: async (context) => ({ params: { id: await contactId(db, context) } }),
       answer: () => ({ id: ALL }),
     }),
   ];
+}
+
+/** Calls that would change segments. They answer 404, as all calls without a counterpart do. */
+const CHANGES = [
+  { method: "POST", path: "/segments" },
+  { method: "PATCH", path: "/segments/:segment" },
+  { method: "DELETE", path: "/segments/:segment" },
+  { method: "POST", path: "/audiences" },
+  { method: "PATCH", path: "/audiences/:segment" },
+  { method: "DELETE", path: "/audiences/:segment" },
+  { method: "DELETE", path: "/contacts/:contact/segments/:segment" },
+] as const;
+
+function refusedRoutes(operations: Operations): Route[] {
+  return CHANGES.map((change) =>
+    resendRoute(
+      operations,
+      { ...change, operation: "updateContact", summary: "Change segments, which is refused" },
+      () => {
+        throw noSegment();
+      },
+    ),
+  );
 }
 
 function showContact({ id, email, firstName, lastName, subscribed, createdAt }: Contact) {

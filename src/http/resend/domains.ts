@@ -1,13 +1,17 @@
+import { type Static, Type } from "@sinclair/typebox";
 import { invalid } from "../../core/errors.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { listDomains } from "../../store/domains/domains.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
+import { OneOf, showTime } from "../routing/schemas.ts";
+import { Given } from "./given.ts";
 import {
   callOperation,
-  fieldsOf,
+  listRoute,
   type Operations,
   refuseFields,
   resendRoute,
   translated,
-  translatedList,
 } from "./translate.ts";
 
 interface DnsRecord {
@@ -34,7 +38,8 @@ const REGION = "us-east-1";
 const RECORD_NAMES: Readonly<Record<string, string>> = {
   dkim: "DKIM",
   spf: "SPF",
-  dmarc: "DMARC",
+  // The packages know no kind for DMARC, and Rust's fails at an unknown one. It is a TXT record as SPF is.
+  dmarc: "SPF",
   inbound: "Receiving",
 };
 
@@ -45,46 +50,67 @@ const UNSUPPORTED = {
   click_tracking: "Set tracking for the project with PATCH /v1/senders/{id}, or for each send.",
 };
 
+const TLS_ADVICE =
+  'cannot be "enforced", so mail might leave without TLS. Recipients demand it with MTA-STS or DANE, which Postrider follows. Leave the field out, or send "opportunistic".';
+
+const MAX_DOMAIN_CHARS = 253;
+const Switch = OneOf(["enabled", "disabled"]);
+const SETTINGS = {
+  capabilities: Given(Type.Object({ sending: Given(Switch), receiving: Given(Switch) })),
+  tls: Given(OneOf(["opportunistic", "enforced"])),
+};
+const Settings = Type.Object(SETTINGS);
+
 /** Returns the routes of `/resend/domains`. */
-export function domainRoutes(operations: Operations): Route[] {
+export function domainRoutes(operations: Operations, db: Db): Route[] {
   return [
-    translated<Domain>(operations, {
+    translated(operations, {
       ...{ method: "POST", path: "/domains", operation: "createDomain", summary: "Add a domain" },
+      body: Type.Object({ ...SETTINGS, name: Given(Type.String({ maxLength: MAX_DOMAIN_CHARS })) }),
       ask({ body }) {
-        const fields = fieldsOf(body);
-        refuseFields(fields, UNSUPPORTED);
-        if (receivingOf(fields) === true)
+        refuseSettings(body);
+        if (receivingOf(body) === true)
           throw invalid("capabilities.receiving", "can be enabled after the domain is verified.");
-        return { body: { domain: fields.name } };
+        return { body: body.name == null ? {} : { domain: body.name } };
       },
-      answer: (domain, context) => showDomain(domain, context),
+      answer: (domain: Domain, context) => ({
+        ...showDomain(domain, context),
+        records: domain.records.map(showRecord),
+      }),
     }),
-    translatedList<Domain>(operations, {
+    listRoute(operations, {
       ...{ path: "/domains", operation: "listDomains", summary: "List domains" },
-      show: (domain, context) => withoutRecords(showDomain(domain, context)),
+      read: ({ senderId }, place, take) => listDomains(db, senderId, place, take),
+      show: (domains, context) =>
+        domains.map(({ id, name, status, receiving, createdAt }) =>
+          showDomain({ id, domain: name, status, receiving, createdAt: showTime(createdAt) }, context),
+        ),
     }),
-    translated<Domain>(operations, {
+    translated(operations, {
       ...{ method: "GET", path: "/domains/:id", operation: "getDomain", summary: "Get a domain" },
-      answer: (domain, context) => ({ object: "domain", ...showDomain(domain, context) }),
+      answer: (domain: Domain, context) => ({
+        ...{ object: "domain", ...showDomain(domain, context) },
+        records: domain.records.map(showRecord),
+      }),
     }),
     updateRoute(operations),
     translated(operations, {
       ...{ method: "DELETE", path: "/domains/:id", operation: "deleteDomain", summary: "Delete a domain" },
       answer: (_body, { params }) => ({ object: "domain", id: params.id, deleted: true }),
     }),
-    translated<Domain>(operations, {
+    translated(operations, {
       ...{ method: "POST", path: "/domains/:id/verify", operation: "verifyDomain", summary: "Verify" },
-      answer: ({ id }) => ({ object: "domain", id }),
+      answer: ({ id }: Domain) => ({ object: "domain", id }),
     }),
   ];
 }
 
 function updateRoute(operations: Operations): Route {
   const route = { method: "PATCH", path: "/domains/:id", operation: "setDomainReceiving" } as const;
-  return resendRoute(operations, { ...route, summary: "Update a domain" }, async (context) => {
-    const fields = fieldsOf(context.body);
-    refuseFields(fields, UNSUPPORTED);
-    const enabled = receivingOf(fields);
+  const body = Settings;
+  return resendRoute(operations, { ...route, body, summary: "Update a domain" }, async (context) => {
+    refuseSettings(context.body);
+    const enabled = receivingOf(context.body);
     const { params } = context;
     if (enabled === null) await callOperation(operations, "getDomain", context, { params });
     else await callOperation(operations, route.operation, context, { params, body: { enabled } });
@@ -93,17 +119,19 @@ function updateRoute(operations: Operations): Route {
 }
 
 /** Returns whether the body enables receiving; null if it says nothing. Throws 422 if it disables sending. */
-function receivingOf(fields: Record<string, unknown>): boolean | null {
-  const { sending, receiving } = fieldsOf(fields.capabilities, "capabilities");
+function receivingOf({ capabilities }: Static<typeof Settings>): boolean | null {
+  const { sending, receiving } = capabilities ?? {};
   if (sending === "disabled") throw invalid("capabilities.sending", "cannot be disabled.");
-  if (receiving === undefined) return null;
-  if (receiving !== "enabled" && receiving !== "disabled")
-    throw invalid("capabilities.receiving", 'must be "enabled" or "disabled".');
-  return receiving === "enabled";
+  return receiving == null ? null : receiving === "enabled";
+}
+
+function refuseSettings(fields: Static<typeof Settings>): void {
+  refuseFields(fields, UNSUPPORTED);
+  if (fields.tls === "enforced") throw invalid("tls", TLS_ADVICE);
 }
 
 /** Returns a domain as Resend shows it. */
-function showDomain(domain: Domain, { project }: CheckedRequest): Record<string, unknown> {
+function showDomain(domain: Omit<Domain, "records">, { project }: CheckedRequest): Record<string, unknown> {
   return {
     id: domain.id,
     name: domain.domain,
@@ -113,12 +141,7 @@ function showDomain(domain: Domain, { project }: CheckedRequest): Record<string,
     capabilities: { sending: "enabled", receiving: domain.receiving ? "enabled" : "disabled" },
     open_tracking: project?.trackOpens,
     click_tracking: project?.trackClicks,
-    records: domain.records.map(showRecord),
   };
-}
-
-function withoutRecords({ records: _records, ...shown }: Record<string, unknown>): Record<string, unknown> {
-  return shown;
 }
 
 function showRecord({ type, name, value, priority, purpose, verified }: DnsRecord): Record<string, unknown> {

@@ -62,7 +62,10 @@ export function resendErrorAnswer(thrown: unknown, requestId: string, hasKey: bo
   const answer = errorAnswer(error, requestId);
   const name = nameOf(error, hasKey);
   const statusCode = STATUS_OF_NAME[name] ?? answer.status;
-  const body = { statusCode, name, message: inTheirWords(error.message) };
+  // A field that is not ours is named as the client sent it.
+  const isTheirs = error.details.code === "unknown_field";
+  const message = isTheirs ? error.message : inTheirWords(error.message);
+  const body = { statusCode, name, message };
   return { ...answer, status: statusCode, body };
 }
 

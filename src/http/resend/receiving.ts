@@ -2,25 +2,22 @@ import { Type } from "@sinclair/typebox";
 import { mailboxText } from "../../core/addresses.ts";
 import { notFound } from "../../core/errors.ts";
 import { readRecord } from "../../flows/read/record.ts";
-import { type Attachment, listAttachments } from "../../store/messages/attachments.ts";
-import { getInbox } from "../../store/threads/inboxes.ts";
-import { getMessage, type Message } from "../../store/messages/messages.ts";
+import { type Attachment, attachmentsOfAll } from "../../store/messages/attachments.ts";
+import { inboxAddresses } from "../../store/threads/inboxes.ts";
+import { listSentOrReceived } from "../../store/lists/sent-and-received.ts";
+import type { Message } from "../../store/messages/messages.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import type { CheckedRequest, Route } from "../routing/route.ts";
+import type { Route } from "../routing/route.ts";
 import { type FileDeps, rawLink } from "./attachments.ts";
-import { mailboxTexts } from "./shapes.ts";
-import { ID_PAGE, type Operations, resendRoute, translatedList } from "./translate.ts";
+import { listRoute, type Operations, resendRoute } from "./translate.ts";
 
 /** Returns the routes of received messages. */
 export function receivingRoutes(operations: Operations, deps: FileDeps): Route[] {
   return [
-    translatedList<{ id: string; status: string }>(operations, {
+    listRoute(operations, {
       ...{ path: "/emails/receiving", operation: "listEmails", summary: "List received messages" },
-      query: Type.Object(ID_PAGE),
-      ask: () => ({ query: { direction: "inbound" } }),
-      // A message that DMARC refused was not received.
-      keep: ({ status }) => status !== "inbound_rejected",
-      show: ({ id }, context) => showListed(deps, context, id),
+      read: ({ senderId }, place, take) => listSentOrReceived(deps.db, senderId, "received", place, take),
+      show: (messages, { senderId }) => showListed(deps, senderId ?? "", messages),
     }),
     resendRoute(operations, GET_ROUTE, async ({ senderId, params, expectAnswer, now }) => {
       const record = await readRecord(deps, senderId ?? "", params.id ?? "", { expect: expectAnswer });
@@ -54,14 +51,16 @@ const GET_ROUTE = {
   }),
 } as const;
 
-async function showListed({ db }: FileDeps, { senderId }: CheckedRequest, id: string): Promise<unknown> {
-  const owner = senderId ?? "";
-  const message = await getMessage(db, owner, id);
-  // Retention may have removed it since the list was read.
-  if (message === null) throw notFound("email");
-  const inbox = message.inboxId === null ? null : await getInbox(db, owner, message.inboxId);
-  const attachments = await listAttachments(db, owner, id);
-  return showFacts(message, attachments, inbox === null ? [] : [inbox.address]);
+/** Returns messages as a list shows them. Their attachments and inboxes are read for all together. */
+async function showListed({ db }: FileDeps, owner: string, messages: readonly Message[]): Promise<unknown[]> {
+  const ids = messages.map(({ id }) => id);
+  const inboxIds = messages.flatMap(({ inboxId }) => (inboxId === null ? [] : [inboxId]));
+  const attachments = await attachmentsOfAll(db, owner, ids);
+  const addresses = await inboxAddresses(db, owner, [...new Set(inboxIds)]);
+  return messages.map((message) => {
+    const address = addresses.get(message.inboxId ?? "");
+    return showFacts(message, attachments.get(message.id) ?? [], address === undefined ? [] : [address]);
+  });
 }
 
 function showFacts(
@@ -74,9 +73,9 @@ function showFacts(
     message_id: message.rfcMessageId ?? "",
     from: mailboxText(message.from),
     to: message.to.map(mailboxText),
-    cc: mailboxTexts(message.cc),
-    bcc: mailboxTexts(message.bcc),
-    reply_to: mailboxTexts(message.replyTo),
+    cc: message.cc.map(mailboxText),
+    bcc: message.bcc.map(mailboxText),
+    reply_to: message.replyTo.map(mailboxText),
     received_for: receivedFor,
     subject: message.subject,
     created_at: showTime(message.createdAt),

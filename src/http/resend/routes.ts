@@ -24,12 +24,12 @@ export function resendRoutes(routes: readonly Route[], deps: FileDeps & WebhookD
     ...receivingRoutes(operations, deps),
     ...attachmentRoutes(operations, deps, "/emails/receiving"),
     fileRoute(deps),
-    ...domainRoutes(operations),
+    ...domainRoutes(operations, deps.db),
     ...contactRoutes(operations, deps.db),
-    ...templateRoutes(operations),
+    ...templateRoutes(operations, deps.db),
     ...suppressionRoutes(operations, deps.db),
     ...webhookRoutes(operations, deps),
-    ...webhookEventRoutes(operations),
+    ...webhookEventRoutes(operations, deps.db),
     ...apiKeyRoutes(operations, deps.db),
   ];
 }

@@ -4,54 +4,42 @@ import { invalid, notFound } from "../../core/errors.ts";
 import {
   findSuppressions,
   getSuppression,
+  listSuppressions,
   type Suppression,
   SUPPRESSION_REASONS,
+  type SuppressionReason,
 } from "../../store/projects/suppressions.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import {
-  callOperation,
-  fieldsOf,
-  ID_PAGE,
-  type Operations,
-  resendRoute,
-  translated,
-  translatedList,
-} from "./translate.ts";
+import { AddressText, Given, Id } from "./given.ts";
+import { callOperation, ID_PAGE, listRoute, type Operations, resendRoute, translated } from "./translate.ts";
 
-interface ShownSuppression {
-  id: string;
-  email: string;
-  reason: string;
-  messageId: string | null;
-  createdAt: string;
-}
-
-/** Most addresses or ids in one removal. */
-const MAX_REMOVALS = 100;
+/** Addresses or ids in one request. */
+const MAX_ENTRIES = 100;
 
 /** Returns the routes of `/resend/suppressions`. */
 export function suppressionRoutes(operations: Operations, db: Db): Route[] {
   return [
-    translated<ShownSuppression>(operations, {
+    translated(operations, {
       ...{
         method: "POST",
         path: "/suppressions",
         operation: "addSuppression",
         summary: "Suppress an address",
       },
-      ask: ({ body }) => ({ body: { email: fieldsOf(body).email } }),
-      answer: ({ id }) => ({ object: "suppression", id }),
+      body: Type.Object({ email: Given(AddressText) }),
+      ask: ({ body: { email } }) => ({ body: email == null ? {} : { email } }),
+      answer: ({ id }: { id: string }) => ({ object: "suppression", id }),
     }),
-    translatedList<ShownSuppression>(operations, {
+    listRoute(operations, {
       ...{ path: "/suppressions", operation: "listSuppressions", summary: "List suppressions" },
       query: Type.Object({ ...ID_PAGE, origin: Type.Optional(OneOf(SUPPRESSION_REASONS)) }),
-      ask({ query }) {
-        const { origin } = query as { origin?: string };
-        return { query: origin === undefined ? {} : { reason: origin } };
+      read({ senderId, query, now }, place, take) {
+        const { origin: reason } = query as { origin?: SuppressionReason };
+        return listSuppressions(db, senderId, { reason }, now, place, take);
       },
-      show: showSuppression,
+      show: (entries) => entries.map(showSuppression),
     }),
     ...itemRoutes(operations, db),
     addBatchRoute(operations),
@@ -77,8 +65,7 @@ function itemRoutes(operations: Operations, db: Db): Route[] {
   return [
     resendRoute(operations, { ...reading, summary: "Get a suppression" }, async (context) => {
       const entry = await found(db, context, context.params.entry ?? "");
-      const shown = showSuppression({ ...entry, createdAt: showTime(entry.createdAt) });
-      return { status: 200, body: { object: "suppression", ...shown } };
+      return { status: 200, body: { object: "suppression", ...showSuppression(entry) } };
     }),
     resendRoute(operations, { ...removal, summary: "Remove a suppression" }, async (context) => ({
       status: 200,
@@ -94,13 +81,14 @@ async function remove(operations: Operations, db: Db, context: CheckedRequest, i
 }
 
 function addBatchRoute(operations: Operations): Route {
-  return translated<{ data: { id?: string; error?: { message: string } }[] }>(operations, {
+  return translated(operations, {
     method: "POST",
     path: "/suppressions/batch/add",
     operation: "addSuppressionBatch",
     summary: "Suppress addresses",
-    ask: ({ body }) => ({ body: { emails: fieldsOf(body).emails } }),
-    answer: ({ data }) => ({
+    body: Type.Object({ emails: Given(Type.Array(AddressText, { maxItems: MAX_ENTRIES })) }),
+    ask: ({ body: { emails } }) => ({ body: emails == null ? {} : { emails } }),
+    answer: ({ data }: { data: { id?: string }[] }) => ({
       data: data.flatMap(({ id }) => (id === undefined ? [] : [{ object: "suppression", id }])),
     }),
   });
@@ -111,19 +99,22 @@ function removeBatchRoute(operations: Operations, db: Db): Route {
     method: "POST",
     path: "/suppressions/batch/remove",
     operation: "removeSuppression",
+    body: Type.Object({
+      emails: Given(Type.Array(AddressText, { maxItems: MAX_ENTRIES })),
+      ids: Given(Type.Array(Id, { maxItems: MAX_ENTRIES })),
+    }),
   } as const;
   return resendRoute(operations, { ...route, summary: "Remove suppressions" }, async (context) => {
-    const { emails, ids } = fieldsOf(context.body);
-    const wanted = emails ?? ids;
-    const isList = Array.isArray(wanted) && wanted.every((item) => typeof item === "string");
-    if (!isList || wanted.length === 0 || wanted.length > MAX_REMOVALS)
-      throw invalid("emails", `must be a list of 1 to ${MAX_REMOVALS} addresses, or ids in "ids".`);
+    const { emails, ids } = context.body;
+    const wanted = emails ?? ids ?? [];
+    if (wanted.length === 0)
+      throw invalid("emails", `must be a list of 1 to ${MAX_ENTRIES} addresses, or ids in "ids".`);
     const data: unknown[] = [];
     for (const item of wanted) data.push(await remove(operations, db, context, item));
     return { status: 200, body: { data } };
   });
 }
 
-function showSuppression({ id, email, reason, messageId, createdAt }: ShownSuppression) {
-  return { id, email, origin: reason, source_id: messageId, created_at: createdAt };
+function showSuppression({ id, email, reason, messageId, createdAt }: Suppression) {
+  return { id, email, origin: reason, source_id: messageId, created_at: showTime(createdAt) };
 }

@@ -1,24 +1,44 @@
+import { MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
+import { invalid } from "../../core/errors.ts";
+
+/** The value of a variable that a send does not give. */
+export type Fallback = string | number | null;
+
 /** A variable of a Resend template, as the client declares it. */
 export interface TemplateVariable {
   key: string;
   type: "string" | "number";
-  fallback: string | number | null;
+  fallback: Fallback;
 }
 
 /** A placeholder of Resend's: `{{{NAME}}}`. Names are letters, digits and `_`. */
 const THEIRS = /\{\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}\}/g;
 /** The placeholder that `toLiquid` makes. */
 const OURS =
-  /\{\{ ([A-Za-z_][A-Za-z0-9_]{0,63})(?: \| default: ("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?))? \| raw \}\}/g;
+  /\{\{ ([A-Za-z_][A-Za-z0-9_]{0,63})(?: \| default: ("[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?))? \| raw \}\}/g;
 
 /**
  * Returns a text with Resend's placeholders as Liquid's. Resend does not escape values, so `raw` leaves them as they are.
  * A fallback becomes the `default` of each placeholder.
+ * @throws AppError 422 as soon as the fallbacks make it too long
  */
-export function toLiquid(text: string, variables: ReadonlyMap<string, TemplateVariable>): string {
-  return text.replace(THEIRS, (_all, key: string) => {
-    const fallback = variables.get(key)?.fallback ?? null;
-    return `{{ ${key}${fallback === null ? "" : ` | default: ${JSON.stringify(fallback)}`} | raw }}`;
+export function toLiquid(param: string, text: string, fallbacks: ReadonlyMap<string, Fallback>): string {
+  const defaults = new Map(
+    [...fallbacks].map(([key, fallback]) => [
+      key,
+      fallback === null ? "" : ` | default: ${JSON.stringify(fallback)}`,
+    ]),
+  );
+  let chars = text.length;
+  return text.replace(THEIRS, (theirs, key: string) => {
+    const ours = `{{ ${key}${defaults.get(key) ?? ""} | raw }}`;
+    chars += ours.length - theirs.length;
+    if (chars > MAX_BODY_PART_BYTES)
+      throw invalid(
+        param,
+        `must have at most ${MAX_BODY_PART_BYTES} bytes with a fallback at each placeholder.`,
+      );
+    return ours;
   });
 }
 

@@ -1,15 +1,20 @@
-import { invalid } from "../../core/errors.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { listTemplateNames, type NamedTemplate } from "../../store/projects/templates.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
-import { fromLiquid, type TemplateVariable, toLiquid, variablesIn } from "./template-syntax.ts";
+import { OneOf, showTime } from "../routing/schemas.ts";
+import { Given, Id, Part, ShortText } from "./given.ts";
+import { fromLiquid, toLiquid, variablesIn } from "./template-syntax.ts";
 import {
   callOperation,
-  fieldsOf,
+  listRoute,
   type OperationRequest,
   type Operations,
   refuseFields,
   renamed,
   translated,
-  translatedList,
+  withoutNulls,
 } from "./translate.ts";
 
 interface Template {
@@ -24,38 +29,64 @@ interface Template {
   updatedAt: string;
 }
 
-const NAMES = { name: "name", alias: "slug", subject: "subject", html: "html", text: "text" } as const;
+const NAMES = { name: "name", alias: "slug" } as const;
+const PARTS = ["subject", "html", "text"] as const;
 const UNSUPPORTED = {
   from: "Give it with each send.",
   reply_to: "Give it with each send.",
 };
 /** Variables in one template. */
 const MAX_VARIABLES = 50;
+/** Characters of a fallback, which is repeated at each placeholder of its variable. */
+const MAX_FALLBACK_CHARS = 2000;
 const COPY_SUFFIX = " (copy)";
 
+const TemplateFields = Type.Object({
+  name: Given(ShortText),
+  alias: Given(Id),
+  subject: Given(Type.String({ maxLength: MAX_SUBJECT_CHARS })),
+  html: Given(Part),
+  text: Given(Part),
+  variables: Given(
+    Type.Array(
+      Type.Object({
+        key: Id,
+        type: Given(OneOf(["string", "number"])),
+        fallback_value: Given(
+          Type.Union([Type.String({ maxLength: MAX_FALLBACK_CHARS }), Type.Number()], {
+            expected: `a text of at most ${MAX_FALLBACK_CHARS} characters or a number`,
+          }),
+        ),
+      }),
+      { maxItems: MAX_VARIABLES },
+    ),
+  ),
+});
+type TemplateFields = Static<typeof TemplateFields>;
+
 /** Returns the routes of `/resend/templates`. A template is published as soon as it is saved. */
-export function templateRoutes(operations: Operations): Route[] {
+export function templateRoutes(operations: Operations, db: Db): Route[] {
   const path = "/templates/:id";
   const done = ({ id }: Template) => ({ object: "template", id });
   return [
-    translated<Template>(operations, {
+    translated(operations, {
       ...{ method: "POST", path: "/templates", operation: "createTemplate", summary: "Create a template" },
+      body: TemplateFields,
       ask: ({ body }) => ({ body: { subject: "", ...templateFields(body) } }),
       answer: done,
     }),
-    translatedList<Template>(operations, {
+    listRoute(operations, {
       ...{ path: "/templates", operation: "listTemplates", summary: "List templates" },
-      show: ({ id, name, slug, createdAt, updatedAt }) => ({
-        ...{ id, name, alias: slug, status: "published" },
-        ...{ created_at: createdAt, updated_at: updatedAt, published_at: updatedAt },
-      }),
+      read: ({ senderId }, place, take) => listTemplateNames(db, senderId, place, take),
+      show: (templates) => templates.map(showName),
     }),
-    translated<Template>(operations, {
+    translated(operations, {
       ...{ method: "GET", path, operation: "getTemplate", summary: "Get a template" },
       answer: showTemplate,
     }),
-    translated<Template>(operations, {
+    translated(operations, {
       ...{ method: "PATCH", path, operation: "updateTemplate", summary: "Update a template" },
+      body: TemplateFields,
       ask: ({ params, body }) => ({ params, body: templateFields(body) }),
       answer: done,
     }),
@@ -63,12 +94,12 @@ export function templateRoutes(operations: Operations): Route[] {
       ...{ method: "DELETE", path, operation: "deleteTemplate", summary: "Delete a template" },
       answer: (_body, { params }) => ({ object: "template", id: params.id, deleted: true }),
     }),
-    translated<Template>(operations, {
+    translated(operations, {
       ...{ method: "POST", path: `${path}/publish`, operation: "getTemplate" },
       summary: "Publish a template, which is published already",
       answer: done,
     }),
-    translated<Template>(operations, {
+    translated(operations, {
       ...{
         method: "POST",
         path: `${path}/duplicate`,
@@ -88,37 +119,27 @@ async function copyOf(operations: Operations, context: CheckedRequest): Promise<
 }
 
 /** Returns the fields of a template under the names of `/v1`, with Liquid's placeholders. */
-function templateFields(body: unknown): Record<string, unknown> {
-  const given = fieldsOf(body);
-  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
-  refuseFields(fields, UNSUPPORTED);
-  const variables = variablesOf(fields.variables);
-  const liquid = (value: unknown) => (typeof value === "string" ? toLiquid(value, variables) : value);
-  const named = renamed(fields, NAMES);
-  return Object.fromEntries(
-    Object.entries(named).map(([name, value]) => [name, TEXTS.has(name) ? liquid(value) : value]),
+function templateFields(body: TemplateFields): Record<string, unknown> {
+  const fields = withoutNulls(body);
+  refuseFields(body, UNSUPPORTED);
+  const variables = new Map(
+    (fields.variables ?? []).map(({ key, fallback_value: fallback }) => [key, fallback ?? null]),
   );
-}
-
-const TEXTS: ReadonlySet<string> = new Set(["subject", "html", "text"]);
-
-function variablesOf(variables: unknown): ReadonlyMap<string, TemplateVariable> {
-  if (variables === undefined) return new Map();
-  if (!Array.isArray(variables) || variables.length > MAX_VARIABLES)
-    throw invalid("variables", `must be a list of at most ${MAX_VARIABLES} variables.`);
-  return new Map(
-    variables.map((variable, index) => {
-      const {
-        key,
-        type = "string",
-        fallback_value: fallback = null,
-      } = fieldsOf(variable, `variables[${index}]`);
-      if (typeof key !== "string") throw invalid(`variables[${index}].key`, "must be a text.");
-      const isFallback = fallback === null || typeof fallback === "string" || Number.isFinite(fallback);
-      if (!isFallback) throw invalid(`variables[${index}].fallback_value`, "must be a text or a number.");
-      return [key, { key, type, fallback } as TemplateVariable];
+  const liquid = Object.fromEntries(
+    PARTS.flatMap((part) => {
+      const text = fields[part];
+      return text === undefined ? [] : [[part, toLiquid(part, text, variables)]];
     }),
   );
+  return { ...renamed(fields, NAMES), ...liquid };
+}
+
+function showName({ id, name, slug, createdAt, updatedAt }: NamedTemplate): Record<string, unknown> {
+  const updated = showTime(updatedAt);
+  return {
+    ...{ id, name, alias: slug, status: "published" },
+    ...{ created_at: showTime(createdAt), updated_at: updated, published_at: updated },
+  };
 }
 
 function showTemplate(template: Template): Record<string, unknown> {

@@ -1,10 +1,11 @@
-import { type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { invalid, validationError } from "../../core/errors.ts";
 import { check } from "../../core/validation.ts";
 import type { Answer } from "../routing/answer.ts";
 import { bodyOf } from "../body/check-body.ts";
-import type { Page, PageBody } from "../routing/paging.ts";
+import type { Place } from "../../store/engine/place.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
+import { NO_FIELDS } from "./given.ts";
 
 /** Path before the paths of Resend's API. */
 export const RESEND_PATH = "/resend";
@@ -17,20 +18,27 @@ export interface OperationRequest {
   params?: Record<string, string>;
   query?: Record<string, unknown>;
   body?: unknown;
-  page?: Page;
 }
 
-/** How one route of Resend's API is served by an operation of `/v1`. */
-export interface Translation<Body = unknown> {
+/** A request whose body fits a schema. */
+export type RequestWith<Given extends TSchema> = CheckedRequest & { body: Static<Given> };
+
+/** A route of Resend's API, and the operation of `/v1` that gives its scope, limits and idempotency. */
+export interface ResendRoute<Given extends TSchema = typeof NO_FIELDS> {
   method: Method;
   /** Below `/resend`. */
   path: string;
-  /** The operation that is called. It gives the scope, the limits and the idempotency of the route. */
   operation: string;
   summary: string;
   query?: TSchema;
+  /** The fields that are read of the body, each with a limit (`given`). If absent, none is. */
+  body?: Given;
+}
+
+/** How one route of Resend's API is served by an operation of `/v1`. */
+export interface Translation<Given extends TSchema, Body> extends ResendRoute<Given> {
   /** Returns what the operation is called with. If absent, the same path parameters and nothing else. */
-  ask?: (context: CheckedRequest) => OperationRequest | Promise<OperationRequest>;
+  ask?: (context: RequestWith<Given>) => OperationRequest | Promise<OperationRequest>;
   /** Returns the answer to 200 for the operation's body. It depends on its arguments alone, because it may be stored. */
   answer: (body: Body, context: CheckedRequest) => unknown;
 }
@@ -47,17 +55,13 @@ export async function callOperation(
   operations: Operations,
   id: string,
   context: CheckedRequest,
-  { params = {}, query = {}, body, page }: OperationRequest,
+  { params = {}, query = {}, body }: OperationRequest,
 ): Promise<Answer> {
   const route = operationIn(operations, id);
   const issues = route.query === undefined ? [] : check(route.query, query);
   if (issues.length > 0) throw validationError(issues);
   const checked = body === undefined ? undefined : bodyOf(route, body, context.now);
-  return route.handle({
-    ...context,
-    ...{ params, query, body: checked },
-    ...(page === undefined ? {} : { page: () => page }),
-  });
+  return route.handle({ ...context, params, query, body: checked });
 }
 
 /** Returns the fields of a route that decide who may call it and what its requests may store. */
@@ -73,7 +77,10 @@ export function rightsOf(operations: Operations, id: string) {
 }
 
 /** Returns the route of a translation. */
-export function translated<Body>(operations: Operations, translation: Translation<Body>): Route {
+export function translated<Body, Given extends TSchema = typeof NO_FIELDS>(
+  operations: Operations,
+  translation: Translation<Given, Body>,
+): Route {
   const { operation, answer, ask = ({ params }) => ({ params }) } = translation;
   return resendRoute(operations, translation, async (context) => {
     // The stored answer must be Resend's, so what the operation records is translated, too.
@@ -84,50 +91,48 @@ export function translated<Body>(operations: Operations, translation: Translatio
 }
 
 /** Returns a route of Resend's API with a handler of its own and the rights of an operation. */
-export function resendRoute(
+export function resendRoute<Given extends TSchema = typeof NO_FIELDS>(
   operations: Operations,
-  { method, path, operation, summary, query }: Omit<Translation, "ask" | "answer">,
-  handle: (context: CheckedRequest) => Answer | Promise<Answer>,
+  { method, path, operation, summary, query, body }: ResendRoute<Given>,
+  handle: (context: RequestWith<Given>) => Answer | Promise<Answer>,
 ): Route {
   return {
     ...rightsOf(operations, operation),
     ...{ method, summary, path: `${RESEND_PATH}${path}`, operationId: `resend ${method} ${path}` },
     ...(query === undefined ? {} : { query }),
-    // The operation checks the body after its translation.
-    ...(method === "GET" || method === "DELETE" ? {} : ANY_BODY),
-    ...{ answers: { 200: Type.Any() }, undocumented: true, handle },
+    ...(method === "GET" || method === "DELETE"
+      ? {}
+      : { body: body ?? NO_FIELDS, bodyOptional: body?.type !== "array" }),
+    // `bodyOf` has checked the body against the route's own schema.
+    ...{ answers: { 200: Type.Any() }, undocumented: true, handle: handle as Route["handle"] },
   };
 }
 
-const ANY_BODY = { body: Type.Any(), bodyCheckedBy: "handler", bodyOptional: true } as const;
-
-/** Returns the fields of a body, or of the value of `param`. None counts as one without fields. Throws 422 if it is not an object. */
-export function fieldsOf(value: unknown, param = ""): Record<string, unknown> {
-  if (value === undefined || value === null) return {};
-  if (typeof value !== "object" || Array.isArray(value)) throw invalid(param, "must be an object.");
-  return value as Record<string, unknown>;
+/** Returns the fields that are not null. */
+export function withoutNulls<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: Exclude<Fields[Name], null> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as never;
 }
 
 /** Returns the fields that are given under the names of `/v1`. A field whose value is undefined is left out. */
-export function renamed(
-  fields: Record<string, unknown>,
-  names: Readonly<Record<string, string>>,
+export function renamed<Fields extends object>(
+  fields: Fields,
+  names: Readonly<Partial<Record<keyof Fields, string>>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(names).flatMap(([theirs, ours]) =>
-      fields[theirs] === undefined ? [] : [[ours, fields[theirs]]],
-    ),
+    Object.entries(names).flatMap(([theirs, ours]) => {
+      const value = fields[theirs as keyof Fields];
+      return value === undefined ? [] : [[String(ours), value]];
+    }),
   );
 }
 
 /** Throws 422 if a field is given that Postrider has no counterpart for, because ignoring it would mislead. */
-export function refuseFields(
-  fields: Record<string, unknown>,
-  refused: Readonly<Record<string, string>>,
-): void {
+export function refuseFields(fields: object, refused: Readonly<Record<string, string>>): void {
+  const given = new Map<string, unknown>(Object.entries(fields));
   for (const [name, advice] of Object.entries(refused))
-    if (fields[name] !== undefined && fields[name] !== null)
-      throw invalid(name, `is not supported. ${advice}`);
+    if (given.get(name) != null) throw invalid(name, `is not supported. ${advice}`);
 }
 
 /** Query of every list: a page begins after or before an id. */
@@ -139,92 +144,45 @@ export const ID_PAGE = {
 
 /** Items of a list if the request names no limit. */
 const DEFAULT_LIMIT = 20;
-/** Pages of `/v1` that one page of Resend's may take, because filtered pages may be short. */
-const MAX_PAGES = 100;
-const PAGE_ITEMS = 100;
 
-/** Items of a list, and true if more follow. */
-export interface Listed<Item> {
-  items: Item[];
-  more: boolean;
+/** The rows of a list at a place. A scan may stop early: then more follow. */
+type Rows<Row> = readonly Row[] | { rows: readonly Row[]; stoppedAt: string | null };
+
+/** A list of Resend's API. Its pages are read by id, after or before one. */
+export interface ResendList<Row> extends Omit<ResendRoute, "method" | "body"> {
+  /** Returns at most `take` rows, newest first. */
+  read: (context: CheckedRequest & { senderId: string }, place: Place, take: number) => Promise<Rows<Row>>;
+  /** Returns the rows of a page as Resend shows them. */
+  show: (rows: readonly Row[], context: CheckedRequest) => unknown[] | Promise<unknown[]>;
 }
 
-/**
- * Returns the items of a list after or before an id, newest first.
- * @param keep the items that Resend's list has
- */
-export async function listItems<Item extends { id: string }>(
-  operations: Operations,
-  operation: string,
-  context: CheckedRequest,
-  request: OperationRequest,
-  keep: (item: Item) => boolean = () => true,
-): Promise<Listed<Item>> {
-  const {
-    limit = DEFAULT_LIMIT,
-    after,
-    before,
-  } = context.query as {
-    limit?: number;
-    after?: string;
-    before?: string;
-  };
-  if (after !== undefined && before !== undefined)
-    throw invalid("before", "cannot be given together with after.");
-  const items: Item[] = [];
-  let from = after ?? null;
-  for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const page = idPage(from, PAGE_ITEMS);
-    const { body } = await callOperation(operations, operation, context, { ...request, page });
-    const { data, nextCursor } = body as PageBody<Item>;
-    const own = data.filter(keep);
-    if (before !== undefined) {
-      items.push(...own.filter(({ id }) => id > before));
-      if (own.length !== own.filter(({ id }) => id > before).length || nextCursor === null)
-        return { items: items.slice(-limit), more: items.length > limit };
-    } else {
-      items.push(...own);
-      if (items.length > limit || nextCursor === null)
-        return { items: items.slice(0, limit), more: items.length > limit };
-    }
-    from = nextCursor;
-  }
-  if (before !== undefined)
-    throw invalid("before", "names an item that is too far from the newest. Use after.");
-  return { items: items.slice(0, limit), more: true };
+/** Returns the route of a list. */
+export function listRoute<Row>(operations: Operations, list: ResendList<Row>): Route {
+  const { read, show, query } = list;
+  const route = { ...list, method: "GET", query: query ?? Type.Object(ID_PAGE) } as const;
+  return resendRoute(operations, route, async (context) => {
+    const { limit = DEFAULT_LIMIT, after, before } = context.query as IdPage;
+    if (after !== undefined && before !== undefined)
+      throw invalid("before", "cannot be given together with after.");
+    const place = before === undefined ? (after ?? null) : { above: before };
+    const owner = { ...context, senderId: context.senderId ?? "" };
+    // One more than the page has shows whether more follow.
+    const found = await read(owner, place, limit + 1);
+    const { rows, stoppedAt } = "rows" in found ? found : { rows: found, stoppedAt: null };
+    const page = before === undefined ? rows.slice(0, limit) : rows.slice(-limit);
+    const more = rows.length > limit || stoppedAt !== null;
+    return { status: 200, body: listBody(await show(page, context), more) };
+  });
 }
 
-/** Returns a page whose cursor is the position itself. Ids are public, so nothing needs to be authenticated. */
-function idPage(after: string | null, limit: number): Page {
-  return {
-    after,
-    take: limit + 1,
-    answer(rows, show, position, stoppedAt = null) {
-      const shown = rows.slice(0, limit);
-      const last = rows.length > limit ? shown.at(-1) : undefined;
-      return { data: shown.map(show), nextCursor: last === undefined ? stoppedAt : position(last) };
-    },
-  };
+/** Values of `ID_PAGE`. */
+interface IdPage {
+  limit?: number;
+  after?: string;
+  before?: string;
 }
 
 /** Returns the body of a list. */
 export function listBody(items: readonly unknown[], more: boolean): Record<string, unknown> {
   return { object: "list", has_more: more, data: items };
-}
-
-/** Returns a route that lists the items of an operation. */
-export function translatedList<Item extends { id: string }>(
-  operations: Operations,
-  translation: Omit<Translation, "method" | "answer"> & {
-    keep?: (item: Item) => boolean;
-    show: (item: Item, context: CheckedRequest) => unknown;
-  },
-): Route {
-  const { operation, keep, show, query, ask = ({ params }) => ({ params }) } = translation;
-  const route = { ...translation, method: "GET", query: query ?? Type.Object(ID_PAGE) } as const;
-  return resendRoute(operations, route, async (context) => {
-    const { items, more } = await listItems<Item>(operations, operation, context, await ask(context), keep);
-    const shown = await Promise.all(items.map((item) => show(item, context)));
-    return { status: 200, body: listBody(shown, more) };
-  });
 }

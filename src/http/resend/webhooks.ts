@@ -12,14 +12,23 @@ import {
 import { allows } from "../../core/scopes.ts";
 import type { Answer } from "../routing/answer.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
-import { showTime } from "../routing/schemas.ts";
-import { webhookUrl } from "../pipeline/webhook-url.ts";
+import { OneOf, showTime } from "../routing/schemas.ts";
+import { MAX_URL_CHARS, webhookUrl } from "../pipeline/webhook-url.ts";
 import { createWebhook, rotateWebhookSecret, type WebhookDeps } from "../pipeline/webhook-saving.ts";
-import { fieldsOf, ID_PAGE, listBody, type Operations, resendRoute } from "./translate.ts";
+import { Given, ShortText } from "./given.ts";
+import { listRoute, type Operations, type RequestWith, resendRoute, withoutNulls } from "./translate.ts";
 
 const DIALECT = "resend";
+/** Names of events in one webhook, doubled ones included. */
+const MAX_EVENTS = 100;
 /** How long the previous secret also signs after a rotation, milliseconds. */
 const GRACE_MS = 24 * 60 * 60 * 1000;
+
+const WebhookFields = Type.Object({
+  endpoint: Given(Type.String({ maxLength: MAX_URL_CHARS })),
+  events: Given(Type.Array(ShortText, { maxItems: MAX_EVENTS })),
+  status: Given(OneOf(["enabled", "disabled"])),
+});
 
 /** Returns the routes of `/resend/webhooks`, which sees only the webhooks that were made there. */
 export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[] {
@@ -27,17 +36,17 @@ export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[
   return [
     resendRoute(
       operations,
-      { method: "POST", path: "/webhooks", operation: "createWebhook", summary: "Create a webhook" },
+      {
+        ...{ method: "POST", path: "/webhooks", operation: "createWebhook", summary: "Create a webhook" },
+        body: WebhookFields,
+      },
       (context) => create(deps, context),
     ),
-    resendRoute(
-      operations,
-      {
-        ...{ method: "GET", path: "/webhooks", operation: "listWebhooks", summary: "List webhooks" },
-        query: Type.Object(ID_PAGE),
-      },
-      (context) => list(deps, context),
-    ),
+    listRoute(operations, {
+      ...{ path: "/webhooks", operation: "listWebhooks", summary: "List webhooks" },
+      read: ({ senderId }, place, take) => listWebhooks(deps.db, senderId, place, take, DIALECT),
+      show: (webhooks) => webhooks.map(showWebhook),
+    }),
     resendRoute(
       operations,
       { method: "GET", path, operation: "getWebhook", summary: "Get a webhook" },
@@ -49,7 +58,10 @@ export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[
     ),
     resendRoute(
       operations,
-      { method: "PATCH", path, operation: "updateWebhook", summary: "Update a webhook" },
+      {
+        ...{ method: "PATCH", path, operation: "updateWebhook", summary: "Update a webhook" },
+        body: WebhookFields,
+      },
       (context) => update(deps, context),
     ),
     resendRoute(
@@ -82,8 +94,8 @@ function ok(body: unknown): Answer {
   return { status: 200, body };
 }
 
-function create(deps: WebhookDeps, context: CheckedRequest): Promise<Answer> {
-  const { endpoint, events } = fieldsOf(context.body);
+function create(deps: WebhookDeps, context: RequestWith<typeof WebhookFields>): Promise<Answer> {
+  const { endpoint, events } = withoutNulls(context.body);
   const wanted = {
     url: endpointOf(deps, endpoint),
     eventTypes: eventsOf(events),
@@ -95,16 +107,16 @@ function create(deps: WebhookDeps, context: CheckedRequest): Promise<Answer> {
   );
 }
 
-function endpointOf({ urlRules }: WebhookDeps, endpoint: unknown): string {
-  if (typeof endpoint !== "string") throw invalid("endpoint", "must be a URL.", "missing_field");
+function endpointOf({ urlRules }: WebhookDeps, endpoint: string | undefined): string {
+  if (endpoint === undefined) throw invalid("endpoint", "must be a URL.", "missing_field");
   return webhookUrl(endpoint, urlRules);
 }
 
 /** Returns the events without duplicates. Throws 422 for one that Postrider never sends. */
-function eventsOf(events: unknown): ResendEvent[] {
-  if (!Array.isArray(events) || events.length === 0)
+function eventsOf(events: readonly string[] | undefined): ResendEvent[] {
+  if (events === undefined || events.length === 0)
     throw invalid("events", "must be a list of event names.", "missing_field");
-  const known = new Set<unknown>(RESEND_EVENTS);
+  const known = new Set<string>(RESEND_EVENTS);
   const unknown = events.findIndex((event) => !known.has(event));
   if (unknown >= 0)
     throw invalid(
@@ -120,17 +132,8 @@ async function ownWebhook({ db }: WebhookDeps, { senderId, params }: CheckedRequ
   return webhook;
 }
 
-async function list({ db }: WebhookDeps, { senderId, query }: CheckedRequest): Promise<Answer> {
-  const { limit = 20, after, before } = query as { limit?: number; after?: string; before?: string };
-  if (before !== undefined) throw invalid("before", "is not supported for webhooks. Use after.");
-  const rows = await listWebhooks(db, senderId ?? "", after ?? null, limit + 1, DIALECT);
-  return ok(listBody(rows.slice(0, limit).map(showWebhook), rows.length > limit));
-}
-
-async function update(deps: WebhookDeps, context: CheckedRequest): Promise<Answer> {
-  const { endpoint, events, status } = fieldsOf(context.body);
-  if (status !== undefined && status !== "enabled" && status !== "disabled")
-    throw invalid("status", 'must be "enabled" or "disabled".');
+async function update(deps: WebhookDeps, context: RequestWith<typeof WebhookFields>): Promise<Answer> {
+  const { endpoint, events, status } = withoutNulls(context.body);
   const changes: WebhookChanges = {
     ...(endpoint === undefined ? {} : { url: endpointOf(deps, endpoint) }),
     ...(events === undefined ? {} : { eventTypes: eventsOf(events) }),

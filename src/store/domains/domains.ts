@@ -1,6 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, flags, plain, table } from "../engine/columns.ts";
+import type { Place } from "../engine/place.ts";
 import { requireGuard } from "../engine/guards.ts";
 
 export type DomainStatus = "pending" | "verified";
@@ -83,10 +84,10 @@ export function findDomain(db: Db, senderId: string, name: string): Promise<Doma
   return DOMAINS.first(db, "WHERE sender_id = ? AND name = ?", [senderId, name]);
 }
 
-/** Returns at most `take` of the project's domains, newest first, with ids below `after`. */
-export function listDomains(db: Db, senderId: string, after: string | null, take: number): Promise<Domain[]> {
-  const page = "WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
-  return DOMAINS.all(db, page, [senderId, after ?? idCeiling("dom"), take]);
+/** Returns at most `take` of the project's domains, newest first, at a place. */
+export function listDomains(db: Db, senderId: string, place: Place, take: number): Promise<Domain[]> {
+  const owner = { where: "sender_id = ?", args: [senderId] };
+  return DOMAINS.page(db, { ...owner, place, ceiling: idCeiling("dom"), take });
 }
 
 /** Deletes a domain that has no inboxes, and its DKIM keys. Returns false if there is no such domain. */

@@ -1,5 +1,6 @@
 import type { Mailbox } from "../../core/addresses.ts";
 import { type Db, firstReturned, type Statement, type Value, type Written } from "./client.ts";
+import { type OwnedPage, pageOrder } from "./place.ts";
 
 /*
  * Each entity has one description, field by field. It makes the list of columns, the values of an INSERT, and the
@@ -181,6 +182,8 @@ export interface Table<Entity> extends Mapping<Entity> {
   first(db: Db, rest: string, args: Value[]): Promise<Entity | null>;
   /** Returns the entities in all rows of a query. */
   all(db: Db, rest: string, args: Value[]): Promise<Entity[]>;
+  /** Returns one page of an owner's entities, newest first. */
+  page(db: Db, page: OwnedPage): Promise<Entity[]>;
   /** Returns the statement that stores an entity. */
   insert(entity: Entity): Statement;
   /** Changes rows. Returns the entity in the first of them afterwards, or null: a later read could see another change. */
@@ -199,10 +202,18 @@ export function table<Entity extends object>(
   const returned = (written: Written | undefined) => entityIn(firstReturned<Row>(written));
   const select = `SELECT ${map.columns} FROM ${name}`;
   const insert = `INSERT INTO ${name} (${map.columns}) VALUES (${map.names.map(() => "?").join(", ")})`;
+  const all = async (db: Db, rest: string, args: Value[]) =>
+    (await db.all<Row>(`${select} ${rest}`, args)).map(map.read);
   return {
     ...map,
+    all,
+    async page(db, { where, args, place, ceiling, take }) {
+      const { range, order, from, newestFirst } = pageOrder(place, ceiling);
+      return newestFirst(
+        await all(db, `WHERE ${where} AND ${range} ${order} LIMIT ?`, [...args, from, take]),
+      );
+    },
     first: async (db, rest, args) => entityIn(await db.first<Row>(`${select} ${rest}`, args)),
-    all: async (db, rest, args) => (await db.all<Row>(`${select} ${rest}`, args)).map(map.read),
     insert: (entity) => ({ sql: insert, args: map.values(entity) }),
     async update(db, rest, args) {
       const [written] = await db.write([{ sql: `UPDATE ${name} ${rest} RETURNING ${map.columns}`, args }]);

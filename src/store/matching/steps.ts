@@ -1,5 +1,6 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import type { Db } from "../engine/client.ts";
+import type { PageOrder } from "../engine/place.ts";
 import type { Condition, TextCondition } from "./substring.ts";
 
 /**
@@ -114,18 +115,20 @@ export interface OwnedRows {
   /** The filters of a row, except a text. */
   where: readonly Condition[];
   text?: TextCondition | undefined;
-  /** The least id of the list; if left out, the list has all rows of the owner. */
+  /** The direction in which the rows are read. */
+  order: PageOrder;
+  /** The least id of a list that is read downwards; if left out, the list has all rows of the owner. */
   floor?: string;
 }
 
-/** Returns the rows as a list to scan, newest first. Positions are ids. */
+/** Returns the rows as a list to scan. Positions are ids. */
 export function ownedRows<Row>(
   db: Db,
-  { from: table, columns, owner, where, text, floor }: OwnedRows,
+  { from: table, columns, owner, where, text, order, floor }: OwnedRows,
 ): ScannedList<Row, string> {
   const rowsBehind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
-    const floors = end === undefined ? [] : [{ sql: "id >= ?", args: [end] }];
-    const all = [owner, { sql: "id < ?", args: [from] }, ...more, ...floors];
+    const floors = end === undefined ? [] : [{ sql: order.end, args: [end] }];
+    const all = [owner, { sql: order.range, args: [from] }, ...more, ...floors];
     return {
       sql: `FROM ${table} WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
       args: all.flatMap(({ args }) => args),
@@ -133,7 +136,7 @@ export function ownedRows<Row>(
   };
   const rowsAfter = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
     const { sql, args } = rowsBehind(from, end, more);
-    return { sql: `${sql} ORDER BY id DESC LIMIT ?`, args };
+    return { sql: `${sql} ${order.order} LIMIT ?`, args };
   };
   return {
     async positionAfter(from, rows) {

@@ -71,6 +71,26 @@ export async function listAttachments(db: Db, senderId: string, messageId: strin
   return rows.map(ATTACHMENTS.read);
 }
 
+/** Returns the attachments of the project's messages, without their bytes, by message. */
+export async function attachmentsOfAll(
+  db: Db,
+  senderId: string,
+  messageIds: readonly string[],
+): Promise<Map<string, Attachment[]>> {
+  const rows = await db.all<Row & { message_id: string }>(
+    `SELECT a.message_id, ${COLUMNS}
+      FROM attachments a JOIN messages m ON m.id = a.message_id
+      WHERE a.message_id IN (SELECT value FROM json_each(?)) AND m.sender_id = ? ORDER BY a.message_id, a.ord`,
+    [JSON.stringify(messageIds), senderId],
+  );
+  return new Map(
+    Object.entries(Object.groupBy(rows, (row) => row.message_id)).map(([id, own = []]) => [
+      id,
+      own.map(ATTACHMENTS.read),
+    ]),
+  );
+}
+
 /**
  * Returns the attachments of an outbound message with their bytes, for composing; null if the bytes of one are gone.
  * Messages that share an attachment share its content.

@@ -1,6 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
 import { flag, json, plain, type Row, table } from "../engine/columns.ts";
+import { type Place, pageOrder } from "../engine/place.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
 import { type Condition, containsText } from "../matching/substring.ts";
@@ -61,26 +62,26 @@ export interface ContactFilter {
   q?: string | undefined;
 }
 
-/** Returns at most `take` of the project's contacts that pass the filter, newest first, with ids below `after`. */
+/** Returns at most `take` of the project's contacts that pass the filter, newest first, at a place. */
 export async function listContacts(
   db: Db,
   senderId: string,
   { subscribed, q }: ContactFilter,
-  after: string | null,
+  place: Place,
   take: number,
 ): Promise<Scanned<Contact>> {
   const where: Condition[] = [];
   if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
   const text = q === undefined ? undefined : containsText(["email", "first_name", "last_name"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
-  const list = ownedRows<Row>(db, { from: "contacts", columns: CONTACTS.columns, owner, where, text });
-  const start = after ?? idCeiling("con");
+  const order = pageOrder(place, idCeiling("con"));
+  const list = ownedRows<Row>(db, { from: "contacts", columns: CONTACTS.columns, owner, where, text, order });
   const { rows, stoppedAt } = await (where.length === 0 && text === undefined ? firstWanted : scanInSteps)(
     list,
-    start,
+    order.from,
     take,
   );
-  return { rows: rows.map(CONTACTS.read), stoppedAt };
+  return { rows: order.newestFirst(rows.map(CONTACTS.read)), stoppedAt };
 }
 
 /** Changes to a contact. null clears a name. */

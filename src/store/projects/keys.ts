@@ -8,6 +8,7 @@ import {
 } from "../engine/client.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
 import { flag, json, nullableJson, plain, type Row, table } from "../engine/columns.ts";
+import type { Place } from "../engine/place.ts";
 import { type Project, PROJECTS } from "./projects.ts";
 
 /** An API key without its secret. Times in milliseconds. */
@@ -119,18 +120,21 @@ export function insertKey(key: ApiKey, secretHash: string): Statement {
 }
 
 /**
- * Returns at most `take` of the account's keys, revoked ones included, newest first, with ids below `after`.
- * @param senderId only that project's keys; null: all
+ * Returns at most `take` of the account's keys, newest first, at a place.
+ * @param owner its project's keys; without one, all of the account
+ * @param which `unrevoked`: those that were not revoked
  */
 export function listKeys(
   db: Db,
-  accountId: string,
-  senderId: string | null,
-  after: string | null,
+  { accountId, senderId }: { accountId: string; senderId: string | null },
+  which: "all" | "unrevoked",
+  place: Place,
   take: number,
 ): Promise<ApiKey[]> {
-  const page = "WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id < ? ORDER BY id DESC LIMIT ?";
-  return KEYS.all(db, page, [accountId, senderId, senderId, after ?? idCeiling("key"), take]);
+  const unrevoked = which === "unrevoked" ? "AND revoked_at IS NULL" : "";
+  const where = `account_id = ? AND (? IS NULL OR sender_id = ?) ${unrevoked}`;
+  const args = [accountId, senderId, senderId];
+  return KEYS.page(db, { where, args, place, ceiling: idCeiling("key"), take });
 }
 
 /**

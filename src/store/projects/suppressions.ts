@@ -1,6 +1,7 @@
 import { type IdRange, idCeiling } from "../../core/ids.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { plain, type Row, table } from "../engine/columns.ts";
+import { type Place, pageOrder } from "../engine/place.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
 import { type Condition, containsText } from "../matching/substring.ts";
 
@@ -61,14 +62,14 @@ export interface SuppressionFilter {
 
 /**
  * Returns at most `take` of the project's entries that pass the filter and have not expired at `now`, newest first,
- * with ids below `after`.
+ * at a place.
  */
 export async function listSuppressions(
   db: Db,
   senderId: string,
   { email, reason, q }: SuppressionFilter,
   now: number,
-  after: string | null,
+  place: Place,
   take: number,
 ): Promise<Scanned<Suppression>> {
   const where: Condition[] = [{ sql: inForce("?"), args: [now] }];
@@ -76,17 +77,18 @@ export async function listSuppressions(
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   const text = q === undefined ? undefined : containsText(["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
+  const order = pageOrder(place, idCeiling("sup"));
   const list = ownedRows<Row>(db, {
     from: "suppressions",
     columns: SUPPRESSIONS.columns,
     owner,
     where,
     text,
+    order,
   });
-  const start = after ?? idCeiling("sup");
   // An address has at most one entry, which a unique index finds.
-  const { rows, stoppedAt } = await (email === undefined ? scanInSteps : firstWanted)(list, start, take);
-  return { rows: rows.map(SUPPRESSIONS.read), stoppedAt };
+  const { rows, stoppedAt } = await (email === undefined ? scanInSteps : firstWanted)(list, order.from, take);
+  return { rows: order.newestFirst(rows.map(SUPPRESSIONS.read)), stoppedAt };
 }
 
 /** Returns the project's entry of that id that has not expired at `now`; null if there is none. */

@@ -1,6 +1,7 @@
 import { idCeiling, isId } from "../../core/ids.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
+import type { Place } from "../engine/place.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 
 /** Longest slug, characters. */
@@ -102,6 +103,28 @@ export async function listTemplates(
   const page = "WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
   const templates = await TEMPLATES.all(db, page, [senderId, start, fitting]);
   return { templates, stoppedAt: fitting < sizes.length ? (templates.at(-1)?.id ?? null) : null };
+}
+
+/** A template without its source. */
+export type NamedTemplate = Pick<SavedTemplate, "id" | "slug" | "name" | "createdAt" | "updatedAt">;
+
+const NAMED = table<NamedTemplate>("templates", {
+  id: plain("id"),
+  slug: plain("slug"),
+  name: plain("name"),
+  createdAt: plain("created_at"),
+  updatedAt: plain("updated_at"),
+});
+
+/** Returns at most `take` of the project's templates without their sources, newest first, at a place. */
+export function listTemplateNames(
+  db: Db,
+  senderId: string,
+  place: Place,
+  take: number,
+): Promise<NamedTemplate[]> {
+  const owner = { where: "sender_id = ?", args: [senderId] };
+  return NAMED.page(db, { ...owner, place, ceiling: idCeiling("tpl"), take });
 }
 
 /** Returns how many of the first templates fit into a page: at least one. */

@@ -45,6 +45,17 @@ export function getInbox(db: Db, senderId: string, id: string): Promise<Inbox | 
   return INBOXES.first(db, `WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`, [senderId, id]);
 }
 
+/** Returns the addresses of the project's inboxes by id. */
+export async function inboxAddresses(
+  db: Db,
+  senderId: string,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const named = `WHERE sender_id = ? AND id IN (SELECT value FROM json_each(?)) AND ${INBOX_EXISTS}`;
+  const inboxes = await INBOXES.all(db, named, [senderId, JSON.stringify(ids)]);
+  return new Map(inboxes.map(({ id, address }) => [id, address]));
+}
+
 /** Inboxes read at a time, in about five milliseconds. Other requests are served in between. */
 export const INBOXES_AT_A_TIME = 1000;
 

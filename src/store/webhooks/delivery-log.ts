@@ -3,6 +3,7 @@ import { idCeiling, idFloor } from "../../core/ids.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type Column, json, mapping, nullableJson, plain, type Row } from "../engine/columns.ts";
+import { type PageOrder, type Place, pageOrder } from "../engine/place.ts";
 import { timeOfId } from "../search/message-index.ts";
 import { firstWanted, ownedRows, type Scanned, type ScannedList, scanInSteps } from "../matching/steps.ts";
 import { WEBHOOK_EXISTS } from "./webhooks.ts";
@@ -86,7 +87,7 @@ export interface DeliveryFilter {
 }
 
 /**
- * Returns one page of a webhook's log, newest first: at most `limit` deliveries with ids below `before`. If a filter
+ * Returns one page of a webhook's log, newest first: at most `limit` deliveries at a place. If a filter
  * is set, the log is scanned in steps, because filters have no index. A page may then end before it is full.
  */
 export async function listDeliveries(
@@ -94,14 +95,15 @@ export async function listDeliveries(
   senderId: string,
   webhookId: string,
   filter: DeliveryFilter,
-  before: string | null,
+  place: Place,
   limit: number,
 ): Promise<Scanned<LoggedDelivery>> {
-  const list = logOf(db, senderId, webhookId, filter);
+  const order = pageOrder(place, idCeiling("dlv"));
+  const list = logOf(db, senderId, webhookId, filter, order);
   const narrowed = filter.status !== undefined || filter.messageId !== undefined;
   const scan = narrowed ? scanInSteps : firstWanted;
-  const { rows, stoppedAt } = await scan(list, before ?? idCeiling("dlv"), limit);
-  return { rows: rows.map(LOG.read), stoppedAt };
+  const { rows, stoppedAt } = await scan(list, order.from, limit);
+  return { rows: order.newestFirst(rows.map(LOG.read)), stoppedAt };
 }
 
 /** Time by which a clock may have been set back between a message and a delivery about it. */
@@ -116,9 +118,9 @@ function logOf(
   senderId: string,
   webhookId: string,
   { status, messageId }: DeliveryFilter,
+  order: PageOrder,
 ): ScannedList<Row, string> {
   const madeAt = messageId === undefined ? null : timeOfId(messageId);
-  const floor = idFloor("dlv", Math.max(0, (madeAt ?? 0) - CLOCK_SLACK_MS));
   return ownedRows(db, {
     from: "webhook_deliveries INDEXED BY webhook_deliveries_by_webhook",
     columns: LOG.columns,
@@ -128,7 +130,8 @@ function logOf(
       ...(status === undefined ? [] : [{ sql: "status = ?", args: [status] }]),
       ...(messageId === undefined ? [] : [{ sql: "message_id = ?", args: [messageId] }]),
     ],
-    floor,
+    order,
+    ...(madeAt === null ? {} : { floor: idFloor("dlv", Math.max(0, madeAt - CLOCK_SLACK_MS)) }),
   });
 }
 

@@ -2,6 +2,7 @@ import { idCeiling } from "../../core/ids.ts";
 import type { WebhookDialect } from "../../core/messages/resend-events.ts";
 import { changesRow, type Db, type Statement, type Value } from "../engine/client.ts";
 import { flag, json, plain, table } from "../engine/columns.ts";
+import type { Place } from "../engine/place.ts";
 
 /** A webhook endpoint, without its secret. Times in milliseconds. */
 export interface Webhook {
@@ -51,19 +52,18 @@ export function getWebhook(db: Db, senderId: string, id: string): Promise<Webhoo
 }
 
 /**
- * Returns at most `take` of the project's webhooks, newest first, with ids below `after`.
+ * Returns at most `take` of the project's webhooks, newest first, at a place.
  * @param dialect only those of this dialect; null: all
  */
 export function listWebhooks(
   db: Db,
   senderId: string,
-  after: string | null,
+  place: Place,
   take: number,
   dialect: WebhookDialect | null = null,
 ): Promise<Webhook[]> {
-  const page = `WHERE sender_id = ? AND id < ? AND dialect = COALESCE(?, dialect) AND ${WEBHOOK_EXISTS}
-    ORDER BY id DESC LIMIT ?`;
-  return WEBHOOKS.all(db, page, [senderId, after ?? idCeiling("whk"), dialect, take]);
+  const where = `sender_id = ? AND dialect = COALESCE(?, dialect) AND ${WEBHOOK_EXISTS}`;
+  return WEBHOOKS.page(db, { where, args: [senderId, dialect], place, ceiling: idCeiling("whk"), take });
 }
 
 /** A column's assignment and the values of its parameters. */

@@ -218,7 +218,7 @@ function collectionRoutes(deps: ApiKeyDeps): Route[] {
       answers: { 200: PageOf(ApiKeySchema) },
       async handle({ principal, page }) {
         const { after, take, answer } = page();
-        const rows = await listKeys(db, principal.accountId, principal.senderId, after, take);
+        const rows = await listKeys(db, principal, "all", after, take);
         return ok(answer(rows, show, (key) => key.id));
       },
     }),
