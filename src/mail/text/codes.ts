@@ -1,3 +1,5 @@
+import { ASKED_AFTER, ASKED_BEFORE, ENTERS, NO_NOUN, OTHER_CODES, PRESENTED, PURPOSE } from "./code-signs.ts";
+
 /** Codes that are shown. */
 export const MAX_CODES = 5;
 /** Characters of text that are searched. A code is near the beginning. */
@@ -10,8 +12,8 @@ const LINES_BEFORE = 3;
 /** Words that announce a code, in the languages of mail. */
 const WORDS = new RegExp(
   [
-    "\\bcode\\b|\\bcodes\\b|passcode|\\botp\\b|\\bpin\\b|one[- ]time|verif|security number|\\btoken\\b|2fa|two-factor",
-    "kode\\b|code\\b|kennwort|einmal|best(?:ä|ae)tigungs|\\btan\\b|passwort",
+    "\\bcode\\b|\\bcodes\\b|passcode|\\botp\\b|\\bpin\\b|one[- ]time|verification|security number|\\btoken\\b|2fa|two-factor",
+    "kode\\b|code\\b|kennwort|einmal|best(?:ä|ae)tigungs|\\bm?tan\\b|passwort",
     "c[oó]digo|codice|\\bcod\\b|contraseñ|\\bkod|k[oó]d(?:\\b|a|u|em|en)|koden|koodi|kodas|vahvistus",
     "пароль|код|одноразов|κωδικ|קוד|رمز|كود|कोड|ओटीपी|รหัส|mã xác|\\bmã\\b|doğrulama|şifre",
     "验证码|校验码|驗證碼|动态码|認証|確認コード|コード|ワンタイム|인증|코드",
@@ -21,19 +23,20 @@ const WORDS = new RegExp(
 /** Words for other numbers, which are then no codes. */
 const OTHERS = new RegExp(
   [
-    "order|invoice|receipt|tracking|customer (?:no|number|id)|account (?:no|number)|reference|\\bref\\b|booking|ticket|case #|postal|\\bzip\\b|phone|\\btel\\b|fax|vat|iban",
+    "order|invoice|receipt|tracking|customer (?:no|number|id)|account (?:no|number)|reference|\\bref\\b|booking|ticket|case #|post ?code|postal|\\bzip\\b|phone|\\btel\\b|fax|dial[- ]?in|webinar|\\broom\\b|vat|iban",
     "bestell|rechnung|kunden|sendung|plz|telefon|commande|facture|pedido|factura|fattura|ordine|encomenda|bestelling|ordre|faktura|tilaus|zamówien|sipariş|заказ|订单|注文|주문",
-    "source code|code of conduct|[qb]a?r ?code|dress code|zip code|postal code|copyright|©|gmbh|\\binc\\b|street|straße|avenue|suite|p\\.?o\\.? box|discount|coupon|promo|voucher|gutschein|rabatt|remise|descuento",
+    "checkout|% off|\\bkasse\\b|\\bcaisse\\b|commit|release|pull request|copyright|©|gmbh|\\binc\\b|street|straße|avenue|suite|p\\.?o\\.? box|discount|coupon|promo|voucher|gutschein|rabatt|remise|descuento",
   ].join("|"),
   "i",
 );
 
 /** A code of digits, maybe in groups; of single digits; or of letters and digits, maybe in groups. */
 const CODE =
-  /(?<![\w.,/@#$€£¥+%-]|\d:)(?:\d{3}[ \u00a0-]\d{3}|\d{2}[ -]\d{2}[ -]\d{2}|\d{4}[ -]\d{4}|\d(?: \d){3,7}|\d{4,8}|[A-Z]-\d{5,8}|[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,2}|[A-Z0-9]{5,10})(?![\w@%€£¥$/]|[.,:-]\w|-)/g;
+  /(?<![\w.,/@#$€£¥+%-]|\d:)(?:\d{3}[ \u00a0-]\d{3}|\d{2}[ -]\d{2}[ -]\d{2}|\d{4}[ -]\d{4}|\d(?: \d){3,7}|\d{4,8}|[A-Z]-\d{5,8}|[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,2}|(?=[A-Z0-9-]{0,11}[A-Z])[A-Z0-9]{3,5}-[A-Z0-9]{2,5}-[A-Z0-9]{2,5}|[A-Z0-9]{5,10})(?![\w@%€£¥$/]|[.,:-]\w|-)/g;
 
-/** Candidates of a line that are looked at. */
+/** Candidates of a line, and of a message, that are looked at. */
 const MAX_PER_LINE = 20;
+const MAX_CANDIDATES = 500;
 /** Score from which a candidate is a code. */
 const ENOUGH = 4;
 
@@ -43,24 +46,31 @@ interface Line {
   /** True if it has a word for a code, and for another number. */
   names: boolean;
   namesOther: boolean;
+  /** True if it names a purpose of entering a code, and has a verb for entering. */
+  hasPurpose: boolean;
+  enters: boolean;
 }
 
 /**
  * Returns the codes that a message asks its reader to enter, best first: for verification, sign-in or a password that works
- * once. A message without a word for such a code has none.
+ * once. A message has none if it has neither a word for such a code nor asks to enter something in order to sign in.
  */
 export function codesIn(subject: string, text: string): string[] {
   const lines = [subject, ...text.slice(0, MAX_SEARCHED_CHARS).split("\n")]
     .filter((line, at) => at === 0 || line.trim() !== "")
     .map(lineOf);
-  if (!lines.some(({ names }) => names)) return [];
+  if (!lines.some(({ names, hasPurpose }) => names || hasPurpose)) return [];
   const best = new Map<string, number>();
-  for (const at of lines.keys())
-    for (const [code, score] of candidatesIn(lines, at)) {
+  let looked = 0;
+  for (const at of lines.keys()) {
+    const candidates = looked > MAX_CANDIDATES ? [] : candidatesIn(lines, at);
+    looked += candidates.length;
+    for (const [code, score] of candidates) {
       const known = best.get(code);
       // A code that is named twice is more likely one.
       best.set(code, known === undefined ? score : Math.max(score, known) + 1);
     }
+  }
   return [...best]
     .filter(([, score]) => score >= ENOUGH)
     .sort(([, a], [, b]) => b - a)
@@ -71,7 +81,11 @@ export function codesIn(subject: string, text: string): string[] {
 function lineOf(line: string): Line {
   // Numbers in addresses are no codes.
   const text = line.slice(0, MAX_LINE_CHARS).replace(/https?:\/\/\S+|\S+@\S+/g, " ");
-  return { text, names: WORDS.test(text), namesOther: OTHERS.test(text) };
+  const own = text.replace(OTHER_CODES, " ");
+  return {
+    ...{ text, names: WORDS.test(own), namesOther: OTHERS.test(text) },
+    ...{ hasPurpose: PURPOSE.test(text), enters: ENTERS.test(text) },
+  };
 }
 
 function candidatesIn(lines: readonly Line[], at: number): [code: string, score: number][] {
@@ -82,7 +96,9 @@ function candidatesIn(lines: readonly Line[], at: number): [code: string, score:
     const [written] = match;
     const alone = text.trim().replace(/[.:"“”'*_\s]+/g, "") === written.replace(/\s+/g, "");
     if (!isCodeLike(written)) return [];
-    const score = scoreOf(lines, at, { written, before: text.slice(0, match.index), alone });
+    const end = match.index + written.length;
+    const place = { written, before: text.slice(0, match.index), after: text.slice(end), alone };
+    const score = scoreOf(lines, at, place);
     // The next line of a list of codes is one, too.
     if (alone && score >= ENOUGH) line.names = true;
     return [[plainCode(written), score]];
@@ -91,8 +107,9 @@ function candidatesIn(lines: readonly Line[], at: number): [code: string, score:
 
 interface Place {
   written: string;
-  /** The line before it. */
+  /** The line before and after it. */
   before: string;
+  after: string;
   /** True if it has a line of its own. */
   alone: boolean;
 }
@@ -100,19 +117,23 @@ interface Place {
 /** The sign or word right before a code: a colon, or "is" in some languages. */
 const ANNOUNCED = /[:：]\s*$|(?:^|\s)(?:is|ist|est|es|é|è|är|er|on|to)\s*["“]?$|(?:为|是|は)\s*$/i;
 
-function scoreOf(lines: readonly Line[], at: number, { written, before, alone }: Place): number {
+function scoreOf(lines: readonly Line[], at: number, place: Place): number {
+  const { written, before, alone } = place;
   const line = lines[at];
   if (line === undefined) return 0;
+  const asked = isAsked(lines, at, place);
+  const named = line.names && isNamedNear(place);
   const around = [...lines.slice(Math.max(0, at - LINES_BEFORE), at), ...lines.slice(at + 1, at + 2)];
   const announced = line.names && ANNOUNCED.test(before);
   const letters = !/\d/.test(written);
   return [
-    line.names ? 4 : 0,
+    named ? 4 : 0,
     announced ? 2 : 0,
     alone ? (around.some(({ names }) => names) ? 5 : 2) : 0,
     at === 0 && line.names ? 1 : 0,
     /^\d{6}$|^\d{3}[ -]\d{3}$/.test(written) ? 1 : 0,
-    line.namesOther && !announced ? -6 : 0,
+    asked ? 5 : 0,
+    line.namesOther && !announced && !asked ? -6 : 0,
     isYear(written) && !alone && !announced ? -6 : 0,
     // Words in capitals look like codes of letters.
     letters && !alone && !announced ? -6 : 0,
@@ -120,9 +141,50 @@ function scoreOf(lines: readonly Line[], at: number, { written, before, alone }:
   ].reduce((sum, points) => sum + points, 0);
 }
 
+/** Characters around a candidate in which its sentence is looked for. */
+const SENTENCE_CHARS = 200;
+
+/** Returns the parts of its sentence before and after a candidate, and the sentence before that. */
+function sentenceOf({ before, after }: Place): { said: string; follows: string; previous: string } {
+  const sentences = before.slice(-SENTENCE_CHARS).split(/[.!?] |。/);
+  const [follows = ""] = after.slice(0, SENTENCE_CHARS).split(/[.!?](?:\s|$)|。/);
+  return { said: sentences.at(-1) ?? "", follows, previous: sentences.at(-2) ?? "" };
+}
+
+/** Returns whether the word for a code is in the sentence of a candidate, or announces it in the one before. */
+function isNamedNear(place: Place): boolean {
+  const { said, follows, previous } = sentenceOf(place);
+  return WORDS.test(`${said} ${follows}`) || (WORDS.test(previous) && !/\d{4}/.test(previous));
+}
+
+/** Returns whether the reader is asked to enter the candidate in order to sign in, to confirm something or the like. */
+function isAsked(lines: readonly Line[], at: number, place: Place): boolean {
+  const { written, before, after, alone } = place;
+  const line = lines[at];
+  if (line === undefined || /\d ?$/.test(before) || /^ ?\d/.test(after)) return false;
+  if (alone) return at > 0 && isAskedAbove(lines, at, written);
+  const { said, follows } = sentenceOf(place);
+  const presented = /^\W*$|[:：]\s*$/.test(said) && !line.namesOther && PRESENTED.test(follows);
+  if (presented) return PURPOSE.test(follows);
+  const entered = ASKED_AFTER.test(follows) || (ASKED_BEFORE.test(said) && NO_NOUN.test(follows));
+  return entered && (PURPOSE.test(said) || PURPOSE.test(follows) || lines[0]?.hasPurpose === true);
+}
+
+/** Returns whether a line above a candidate, which has its own line, asks to enter what follows. */
+function isAskedAbove(lines: readonly Line[], at: number, written: string): boolean {
+  const above = lines.slice(Math.max(0, at - LINES_BEFORE), at);
+  if (above.some(({ namesOther }) => namesOther)) return false;
+  const introduces = ({ text, enters, hasPurpose }: Line): boolean =>
+    (enters && (hasPurpose || lines[0]?.hasPurpose === true)) || (hasPurpose && /[:：]\s*$/.test(text));
+  return above.some(introduces) || (lines[0]?.hasPurpose === true && /^\d{3}[ -]?\d{3}$/.test(written));
+}
+
+/** Digits of a code. A telephone number has more. */
+const MAX_DIGITS = 8;
+
 /** Returns whether the text has the form of a code rather than of a word or a short number. */
 function isCodeLike(written: string): boolean {
-  if (/^[\d\s-]+$/.test(written)) return true;
+  if (/^[\d\s\u00a0-]+$/.test(written)) return written.replace(/\D/g, "").length <= MAX_DIGITS;
   const parts = written.split("-");
   return /\d/.test(written) || parts.length > 1 || written.length <= 8;
 }

@@ -13,8 +13,11 @@ const CORPUS = readFileSync(join(import.meta.dir, "../../../fixtures/test-mail.t
     return { name, subject, codes, links, body: body.replaceAll("\\n", "\n") };
   });
 
-test("the corpus has a hundred messages", () => {
-  expect(CORPUS.length).toBeGreaterThanOrEqual(100);
+test("the corpus has three hundred messages, half of them without a code", () => {
+  expect(CORPUS.length).toBeGreaterThanOrEqual(300);
+  const share = CORPUS.filter(({ codes }) => codes === "").length / CORPUS.length;
+  expect(share).toBeGreaterThan(0.4);
+  expect(share).toBeLessThan(0.6);
 });
 
 for (const { name, subject, codes, links, body } of CORPUS)
@@ -64,6 +67,9 @@ const HOSTILE: readonly (readonly [string, string])[] = [
   ["groups", "AAA-"],
   ["brackets after an address", "https://a)))))))))))))))))))))))))))))))))))))) "],
   ["quotes", `<a title="'`],
+  ["requests to enter a code", "Use 123456 to sign in. "],
+  ["words between a verb and its code", "enter the the the "],
+  ["numbers of their own line", "sign in:\n123456\n"],
 ];
 
 test.each(HOSTILE)("%s are read in proportion to their length", async (_name, piece) => {

@@ -1,0 +1,94 @@
+/** Words of a request to enter a code, of one or more related languages. */
+interface Signs {
+  /** Verbs right before a code: "use 204718". */
+  before: string;
+  /** Verbs right after one: "204718 eingeben". */
+  after?: string;
+  /** Purposes of entering it: "to sign in". */
+  purpose: string;
+}
+
+const SIGNS: readonly Signs[] = [
+  {
+    before: "use|using|enter|type(?: in)?|paste|input|key in|submit|with",
+    purpose:
+      "sign(?:ing)?[- ](?:in|on|up)|log(?:ging)?[- ]?(?:in|on)|login|confirm|verif|approv|unlock|activat|authenti|authoriz|authoris|validat|access|continue|reset|finish|prove|register",
+  },
+  {
+    before:
+      "mit|geben sie|gib|nutzen? sie|nutze|verwenden? sie|verwende|benutzen? sie|tippen sie|tippe|bitte",
+    after: "(?:bitte )?(?:eingeben|eintippen|eintragen)",
+    purpose:
+      "anmeld|einlogg|einzulogg|anzumeld|meld(?:e|en) (?:sie sich|dich) an|bestätig|freigabe|freigeb|verifizier|entsperr|zurücksetz|registrier|zugang|fortfahr",
+  },
+  {
+    before: "utilise[rz]|saisisse[rz]|saisir|saisis|entre[rz]|tape[rz]|compose[rz]|avec",
+    purpose:
+      "connect(?:er|ez|ion)|identifi|confirm|valid|autoris|vérifi|accéder|inscri|continuer|débloqu|réinitialis",
+  },
+  {
+    before:
+      "us[ae]|utili[zc]a|utilice|utilize|utilizza|introdu[cz]e|introduzca|introduza|ingres[ae]|escrib[ae]|teclee?a?|digit[ae]|inserisci|immetti|insira|informe|con|com",
+    purpose:
+      "iniciar sesión|inicio de sesión|iniciar sessão|acced|acces|acess|confirm|conferm|verific|entrar|valid|continua|desbloque|sbloc|restablec|redefin|reimpost|autoriz|regist",
+  },
+  {
+    before:
+      "gebruik|voer|vul|typ|toets|met|använd|ange|skriv(?: in| inn)?|indtast|brug|bruk|tast(?: inn)?|med",
+    purpose:
+      "inlog|in te loggen|log in|aan te melden|aanmeld|bevestig|verifi|goed te keuren|toegang|logg?a? ?in|inloggning|logge? ind?n?|bekräft|bekræft|bekreft",
+  },
+  {
+    before: "wpisz|użyj|podaj|wprowadź|zadejte|použijte|käytä|syötä|kirjoita|írja be|adja meg",
+    purpose: "logow|potwierd|weryfik|autoryz|przihl|přihlá|potvr|ověř|kirjau|vahvist|bejelentkez|megerősít",
+  },
+  {
+    before: "введите|используйте|укажите|наберите|введіть|використайте|εισαγάγετε|χρησιμοποιήστε",
+    purpose: "вход|войти|войд|подтверд|авториз|увійти|вход|підтверд|σύνδεση|συνδεθείτε|επιβεβαίωση",
+  },
+  {
+    before: "输入|輸入|使用|填写|填寫|ใส่|ป้อน|nhập|masukkan|gunakan|أدخل|استخدم|הזן|הזינו",
+    after: "(?:を|と)?(?:ご)?入力|を使用|(?:을|를)? ?(?:입력|사용)|girin|yazın|kullanın|दर्ज",
+    purpose:
+      "登录|登入|登錄|确认|確認|验证|認証|本人|ログイン|サインイン|로그인|확인|인증|giriş|onay|doğrula|เข้าสู่ระบบ|ยืนยัน|đăng nhập|xác|masuk|konfirmasi|تسجيل الدخول|تأكيد|להתחבר|כניסה|אימות|लॉग",
+  },
+];
+
+/** A letter of a script that has spaces between words. */
+const LETTER = "[\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}]";
+const any = (words: readonly string[]): string => words.filter((word) => word !== "").join("|");
+const BEFORE = any(SIGNS.map(({ before }) => before));
+const AFTER = any(SIGNS.map(({ after = "" }) => after));
+/** Words between the verb and the code. */
+const FILLERS =
+  "the|this|these|that|following|number|digits?|characters|four|six|eight|[468]|please|bitte|die|diese|zahl|ziffern|le|les|nombre|chiffres|el|la|los|número|dígitos|números|il|o|os|números|cijfers|getal|de|het|siffrorna|cyfry|liczbę|цифры|число|ett|numret";
+
+/** The purpose of entering a code. */
+export const PURPOSE = new RegExp(`(?<!${LETTER})(?:${any(SIGNS.map(({ purpose }) => purpose))})`, "iu");
+/** A verb of entering. */
+export const ENTERS = new RegExp(`(?<!${LETTER})(?:${BEFORE})(?!${LETTER})|${AFTER}`, "iu");
+/** The end of the text before a code that is to be entered. */
+export const ASKED_BEFORE = new RegExp(
+  `(?<!${LETTER})(?:${BEFORE})(?:\\s{1,3}(?:${FILLERS})){0,4}\\s{0,3}:?\\s{0,3}["“”'‘«*(\\[]{0,3}$`,
+  "iu",
+);
+/** The start of the text after such a code. */
+export const ASKED_AFTER = new RegExp(`^["”’»'*)\\]]{0,3}\\s{0,3}(?:${AFTER})`, "iu");
+/** The start of the text after a code with which a sentence begins: "204718 is your login". */
+export const PRESENTED =
+  /^\s{0,3}(?:(?:is|ist|est|es|è|é|är|er|to|zum|zur|pour|para|per|om|aby|för att|for at|til|для|чтобы)(?!\p{L})|で|은|는)/iu;
+/**
+ * The text right after a number that is no count of things: "use 5000 points to …" has a noun there.
+ */
+export const NO_NOUN =
+  /^["”’»'*)\]]{0,3}(?:$|[.,;:!。,、)]|\s{0,3}[^\p{L}\p{N}\s]|\s{0,3}[^\p{Script=Latin}\p{Script=Cyrillic}\s]|\s{1,3}(?:to|in|on|at|as|for|there|when|and|or|by|before|now|today|here|into|within|until|if|voor|bij|binnen|innerhalb|bis|hasta|entro|até|inom|до|zum|zur|ein|an|um|auf|bitte|eingeben|eintippen|melden|pour|sur|dans|afin|para|en|no|na|em|per|nella|nel|su|sul|om|op|aby|żeby|w|för|för|for|at|på|i|til|чтобы|для|на|в|girin|yazın|kullanın|để|untuk)(?!\p{L}))/iu;
+/** Codes of other kinds, which nobody enters to sign in. */
+export const OTHER_CODES = new RegExp(
+  [
+    "(?:zip|post(?:al)?|area|country|dial(?:l?ing)?|source|dress|[qb]a?r|promo(?:tion(?:al)?)?|discount|coupon|voucher|gift|referral|booking|tracking|error|status|sort|airport|colou?r)[- ]?codes?",
+    "codes? (?:of conduct|reviews?|base|freeze|frozen|postal|promo|barres|de réduction|erreur)|codes? (?=\\S+ (?:at|bei|beim) checkout)",
+    "códigos? (?:postal|promocional|de (?:descuento|barras|desconto|reserva))|codice (?:postale|fiscale|sconto|promo\\w*|prenotazione)",
+    "(?:gutschein|rabatt|aktions|quell|postleit|buchungs|fehler|kortings|streepjes|boekings)-?code?s?|rabattkod|kod (?:pocztowy|rabatowy|kreskowy|rezerwacji)|промокод|почтовый код|штрихкод|优惠码|邮政编码|クーポンコード|郵便",
+  ].join("|"),
+  "giu",
+);
