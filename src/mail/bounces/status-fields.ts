@@ -69,6 +69,7 @@ const RECIPIENT_FIELDS: ReadonlySet<string> = new Set([
   "original-recipient",
   "action",
   "diagnostic-code",
+  "x-supplementary-info",
 ]);
 
 /**
@@ -92,13 +93,29 @@ function toRecipient(fields: readonly RawField[]): StatusRecipient {
     const text = folded(storedLine(firstValue(fields, name) ?? "", MAX_FIELD_CHARS));
     return text === "" ? null : text;
   };
+  const extra = supplementary(value("x-supplementary-info"));
   return {
     action: /^[a-z-]+/.exec(value("action")?.toLowerCase() ?? "")?.[0] ?? "",
-    status: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(value("status") ?? "")?.[0] ?? null,
+    status: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(value("status") ?? "")?.[0] ?? extra.status,
     finalRecipient: addressOf(value("final-recipient")),
     originalRecipient: addressOf(value("original-recipient")),
-    diagnosticCode: withoutType(value("diagnostic-code")),
-    remoteMta: withoutType(value("remote-mta")),
+    diagnosticCode: withoutType(value("diagnostic-code")) ?? extra.diagnosticCode,
+    remoteMta: withoutType(value("remote-mta")) ?? extra.remoteMta,
+  };
+}
+
+/** Reads the field in which Exchange gives the reply if it has no Diagnostic-Code: `<mx.x.test #5.1.1 smtp;550 …>`. */
+function supplementary(
+  value: string | null,
+): Pick<StatusRecipient, "status" | "diagnosticCode" | "remoteMta"> {
+  const bare = (value ?? "").replace(/^< ?|>$/g, "").trim();
+  const [, host = "", status = "", reply = ""] =
+    /^([^\s#;]{1,255})? ?#(\d\.\d{1,3}\.\d{1,3})(?: (.+))?$/.exec(bare) ?? ["", "", "", bare];
+  const filled = (text: string): string | null => (text === "" ? null : text);
+  return {
+    status: filled(status),
+    diagnosticCode: filled(withoutType(reply) ?? ""),
+    remoteMta: filled(host),
   };
 }
 

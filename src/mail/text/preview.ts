@@ -1,7 +1,7 @@
 import { firstChars } from "../../core/text.ts";
 import { convert } from "html-to-text";
 import { HIDDEN, PLAIN_PAGE } from "./page-text.ts";
-import { storedText } from "./stored-text.ts";
+import { REORDERING, storedText } from "./stored-text.ts";
 
 /** Characters of a preview. */
 export const PREVIEW_CHARS = 200;
@@ -51,6 +51,6 @@ export function previewOf(text: string | null, html: string | null): string {
   const own = (text ?? "").slice(0, PREVIEW_CHARS * 20).trim();
   const source = own !== "" || html === null ? own : htmlText(html);
   const filled = MAY_FILL.test(source) ? source.replace(FILLERS, " ") : source;
-  const line = filled.replace(/\s+/g, " ").trim();
+  const line = filled.replace(REORDERING, "").replace(/\s+/g, " ").trim();
   return firstChars(line, PREVIEW_CHARS);
 }

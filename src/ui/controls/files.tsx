@@ -46,7 +46,9 @@ export function Files({ files, limit }: FilesProps) {
       <ul>
         {files.value.map((file) => (
           <li key={file.filename + file.size}>
-            <span class="cut">{file.filename}</span>
+            <span class="cut" dir="auto">
+              {file.filename}
+            </span>
             <span class="quiet">{sizeText(file.size)}</span>
             <button
               type="button"

@@ -100,7 +100,9 @@ function Cells({ contact }: { contact: Contact }) {
     <>
       <SubscriptionDot subscribed={subscribed} />
       <span class="cut who-cell">{email}</span>
-      <span class="cut subject-cell">{nameOf(contact)}</span>
+      <span class="cut subject-cell" dir="auto">
+        {nameOf(contact)}
+      </span>
       <RelativeTime at={createdAt} />
     </>
   );

@@ -55,7 +55,9 @@ export function Trouble() {
               <a class="row columns-trouble" href={`/messages/${id}`}>
                 <Status status={status} direction={direction} />
                 <span class="cut">{to.join(", ")}</span>
-                <span class="cut quiet">{subject}</span>
+                <span class="cut quiet" dir="auto">
+                  {subject}
+                </span>
                 <RelativeTime at={createdAt} />
               </a>
             </li>

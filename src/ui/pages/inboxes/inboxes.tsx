@@ -121,11 +121,11 @@ function Cells({ thread }: { thread: Thread }) {
       <span class={read ? "read-mark" : "read-mark unread-mark"}>
         <span class="hidden">{read ? "" : "Unread"}</span>
       </span>
-      <span class={read ? "cut" : "cut strong"}>
+      <span class={read ? "cut" : "cut strong"} dir="auto">
         {participants[0] ?? ""}
         {messageCount > 1 ? <span class="quiet"> {messageCount}</span> : null}
       </span>
-      <span class="cut subject-cell">
+      <span class="cut subject-cell" dir="auto">
         <span class={read ? undefined : "strong"}>{subject === "" ? "(no subject)" : subject}</span>
         <span class="quiet"> {preview}</span>
       </span>

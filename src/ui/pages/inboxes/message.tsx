@@ -21,7 +21,9 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
     <li class={direction === "inbound" ? "letter" : "letter ours"}>
       <details open={open}>
         <summary>
-          <strong class="cut">{name}</strong>
+          <strong class="cut" dir="auto">
+            {name}
+          </strong>
           <span class="cut quiet">to {addresses.to.map(({ email }) => email).join(", ")}</span>
           {testMode === true ? <span class="tag">test</span> : null}
           {direction === "outbound" ? <Status status={status} /> : null}

@@ -138,7 +138,9 @@ function Attachments({ message }: { message: Message }) {
             )}
             download={filename}
           >
-            <span class="cut">{filename}</span>
+            <span class="cut" dir="auto">
+              {filename}
+            </span>
             <span class="cut quiet">{contentType}</span>
             <span class="quiet">{sizeText(size)}</span>
           </a>

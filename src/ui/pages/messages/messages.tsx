@@ -89,7 +89,9 @@ function Cells({
         <span class="way">{inbound ? "from" : "to"}</span> {inbound ? from : (to[0] ?? "")}
         {inbound ? "" : others}
       </span>
-      <span class="cut subject-cell">{subject === "" ? "(no subject)" : subject}</span>
+      <span class="cut subject-cell" dir="auto">
+        {subject === "" ? "(no subject)" : subject}
+      </span>
       <RelativeTime at={createdAt} />
     </>
   );

@@ -51,9 +51,13 @@ function TemplateList() {
 function Cells({ template: { name, slug, subject, updatedAt } }: { template: Template }) {
   return (
     <>
-      <span class="cut strong">{name}</span>
+      <span class="cut strong" dir="auto">
+        {name}
+      </span>
       <code class="cut quiet far-only">{slug}</code>
-      <span class="cut quiet wide-only">{subject}</span>
+      <span class="cut quiet wide-only" dir="auto">
+        {subject}
+      </span>
       <RelativeTime at={updatedAt} />
     </>
   );

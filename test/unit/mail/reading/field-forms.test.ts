@@ -289,6 +289,33 @@ describe("charsets are read as their writers meant them", () => {
   });
 });
 
+describe("characters that reorder a line are left out", () => {
+  const [OVERRIDE, EMBEDDING, ISOLATE, POP, POP_ISOLATE] = ["\u202e", "\u202b", "\u2067", "\u202c", "\u2069"];
+  test.each<[string, string]>([
+    [`invoice${OVERRIDE}fdp.exe`, "invoicefdp.exe"],
+    [`${EMBEDDING}report${POP}.pdf`, "report.pdf"],
+    [`a${ISOLATE}gpj.scr${POP_ISOLATE}`, "agpj.scr"],
+    [`\u202d${OVERRIDE}x.js`, "x.js"],
+    ["דו\u200fח.pdf", "דו\u200fח.pdf"],
+  ])("of a file name: %j", async (name, want) => {
+    const raw = `Content-Type: application/pdf; name="${utf8(name)}"`;
+    const word = `Content-Disposition: attachment; filename="=?utf-8?B?${Buffer.from(name).toString("base64")}?="`;
+    const extended = `Content-Disposition: attachment; filename*=UTF-8''${encodeURIComponent(name)}`;
+    for (const header of [raw, word, extended])
+      expect((await read(...withFile(header, "x"))).attachments[0]?.filename).toBe(want);
+  });
+
+  test("of a subject, a display name and a preview", async () => {
+    const mail = await parseMail(
+      Buffer.from(
+        `From: "${OVERRIDE}Ann" <a@x.test>\r\nSubject: ${EMBEDDING}שלום${POP} Ann\r\n\r\na${OVERRIDE}b\r\n`,
+      ),
+    );
+    expect([mail.from?.name, mail.subject, mail.preview]).toEqual(["Ann", "שלום Ann", "ab"]);
+    expect(mail.text).toBe(`a${OVERRIDE}b\n`);
+  });
+});
+
 describe("damaged headers are read in proportion to their length", () => {
   const MEGABYTE = 1_000_000;
   test.each<[string, string, string]>([
