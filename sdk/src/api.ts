@@ -1045,6 +1045,20 @@ export interface components {
             problem: string | null;
             fix: string | null;
         };
+        /** SpfEvaluation */
+        SpfEvaluation: {
+            /**
+             * @description What receivers find for mail from our addresses (RFC 7208 §2.6), the worst of them.
+             * @enum {string}
+             */
+            result: "pass" | "neutral" | "softfail" | "fail" | "none" | "temperror" | "permerror";
+            /** @description DNS lookups that the record needs. Receivers stop after 10. */
+            lookups: number;
+            /** @description Those without a result. Receivers stop after 2. */
+            voidLookups: number;
+            problem: string | null;
+            fix: string | null;
+        };
         /** CheckedDomain */
         CheckedDomain: {
             id: string;
@@ -1071,6 +1085,9 @@ export interface components {
              */
             createdAt: string;
             records: components["schemas"]["CheckedDnsRecord"][];
+            spf: components["schemas"]["SpfEvaluation"];
+            /** @description What some receivers refuse, in words, such as a domain without MX and address. */
+            warnings: string[];
         };
         /** Receiving */
         Receiving: {
@@ -2079,6 +2096,7 @@ export type Delegation = components['schemas']['Delegation'];
 export type DnsRecord = components['schemas']['DnsRecord'];
 export type Domain = components['schemas']['Domain'];
 export type CheckedDnsRecord = components['schemas']['CheckedDnsRecord'];
+export type SpfEvaluation = components['schemas']['SpfEvaluation'];
 export type CheckedDomain = components['schemas']['CheckedDomain'];
 export type Receiving = components['schemas']['Receiving'];
 export type DomainRecord = components['schemas']['DomainRecord'];

@@ -105,11 +105,11 @@ function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFil
 
 /** Returns the checks of all domains; if the domains cannot be read, one check that fails. */
 async function checksOfDomains({ config, clock, db }: HealthParts, resolver: Resolver): Promise<Check[]> {
-  const { serviceDomain } = config;
+  const { serviceDomain, publicIps } = config;
   try {
     const isCaptureDomain = captureDomains(config);
     const lookups = domainLookups({ config, clock, resolver });
-    return await domainChecks({ db: db(), lookups, serviceDomain, isCaptureDomain });
+    return await domainChecks({ db: db(), clock, lookups, serviceDomain, publicIps, isCaptureDomain });
   } catch (error) {
     const fix = "Check that the database is reachable.";
     return [{ name: "domains", run: () => Promise.reject(error), fix, needsDatabase: true }];

@@ -56,7 +56,7 @@ import type { RateLimiter, SignInLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/routing/route.ts";
 import type { HttpDeps } from "../http/server/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
-import { resolveCname, resolveMx, resolveNs, resolveTxt } from "../net/dns/lookups.ts";
+import { resolveAddress, resolveCname, resolveMx, resolveNs, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import { findZoneServers, resolveDelegation, type ZoneServerDeps } from "../net/dns/zone-servers.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
@@ -113,6 +113,7 @@ export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: Ht
     lookups: domainLookups({ config, clock, resolver }),
     findZoneServers: zoneServers({ config, clock, resolver }),
     serviceDomain,
+    publicIps: config.publicIps,
     secondaryNames: config.dnsSecondaryNames,
     recheckSeconds,
     isCaptureDomain: captureDomains(config),
@@ -153,6 +154,8 @@ function freshLookups(resolver: Resolver): DomainLookups {
     txt: (name) => resolveTxt(resolver, name, fresh),
     mx: (name) => resolveMx(resolver, name, fresh),
     ns: (name) => resolveNs(resolver, name, fresh),
+    a: (name) => resolveAddress(resolver, name, "A", fresh),
+    aaaa: (name) => resolveAddress(resolver, name, "AAAA", fresh),
   };
 }
 

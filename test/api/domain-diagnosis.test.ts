@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { listDkimKeys } from "../../src/store/domains/dkim-keys.ts";
 import { SERVICE_DOMAIN, type TestApi, type TestZone, testApi } from "../support/api.ts";
 
 let api: TestApi;
@@ -46,6 +47,47 @@ describe("a verified record", () => {
   });
 });
 
+describe("the SPF record", () => {
+  const checked = async (id: string) => (await api.call("POST", `/v1/domains/${id}/verify`)).json;
+
+  test("is evaluated, and the answer has the lookups that it needs", async () => {
+    const { id, spf } = await published();
+    expect((await checked(id)).spf).toEqual({
+      ...{ result: "pass", lookups: 1, voidLookups: 0, problem: null, fix: null },
+    });
+    api.zone.set(`TXT ${spf}`, [`v=spf1 a:x.test a:y.test a:z.test ${OURS} ~all`]);
+    const { spf: evaluated, records } = await checked(id);
+    const fix = `v=spf1 ${OURS} a:x.test a:y.test a:z.test ~all`;
+    expect(evaluated).toMatchObject({
+      result: "permerror",
+      problem: expect.stringContaining("two names"),
+      fix,
+    });
+    const [, record] = records as Shown[];
+    expect(record).toMatchObject({ status: "wrong", problem: evaluated.problem, fix });
+  });
+
+  test("is named if it is published with quotation marks, and so is a DMARC record", async () => {
+    const { id, spf, dmarc } = await published();
+    api.zone.set(`TXT ${spf}`, [`"v=spf1 ${OURS} ~all"`]).set(`TXT ${dmarc}`, ['"v=DMARC1; p=none"']);
+    for (const purpose of ["spf", "dmarc"])
+      expect(await diagnosis(id, purpose)).toMatchObject({
+        ...{ status: "wrong", problem: expect.stringContaining("quotation marks") },
+        ...{ fix: expect.not.stringContaining('"'), found: [expect.stringContaining('"')] },
+      });
+  });
+});
+
+test("a domain with neither MX record nor address is named, and one with an address is not", async () => {
+  const { id, domain } = await published();
+  const warnings = async () => (await api.call("POST", `/v1/domains/${id}/verify`)).json.warnings;
+  expect(await warnings()).toEqual([
+    expect.stringContaining(`${domain} has neither an MX record nor an address`),
+  ]);
+  api.zone.set(`A ${domain}`, ["192.0.2.5"]);
+  expect(await warnings()).toEqual([]);
+});
+
 describe("a missing record", () => {
   test("has its value as the fix", async () => {
     const { id, dkim } = await published();
@@ -86,7 +128,7 @@ describe("a wrong record", () => {
     ],
   ])("%s is to be replaced by one that merges both", async (_, texts, problem, fix) => {
     const { id, spf } = await published();
-    api.zone.set(`TXT ${spf}`, texts);
+    api.zone.set(`TXT ${spf}`, texts).set("TXT _spf.google.com", ["v=spf1 ip4:203.0.113.1 ~all"]);
     expect(await diagnosis(id, "spf")).toMatchObject({
       ...{ status: "wrong", found: texts.filter((text) => text.startsWith("v=spf1")), fix },
       problem: expect.stringMatching(problem),
@@ -100,6 +142,18 @@ describe("a wrong record", () => {
     api.zone.delete(`CNAME ${dkim}`);
     api.zone.set(`TXT ${dkim}`, ["v=DKIM1; p=AAAA"]);
     expect(await diagnosis(id, "dkim")).toMatchObject({ status: "wrong", found: ["v=DKIM1; p=AAAA"] });
+  });
+
+  test("is a DKIM name with two keys, of which one is ours", async () => {
+    const { id, dkim } = await published();
+    api.zone.delete(`CNAME ${dkim}`);
+    const { publicKey = "" } = (await listDkimKeys(api.db, api.acme.a.id, id))[0] ?? {};
+    api.zone.set(`TXT ${dkim}`, [`v=DKIM1; p=${publicKey}`, "v=DKIM1; p=AAAA"]);
+    expect(await diagnosis(id, "dkim")).toMatchObject({
+      ...{ status: "wrong", problem: expect.stringContaining("There are 2 records") },
+    });
+    api.zone.set(`TXT ${dkim}`, [`v=DKIM1; p=${publicKey}`]);
+    expect(await diagnosis(id, "dkim")).toMatchObject({ status: "verified" });
   });
 
   test.each<[string[], RegExp]>([

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { recheckDue } from "../../src/flows/domains/recheck.ts";
 import { FALL_BACK_AFTER_MS } from "../../src/flows/domains/check-times.ts";
 import { RETIRED_KEY_MS, verifyDomain } from "../../src/flows/domains/verify.ts";
-import { resolveCname, resolveMx, resolveNs, resolveTxt } from "../../src/net/dns/lookups.ts";
+import { resolveAddress, resolveCname, resolveMx, resolveNs, resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type Domain, getDomain } from "../../src/store/domains/domains.ts";
 import { restartConfigured } from "../../src/store/messages/restarted-waits.ts";
@@ -162,6 +162,8 @@ describe("a check that the resolver cannot finish", () => {
         txt: (name: string) => resolveTxt(resolver, name, { fresh: true }),
         mx: (name: string) => resolveMx(resolver, name, { fresh: true }),
         ns: (name: string) => resolveNs(resolver, name, { fresh: true }),
+        a: (name: string) => resolveAddress(resolver, name, "A", { fresh: true }),
+        aaaa: (name: string) => resolveAddress(resolver, name, "AAAA", { fresh: true }),
       };
       // Two checks, the second of them late enough to exceed any limit.
       for (let checks = 0; checks < 2; checks++) {

@@ -245,8 +245,11 @@ test(`of more than ${MAX_DOMAINS} domains the oldest are checked, and the report
       })),
     );
   const nothing = async () => ({ status: "nxdomain" }) as const;
-  const lookups = { cname: nothing, txt: nothing, mx: nothing, ns: nothing };
-  const parts = { db, lookups, serviceDomain: "mail.test", isCaptureDomain: () => false };
+  const lookups = { cname: nothing, txt: nothing, mx: nothing, ns: nothing, a: nothing, aaaa: nothing };
+  const parts = {
+    ...{ db, clock: manualClock(), lookups, serviceDomain: "mail.test", publicIps: [] },
+    isCaptureDomain: () => false,
+  };
   await add(MAX_DOMAINS, 0);
   expect(await domainChecks(parts)).toHaveLength(MAX_DOMAINS);
   await add(1, MAX_DOMAINS);

@@ -175,6 +175,7 @@ test("a DKIM key made while a check queries the DNS is searched as soon as witho
     db,
     clock: systemClock,
     serviceDomain: SERVICE_DOMAIN,
+    publicIps: [],
     recheckSeconds: null,
     isCaptureDomain: () => false,
   };
@@ -183,7 +184,7 @@ test("a DKIM key made while a check queries the DNS is searched as soon as witho
     const at: Step = { sql: /UPDATE domains SET status/, when: "before" };
     const rotated = interject(db, at, () => post(`/v1/domains/${id}/rotate-dkim`));
     const { senderId } = (await service.call("GET", `/v1/inboxes/${inboxId}`)).body;
-    const lookups = { cname: failure, txt: failure, mx: failure, ns: failure };
+    const lookups = { cname: failure, txt: failure, mx: failure, ns: failure, a: failure, aaaa: failure };
     expect(await verifyDomain({ ...deps, lookups }, senderId, id, by)).toMatchObject({ status: "verified" });
     await rotated;
     const row = await db.first<{ next: number }>("SELECT next_check_at AS next FROM domains WHERE id = ?", [

@@ -102,6 +102,8 @@ export function zoneLookups(zone: TestZone): DomainLookups {
     cname: (name) => look("CNAME", name),
     txt: (name) => look("TXT", name),
     ns: (name) => look("NS", name),
+    a: (name) => look("A", name),
+    aaaa: (name) => look("AAAA", name),
     async mx(name) {
       const found = await look("MX", name);
       return found.status === "ok"
@@ -129,7 +131,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
     generateDkimKey: async (algorithm) => (algorithm === "rsa" ? TEST_KEY : generateDkimKey(algorithm)),
     lookups: zoneLookups(zone),
-    secondaryNames: [],
+    ...{ secondaryNames: [], publicIps: [] },
     isCaptureDomain: () => false,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };

@@ -66,6 +66,7 @@ export interface DelegationDeps {
   clock: Clock;
   lookups: DomainLookups;
   serviceDomain: string;
+  publicIps: readonly string[];
   isCaptureDomain: IsCaptureDomain;
 }
 

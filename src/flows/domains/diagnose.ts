@@ -5,8 +5,9 @@ import type { Db } from "../../store/engine/client.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
 import type { DomainLookups, RecordState } from "../records/lookups.ts";
 import { stateOf, type Subject } from "./record-state.ts";
+import { CAPTURED_SPF, checkSpf, type SpfCheck } from "./spf-check.ts";
 import { lookupsOf } from "./zone-lookups.ts";
-import { fixOf, problemOf, valuesFound } from "./record-problems.ts";
+import { problemOf, valuesFound } from "./record-problems.ts";
 import { type DnsRecord, receivingRecords, sendingRecords } from "../records/records.ts";
 
 /** A name server of a domain's zone, and lookups that ask it alone. */
@@ -41,25 +42,40 @@ export interface DiagnoseDeps {
   lookups: DomainLookups;
   findZoneServers: FindZoneServers;
   serviceDomain: string;
+  publicIps: readonly string[];
   isCaptureDomain: IsCaptureDomain;
 }
 
 /** Longest wait for the name servers of a zone, milliseconds. Their answers only add to the diagnosis. */
 export const MAX_ZONE_WAIT_MS = 5000;
 
+/** What a check of a domain's DNS found. */
+export interface Diagnosed {
+  records: DiagnosedRecord[];
+  spf: SpfCheck;
+  /** Sentences about what some receivers refuse. */
+  warnings: string[];
+}
+
 /** Returns the records that a domain needs, each with its problem and the value that solves it. */
 export async function diagnose(
   deps: DiagnoseDeps,
   domain: Domain,
   keys: readonly PublicDkimKey[],
-): Promise<DiagnosedRecord[]> {
+): Promise<Diagnosed> {
   const { serviceDomain } = deps;
   const records = [
     ...sendingRecords(domain, keys, serviceDomain),
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
   if (deps.isCaptureDomain(domain.name))
-    return records.map((record) => ({ ...record, status: "verified", found: [], problem: null, fix: null }));
+    return {
+      records: records.map((record) => ({
+        ...{ ...record, status: "verified", found: [], problem: null, fix: null },
+      })),
+      spf: CAPTURED_SPF,
+      warnings: [],
+    };
   const { delegation, lookups } = await shownLookups(deps, domain);
   // In our own zone there is nothing that could spread.
   const servers =
@@ -67,7 +83,24 @@ export async function diagnose(
       ? []
       : await within(deps.clock, MAX_ZONE_WAIT_MS, deps.findZoneServers(domain.name), []);
   const subject = { domain: domain.name, keys };
-  return Promise.all(records.map((record) => diagnosed({ ...deps, lookups }, subject, record, servers)));
+  const there = { ...deps, lookups };
+  const [spf, warnings] = await Promise.all([checkSpf(there, domain.name), warningsOf(deps, domain)]);
+  return {
+    records: await Promise.all(
+      records.map((record) => diagnosed(there, { ...subject, spf }, record, servers)),
+    ),
+    spf,
+    warnings,
+  };
+}
+
+/** Some receivers, such as Yahoo and Laposte, refuse mail from a domain that no answer could reach. */
+async function warningsOf({ lookups }: DiagnoseDeps, { name }: Domain): Promise<string[]> {
+  const results = await Promise.all([lookups.mx(name), lookups.a(name), lookups.aaaa(name)]);
+  if (results.some(({ status }) => status === "ok" || status === "failure")) return [];
+  return [
+    `${name} has neither an MX record nor an address, so some receivers refuse mail from it. Let it receive here, or publish an MX record.`,
+  ];
 }
 
 /** A name of which another domain is served has no records in a zone of ours. */
@@ -79,13 +112,14 @@ type Diagnosis = Pick<DiagnosedRecord, "status" | "problem" | "fix">;
 
 async function diagnosed(
   deps: DiagnoseDeps,
-  subject: Subject,
+  subject: Subject & { spf: SpfCheck },
   record: DnsRecord,
   servers: readonly ZoneServer[],
 ): Promise<DiagnosedRecord> {
-  const { lookups, serviceDomain } = deps;
+  const { lookups } = deps;
+  const { spf } = subject;
   const [state, found, spread] = await Promise.all([
-    stateOf(deps, subject, record),
+    record.purpose === "spf" ? spf.state : stateOf(deps, subject, record),
     valuesFound(lookups, subject.domain, record),
     spreadOf(deps, subject, record, servers),
   ]);
@@ -95,8 +129,8 @@ async function diagnosed(
     ...record,
     found,
     status: found.length === 0 ? "missing" : "wrong",
-    problem: await problemOf(lookups, subject.domain, record, found),
-    fix: fixOf(record, found, serviceDomain),
+    problem: await problemOf(lookups, subject.domain, record, { found, spf }),
+    fix: record.purpose === "spf" && found.length > 0 ? spf.fix : record.value,
   };
 }
 
@@ -127,6 +161,11 @@ interface Spread {
   lacking: readonly string[];
 }
 
+/** A name server of the domain knows its own records, and not those that its SPF record includes. */
+function withOwnTexts(all: DomainLookups, own: DomainLookups, domain: string): DomainLookups {
+  return { ...all, txt: (name) => (name === domain ? own : all).txt(name) };
+}
+
 async function spreadOf(
   deps: DiagnoseDeps,
   subject: Subject,
@@ -135,7 +174,8 @@ async function spreadOf(
 ): Promise<Spread> {
   const states = await Promise.all(
     servers.map(({ lookups }) => {
-      const asked = stateOf({ ...deps, lookups }, subject, record);
+      const there = record.purpose === "spf" ? withOwnTexts(deps.lookups, lookups, subject.domain) : lookups;
+      const asked = stateOf({ ...deps, lookups: there }, subject, record);
       return within(deps.clock, MAX_ZONE_WAIT_MS, asked, "unknown" as const);
     }),
   );

@@ -1,9 +1,9 @@
 import { organizationalDomain } from "../../core/public-suffix.ts";
 import { firstChars } from "../../core/text.ts";
-import { spfInclude } from "../../core/own-names.ts";
 import { type DomainLookups, isDmarc, isSpf, type LookupResult } from "../records/lookups.ts";
 import type { DnsRecord } from "../records/records.ts";
-import { mergedSpf } from "./spf-merge.ts";
+import type { SpfCheck } from "./spf-check.ts";
+import { unquoted } from "./spf-merge.ts";
 
 /** Values of a record that are shown, and the characters of each. A zone may hold any number. */
 const MAX_SHOWN_VALUES = 10;
@@ -17,7 +17,7 @@ export async function valuesFound(
 ): Promise<string[]> {
   const texts = async (at: string) => valuesIn(await lookups.txt(at));
   const read = {
-    spf: async () => (await texts(name)).filter(isSpf),
+    spf: async () => (await texts(name)).filter((text) => isSpf(unquoted(text))),
     inbound: async () =>
       valuesIn(await lookups.mx(name)).map(({ exchange, preference }) => `${preference} ${exchange}`),
     async dkim() {
@@ -25,14 +25,16 @@ export async function valuesFound(
       return aliases.length > 0 ? aliases : texts(name);
     },
     async dmarc() {
-      const own = (await texts(name)).filter(isDmarc);
+      const own = (await texts(name)).filter(isDmarcText);
       const inherited = `_dmarc.${organizationalDomain(domain)}`;
-      return own.length > 0 || inherited === name ? own : (await texts(inherited)).filter(isDmarc);
+      return own.length > 0 || inherited === name ? own : (await texts(inherited)).filter(isDmarcText);
     },
   };
   const found = await read[purpose]();
   return found.slice(0, MAX_SHOWN_VALUES).map((value) => firstChars(value, MAX_SHOWN_CHARS));
 }
+
+const isDmarcText = (text: string): boolean => isDmarc(unquoted(text));
 
 function valuesIn<Value>(result: LookupResult<Value>): Value[] {
   return result.status === "ok" ? [...result.records] : [];
@@ -43,9 +45,10 @@ export async function problemOf(
   lookups: DomainLookups,
   domain: string,
   record: DnsRecord,
-  found: readonly string[],
+  { found, spf }: { found: readonly string[]; spf: SpfCheck },
 ): Promise<string> {
-  if (found.length > 0) return wrongValue(record, found);
+  if (found.length > 0)
+    return record.purpose === "spf" && spf.problem !== null ? spf.problem : wrongValue(record, found);
   const { name } = record;
   // Many DNS hosts append the domain to the name that a customer enters.
   const doubled = { ...record, name: `${name}.${domain}` };
@@ -57,10 +60,10 @@ export async function problemOf(
 
 function wrongValue({ name, purpose, value }: DnsRecord, found: readonly string[]): string {
   const several = found.length > 1;
-  if (purpose === "spf")
-    return several
-      ? `There are ${found.length} SPF records, and with more than one receivers use none. Replace them by one.`
-      : `The SPF record does not include ${includedIn(value)}, or includes it after "all", where it has no effect.`;
+  if (purpose === "dkim" && several)
+    return `There are ${found.length} records at ${name}, and with more than one key receivers may use none. Keep ours.`;
+  if (purpose === "dmarc" && found.some((text) => !isDmarc(text)))
+    return "The DMARC record is published with quotation marks, so receivers ignore it. Publish it without them.";
   if (purpose === "dmarc")
     return several
       ? `There are ${found.length} DMARC records, and with more than one receivers use none. Keep one.`
@@ -69,20 +72,7 @@ function wrongValue({ name, purpose, value }: DnsRecord, found: readonly string[
   return `${name} has another target or another key. Replace its value.`;
 }
 
-function includedIn(spf: string): string {
-  return /include:(\S+)/.exec(spf)?.[1] ?? spf;
-}
-
 /** Returns the kind of a record in words: `MX`, or `DKIM (CNAME)`. */
 function kindOf({ purpose, type }: DnsRecord): string {
   return purpose === "inbound" ? type : `${purpose.toUpperCase()} (${type})`;
-}
-
-/** Returns the value to publish. If there is an SPF record, it stays and gets our `include`. */
-export function fixOf(
-  { purpose, value }: DnsRecord,
-  found: readonly string[],
-  serviceDomain: string,
-): string {
-  return purpose === "spf" && found.length > 0 ? mergedSpf(found, spfInclude(serviceDomain)) : value;
 }

@@ -1,12 +1,6 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import {
-  type DomainLookups,
-  findDkim,
-  findDmarc,
-  findMx,
-  findSpf,
-  type RecordState,
-} from "../records/lookups.ts";
+import { findDkim, findDmarc, findMx, type RecordState } from "../records/lookups.ts";
+import { checkSpf, type SpfDeps } from "./spf-check.ts";
 import type { DnsRecord } from "../records/records.ts";
 
 /** A domain whose records are looked up, with its keys. */
@@ -17,11 +11,12 @@ export interface Subject {
 
 /** Returns the state of a record by the lookups. */
 export async function stateOf(
-  { lookups, serviceDomain }: { lookups: DomainLookups; serviceDomain: string },
+  deps: SpfDeps,
   { domain, keys }: Subject,
   { name, purpose }: DnsRecord,
 ): Promise<RecordState> {
-  if (purpose === "spf") return findSpf(lookups, domain, serviceDomain);
+  const { lookups, serviceDomain } = deps;
+  if (purpose === "spf") return (await checkSpf(deps, domain)).state;
   if (purpose === "dmarc") return findDmarc(lookups, domain);
   if (purpose === "inbound") return findMx(lookups, domain, serviceDomain);
   const key = keys.find(({ selector }) => name.startsWith(`${selector}.`));

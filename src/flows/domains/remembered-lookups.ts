@@ -7,6 +7,8 @@ export function rememberedLookups(lookups: DomainLookups): DomainLookups {
     txt: once(lookups.txt),
     mx: once(lookups.mx),
     ns: once(lookups.ns),
+    a: once(lookups.a),
+    aaaa: once(lookups.aaaa),
   };
 }
 

@@ -20,15 +20,9 @@ import {
   unchangedSince,
 } from "../../store/domains/domains.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
+import { checkSpf } from "./spf-check.ts";
 import { lookupsOf } from "./zone-lookups.ts";
-import {
-  type DomainLookups,
-  type RecordState,
-  findAllDkim,
-  findDmarc,
-  findMx,
-  findSpf,
-} from "../records/lookups.ts";
+import { type DomainLookups, type RecordState, findAllDkim, findDmarc, findMx } from "../records/lookups.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./check-times.ts";
 
 export interface VerifyDeps {
@@ -36,6 +30,7 @@ export interface VerifyDeps {
   clock: Clock;
   lookups: DomainLookups;
   serviceDomain: string;
+  publicIps: readonly string[];
   /** Delays between background checks; null for the default schedule. */
   recheckSeconds: readonly number[] | null;
   isCaptureDomain: IsCaptureDomain;
@@ -175,7 +170,7 @@ async function recordStates(
   const { delegation, lookups } = await lookupsOf(deps, domain);
   const [dkim, spf, dmarc, mx] = await Promise.all([
     findAllDkim(lookups, domain.name, keysIn(keys, "active"), serviceDomain),
-    findSpf(lookups, domain.name, serviceDomain),
+    checkSpf({ ...deps, lookups }, domain.name).then(({ state }) => state),
     findDmarc(lookups, domain.name),
     findMx(lookups, domain.name, serviceDomain),
   ]);

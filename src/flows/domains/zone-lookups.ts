@@ -40,7 +40,14 @@ export async function lookupsOf(
 
 const failure = async (): Promise<{ status: "failure" }> => ({ status: "failure" });
 /** If it is unknown where the records are, nothing is known of them. */
-const SILENT: DomainLookups = { cname: failure, txt: failure, mx: failure, ns: failure };
+const SILENT: DomainLookups = {
+  cname: failure,
+  txt: failure,
+  mx: failure,
+  ns: failure,
+  a: failure,
+  aaaa: failure,
+};
 
 /** Returns lookups in a zone of ours. */
 function zoneLookups(
@@ -59,6 +66,8 @@ function zoneLookups(
   return {
     cname: async (name) => result((await look(name, "CNAME")).map(({ data }) => data)),
     txt: async (name) => result((await look(name, "TXT")).map(({ data }) => data)),
+    a: async (name) => result((await look(name, "A")).map(({ data }) => data)),
+    aaaa: async (name) => result((await look(name, "AAAA")).map(({ data }) => data)),
     ns: async (name) => result((await look(name, "NS")).map(({ data }) => data)),
     async mx(name) {
       const found = (await look(name, "MX")).map(({ data }) => data);

@@ -1,3 +1,4 @@
+import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
@@ -9,10 +10,10 @@ import {
   findDelegation,
   findDmarc,
   findMx,
-  findSpf,
 } from "../records/lookups.ts";
 import { delegationHost } from "../../core/own-names.ts";
 import type { IsCaptureDomain } from "../domains/capture-domain.ts";
+import { checkSpf } from "../domains/spf-check.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Domains that are checked, oldest first. */
@@ -20,8 +21,10 @@ export const MAX_DOMAINS = 200;
 
 export interface DomainParts {
   db: Db;
+  clock: Clock;
   lookups: DomainLookups;
   serviceDomain: string;
+  publicIps: readonly string[];
   isCaptureDomain: IsCaptureDomain;
 }
 
@@ -49,7 +52,7 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   const keys = (await listDkimKeys(db, senderId, id)).filter(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
     findAllDkim(lookups, name, keys, serviceDomain),
-    findSpf(lookups, name, serviceDomain),
+    checkSpf(parts, name).then(({ state }) => state),
     findDmarc(lookups, name),
     receiving ? findMx(lookups, name, serviceDomain) : ("present" as const),
   ]);

@@ -1,7 +1,7 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
 import { organizationalDomain } from "../../core/public-suffix.ts";
-import { delegationHost, dkimTarget, mxHost, nsHost, spfInclude } from "../../core/own-names.ts";
+import { delegationHost, dkimTarget, mxHost, nsHost } from "../../core/own-names.ts";
 import { dkimName } from "./records.ts";
 
 /** The result of a lookup. `failure` means that nothing is known, as after SERVFAIL or a timeout. */
@@ -17,6 +17,8 @@ export interface DomainLookups {
   /** Each record with its strings joined. */
   txt(name: string): Promise<LookupResult<string>>;
   mx(name: string): Promise<LookupResult<{ preference: number; exchange: string }>>;
+  a(name: string): Promise<LookupResult<string>>;
+  aaaa(name: string): Promise<LookupResult<string>>;
   /** The name servers to which the zone above delegates a name. */
   ns(name: string): Promise<LookupResult<string>>;
 }
@@ -51,7 +53,8 @@ export async function findDkim(
   const target = dkimTarget(key.token, serviceDomain);
   const [aliases, records] = await Promise.all([lookups.cname(name), lookups.txt(name)]);
   const keys = records.status === "ok" ? records.records.map(publishedKey).filter(isKey) : [];
-  if (keys.length > 0) return keys.includes(key.publicKey) ? "present" : "absent";
+  // With several keys at a name, receivers may take any or none (RFC 6376 §3.6.2.2).
+  if (keys.length > 0) return keys.length === 1 && keys[0] === key.publicKey ? "present" : "absent";
   // The owner only publishes the alias. Our record that it points to may not have spread yet.
   const alias = finding(aliases, (names) => names.includes(target));
   return alias === "absent" && records.status === "failure" ? "unknown" : alias;
@@ -73,35 +76,9 @@ function isKey(key: string | undefined): key is string {
   return key !== undefined;
 }
 
-/**
- * Returns true if an SPF record includes a domain before `all`, which ends the evaluation (RFC 7208 §5.1). The domain may
- * end with a dot (§7.1).
- */
-function includes(record: string, included: string): boolean {
-  for (const term of record.toLowerCase().split(/ +/).slice(1)) {
-    if (/^[+?~-]?all$/.test(term)) return false;
-    const [, domain] = /^\+?include:(.+?)\.?$/.exec(term) ?? [];
-    if (domain === included) return true;
-  }
-  return false;
-}
-
 /** Returns whether a TXT record is an SPF record (RFC 7208 §4.5). */
 export function isSpf(record: string): boolean {
   return /^v=spf1(?: |$)/i.test(record);
-}
-
-/** Checks SPF: there is exactly one record, because two are an error (RFC 7208 §4.5), and it includes ours. */
-export async function findSpf(
-  lookups: DomainLookups,
-  domain: string,
-  serviceDomain: string,
-): Promise<RecordState> {
-  const included = spfInclude(serviceDomain);
-  return finding(await lookups.txt(domain), (records) => {
-    const [record, ...more] = records.filter(isSpf);
-    return record !== undefined && more.length === 0 && includes(record, included);
-  });
 }
 
 /** Returns whether a TXT record is a DMARC record, valid or not. */

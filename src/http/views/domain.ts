@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Domain } from "../../store/domains/domains.ts";
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import { type DiagnosedRecord, RECORD_STATUSES } from "../../flows/domains/diagnose.ts";
+import { type Diagnosed, RECORD_STATUSES } from "../../flows/domains/diagnose.ts";
 import type { IsCaptureDomain } from "../../flows/domains/capture-domain.ts";
 import { DELEGATION_STATUSES, delegationOf } from "../../flows/domains/delegation.ts";
 import { authHealth, sendingRecords } from "../../flows/records/records.ts";
@@ -77,9 +77,30 @@ const DOMAIN = {
 };
 /** A domain. */
 export const DomainView = Type.Object({ ...DOMAIN, records: Type.Array(RecordView) }, { title: "Domain" });
+const SpfView = Type.Object(
+  {
+    result: OneOf(
+      ["pass", "neutral", "softfail", "fail", "none", "temperror", "permerror"],
+      "What receivers find for mail from our addresses (RFC 7208 §2.6), the worst of them.",
+    ),
+    lookups: Type.Integer({ description: "DNS lookups that the record needs. Receivers stop after 10." }),
+    voidLookups: Type.Integer({ description: "Those without a result. Receivers stop after 2." }),
+    problem: Nullable(Type.String({ description: "What is wrong, in words. Null if nothing is." })),
+    fix: Nullable(Type.String({ description: "The record to publish. Null if nothing is wrong." })),
+  },
+  { title: "SpfEvaluation" },
+);
+
 /** A domain after a check of its records. */
 export const CheckedDomainView = Type.Object(
-  { ...DOMAIN, records: Type.Array(CheckedRecordView) },
+  {
+    ...DOMAIN,
+    records: Type.Array(CheckedRecordView),
+    spf: SpfView,
+    warnings: Type.Array(Type.String(), {
+      description: "What some receivers refuse, in words, such as a domain without MX and address.",
+    }),
+  },
   { title: "CheckedDomain" },
 );
 
@@ -113,6 +134,13 @@ export function showDomain(
 }
 
 /** Returns a domain with what a check found, as the API shows it. */
-export function showCheckedDomain(domain: Domain, records: readonly DiagnosedRecord[], deps: ShowDomainDeps) {
-  return { ...showDomain(domain, [], deps), records };
+export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: ShowDomainDeps) {
+  const { records, warnings, spf } = diagnosed;
+  const { result, lookups, voidLookups, problem, fix } = spf;
+  return {
+    ...showDomain(domain, [], deps),
+    records,
+    spf: { result, lookups, voidLookups, problem, fix },
+    warnings,
+  };
 }

@@ -103,6 +103,16 @@ export async function resolveAddresses(
   return order.indexOf(v4.status) <= order.indexOf(v6.status) ? v4 : v6;
 }
 
+/** Looks up the addresses of a host of one family. */
+export async function resolveAddress(
+  resolver: Resolver,
+  host: string,
+  type: "A" | "AAAA",
+  options?: LookupOptions,
+): Promise<DnsResult<string>> {
+  return mapped(await resolver.resolve(host, type, options), addressOf);
+}
+
 /** Returns the addresses of a host in a setting, which may itself be an address. Returns null if none is known now. */
 export async function addressesOfHost(resolver: Resolver, host: string): Promise<readonly string[] | null> {
   if (isIP(host) !== 0) return [host];
