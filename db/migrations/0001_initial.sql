@@ -211,7 +211,7 @@ CREATE TABLE messages (
   thread_id TEXT,
   inbox_id TEXT,
   template_id TEXT,
-  approval_key TEXT,
+  key_id TEXT,
   scheduled_at INTEGER,
   sent_at INTEGER,
   size INTEGER NOT NULL DEFAULT 0,

@@ -83,7 +83,7 @@ export function loginRules(
 }
 
 function submissionDeps(
-  { config, clock, db, queue, inspect, metrics, space }: Services,
+  { config, clock, db, queue, inspect, metrics, space, renderer }: Services,
   { take }: Pick<RateBuckets, "take">,
   noteKey: SubmissionDeps["noteKey"],
 ): SubmissionDeps {
@@ -92,6 +92,7 @@ function submissionDeps(
     clock,
     queue,
     inspect,
+    renderer,
     space,
     noteKey,
     takeRate: take,

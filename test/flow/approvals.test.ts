@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { APPROVAL_MS } from "../../src/store/messages/approvals.ts";
+import { until } from "../support/poll.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -177,16 +178,72 @@ describe("a send of a key with approval", () => {
     await service.message(late, "delivered");
   });
 
-  test("fails after seven days without an approval, and rescheduling does not move that", async () => {
-    const key = await secretOf({ approval: true });
-    const { id } = (await send(key)).body;
-    const at = new Date(clock.now() + 60_000).toISOString();
-    expect((await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: at }, { key })).status).toBe(200);
+  test("fails after seven days without an approval", async () => {
+    const { id } = (await send(await secretOf({ approval: true }))).body;
     clock.shift(APPROVAL_MS - 60_000);
     expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("accepted");
     clock.shift(120_000);
     const record = await service.message(id, "failed");
     expect(record.recipients).toMatchObject([{ reason: "approval_expired" }]);
+  });
+
+  test("cannot be moved to another time before or after the approval, which is about that time", async () => {
+    const key = await secretOf({ approval: true });
+    const inAnHour = new Date(clock.now() + 3_600_000).toISOString();
+    const { id } = (await send(key, { ...mail(), scheduledAt: inAnHour })).body;
+    const move = async (by: string) =>
+      (await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: "2020-01-01T00:00:00Z" }, { key: by }))
+        .body;
+    expect((await move(service.projectKey)).error).toMatchObject({ code: "invalid_state" });
+    expect((await move(key)).error.type).toBe("permission_error");
+    await decide(id, "approve");
+    expect((await move(key)).error.type).toBe("permission_error");
+    expect((await move(await secretOf({ allowRecipients: ["@ok.test"] }))).error.code).toBe(
+      "recipient_not_allowed",
+    );
+    expect((await service.call("GET", `/v1/emails/${id}`)).body.scheduledAt).toBe(inAnHour);
+    expect((await move(service.projectKey)).status).toBe("accepted");
+    await service.message(id, "delivered");
+  });
+
+  test("shows its approver the template as it leaves, whatever happens to the template", async () => {
+    const template = {
+      name: "T",
+      subject: "Hi {{ n }}",
+      text: "Dear {{ n }}",
+      html: "<p>{{ unsubscribeUrl }}</p>",
+    };
+    const made = (await service.call("POST", "/v1/templates", template)).body;
+    const key = await secretOf({ approval: true });
+    const asked = { from: FROM, to: TO, templateId: made.id, data: { n: "Ana" }, unsubscribeLink: true };
+    const { id } = (await send(key, asked)).body;
+    const seen = (await service.call("GET", `/v1/emails/${id}`)).body;
+    expect(seen).toMatchObject({
+      subject: "Hi Ana",
+      text: "Dear Ana",
+      templateId: made.id,
+      data: { n: "Ana" },
+    });
+    const other = { subject: "Pay now", text: "Pay now", html: null };
+    await service.call("PATCH", `/v1/templates/${made.id}`, other);
+    await decide(id, "approve");
+    await service.call("DELETE", `/v1/templates/${made.id}`);
+    const sent = await service.message(id, "delivered");
+    expect(sent).toMatchObject({ subject: "Hi Ana", text: "Dear Ana" });
+    const authorization = `Bearer ${service.projectKey}`;
+    const raw = await (
+      await fetch(`${service.url}/v1/emails/${id}/raw`, { headers: { authorization } })
+    ).text();
+    expect(raw).toContain("Dear Ana");
+    expect(raw).toMatch(/<p>http[^<]*\/u\//);
+    expect(raw).not.toContain("Pay now");
+  });
+
+  test("is refused if its template does not render", async () => {
+    const broken = { name: "B", subject: "x", text: "{{ missing }}" };
+    const made = (await service.call("POST", "/v1/templates", broken)).body;
+    const asked = { from: FROM, to: TO, templateId: made.id, data: { n: 1 } };
+    expect((await send(await secretOf({ approval: true }), asked)).body.error.code).toBe("rendering_failure");
   });
 
   test("of another project is not found by an approver", async () => {
@@ -196,5 +253,57 @@ describe("a send of a key with approval", () => {
     const made = await service.call("POST", "/v1/api-keys", { name: "k", senderId: other.body.id }, account);
     expect((await decide(id, "approve", made.body.secret)).status).toBe(404);
     expect((await decide(id, "reject", made.body.secret)).status).toBe(404);
+  });
+});
+
+describe("scheduled mail of a revoked key", () => {
+  const scheduled = async (key: string): Promise<string> => {
+    const scheduledAt = new Date(clock.now() + 3_600_000).toISOString();
+    return (await send(key, { ...mail(), scheduledAt })).body.id;
+  };
+  const record = async (id: string) => (await service.call("GET", `/v1/emails/${id}`)).body;
+  const held = async (id: string) => {
+    await until(async () => (await record(id)).recipients[0].reason !== null);
+    return record(id);
+  };
+
+  test("is held at its time with the reason, until somebody approves or cancels it", async () => {
+    const { id: keyId, secret } = (await make({})).body;
+    const [approved, canceled, forgotten] = await Promise.all([secret, secret, secret].map(scheduled));
+    const live = await scheduled(service.projectKey);
+    await service.call("DELETE", `/v1/api-keys/${keyId}`);
+    clock.shift(3_700_000);
+    await service.message(live, "delivered");
+    for (const id of [approved, canceled, forgotten])
+      expect(await held(id ?? "")).toMatchObject({
+        ...{ status: "accepted", awaitingApproval: true },
+        recipients: [{ reason: "key_revoked", attempts: 0 }],
+      });
+    const explained = (await service.call("GET", `/v1/emails/${approved}/explain`)).body;
+    expect(JSON.stringify(explained)).toContain("was revoked before its time came");
+    expect((await decide(approved ?? "", "approve")).body.status).toBe("queued");
+    await service.message(approved ?? "", "delivered");
+    expect((await service.call("POST", `/v1/emails/${canceled}/cancel`)).body.status).toBe("failed");
+    clock.shift(APPROVAL_MS + 60_000);
+    expect((await service.message(forgotten ?? "", "failed")).recipients).toMatchObject([
+      { reason: "approval_expired" },
+    ]);
+  });
+
+  test("is held as well if it is moved to now", async () => {
+    const { id: keyId, secret } = (await make({})).body;
+    const id = await scheduled(secret);
+    await service.call("DELETE", `/v1/api-keys/${keyId}`);
+    await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: "2020-01-01T00:00:00Z" });
+    expect((await held(id)).recipients[0].reason).toBe("key_revoked");
+  });
+
+  test("goes out if another key has approved it", async () => {
+    const { id: keyId, secret } = (await make({ approval: true })).body;
+    const id = await scheduled(secret);
+    await decide(id, "approve");
+    await service.call("DELETE", `/v1/api-keys/${keyId}`);
+    clock.shift(3_700_000);
+    await service.message(id, "delivered");
   });
 });

@@ -22,6 +22,8 @@ import { type Conversation, joinThread } from "./join-thread.ts";
 import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } from "./new-message.ts";
 import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
 import { applyPolicy } from "./policy.ts";
+import { renderedItem } from "./rendered-item.ts";
+import type { Renderer } from "../mime/rendering-tasks.ts";
 import { type SendWarning, sendWarnings } from "./send-warnings.ts";
 import {
   commitWithinVolume,
@@ -32,6 +34,8 @@ import {
 } from "./volume.ts";
 
 export interface AcceptDeps extends VolumeDeps, PrepareDeps {
+  /** Renders templates of messages that somebody must approve. */
+  renderer: Renderer;
   queue: Queue;
   serviceDomain: string;
 }
@@ -74,33 +78,39 @@ export async function prepareSend(
   deps: AcceptDeps,
   project: Project,
   by: SendingKey,
-  send: CheckedSend,
-  { content = contentOfItem(send.item), captured = false, ...conversation }: SendOptions = {},
+  asked: CheckedSend,
+  { content: given, captured = false, ...conversation }: SendOptions = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
-  const from = fromOf(send.item);
-  const addressees = addresseesOf(send.item);
-  const facts = await sendFacts(deps.db, project, questionOf(send.item, from, addressees), now);
+  const from = fromOf(asked.item);
+  const addressees = addresseesOf(asked.item);
+  const facts = await sendFacts(deps.db, project, questionOf(asked.item, from, addressees), now);
   const { verified } = facts;
   const { bounds } = by;
   const fromDomain = from.domain;
   const variables = await applyPolicy(deps, project, {
-    send,
+    send: asked,
     fromDomain,
     verified,
     captured,
     addressees,
     bounds,
   });
-  const approvalKey = bounds.approval ? (by.keyId ?? "") : null;
+  const rendered = bounds.approval ? await renderedItem(deps, senderId, asked.item) : null;
+  const send = rendered === null ? asked : { ...asked, item: rendered };
+  const content = given ?? contentOfItem(send.item);
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, facts, { scheduledAt: send.scheduledAt, approvalKey, now }),
+    toRecipient(addressee, ord, facts, {
+      scheduledAt: send.scheduledAt,
+      needsApproval: bounds.approval,
+      now,
+    }),
   );
   const counted = captured ? 0 : recipients.length;
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
   const kept = await keepContents(deps, project, content, { captured, now });
-  const message = newMessage(project, send, from, { recipients, kept, captured, approvalKey, now });
+  const message = newMessage(project, send, from, { recipients, kept, captured, keyId: by.keyId, now });
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps.db, message, { item: send.item, content }, inbox, conversation);
   const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
@@ -108,12 +118,17 @@ export async function prepareSend(
   // events.
   const webhooks = content.mayWriteAhead() ? await subscriptions(deps.db, senderId) : facts.webhooks;
   return {
-    accepted: answer(message),
+    accepted: answer(message, bounds.approval),
     warnings: sendWarnings(send.item, variables),
     recipients: counted,
     captured,
     statements: [
-      ...insertMessage(message, newContentOf(send.item, kept), kept.attachments, thread.guard),
+      ...insertMessage(
+        message,
+        newContentOf(send.item, kept, rendered !== null),
+        kept.attachments,
+        thread.guard,
+      ),
       insertRecipients(senderId, message.id, recipients, now),
       ...thread.statements,
     ],
@@ -216,12 +231,12 @@ function toRecipient(
   { email, key, domain, kind }: Addressee,
   ord: number,
   facts: SendFacts,
-  { scheduledAt, approvalKey, now }: { scheduledAt: number | null; approvalKey: string | null; now: number },
+  { scheduledAt, needsApproval, now }: { scheduledAt: number | null; needsApproval: boolean; now: number },
 ): NewRecipient {
   const recipient = { ord, email, domain, kind };
   const reason = refusalOf(key, facts);
   if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
-  if (approvalKey !== null)
+  if (needsApproval)
     return { ...recipient, status: "accepted", reason: AWAITING_APPROVAL, dueAt: now + APPROVAL_MS };
   const status = scheduledAt === null ? "queued" : "accepted";
   return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
@@ -248,8 +263,8 @@ function arrivals({ id: messageId, scheduledAt }: Message, recipient: NewRecipie
 }
 
 /** Returns the answer to a send. It does not say that all recipients are suppressed. The record shows that. */
-function answer({ id, scheduledAt, approvalKey }: OutboundMessage): Accepted {
+function answer({ id, scheduledAt }: OutboundMessage, needsApproval: boolean): Accepted {
   if (scheduledAt !== null)
     return { id, status: "accepted", scheduledAt: new Date(scheduledAt).toISOString() };
-  return { id, status: approvalKey === null ? "queued" : "accepted" };
+  return { id, status: needsApproval ? "accepted" : "queued" };
 }

@@ -1,6 +1,6 @@
 import { AppError, notFound } from "../../core/errors.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
-import { AWAITING_APPROVAL, approveRecipients, awaitingGuard } from "../../store/messages/approvals.ts";
+import { approveRecipients, awaitingGuard, waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { getMessage } from "../../store/messages/messages.ts";
@@ -47,7 +47,7 @@ export async function approveSend(
   const write = deps.db.write([
     requireGuard("message_not_scheduled", guard),
     ...announced.statements,
-    approveRecipients(id, later, now),
+    ...approveRecipients(id, approver.keyId === "" ? null : approver.keyId, later, now),
     ...record(status),
     rollUpMessage(id, null),
   ]);
@@ -84,14 +84,14 @@ async function requireAwaiting(
 ): Promise<{ waiting: Recipient[]; scheduledAt: number | null }> {
   const message = await getMessage(db, senderId, id);
   if (message === null) throw notFound("message");
-  if (message.approvalKey === keyId)
+  const recipients = await listRecipients(db, senderId, id);
+  const waiting = recipients.filter(({ reason }) => waitsForApproval(reason));
+  if (waiting.length === 0) throw notAwaiting();
+  if (message.keyId === keyId)
     throw new AppError("permission_error", "A key cannot approve or reject its own sends.");
   if (bounds.approval)
     throw new AppError("permission_error", "A key whose sends need an approval cannot decide about sends.");
-  const recipients = await listRecipients(db, senderId, id);
   requireAllowed(bounds, recipients);
-  const waiting = recipients.filter(({ reason }) => reason === AWAITING_APPROVAL);
-  if (waiting.length === 0) throw notAwaiting();
   return { waiting, scheduledAt: message.scheduledAt };
 }
 

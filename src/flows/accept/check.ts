@@ -6,15 +6,12 @@ import { CLIPPED_OCTETS, type Finding, findingsIn, warning } from "../../mail/te
 import type { Project } from "../../store/projects/projects.ts";
 import { findSuppressions } from "../../store/projects/suppressions.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
-import type { Renderer } from "../mime/rendering-tasks.ts";
 import { type AcceptDeps, prepareSend, type SendingKey } from "./accept.ts";
 import type { SendContent } from "./content.ts";
 import { sendWarnings } from "./send-warnings.ts";
 import { refuseOverVolume } from "./volume.ts";
 
-export interface CheckDeps extends AcceptDeps {
-  renderer: Renderer;
-}
+export type CheckDeps = AcceptDeps;
 
 /** The effects that a send would have. */
 export interface SendCheck {

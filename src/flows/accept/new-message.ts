@@ -35,9 +35,11 @@ export function fromOf({ from }: ReadItem): From {
 export function newContentOf(
   { headers = {}, data }: ReadItem,
   { body, whole }: KeptContent,
+  rendered: boolean,
 ): NewMessageContent {
   return {
     body,
+    rendered,
     headers: wellFormed(headers),
     data: data === undefined ? null : wellFormed(data),
     ...(whole === undefined ? {} : { raw: whole.raw, envelope: whole.envelope }),
@@ -52,8 +54,8 @@ interface Parts {
   recipients: readonly NewRecipient[];
   kept: KeptContent;
   captured: boolean;
-  /** The key whose send waits for an approval; null: none is needed. */
-  approvalKey: string | null;
+  /** The key that answers for the message; null: none. */
+  keyId: string | null;
   now: number;
 }
 
@@ -62,7 +64,7 @@ export function newMessage(
   project: Project,
   send: CheckedSend,
   from: From,
-  { recipients, kept, captured, approvalKey, now }: Parts,
+  { recipients, kept, captured, keyId, now }: Parts,
 ): OutboundMessage {
   const { item, scheduledAt } = send;
   const id = newId("msg", now);
@@ -83,7 +85,7 @@ export function newMessage(
     threadId: null,
     inboxId: null,
     templateId: item.templateId ?? null,
-    approvalKey,
+    keyId,
     scheduledAt,
     sentAt: null,
     size: kept.size,

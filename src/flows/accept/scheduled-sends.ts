@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
+import type { KeyBounds } from "../../core/key-bounds.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages/messages.ts";
@@ -11,6 +12,8 @@ import {
   moveSchedule,
   scheduledMessageGuard,
 } from "../../store/messages/scheduled-sends.ts";
+import { waitsForApproval } from "../../store/messages/approvals.ts";
+import { requireAllowed } from "./policy.ts";
 import { hint } from "../../queue/hint.ts";
 import { announce } from "../webhooks/announce.ts";
 
@@ -72,15 +75,27 @@ export async function cancelSend(
  * Moves a scheduled message to another time. `scheduledAt` in milliseconds. If it is in the past, the message is sent
  * at once.
  * @returns the time that holds now, in milliseconds
- * @throws AppError 404 for no such message, 409 `invalid_state` once it is no longer `accepted`
+ * @param bounds those of the key that moves it. What was approved includes the time, so a key with `approval` moves nothing
+ * @throws AppError 403 for a bounded key, 404 for no such message, 409 `invalid_state` once it is no longer `accepted` or while
+ *   it waits for an approval
  */
 export async function rescheduleSend(
   deps: ScheduleDeps,
   senderId: string,
   id: string,
   scheduledAt: number,
+  bounds: KeyBounds,
 ): Promise<number> {
+  if (bounds.approval)
+    throw new AppError(
+      "permission_error",
+      "A key whose sends need an approval cannot move a message: cancel it and send it again.",
+    );
   await requireScheduled(deps, senderId, id);
+  const recipients = await listRecipients(deps.db, senderId, id);
+  requireAllowed(bounds, recipients);
+  if (recipients.some(({ status, reason }) => status === "accepted" && waitsForApproval(reason)))
+    throw waiting();
   const at = Math.max(scheduledAt, deps.clock.now());
   const [, moved] = await deps.db.write(moveSchedule(senderId, id, at));
   if (moved?.changes === 0) throw notScheduled();
@@ -91,6 +106,16 @@ async function requireScheduled(deps: ScheduleDeps, senderId: string, id: string
   const message = await getMessage(deps.db, senderId, id);
   if (message === null) throw notFound("message");
   if (message.status !== "accepted") throw notScheduled();
+}
+
+function waiting(): AppError {
+  return new AppError(
+    "conflict",
+    "This message waits for an approval. Approve it first, or cancel it and send it again.",
+    {
+      code: "invalid_state",
+    },
+  );
 }
 
 function notScheduled(): AppError {

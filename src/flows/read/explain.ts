@@ -1,7 +1,7 @@
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { classifyReply } from "../../mail/bounces/reply-class.ts";
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
-import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import { APPROVAL_EXPIRED, AWAITING_APPROVAL, KEY_REVOKED } from "../../store/messages/approvals.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import { HELD_FOR } from "../../store/messages/held-recipients.ts";
@@ -101,6 +101,11 @@ const BY_REASON: Readonly<Record<string, Cause>> = {
     why: "The key that sent it needs an approval for each message.",
     who: "you",
     next: "Approve or reject it with another key, by POST /v1/emails/{id}/approve or /reject.",
+  },
+  [KEY_REVOKED]: {
+    why: "The key that sent it, or approved it, was revoked before its time came.",
+    who: "you",
+    next: "If it is still wanted, approve it by POST /v1/emails/{id}/approve, else cancel it. After 7 days it fails.",
   },
   [APPROVAL_EXPIRED]: {
     why: "It was not approved in time.",

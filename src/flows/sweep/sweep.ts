@@ -4,8 +4,13 @@ import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/messages/outbox.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
-import { dueScheduled, endWaiting, scheduledGuard } from "../../store/messages/scheduled-sends.ts";
-import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import {
+  dueScheduled,
+  endWaiting,
+  holdForApproval,
+  scheduledGuard,
+} from "../../store/messages/scheduled-sends.ts";
+import { APPROVAL_EXPIRED, ofRevokedKeys, waitsForApproval } from "../../store/messages/approvals.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announce, type EventDraft } from "../webhooks/announce.ts";
@@ -100,7 +105,14 @@ export class Sweep {
     const now = clock.now();
     const due = await dueScheduled(db, now, SCHEDULED_PER_PAGE);
     // In parallel, so that they share commits. If one fails, the others and the rest of the turn still run.
-    const ends = await Promise.allSettled(due.map((recipient) => this.#endWaiting(recipient, now)));
+    const revoked = await ofRevokedKeys(db, [...new Set(due.map(({ messageId }) => messageId))]);
+    const ends = await Promise.allSettled(
+      due.map((recipient) =>
+        recipient.reason === null && revoked.has(recipient.messageId)
+          ? db.write([holdForApproval(recipient, now)])
+          : this.#endWaiting(recipient, now),
+      ),
+    );
     const failed = ends.filter((end) => end.status === "rejected");
     if (failed.length > 0)
       log("sweep").error("scheduled messages could not be queued", {
@@ -115,10 +127,9 @@ export class Sweep {
   async #endWaiting(recipient: Recipient, now: number): Promise<void> {
     const { senderId, messageId, email, reason } = recipient;
     const guard = scheduledGuard(recipient, now);
-    const event: Pick<EventDraft, "type" | "data"> =
-      reason === AWAITING_APPROVAL
-        ? { type: "failed", data: { failed: { reason: APPROVAL_EXPIRED } } }
-        : { type: "queued" };
+    const event: Pick<EventDraft, "type" | "data"> = waitsForApproval(reason)
+      ? { type: "failed", data: { failed: { reason: APPROVAL_EXPIRED } } }
+      : { type: "queued" };
     const announced = await announce(this.#deps, senderId, [{ messageId, email, ...event }], guard);
     await this.#deps.db.write([
       ...announced.statements,

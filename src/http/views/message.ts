@@ -5,7 +5,7 @@ import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
 import type { MessageSummary } from "../../store/lists/message-list.ts";
-import { AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
+import { waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 import { Address, AttachmentView, AuthView, EnvelopeView } from "./received.ts";
@@ -167,7 +167,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
     size: message.size,
     ...(extracts ?? {}),
     ...(message.testMode ? { testMode: true } : {}),
-    ...waits(parts.recipients.some(({ reason }) => reason === AWAITING_APPROVAL)),
+    ...waits(parts.recipients.some(({ reason }) => waitsForApproval(reason))),
     createdAt: showTime(message.createdAt),
     recipients: parts.recipients.map(showRecipient),
     events: parts.events.map(showEvent),

@@ -33,8 +33,8 @@ const COLUMNS = {
   threadId: plain<string | null>("thread_id"),
   inboxId: plain<string | null>("inbox_id"),
   templateId: plain<string | null>("template_id"),
-  /** The key whose send waited, or waits, for another key's approval. Null: no approval was needed. */
-  approvalKey: plain<string | null>("approval_key"),
+  /** The key that answers for a send: the one that made it, or the one that approved it. Null: the command line, or no key. */
+  keyId: plain<string | null>("key_id"),
   scheduledAt: plain<number | null>("scheduled_at"),
   sentAt: plain<number | null>("sent_at"),
   /** Octets: a received message with our trace fields, or the bodies and attachments of a sent one. */
@@ -66,7 +66,7 @@ export const IS_WHOLE = "(c.envelope IS NOT NULL)";
 /** Fields that only a send sets, as a received message has them. */
 export const NOT_SENT = {
   templateId: null,
-  approvalKey: null,
+  keyId: null,
   scheduledAt: null,
   sentAt: null,
   trackOpens: false,
@@ -98,6 +98,8 @@ export interface NewMessageContent {
   /** Header fields that a send asks for. */
   headers?: Record<string, string>;
   data?: Record<string, unknown> | null;
+  /** True if the body is the output of the message's template. */
+  rendered?: boolean;
   envelope?: Record<string, unknown> | null;
   auth?: Record<string, unknown> | null;
   trace?: string | null;
@@ -158,8 +160,8 @@ function insertRow(message: Message, guard: Guard | null, texts: readonly Value[
 
 const INSERT_CONTENT = rowsText(
   "message_content",
-  "message_id, body, headers, data, envelope, auth, trace, raw",
-  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+  "message_id, body, headers, data, envelope, auth, trace, raw, rendered",
+  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 );
 
 /**
@@ -184,7 +186,13 @@ export function insertMessage(
   return [
     insertRow(message, guard, texts),
     ...contents.flatMap((kept) => (kept === null ? [] : [storeContent(kept, message.createdAt)])),
-    rowsStatement(INSERT_CONTENT, [message.id, body?.key ?? null, ...texts, raw?.key ?? null]),
+    rowsStatement(INSERT_CONTENT, [
+      message.id,
+      body?.key ?? null,
+      ...texts,
+      raw?.key ?? null,
+      Number(content.rendered ?? false),
+    ]),
     ...attachments.map((attachment, ord) => insertAttachment(message.id, attachment, ord)),
   ];
 }

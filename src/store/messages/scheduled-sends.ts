@@ -1,4 +1,4 @@
-import { APPROVAL_EXPIRED, AWAITING_APPROVAL } from "./approvals.ts";
+import { APPROVAL_EXPIRED, APPROVAL_MS, KEY_REVOKED, waitsForApproval } from "./approvals.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type Recipient, RECIPIENTS } from "./recipients.ts";
 
@@ -17,7 +17,7 @@ const TIME_HAS_COME = "message_id = ? AND ord = ? AND status = 'accepted' AND du
  * the recipient was approved, canceled or rescheduled.
  */
 export function endWaiting({ messageId, ord, reason }: Recipient, now: number): Statement {
-  const isExpired = reason === AWAITING_APPROVAL;
+  const isExpired = waitsForApproval(reason);
   return {
     sql: `UPDATE recipients SET status = ?, reason = ?, due_at = iif(?, NULL, due_at), last_event_at = ?
       WHERE ${TIME_HAS_COME}`,
@@ -25,6 +25,14 @@ export function endWaiting({ messageId, ord, reason }: Recipient, now: number): 
       ...(isExpired ? ["failed", APPROVAL_EXPIRED, 1] : ["queued", null, 0]),
       ...[now, messageId, ord, now, reason],
     ],
+  };
+}
+
+/** Returns the statement that holds a scheduled recipient whose key was revoked, until somebody approves its message. */
+export function holdForApproval({ messageId, ord, reason }: Recipient, now: number): Statement {
+  return {
+    sql: `UPDATE recipients SET reason = ?, due_at = ? WHERE ${TIME_HAS_COME}`,
+    args: [KEY_REVOKED, now + APPROVAL_MS, messageId, ord, now, reason],
   };
 }
 
@@ -61,14 +69,23 @@ export function cancelRecipients(
   };
 }
 
+/** Holds while a message waits for its time and not for an approval, which is about that time as well. */
+function movableGuard(senderId: string, messageId: string): Guard {
+  const { sql, args } = scheduledMessageGuard(senderId, messageId);
+  return {
+    sql: `(${sql} AND NOT EXISTS (SELECT 1 FROM recipients
+      WHERE message_id = ? AND status = 'accepted' AND reason IS NOT NULL))`,
+    args: [...args, messageId],
+  };
+}
+
 /** Returns the statements that move a scheduled message and its waiting recipients to another time. */
 export function moveSchedule(senderId: string, messageId: string, scheduledAt: number): Statement[] {
-  const guard = scheduledMessageGuard(senderId, messageId);
+  const guard = movableGuard(senderId, messageId);
   return [
     {
-      // A recipient that waits for an approval is due when that expires.
       sql: `UPDATE recipients SET due_at = ?
-        WHERE message_id = ? AND status = 'accepted' AND reason IS NULL AND ${guard.sql}`,
+        WHERE message_id = ? AND status = 'accepted' AND ${guard.sql}`,
       args: [scheduledAt, messageId, ...guard.args],
     },
     {

@@ -29,8 +29,7 @@ export function recipientAnswer(message: Message, recipient: Recipient): string 
   if (status === "delivered" && mx === "simulator") return `Delivered by the simulator${when}.`;
   if (status === "delivered") return `Delivered to ${mx ?? "the recipient's server"}${when}${overTls(tls)}.`;
   if (status === "sent") return `Handed to ${mx ?? "the smarthost"}${when}${overTls(tls)}.`;
-  if (status === "accepted" && reason === "awaiting_approval") return "It waits for approval.";
-  if (status === "accepted" && message.scheduledAt !== null)
+  if (status === "accepted" && reason === null && message.scheduledAt !== null)
     return `It will be sent on ${localTime(Date.parse(message.scheduledAt))}.`;
   return REASONS[reason ?? ""]?.what ?? statusWords(status).means;
 }
@@ -58,6 +57,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
   capture_only: {
     what: "It came without a key in capture mode, so it never leaves this machine.",
     next: "Send it again with a key.",
+  },
+  key_revoked: {
+    what: "Its key was revoked before its time.",
+    next: "Approve it if it is still wanted, else cancel it.",
   },
   awaiting_approval: { what: "It waits for approval.", next: "Approve or reject it with another key." },
   approval_expired: { what: "It was not approved in time.", next: "Send it again if it is still wanted." },

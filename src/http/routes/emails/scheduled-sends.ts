@@ -29,16 +29,17 @@ function rescheduleRoute(deps: EmailScheduleDeps): Route {
     operationId: "rescheduleEmail",
     scope: "emails:send",
     summary: "Reschedule a message",
-    description: "Works while the message is `accepted`, that is, before its time. Else 409.",
+    description:
+      "Works while the message is `accepted`, that is, before its time, and does not wait for an approval. Else 409. A key with `approval` cannot reschedule.",
     body: Type.Object({
       scheduledAt: Type.String({ ...TIME, description: "ISO 8601 time with a zone. A past time sends now." }),
     }),
     answers: { 200: Rescheduled },
     errors: ["not_found", "conflict"],
-    async handle({ senderId, params, body, now }) {
+    async handle({ senderId, params, body, now, principal }) {
       const at = readSchedule(body.scheduledAt, deps.limits.maxScheduleDays, now);
       if (typeof at !== "number") throw invalid(at.param, at.message, at.code);
-      const scheduledAt = await rescheduleSend(deps, senderId, params.id, at);
+      const scheduledAt = await rescheduleSend(deps, senderId, params.id, at, principal.bounds);
       return ok({ id: params.id, status: "accepted", scheduledAt: showTime(scheduledAt) });
     },
   });
