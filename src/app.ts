@@ -46,7 +46,7 @@ import { openTlsHosts } from "./wiring/tls-hosts.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
 import { openObjects } from "./wiring/store/objects.ts";
 import { openRenderer } from "./wiring/cpu/renderer.ts";
-import { threadsFor } from "./wiring/cpu/pool.ts";
+import { cpusFor } from "./wiring/cpu/pool.ts";
 import { workerDeps } from "./wiring/worker-deps.ts";
 import { startWorkers } from "./wiring/workers.ts";
 
@@ -150,10 +150,10 @@ async function openServices(
   >,
 ): Promise<Services> {
   const { config, clock, db, keys, metrics } = base;
-  const threads = threadsFor(availableParallelism());
+  const cpus = cpusFor(availableParallelism());
   const inspector = openInspector(
     { clock, log: log("smtp") },
-    { host: mxName(config), dnsServers: config.dnsServers, ownZone: config.serviceDomain, threads },
+    { host: mxName(config), dnsServers: config.dnsServers, ownZone: config.serviceDomain, cpus },
   );
   const links = {
     serviceDomain: config.serviceDomain,
@@ -182,7 +182,7 @@ async function openServices(
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
     links,
     memory: renderMemory(),
-    renderer: openRenderer({ clock, meter: metrics.rendered }, { links, threads }),
+    renderer: openRenderer({ clock, meter: metrics.rendered }, { links, cpus }),
   };
 }
 

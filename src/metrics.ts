@@ -145,10 +145,10 @@ function histogramsIn(registry: Registry) {
     sessions: make("smtp_session_duration_seconds", "SMTP sessions of others with us.", CONVERSATIONS, [
       "end",
     ]),
-    inspections: make("inspection_duration_seconds", "Mails read in a thread, waiting included.", WORK, [
+    inspections: make("inspection_duration_seconds", "Messages read on a cpu, waiting included.", WORK, [
       ...(["kind", "outcome"] as const),
     ]),
-    renderings: make("rendering_duration_seconds", "Rendered in a thread, waiting included.", WORK, [
+    renderings: make("rendering_duration_seconds", "Rendered on a cpu, waiting included.", WORK, [
       ...(["kind", "outcome"] as const),
     ]),
     commits: make("commit_duration_seconds", "Commits of the database.", WORK),

@@ -8,7 +8,7 @@ import { type TestApi, testApi } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
 
 let api: TestApi;
-const renderer = openRenderer({ clock: systemClock }, { links: TEST_LINKS, threads: 1 });
+const renderer = openRenderer({ clock: systemClock }, { links: TEST_LINKS, cpus: 1 });
 beforeAll(async () => {
   api = await testApi({
     routes: ({ db }) => templateRoutes({ db, renderer }),

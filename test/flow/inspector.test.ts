@@ -11,8 +11,8 @@ import {
   openInspector,
   STALL_MS,
 } from "../../src/wiring/cpu/inspector.ts";
-import { IDLE_MS, MAX_TASKS_IN_HAND, threadsFor } from "../../src/wiring/cpu/pool.ts";
-import { MAX_TASK_MS } from "../../src/wiring/cpu/thread.ts";
+import { IDLE_MS, MAX_TASKS_IN_HAND, cpusFor } from "../../src/wiring/cpu/pool.ts";
+import { MAX_TASK_MS } from "../../src/wiring/cpu/cpu.ts";
 import { decoded, newContent } from "../../src/store/contents/content-bytes.ts";
 import { bodyIn } from "../../src/store/contents/message-body.ts";
 import { startDns } from "../support/dns.ts";
@@ -37,7 +37,7 @@ function inspector(over: { clock?: Clock; dns?: string[]; open?: () => Worker; t
     {
       host: HOST,
       dnsServers: over.dns ?? ["127.0.0.1:1"],
-      threads: over.threads ?? 1,
+      cpus: over.threads ?? 1,
       ...(over.open === undefined ? {} : { open: over.open }),
     },
   );
@@ -341,7 +341,7 @@ describe("limits", () => {
     [4, 2],
     [64, 4],
   ])("on %i processors %i threads", (processors, threads) => {
-    expect(threadsFor(processors)).toBe(threads);
+    expect(cpusFor(processors)).toBe(threads);
   });
 
   test("a thread is started only if the existing ones are busy", async () => {

@@ -12,7 +12,7 @@ import {
   openRenderer,
   STALL_MS,
 } from "../../src/wiring/cpu/renderer.ts";
-import { openWorker } from "../../src/wiring/cpu/thread.ts";
+import { openWorker } from "../../src/wiring/cpu/cpu.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { TEST_KEY } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
@@ -33,7 +33,7 @@ function renderer(clock: Clock = systemClock, start = () => openWorker("render-w
     { clock },
     {
       links: TEST_LINKS,
-      threads: 1,
+      cpus: 1,
       open() {
         started.threads++;
         return start();

@@ -140,7 +140,7 @@ function inspector(script: string): Inspector {
     {
       host: "mx.test",
       dnsServers: ["127.0.0.1:1"],
-      threads: 1,
+      cpus: 1,
       open: () => new Worker(new URL(script, import.meta.url).href, { ref: false }),
     },
   );
@@ -151,7 +151,7 @@ function inspector(script: string): Inspector {
 const OBEDIENT = "../support/inspect-worker.ts";
 
 /** The answer to a mail that an obedient thread is given. The door answers 451 if there is no inspection or an error. */
-async function inThread(text: string, by = inspector(OBEDIENT)): Promise<PolicyAnswer[]> {
+async function onCpu(text: string, by = inspector(OBEDIENT)): Promise<PolicyAnswer[]> {
   const found = await by
     .inspect({ kind: "mail", raw: Buffer.from(text), session: FORGER })
     .catch((error: unknown) => (error instanceof Error ? null : undefined));
@@ -229,13 +229,13 @@ const CASES: Readonly<Record<string, (policy: Policy) => Promise<PolicyAnswer[]>
   },
   "a signed mail that stalls or kills its thread twice": (policy) => {
     const signature = junkSignatures(1, () => "").replace("a.test", `${policy}.test`);
-    return inThread(`throw\r\n${signature}From: ann@${policy}.test\r\n\r\nx\r\n`);
+    return onCpu(`throw\r\n${signature}From: ann@${policy}.test\r\n\r\nx\r\n`);
   },
-  "an unsigned mail that does so": (policy) => inThread(`throw\r\nFrom: ann@${policy}.test\r\n\r\nx\r\n`),
+  "an unsigned mail that does so": (policy) => onCpu(`throw\r\nFrom: ann@${policy}.test\r\n\r\nx\r\n`),
   "a mail whose header alone does so, too": (policy) =>
-    inThread(`throw always\r\nFrom: ann@${policy}.test\r\n\r\nx\r\n`),
+    onCpu(`throw always\r\nFrom: ann@${policy}.test\r\n\r\nx\r\n`),
   "a thread that does not start": (policy) =>
-    inThread(`From: ann@${policy}.test\r\n\r\nx\r\n`, inspector("file:///nowhere/at-all.ts")),
+    onCpu(`From: ann@${policy}.test\r\n\r\nx\r\n`, inspector("file:///nowhere/at-all.ts")),
   "reading, because too many messages wait": async (policy) => {
     const full = inspector(OBEDIENT);
     const raw = Buffer.alloc(40 * 1024 * 1024, "hold ");
@@ -243,7 +243,7 @@ const CASES: Readonly<Record<string, (policy: Policy) => Promise<PolicyAnswer[]>
     const held = Array.from({ length: 2 + waiting }, () =>
       full.inspect({ kind: "mail", raw, session: null }),
     );
-    const answers = await inThread(`From: ann@${policy}.test\r\n\r\nx\r\n`, full);
+    const answers = await onCpu(`From: ann@${policy}.test\r\n\r\nx\r\n`, full);
     full.close();
     await Promise.allSettled(held);
     return answers;

@@ -31,7 +31,7 @@ function modelEngine(chance: Chance, wait: (ms: number) => Promise<void>, troubl
     return written;
   };
   const engine: Engine = {
-    writesInThread: chance.happens(0.5),
+    writesOnCpu: chance.happens(0.5),
     all: async () => [],
     first: async () => null,
     close: async () => undefined,

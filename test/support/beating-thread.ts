@@ -1,5 +1,5 @@
 import { systemClock } from "../../src/clock.ts";
-import { BEATS, TURNED_TO, type ToThread } from "../../src/wiring/cpu/serve.ts";
+import { BEATS, TURNED_TO, type ToCpu } from "../../src/wiring/cpu/serve.ts";
 
 /** Time between two beats, milliseconds. */
 const BEAT_MS = 20;
@@ -13,7 +13,7 @@ export function beatAndWork<Asked>(work: (id: number, asked: Asked) => void): vo
     Atomics.add(beats, BEATS, 1);
     systemClock.after(BEAT_MS, () => beat(beats));
   };
-  self.onmessage = ({ data }: MessageEvent<ToThread<unknown, Asked>>): void => {
+  self.onmessage = ({ data }: MessageEvent<ToCpu<unknown, Asked>>): void => {
     if (data.kind === "start") {
       pulse = new Int32Array(data.pulse);
       beat(pulse);

@@ -16,7 +16,7 @@ export const BUDGET_HOMES: Readonly<Record<string, string>> = {
   "src/flows/read/record.ts": "large mails' turns, and the room of the answer",
   "src/flows/read/bytes.ts":
     "large mails' turns, and http/pipeline/download for what is handed out in pieces",
-  "src/flows/deliver/render.ts": "dispatch/in-flight-limits and send/admission, or read/large-reads",
+  "src/flows/deliver/render.ts": "dispatch/in-flight-limits and deliver/admission, or contents/large-reads",
   "src/flows/sweep/offload.ts": "one large content at a time",
   "src/flows/sweep/retention.ts": "one message at a time, of a named number of octets",
   "src/store/contents/content-read.ts": "the budget that contentBytes was given",

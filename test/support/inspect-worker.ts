@@ -7,10 +7,10 @@ import {
   type ReadingKind,
   runReading,
 } from "../../src/flows/mime/reading-tasks.ts";
-import type { FromThread } from "../../src/wiring/cpu/serve.ts";
+import type { FromCpu } from "../../src/wiring/cpu/serve.ts";
 import { beatAndWork } from "./beating-thread.ts";
 
-type Said = FromThread<Found<ReadingKind>>;
+type Said = FromCpu<Found<ReadingKind>>;
 
 /** Domains under these names have that DMARC policy; there is nothing else in DNS. */
 const POLICIES = ["reject", "quarantine", "none"] as const;

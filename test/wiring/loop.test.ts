@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dir, "../..");
  */
 const PROGRAM = `
   const { configureLog } = await import("${ROOT}/src/log.ts");
-  const { startLoop } = await import("${ROOT}/src/wiring/loop.ts");
+  const { startLoop } = await import("${ROOT}/src/wiring/process/loop.ts");
   const { manualClock } = await import("${ROOT}/test/support/manual-clock.ts");
   await configureLog("info", "json");
   const clock = manualClock();

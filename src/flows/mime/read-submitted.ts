@@ -12,7 +12,7 @@ export interface SubmittedToRead {
 /** The parts of a submitted message as the record shows them. */
 export interface SubmittedParts<Contents = HashedBody | MessageBody> {
   attachments: Omit<ParsedAttachment, "bytes">[];
-  /** Hashed if the message was read on a thread. */
+  /** Hashed if the message was read on a worker thread. */
   contents: Contents;
   /** The first characters of the texts. */
   text: string | null;

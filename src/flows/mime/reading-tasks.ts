@@ -20,7 +20,7 @@ export interface PartToRead {
 /** The bytes are null if the message has no attachment at that position. */
 export type ReadPart = { bytes: Uint8Array | null };
 
-/** The tasks of threads that read received and submitted messages, by kind: the input and the result. */
+/** The tasks of worker threads that read received and submitted messages, by kind: the input and the result. */
 export interface Readings {
   mail: { asked: MailToInspect; found: Inspection };
   header: { asked: MailToInspect; found: Inspection };
@@ -35,7 +35,7 @@ export type AnyAsked = { [Kind in ReadingKind]: Asked<Kind> }[ReadingKind];
 export type Found<Kind extends ReadingKind> = Readings[Kind]["found"];
 
 /**
- * Runs a reading task on a thread. Resolves with null if too many messages wait. Rejects only because of an internal
+ * Runs a reading task on a worker thread. Resolves with null if too many messages wait. Rejects only because of an internal
  * failure.
  */
 export type Inspect = <Kind extends ReadingKind>(asked: Asked<Kind>) => Promise<Found<Kind> | null>;

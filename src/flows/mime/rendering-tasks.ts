@@ -14,7 +14,7 @@ import { type MailLinks, type MailToMake, makeMail, RenderingError } from "./mak
 export class PoolClosedError extends Error {}
 
 /**
- * Renders templates and composes messages, large ones on threads. A project's templates and largest messages run one after
+ * Renders templates and composes messages, large ones on worker threads. A project's templates and largest messages run one after
  * another, so other projects wait for one of them at most. Any other error than those named and `PoolClosedError` is an
  * internal failure.
  */
@@ -40,12 +40,12 @@ export interface Renderer {
   mail(senderId: string, mail: MailToMake): Promise<ComposedMail>;
 }
 
-/** A message to compose on a thread. Its keys are sent as text. */
+/** A message to compose on a worker thread. Its keys are sent as text. */
 export interface SentMail extends Omit<MailToMake, "signing"> {
   signing: { domain: string; keys: { selector: string; privateKeyPem: string }[] } | null;
 }
 
-/** The tasks of threads that render, by kind: the input and the result. */
+/** The tasks of worker threads that render, by kind: the input and the result. */
 export interface Renderings {
   variables: { asked: { source: TemplateSource }; made: string[] };
   template: { asked: { source: TemplateSource; data: Record<string, unknown> }; made: RenderedTemplate };
@@ -57,7 +57,7 @@ export type Asked<Kind extends RenderingKind> = { kind: Kind } & Renderings[Kind
 export type AnyAsked = { [Kind in RenderingKind]: Asked<Kind> }[RenderingKind];
 export type Made<Kind extends RenderingKind> = Renderings[Kind]["made"];
 
-/** The result, or the reason why the content cannot be rendered. Errors lose their class between threads. */
+/** The result, or the reason why the content cannot be rendered. Errors lose their class between worker threads. */
 export type Rendered<Kind extends RenderingKind> =
   | { made: Made<Kind>; refused?: undefined }
   | { made?: undefined; refused: Refusal };

@@ -140,7 +140,7 @@ export class Transaction {
    * Commits on a thread of libSQL's, so that the event loop runs while the disk writes. The connection must not be used
    * until then: the call would block until the disk is done.
    */
-  async commitOnThread(): Promise<Written[]> {
+  async commitOffLoop(): Promise<Written[]> {
     try {
       // The method uses nothing but the native connection, which both forms of the package have.
       await PromiseDatabase.prototype.exec.call(this.#connection.database, "COMMIT");

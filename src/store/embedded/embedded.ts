@@ -5,7 +5,7 @@ import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } 
 import { withValues } from "../sql/deferred-content.ts";
 import { watchFileIdentity } from "./file-identity.ts";
 import { shareReads } from "./shared-reads.ts";
-import { WriteThread, type WriterOptions } from "./write-thread.ts";
+import { Writer, type WriterOptions } from "./writer.ts";
 
 /*
  * The two ways in which a transaction is written to a file
@@ -15,7 +15,7 @@ import { WriteThread, type WriterOptions } from "./write-thread.ts";
  *    connection at a time. All other work continues: parsing, signing, SMTP, HTTP. A process without a writer (a command)
  *    serves no one else, so it commits on the spot.
  *
- * 2. On the write thread (`write-thread`, `serve-writes`). The statements are encoded, sent to a thread with a connection of
+ * 2. On the writer (`write-thread`, `serve-writes`). The statements are encoded, sent to a thread with a connection of
  *    its own, and run and committed there. Reads on the event loop continue during all of it.
  *
  * Why not always the thread? It costs twice. Encoding and decoding a small transaction takes more time of the event loop than
@@ -29,7 +29,7 @@ import { WriteThread, type WriterOptions } from "./write-thread.ts";
  * - A transaction with more than `maxValuesHere` values or `MAX_OCTETS_HERE` octets goes to the thread, all others run here.
  * - A process that takes sends, and has no role `worker`, sets `maxValuesHere` to 0, so all its writes go to the thread. It hardly reads between
  *   its writes, and its event loop is the bottleneck: a send takes 100 µs of the event loop and 95 µs of the thread.
- *   The group commit then prepares the next transaction while one is written (`Engine.writesInThread`).
+ *   The group commit then prepares the next transaction while one is written (`Engine.writesOnCpu`).
  * - The thread starts with the first transaction that needs it. Until it is ready, transactions run here. Only one with more than
  *   VALUES_PER_TURN values waits for the start.
  * - If the thread has failed, all transactions run here. The one that it was running has an unknown outcome (fault `lost`).
@@ -54,7 +54,7 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
   const sharedReads = shareReads(own.database);
   const version = configVersionOf(own.database);
   const versionReader = writer === null ? null : separateVersionReader(path);
-  const thread = writer === null ? null : new WriteThread(path, writer.open);
+  const thread = writer === null ? null : new Writer(path, writer.open);
   const maxValuesHere = writer?.maxValuesHere ?? Infinity;
   /** Resolves when the commit that is waiting for the disk has ended; null if there is none. */
   let committing: Promise<void> | null = null;
@@ -67,14 +67,14 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
     const transaction = new Transaction(own);
     transaction.run(ready);
     if (writer === null) return transaction.commit();
-    const ending = transaction.commitOnThread();
+    const ending = transaction.commitOffLoop();
     const ended = () => {
       committing = null;
     };
     committing = ending.then(ended, ended);
     return ending;
   };
-  const batchInThread = async (to: WriteThread, statements: readonly Statement[]): Promise<Written[]> => {
+  const batchOnWriter = async (to: Writer, statements: readonly Statement[]): Promise<Written[]> => {
     sharedReads.end();
     try {
       return await to.batch(statements);
@@ -87,7 +87,7 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
     const isLarge = values > maxValuesHere || octets > MAX_OCTETS_HERE;
     if (thread === null || !isLarge) return batchHere(statements);
     const canUse = thread.start() || (values > VALUES_PER_TURN && (await thread.waitUntilReady()));
-    return canUse ? batchInThread(thread, statements) : batchHere(statements);
+    return canUse ? batchOnWriter(thread, statements) : batchHere(statements);
   };
   const reads = readsOf((sql) => {
     sharedReads.beforeRead();
@@ -110,7 +110,7 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
       identity.checkAfterCommit();
       return written;
     },
-    writesInThread: maxValuesHere === 0,
+    writesOnCpu: maxValuesHere === 0,
     // More writers together would go to the thread, for no reason of their own.
     ...(thread === null || maxValuesHere === 0 ? {} : { octetsPerCommit: MAX_OCTETS_HERE }),
     refreshReads: sharedReads.end,

@@ -4,7 +4,7 @@ import { encodeResults, type FromWriter, StatementDecoder, type ToWriter } from 
 
 declare const self: Worker;
 
-/** Makes this thread the write thread of a database file. */
+/** Makes this worker thread the writer of a database file. */
 export function serveWrites(): void {
   const writer = new Writer();
   self.onmessage = ({ data }: MessageEvent<ToWriter>): void => {

@@ -5,12 +5,12 @@ import { type DeferredContent, DeferredContentValue } from "../sql/deferred-cont
 import { type ContentValues, contentValues } from "../sql/content-values.ts";
 
 /*
- * Messages between the event loop and the write thread. Values travel as JSON, and all their bytes in one buffer that is
+ * Messages between the event loop and the writer. Values travel as JSON, and all their bytes in one buffer that is
  * transferred. Structured cloning of the values one by one takes several times as long.
  */
 
 /**
- * A message to the write thread: first the file, then transactions, each in one or more pieces. After `rollback`, no more
+ * A message to the writer: first the file, then transactions, each in one or more pieces. After `rollback`, no more
  * pieces of the current transaction follow.
  */
 export type ToWriter =
@@ -18,7 +18,7 @@ export type ToWriter =
   | { kind: "statements"; encoded: EncodedStatements; first: boolean; last: boolean }
   | { kind: "rollback" | "close" };
 
-/** A message from the write thread. It sends one per transaction, at its end. */
+/** A message from the writer. It sends one per transaction, at its end. */
 export type FromWriter =
   | { kind: "opened" }
   | { kind: "written"; results: EncodedResults }

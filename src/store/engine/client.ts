@@ -5,7 +5,7 @@ import type { CommitMeter, Db } from "./db.ts";
 import { openEmbedded } from "../embedded/embedded.ts";
 import type { Engine, Value } from "../sql/engine.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { WriterOptions } from "../embedded/write-thread.ts";
+import type { WriterOptions } from "../embedded/writer.ts";
 
 export type { CommitMeter, Db } from "./db.ts";
 export { firstReturned, type Statement, type Value, type Written } from "../sql/engine.ts";

@@ -119,10 +119,10 @@ export class GroupCommit implements Db {
 
   async #drain(): Promise<void> {
     let resolveLast = NOTHING;
-    const inThread = this.#engine.writesInThread === true;
+    const onCpu = this.#engine.writesOnCpu === true;
     // In a thread, the first commit begins at once, and later writers join the next one. On the event loop or a server, each
     // commit waits for more members first.
-    let enough = inThread ? 0 : Infinity;
+    let enough = onCpu ? 0 : Infinity;
     while (this.#waiting.length > 0) {
       if (this.#waiting.length < enough) {
         resolveLast();
@@ -133,7 +133,7 @@ export class GroupCommit implements Db {
       const committing = this.#commit(members);
       resolveLast();
       resolveLast = await committing;
-      if (inThread) enough = members.length * SHARE_FOR_NEXT;
+      if (onCpu) enough = members.length * SHARE_FOR_NEXT;
     }
     resolveLast();
     // In the same turn as the last look at the waiting members: a later writer starts a new drain.

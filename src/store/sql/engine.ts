@@ -86,8 +86,8 @@ export interface Engine {
   first(sql: string, args: Value[]): Promise<Record<string, unknown> | null>;
   /** Runs the statements as one transaction that takes the write lock first. If it throws `EngineError`, none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
-  /** True if a thread runs whole batches, so that the event loop is free during a commit. */
-  readonly writesInThread?: boolean;
+  /** True if a worker thread runs whole batches, so that the event loop is free during a commit. */
+  readonly writesOnCpu?: boolean;
   /** Octets of contents and texts up to which writers share a commit. Absent if there is no reason to stop early. */
   readonly octetsPerCommit?: number;
   /** Makes later reads see everything committed before this call. Absent if they always do. */

@@ -1,4 +1,4 @@
-// Entry of the threads that read received mail.
+// Entry of the worker threads that read received mail.
 import { systemClock } from "../../clock.ts";
 import {
   type AnyAsked,
@@ -14,12 +14,12 @@ import { createResolver } from "../../net/dns/resolver.ts";
 import type { InspectorSettings } from "./inspector.ts";
 import { packedInspection } from "./packed-inspection.ts";
 import { TaskQueue } from "./task-queue.ts";
-import { serveThread, type Work } from "./serve.ts";
+import { serveCpu, type Work } from "./serve.ts";
 
 /** Size above which a message is read in parallel with others, because reading it yields by itself. */
 const MAX_OCTETS_AT_ONCE = 64 * 1024;
 
-serveThread(reading);
+serveCpu(reading);
 
 function reading({
   host,

@@ -9,17 +9,17 @@ import {
 } from "../../flows/mime/reading-tasks.ts";
 import type { Log } from "../../log.ts";
 import { unpackedInspection } from "./packed-inspection.ts";
-import { ThreadPool } from "./pool.ts";
-import { openWorker, shared } from "./thread.ts";
+import { CpuPool } from "./pool.ts";
+import { openWorker, shared } from "./cpu.ts";
 import { timed } from "../process/timing.ts";
 
 /** Messages that wait to be read, and their octets. Further ones are refused for now. */
 export const MAX_MAILS_WAITING = 2000;
 export const MAX_OCTETS_WAITING = 128 * 1024 * 1024;
-/** Time without a heartbeat after which a thread counts as stalled by its current message, milliseconds. */
+/** Time without a heartbeat after which a worker thread counts as stalled by its current message, milliseconds. */
 export const STALL_MS = 2_000;
 
-/** The settings of a thread that reads messages. */
+/** The settings of a worker thread that reads messages. */
 export interface InspectorSettings {
   /** Our name in Authentication-Results. */
   host: string;
@@ -30,29 +30,29 @@ export interface InspectorSettings {
 }
 
 export interface InspectorOptions extends InspectorSettings {
-  /** Most threads. */
-  threads: number;
-  /** Starts a thread. If left out, the real one. */
+  /** Maximum number of worker threads. */
+  cpus: number;
+  /** Starts a worker thread. If left out, the real one. */
   open?: () => Worker;
 }
 
 export interface Inspector {
   inspect: Inspect;
-  /** Ends all threads and rejects their tasks. */
+  /** Ends all worker threads and rejects their tasks. */
   close(): void;
 }
 
-/** Opens the threads that read received messages. */
+/** Opens the worker threads that read received messages. */
 export function openInspector(
   { clock, log }: { clock: Clock; log: Log },
   options: InspectorOptions,
 ): Inspector {
-  const { host, dnsServers, ownZone, threads, open = () => openWorker("inspect-worker.ts") } = options;
+  const { host, dnsServers, ownZone, cpus, open = () => openWorker("inspect-worker.ts") } = options;
   const settings: InspectorSettings = { host, dnsServers, ownZone };
-  const pool = new ThreadPool<AnyAsked, Found<ReadingKind> | Asked<"header">>(clock, {
+  const pool = new CpuPool<AnyAsked, Found<ReadingKind> | Asked<"header">>(clock, {
     open,
     settings,
-    threads,
+    cpus,
     stallMs: STALL_MS,
     waiting: { tasks: MAX_MAILS_WAITING, octets: MAX_OCTETS_WAITING },
     sent: (asked) => ({ ...asked, raw: shared(asked.raw) }),

@@ -1,42 +1,42 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { Fifo } from "../../core/collections.ts";
 import { PoolClosedError } from "../../flows/mime/rendering-tasks.ts";
-import { asError, type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
+import { asError, type Loss, Cpu, type Task, type CpuOptions } from "./cpu.ts";
 
-/** Tasks on all threads at a time. Most tasks for received messages wait for DNS. */
+/** Tasks on all worker threads at a time. Most tasks for received messages wait for DNS. */
 export const MAX_TASKS_IN_HAND = 256;
 /** Octets of all large tasks at a time. A larger task runs without other large ones. */
 export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
 /** Size above which a task is large. All small tasks together have at most half of those octets. */
 export const LARGE_TASK_OCTETS = 64 * 1024;
-/** Tasks per thread from which on another thread is started. */
+/** Tasks per worker thread from which on another thread is started. */
 const BUSY_TASKS = 16;
-/** Idle time after which the threads end to free their memory, milliseconds. */
+/** Idle time after which the worker threads end to free their memory, milliseconds. */
 export const IDLE_MS = 300_000;
 
-export interface PoolOptions<Asked, Found> extends ThreadOptions<Asked, Found> {
-  /** Most threads. */
-  threads: number;
+export interface PoolOptions<Asked, Found> extends CpuOptions<Asked, Found> {
+  /** Maximum number of worker threads. */
+  cpus: number;
   /** Limits of waiting tasks and their octets. Further tasks are refused. */
   waiting: { tasks: number; octets: number };
-  /** Returns the result of a task that stalled its thread twice, the second time alone. Throws if there is none. */
+  /** Returns the result of a task that stalled its worker thread twice, the second time alone. Throws if there is none. */
   givenUp: (asked: Asked) => Found;
 }
 
 /**
- * Runs tasks on threads, so that the main thread stays free for SMTP and HTTP. A stalled thread is ended, and its other tasks
+ * Runs tasks on worker threads, so that the main thread stays free for SMTP and HTTP. A stalled worker thread is ended, and its other tasks
  * start again. The task that stalled it runs once more alone, because the machine may just be busy. If it stalls again, it is
  * given up.
  */
-export class ThreadPool<Asked, Found> {
+export class CpuPool<Asked, Found> {
   readonly #clock: Clock;
   readonly #options: PoolOptions<Asked, Found>;
-  readonly #threads = new Set<PoolThread<Asked, Found>>();
+  readonly #cpus = new Set<Cpu<Asked, Found>>();
   /** Small tasks overtake a large one that waits for room, because reading large ones may take seconds. */
   readonly #small = new Fifo<Task<Asked, Found>>();
   readonly #large = new Fifo<Task<Asked, Found>>();
   readonly #suspects = new Fifo<Task<Asked, Found>>();
-  #solo: PoolThread<Asked, Found> | null = null;
+  #solo: Cpu<Asked, Found> | null = null;
   /** The next large task, which is out of its queue and not started. */
   #next: Task<Asked, Found> | undefined;
   #lastId = 0;
@@ -65,17 +65,15 @@ export class ThreadPool<Asked, Found> {
     return promise;
   }
 
-  /** Ends all threads and rejects their tasks with `PoolClosedError`. */
+  /** Ends all worker threads and rejects their tasks with `PoolClosedError`. */
   close(): void {
     this.#closed = true;
     this.#cancelIdle();
-    const left = [...this.#threads, ...(this.#solo === null ? [] : [this.#solo])].flatMap((thread) =>
-      thread.close(),
-    );
+    const left = [...this.#cpus, ...(this.#solo === null ? [] : [this.#solo])].flatMap((cpu) => cpu.close());
     for (const tasks of [left, ...[this.#suspects, this.#large, this.#small].map(drain)])
       for (const task of tasks) this.#stopped(task);
     if (this.#next !== undefined) this.#stopped(this.#next);
-    this.#threads.clear();
+    this.#cpus.clear();
     this.#solo = null;
   }
 
@@ -101,16 +99,16 @@ export class ThreadPool<Asked, Found> {
     if (this.#solo === null) this.#begin();
   }
 
-  /** Gives a task to a thread. If no thread can be started, only this task fails. */
-  #give(task: Task<Asked, Found>, threadFor: () => PoolThread<Asked, Found>): void {
-    let thread: PoolThread<Asked, Found>;
+  /** Gives a task to a worker thread. If no worker thread can be started, only this task fails. */
+  #give(task: Task<Asked, Found>, cpuFor: () => Cpu<Asked, Found>): void {
+    let cpu: Cpu<Asked, Found>;
     try {
-      thread = threadFor();
+      cpu = cpuFor();
     } catch (error) {
       this.#fail(task, asError(error));
       return;
     }
-    thread.take(task);
+    cpu.take(task);
   }
 
   /** Takes the next task that has room. Large ones come first, because few run at a time. */
@@ -124,26 +122,26 @@ export class ThreadPool<Asked, Found> {
     return next;
   }
 
-  /** The thread with the fewest tasks, or a new one. */
-  #idlest(): PoolThread<Asked, Found> {
-    const [idlest] = [...this.#threads].sort((a, b) => a.inHand - b.inHand);
-    if (idlest !== undefined && (idlest.inHand < BUSY_TASKS || this.#threads.size >= this.#options.threads))
+  /** The worker thread with the fewest tasks, or a new one. */
+  #idlest(): Cpu<Asked, Found> {
+    const [idlest] = [...this.#cpus].sort((a, b) => a.inHand - b.inHand);
+    if (idlest !== undefined && (idlest.inHand < BUSY_TASKS || this.#cpus.size >= this.#options.cpus))
       return idlest;
-    const thread = this.#open();
-    this.#threads.add(thread);
-    return thread;
+    const cpu = this.#open();
+    this.#cpus.add(cpu);
+    return cpu;
   }
 
-  #open(): PoolThread<Asked, Found> {
-    return new PoolThread<Asked, Found>(this.#clock, this.#options, {
-      finished: (thread, task) => this.#finished(thread, task),
-      lost: (thread, tasks, loss) => this.#lost(thread, tasks, loss),
+  #open(): Cpu<Asked, Found> {
+    return new Cpu<Asked, Found>(this.#clock, this.#options, {
+      finished: (cpu, task) => this.#finished(cpu, task),
+      lost: (cpu, tasks, loss) => this.#lost(cpu, tasks, loss),
     });
   }
 
-  #finished(thread: PoolThread<Asked, Found>, task: Task<Asked, Found>): void {
+  #finished(cpu: Cpu<Asked, Found>, task: Task<Asked, Found>): void {
     this.#release(task);
-    if (thread === this.#solo) this.#endSolo();
+    if (cpu === this.#solo) this.#endSolo();
     this.#begin();
     this.#restLater();
   }
@@ -158,20 +156,20 @@ export class ThreadPool<Asked, Found> {
     this.#solo = null;
   }
 
-  /** Starts the idle timer. Cancels the one before, because a timer without a handle would end working threads. */
+  /** Starts the idle timer. Cancels the one before, because a timer without a handle would end busy worker threads. */
   #restLater(): void {
     this.#cancelIdle();
     if (this.#tasks === 0) this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#rest());
   }
 
   #rest(): void {
-    for (const thread of this.#threads) thread.close();
-    this.#threads.clear();
+    for (const cpu of this.#cpus) cpu.close();
+    this.#cpus.clear();
   }
 
-  #lost(thread: PoolThread<Asked, Found>, tasks: readonly Task<Asked, Found>[], loss: Loss): void {
-    const alone = thread === this.#solo;
-    this.#threads.delete(thread);
+  #lost(cpu: Cpu<Asked, Found>, tasks: readonly Task<Asked, Found>[], loss: Loss): void {
+    const alone = cpu === this.#solo;
+    this.#cpus.delete(cpu);
     if (alone) this.#solo = null;
     for (const task of tasks) {
       if (loss.kind === "broken") this.#fail(task, loss.error);
@@ -225,10 +223,10 @@ function drain<Item>(tasks: Fifo<Item>): Item[] {
   return all;
 }
 
-/** Most threads of a pool. They leave half of the processors for other work. */
+/** Maximum number of worker threads of a pool. They leave half of the processors for other work. */
 const MAX_THREADS = 4;
 
-/** Returns the number of threads of a pool on a machine with that many processors. */
-export function threadsFor(processors: number): number {
+/** Returns the number of worker threads of a pool on a machine with that many processors. */
+export function cpusFor(processors: number): number {
   return Math.max(1, Math.min(MAX_THREADS, Math.floor(processors / 2)));
 }

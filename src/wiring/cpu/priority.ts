@@ -26,14 +26,14 @@ export async function lowerPoolPriority(): Promise<void> {
   const threads = Math.max(MIN_THREADS, processors);
   await Promise.all(Array.from({ length: threads }, () => promisify(pbkdf2)("", "", ROUNDS, 32, "sha256")));
   try {
-    for (const id of poolThreads()) setPriority(id, POOL_NICE);
+    for (const id of poolCpus()) setPriority(id, POOL_NICE);
   } catch (error) {
     log("app").debug("the pool's threads stay as they are", { error: String(error) });
   }
 }
 
 /** Returns the system's ids of the pool's threads. */
-function poolThreads(): number[] {
+function poolCpus(): number[] {
   return readdirSync(TASKS)
     .filter((id) => readFileSync(`${TASKS}/${id}/comm`, "latin1").startsWith("Bun Pool"))
     .map(Number);

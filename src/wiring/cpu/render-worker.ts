@@ -1,4 +1,4 @@
-// Entry of the threads that render templates and compose messages.
+// Entry of the worker threads that render templates and compose messages.
 import {
   type AnyAsked,
   octetsOf,
@@ -8,9 +8,9 @@ import {
   runRendering,
 } from "../../flows/mime/rendering-tasks.ts";
 import type { MailLinks } from "../../flows/mime/make-mail.ts";
-import { serveThread, type Work } from "./serve.ts";
+import { serveCpu, type Work } from "./serve.ts";
 
-serveThread(rendering);
+serveCpu(rendering);
 
 function rendering(links: MailLinks): Work<AnyAsked, Rendered<RenderingKind>> {
   const keys: OpenedKeys = new Map();

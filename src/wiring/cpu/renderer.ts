@@ -16,8 +16,8 @@ import {
   sourceOctets,
 } from "../../flows/mime/rendering-tasks.ts";
 import { type MailLinks, type MailToMake, makeMail } from "../../flows/mime/make-mail.ts";
-import { ThreadPool } from "./pool.ts";
-import { openWorker, shared } from "./thread.ts";
+import { CpuPool } from "./pool.ts";
+import { openWorker, shared } from "./cpu.ts";
 import { timed } from "../process/timing.ts";
 
 /** Largest message that is composed on the main thread, which takes one or two milliseconds. */
@@ -28,39 +28,39 @@ export const MAX_TEXT_SOURCE_HERE = 8 * 1024;
 export const MAX_SOURCE_OCTETS_HERE = 8 * 1024;
 /** Size from which on a project's messages are composed one after another, octets. */
 const LARGE_MAIL_OCTETS = 1024 * 1024;
-/** Time without a heartbeat after which a thread counts as stalled, milliseconds. Three parts of a template may take a second each. */
+/** Time without a heartbeat after which a worker thread counts as stalled, milliseconds. Three parts of a template may take a second each. */
 export const STALL_MS = 10_000;
 
 export interface RendererOptions {
   links: MailLinks;
-  /** Most threads. */
-  threads: number;
-  /** Starts a thread. If left out, the real one. */
+  /** Maximum number of worker threads. */
+  cpus: number;
+  /** Starts a worker thread. If left out, the real one. */
   open?: () => Worker;
 }
 
-/** The outcome of a rendering on a thread. `refused` means that the content cannot be rendered. */
+/** The outcome of a rendering on a worker thread. `refused` means that the content cannot be rendered. */
 export type RenderOutcome = "made" | "refused" | "failed";
 
 export interface RendererDeps {
   clock: Clock;
-  /** Called with the duration and outcome of each rendering on a thread. */
+  /** Called with the duration and outcome of each rendering on a worker thread. */
   meter?: (seconds: number, kind: RenderingKind, outcome: RenderOutcome) => void;
 }
 
 export interface OwnedRenderer extends Renderer {
-  /** Ends all threads and rejects their tasks. */
+  /** Ends all worker threads and rejects their tasks. */
   close(): void;
 }
 
-/** Composes usual messages on the main thread, and runs everything that may take long on other threads. */
+/** Composes usual messages on the main thread, and runs everything that may take long on other worker threads. */
 export function openRenderer({ clock, meter }: RendererDeps, options: RendererOptions): OwnedRenderer {
-  const { links, threads, open = () => openWorker("render-worker.ts") } = options;
+  const { links, cpus, open = () => openWorker("render-worker.ts") } = options;
   const inTurn = createKeyedMutex();
-  const pool = new ThreadPool<AnyAsked, Rendered<RenderingKind>>(clock, {
+  const pool = new CpuPool<AnyAsked, Rendered<RenderingKind>>(clock, {
     open,
     settings: links,
-    threads,
+    cpus,
     stallMs: STALL_MS,
     // Not limited here, because the callers are: requests by their bodies, deliveries by their lanes.
     waiting: { tasks: Number.POSITIVE_INFINITY, octets: Number.POSITIVE_INFINITY },
@@ -73,7 +73,7 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
     },
   });
 
-  async function inThread<Kind extends RenderingKind>(asked: Asked<Kind>): Promise<Made<Kind>> {
+  async function onCpu<Kind extends RenderingKind>(asked: Asked<Kind>): Promise<Made<Kind>> {
     // Messages between threads have no types, but the result is of the kind of its task.
     const task = asked as AnyAsked;
     const rendered = (await timed(
@@ -90,15 +90,15 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
   return {
     async variables(senderId, source) {
       if (sourceOctets(source) <= MAX_SOURCE_OCTETS_HERE) return templateVariables(source);
-      return inTurn(senderId, () => inThread({ kind: "variables", source }));
+      return inTurn(senderId, () => onCpu({ kind: "variables", source }));
     },
     template: (senderId, source, data) =>
-      inTurn(senderId, () => inThread({ kind: "template", source, data }).catch(tooDeep)),
+      inTurn(senderId, () => onCpu({ kind: "template", source, data }).catch(tooDeep)),
     async mail(senderId, mail) {
       const octets = mailOctets(mail);
       if (octets <= MAX_MAIL_OCTETS_HERE && textSourceChars(mail) <= MAX_TEXT_SOURCE_HERE)
         return makeMail(links, mail);
-      const make = () => inThread({ kind: "mail", mail: sentMail(mail) });
+      const make = () => onCpu({ kind: "mail", mail: sentMail(mail) });
       const { raw, smtpUtf8 } = await (octets < LARGE_MAIL_OCTETS ? make() : inTurn(senderId, make));
       return { raw: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), smtpUtf8 };
     },
@@ -131,7 +131,7 @@ function sentMail({ signing, ...mail }: MailToMake): SentMail {
   return { ...mail, signing: { domain: signing.domain, keys } };
 }
 
-/** Puts attachments into shared memory, so that the message to the thread does not copy them. */
+/** Puts attachments into shared memory, so that the message to the worker thread does not copy them. */
 function inSharedMemory(asked: AnyAsked): AnyAsked {
   if (asked.kind !== "mail") return asked;
   const attachments = asked.mail.attachments.map((one) => ({ ...one, bytes: shared(one.bytes) }));

@@ -1,6 +1,6 @@
 import { systemClock } from "../../clock.ts";
 
-/** The work of a thread. */
+/** The work of a worker thread. */
 export interface Work<Asked, Found> {
   /** Runs a task. It must call `turnTo` when it starts, and when it continues after other tasks may have run. */
   run(asked: Asked, turnTo: () => void): Promise<Found>;
@@ -12,7 +12,7 @@ export interface Work<Asked, Found> {
   packed?(found: Found): Packed | null;
 }
 
-interface Thread<Asked, Found> {
+interface Served<Asked, Found> {
   pulse: Int32Array;
   work: Work<Asked, Found>;
   inHand: number;
@@ -28,40 +28,40 @@ const LARGE_OCTETS = 1024 * 1024;
 
 declare const self: Worker;
 
-/** Makes this thread a thread of a pool. */
-export function serveThread<Settings, Asked, Found>(begin: (settings: Settings) => Work<Asked, Found>): void {
-  let thread: Thread<Asked, Found> | null = null;
-  self.onmessage = ({ data }: MessageEvent<ToThread<Settings, Asked>>): void => {
+/** Makes this worker thread one of a pool. */
+export function serveCpu<Settings, Asked, Found>(begin: (settings: Settings) => Work<Asked, Found>): void {
+  let cpu: Served<Asked, Found> | null = null;
+  self.onmessage = ({ data }: MessageEvent<ToCpu<Settings, Asked>>): void => {
     if (data.kind === "work") {
-      if (thread !== null) void answer(thread, data);
+      if (cpu !== null) void answer(cpu, data);
       return;
     }
-    thread = { pulse: new Int32Array(data.pulse), work: begin(data.settings), inHand: 0, beating: false };
-    Atomics.add(thread.pulse, BEATS, 1);
+    cpu = { pulse: new Int32Array(data.pulse), work: begin(data.settings), inHand: 0, beating: false };
+    Atomics.add(cpu.pulse, BEATS, 1);
   };
 }
 
 async function answer<Asked, Found>(
-  thread: Thread<Asked, Found>,
+  cpu: Served<Asked, Found>,
   { id, asked }: { id: number; asked: Asked },
 ): Promise<void> {
-  thread.inHand++;
-  // All tasks share a heartbeat, because with one for each a busy thread would have thousands of timers.
-  if (!thread.beating) beat(thread);
-  const said = await answerTo(thread, id, asked);
-  thread.inHand--;
-  const octets = thread.work.octets(asked);
-  const packed = said.error === undefined ? thread.work.packed?.(said.found) : null;
-  if (packed) postMessage({ ...packed, id, isPacked: true } satisfies PackedFromThread);
-  else postMessage(said, said.error === undefined ? thread.work.handedOver(said.found) : []);
+  cpu.inHand++;
+  // All tasks share a heartbeat, because with one for each a busy worker thread would have thousands of timers.
+  if (!cpu.beating) beat(cpu);
+  const said = await answerTo(cpu, id, asked);
+  cpu.inHand--;
+  const octets = cpu.work.octets(asked);
+  const packed = said.error === undefined ? cpu.work.packed?.(said.found) : null;
+  if (packed) postMessage({ ...packed, id, isPacked: true } satisfies PackedFromCpu);
+  else postMessage(said, said.error === undefined ? cpu.work.handedOver(said.found) : []);
   if (octets >= LARGE_OCTETS) Bun.gc(true);
 }
 
 async function answerTo<Asked, Found>(
-  { pulse, work }: Thread<Asked, Found>,
+  { pulse, work }: Served<Asked, Found>,
   id: number,
   asked: Asked,
-): Promise<FromThread<Found>> {
+): Promise<FromCpu<Found>> {
   const turnTo = (): void => void Atomics.store(pulse, TURNED_TO, id);
   try {
     return { id, found: await work.run(asked, turnTo) };
@@ -70,14 +70,14 @@ async function answerTo<Asked, Found>(
   }
 }
 
-/** Sends heartbeats while the thread has tasks. */
-function beat<Asked, Found>(thread: Thread<Asked, Found>): void {
-  Atomics.add(thread.pulse, BEATS, 1);
-  thread.beating = thread.inHand > 0;
-  if (thread.beating) systemClock.after(BEAT_MS, () => beat(thread));
+/** Sends heartbeats while the worker thread has tasks. */
+function beat<Asked, Found>(cpu: Served<Asked, Found>): void {
+  Atomics.add(cpu.pulse, BEATS, 1);
+  cpu.beating = cpu.inHand > 0;
+  if (cpu.beating) systemClock.after(BEAT_MS, () => beat(cpu));
 }
 
-/** Interval of the heartbeats of a working thread, milliseconds. */
+/** Interval of the heartbeats of a worker thread that has tasks, milliseconds. */
 export const BEAT_MS = 100;
 /** Indexes in the shared memory: the count of heartbeats, and the current task. */
 export const BEATS = 0;
@@ -85,18 +85,18 @@ export const TURNED_TO = 1;
 /** Octets of the shared memory. */
 export const PULSE_OCTETS = 8;
 
-/** Messages to a thread: first its settings, then each task. */
-export type ToThread<Settings, Asked> =
+/** Messages to a worker thread: first its settings, then each task. */
+export type ToCpu<Settings, Asked> =
   | { kind: "start"; pulse: SharedArrayBuffer; settings: Settings }
   | { kind: "work"; id: number; asked: Asked };
 
-/** The answer of a thread to a task. */
-export type FromThread<Found> =
+/** The answer of a worker thread to a task. */
+export type FromCpu<Found> =
   | { id: number; found: Found; error?: undefined }
   | { id: number; found?: undefined; error: string };
 
 /** A result as texts alone. Bun passes such an object between threads in half the time. */
 export type Packed = Readonly<Record<`${string}Text`, string>>;
 
-/** The answer of a thread if its result is packed. */
-export type PackedFromThread = Packed & { id: number; isPacked: true };
+/** The answer of a worker thread if its result is packed. */
+export type PackedFromCpu = Packed & { id: number; isPacked: true };

@@ -9,7 +9,7 @@ export interface TaskTurn {
 }
 
 /**
- * Runs the tasks of a thread one after another, in their order. If all ran together, all would end together, and the main
+ * Runs the tasks of a worker thread one after another, in their order. If all ran together, all would end together, and the main
  * thread would be idle until then.
  *
  * A task that waits for an answer lets others run. After that it comes before those that have not started.

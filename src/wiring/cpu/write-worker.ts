@@ -1,4 +1,4 @@
-// Entry of the thread that makes large transactions.
+// Entry of the worker thread that makes large transactions.
 import { serveWrites } from "../../store/embedded/serve-writes.ts";
 
 serveWrites();

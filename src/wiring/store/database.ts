@@ -2,13 +2,13 @@ import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type CommitMeter, databasePath, type Db, openDb } from "../../store/engine/client.ts";
 import { VALUES_PER_TURN } from "../../store/sql/engine.ts";
-import type { WriterOptions } from "../../store/embedded/write-thread.ts";
+import type { WriterOptions } from "../../store/embedded/writer.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
 import { takesSends, type TakingSettings } from "../process/takes-sends.ts";
-import { openWorker } from "../cpu/thread.ts";
+import { openWorker } from "../cpu/cpu.ts";
 
 /**
- * Returns the options of the write thread for a process. If it takes sends and delivers none, the thread makes all
+ * Returns the options of the writer for a process. If it takes sends and delivers none, the thread makes all
  * transactions, because the event loop limits such a process.
  */
 export function writerFor(config: TakingSettings): WriterOptions {
@@ -23,7 +23,7 @@ export function databaseFile(config: Config): string | null {
 
 /**
  * Opens the database. If another process is opening the same file, waits until it is free.
- * @param serving the write thread and the meter of commits, which only the service uses
+ * @param serving the writer and the meter of commits, which only the service uses
  */
 export function openDatabase(
   config: Config,

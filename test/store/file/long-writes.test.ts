@@ -4,7 +4,7 @@ import { RESOLVED_PER_TURN } from "../../../src/store/engine/group-commit.ts";
 import { overEngine } from "../../../src/store/engine/client.ts";
 import { openEmbedded } from "../../../src/store/embedded/embedded.ts";
 import { type Engine, type Statement, VALUES_PER_TURN } from "../../../src/store/sql/engine.ts";
-import { openWorker } from "../../../src/wiring/cpu/thread.ts";
+import { openWorker } from "../../../src/wiring/cpu/cpu.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 
 let database: TestDatabase;

@@ -13,7 +13,7 @@ import {
   StatementEncoder,
   type ToWriter,
 } from "../../../src/store/embedded/worker-codec.ts";
-import { openWorker } from "../../../src/wiring/cpu/thread.ts";
+import { openWorker } from "../../../src/wiring/cpu/cpu.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { reason } from "../../support/reason.ts";
 
@@ -101,12 +101,12 @@ describe("a content that is hashed and compressed where it is stored", () => {
   test.each([
     ["in the thread", true],
     ["here", false],
-  ])("is stored the same, with two references: %s", async (_, inThread) => {
+  ])("is stored the same, with two references: %s", async (_, onCpu) => {
     const { engine, given } = await started();
     const before = given();
     const content = new DeferredContent("snd_1", plain);
-    await engine.batch([...(inThread ? HEAVY : []), row(content), row(content)]);
-    expect(given() - before).toBe(inThread ? 1 : 0);
+    await engine.batch([...(onCpu ? HEAVY : []), row(content), row(content)]);
+    expect(given() - before).toBe(onCpu ? 1 : 0);
     const { key, encoding, bytes } = contentValues("snd_1", plain);
     const [kept, ...others] = await stored();
     expect(others).toEqual([]);

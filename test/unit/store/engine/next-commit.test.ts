@@ -5,7 +5,7 @@ import { overEngine } from "../../../../src/store/engine/client.ts";
 import type { Engine } from "../../../../src/store/sql/engine.ts";
 
 /** A database whose engine reports when a batch begins, with a log of it and its writers. */
-function logged(engine: Pick<Engine, "writesInThread" | "octetsPerCommit">, clock = systemClock) {
+function logged(engine: Pick<Engine, "writesOnCpu" | "octetsPerCommit">, clock = systemClock) {
   const log: string[] = [];
   const ends: (() => void)[] = [];
   const db = overEngine(
@@ -35,7 +35,7 @@ async function turns(): Promise<void> {
  * Writes once, ten times while that is committed, and then the given number. Each commit ends once they all wait.
  */
 async function oneTenAnd(more: number, isInThread: boolean): Promise<string[]> {
-  const { log, ends, write } = logged({ writesInThread: isInThread });
+  const { log, ends, write } = logged({ writesOnCpu: isInThread });
   const all: Promise<unknown>[] = [];
   for (const [name, count] of Object.entries({ a: 1, b: 10, c: more })) {
     for (let at = 0; at < count; at++) all.push(write(`${name}${at}`));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { HOUR_MS } from "../../../../src/core/time/units.ts";
-import { BEATS, type ToThread } from "../../../../src/wiring/cpu/serve.ts";
-import { type Loss, MAX_TASK_MS, PoolThread } from "../../../../src/wiring/cpu/thread.ts";
+import { BEATS, type ToCpu } from "../../../../src/wiring/cpu/serve.ts";
+import { type Loss, MAX_TASK_MS, Cpu } from "../../../../src/wiring/cpu/cpu.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 
 const STALL_MS = 2000;
@@ -12,13 +12,13 @@ function watched() {
   const losses: Loss[] = [];
   let pulse: Int32Array = new Int32Array(2);
   const worker = {
-    postMessage(message: ToThread<null, string>) {
+    postMessage(message: ToCpu<null, string>) {
       if (message.kind === "start") pulse = new Int32Array(message.pulse);
     },
     addEventListener: () => undefined,
     terminate: () => undefined,
   };
-  const thread = new PoolThread<string, string>(
+  const thread = new Cpu<string, string>(
     clock,
     { open: () => worker as unknown as Worker, settings: null, stallMs: STALL_MS, sent: (asked) => asked },
     { finished: () => undefined, lost: (_thread, _tasks, loss) => void losses.push(loss) },

@@ -15,7 +15,7 @@ export interface WriterOptions {
 type Outcome = Extract<FromWriter, { kind: "written" | "refused" }>;
 
 /** A thread that runs large transactions on a database file. It starts when it is first needed, and stays. */
-export class WriteThread {
+export class Writer {
   readonly #path: string;
   readonly #open: () => Worker;
   readonly #encoder = new StatementEncoder();

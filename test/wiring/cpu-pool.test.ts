@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { yieldToEventLoop } from "../../src/core/concurrency/event-loop.ts";
 import { PoolClosedError } from "../../src/flows/mime/rendering-tasks.ts";
-import { BEAT_MS, BEATS, type FromThread, PULSE_OCTETS, type ToThread } from "../../src/wiring/cpu/serve.ts";
-import { IDLE_MS, LARGE_TASK_OCTETS, MAX_OCTETS_IN_HAND, ThreadPool } from "../../src/wiring/cpu/pool.ts";
-import { MAX_TASK_MS } from "../../src/wiring/cpu/thread.ts";
+import { BEAT_MS, BEATS, type FromCpu, PULSE_OCTETS, type ToCpu } from "../../src/wiring/cpu/serve.ts";
+import { IDLE_MS, LARGE_TASK_OCTETS, MAX_OCTETS_IN_HAND, CpuPool } from "../../src/wiring/cpu/pool.ts";
+import { MAX_TASK_MS } from "../../src/wiring/cpu/cpu.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const STALL_MS = 1000;
@@ -13,10 +13,10 @@ class Thread {
   pulse: Int32Array = new Int32Array(2);
   readonly work: number[] = [];
   ended = false;
-  onmessage: ((event: { data: FromThread<string> }) => void) | null = null;
+  onmessage: ((event: { data: FromCpu<string> }) => void) | null = null;
   onerror: ((event: { message: string }) => void) | null = null;
 
-  postMessage(message: ToThread<null, string>): void {
+  postMessage(message: ToCpu<null, string>): void {
     if (message.kind === "start") this.pulse = new Int32Array(message.pulse);
     else this.work.push(message.id);
   }
@@ -46,8 +46,8 @@ function scene(
   const clock = manualClock();
   const threads: Thread[] = [];
   let opened = 0;
-  const pool = new ThreadPool<string, string>(clock, {
-    threads: 2,
+  const pool = new CpuPool<string, string>(clock, {
+    cpus: 2,
     open: () => {
       const thread = open(++opened);
       threads.push(thread);
@@ -183,10 +183,10 @@ test("a thread sends one heartbeat at a time, however many tasks start and end i
   const worker = new Worker(new URL("../support/quick-worker.ts", import.meta.url).href);
   try {
     const pulse = new SharedArrayBuffer(PULSE_OCTETS);
-    const tell = (message: ToThread<null, number>): void => worker.postMessage(message);
+    const tell = (message: ToCpu<null, number>): void => worker.postMessage(message);
     const beats = (): number => Atomics.load(new Int32Array(pulse), BEATS);
     const last = new Promise((resolve) => {
-      worker.onmessage = ({ data }: MessageEvent<FromThread<string>>) => {
+      worker.onmessage = ({ data }: MessageEvent<FromCpu<string>>) => {
         if (data.id === 1000) resolve(null);
       };
     });

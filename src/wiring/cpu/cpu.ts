@@ -1,61 +1,61 @@
 import type { Clock } from "../../core/time/clock.ts";
 import {
   BEATS,
-  type FromThread,
+  type FromCpu,
   type Packed,
-  type PackedFromThread,
+  type PackedFromCpu,
   PULSE_OCTETS,
   TURNED_TO,
-  type ToThread,
+  type ToCpu,
 } from "./serve.ts";
 
 /** Additional stall time for each MiB of the largest task, which takes 20 to 30 ms on an idle machine. */
 const STALL_MS_PER_MIB = 100;
 const MIB = 1024 * 1024;
-/** Time until the first heartbeat, while the thread loads its code, milliseconds. */
+/** Time until the first heartbeat, while the worker thread loads its code, milliseconds. */
 export const START_MS = 30_000;
 /** Longest time of a task, milliseconds. After that its result counts as lost. */
 export const MAX_TASK_MS = 60_000;
-/** Interval at which a working thread is checked, milliseconds. */
+/** Interval at which a busy worker thread is checked, milliseconds. */
 const WATCH_MS = 250;
 
-/** A task for a thread, and the callbacks of its caller. */
+/** A task for a worker thread, and the callbacks of its caller. */
 export interface Task<Asked, Found> {
   id: number;
   asked: Asked;
   /** Size of the task, for the limits. */
   octets: number;
-  /** Time at which a thread got the task, milliseconds. */
+  /** Time at which a worker thread got the task, milliseconds. */
   since: number;
   done(found: Found): void;
   failed(error: Error): void;
 }
 
-/** The reason why a thread ended: a task stalled or crashed it, or it could not work at all. */
+/** The reason why a worker thread ended: a task stalled or crashed it, or it could not work at all. */
 export type Loss = { kind: "held"; suspect: number } | { kind: "broken"; error: Error };
 
-export interface ThreadEvents<Asked, Found> {
+export interface CpuEvents<Asked, Found> {
   /** Called when a task succeeded or failed. */
-  finished(thread: PoolThread<Asked, Found>, task: Task<Asked, Found>): void;
-  /** Called when the thread ended, with its unfinished tasks. */
-  lost(thread: PoolThread<Asked, Found>, tasks: Task<Asked, Found>[], loss: Loss): void;
+  finished(cpu: Cpu<Asked, Found>, task: Task<Asked, Found>): void;
+  /** Called when the worker thread ended, with its unfinished tasks. */
+  lost(cpu: Cpu<Asked, Found>, tasks: Task<Asked, Found>[], loss: Loss): void;
 }
 
-export interface ThreadOptions<Asked, Found> {
-  /** Starts a thread. */
+export interface CpuOptions<Asked, Found> {
+  /** Starts a worker thread. */
   open: () => Worker;
-  /** The first message to a thread, which must be cloneable. */
+  /** The first message to a worker thread, which must be cloneable. */
   settings: unknown;
-  /** Time without a heartbeat after which the thread counts as stalled by its current task, milliseconds. */
+  /** Time without a heartbeat after which the worker thread counts as stalled by its current task, milliseconds. */
   stallMs: number;
   /** Returns the task to send, with large parts in shared memory, so that it can be sent again. */
   sent: (asked: Asked) => Asked;
-  /** Returns the result that a thread has packed. Left out: its threads pack none. */
+  /** Returns the result that a worker thread has packed. Left out: its worker threads pack none. */
   unpacked?: (packed: Packed) => Found;
 }
 
 /**
- * Starts a thread. It does not keep the process alive, and has the small heap.
+ * Starts a worker thread. It does not keep the process alive, and has the small heap.
  * @param entry the name of its file in this folder
  */
 export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts" | "write-worker.ts"): Worker {
@@ -69,11 +69,11 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** One thread, and the watch over it. */
-export class PoolThread<Asked, Found> {
+/** One worker thread, and the watch over it. */
+export class Cpu<Asked, Found> {
   readonly #clock: Clock;
-  readonly #events: ThreadEvents<Asked, Found>;
-  readonly #options: ThreadOptions<Asked, Found>;
+  readonly #events: CpuEvents<Asked, Found>;
+  readonly #options: CpuOptions<Asked, Found>;
   readonly #worker: Worker;
   readonly #pulse = new SharedArrayBuffer(PULSE_OCTETS);
   readonly #tasks = new Map<number, Task<Asked, Found>>();
@@ -83,12 +83,12 @@ export class PoolThread<Asked, Found> {
   #lookedAt = 0;
   #cancelWatch: () => void = () => undefined;
 
-  constructor(clock: Clock, options: ThreadOptions<Asked, Found>, events: ThreadEvents<Asked, Found>) {
+  constructor(clock: Clock, options: CpuOptions<Asked, Found>, events: CpuEvents<Asked, Found>) {
     this.#clock = clock;
     this.#events = events;
     this.#options = options;
     this.#worker = options.open();
-    this.#worker.onmessage = ({ data }: MessageEvent<FromThread<Found> | PackedFromThread>) =>
+    this.#worker.onmessage = ({ data }: MessageEvent<FromCpu<Found> | PackedFromCpu>) =>
       this.#said("isPacked" in data ? this.#unpacked(data) : data);
     this.#worker.onerror = ({ message }) => this.#fell(message);
     this.#worker.addEventListener("close", () => this.#fell("the thread has ended"));
@@ -113,7 +113,7 @@ export class PoolThread<Asked, Found> {
     }
   }
 
-  /** Ends the thread, whatever it is at. */
+  /** Ends the worker thread, whatever it is at. */
   close(): Task<Asked, Found>[] {
     this.#ended = true;
     this.#cancelWatch();
@@ -123,16 +123,16 @@ export class PoolThread<Asked, Found> {
     return tasks;
   }
 
-  #tell(message: ToThread<unknown, Asked>): void {
+  #tell(message: ToCpu<unknown, Asked>): void {
     this.#worker.postMessage(message);
   }
 
-  #unpacked({ id, ...packed }: PackedFromThread): FromThread<Found> {
+  #unpacked({ id, ...packed }: PackedFromCpu): FromCpu<Found> {
     const { unpacked } = this.#options;
     return unpacked === undefined ? { id, error: "an answer is packed" } : { id, found: unpacked(packed) };
   }
 
-  #said(said: FromThread<Found>): void {
+  #said(said: FromCpu<Found>): void {
     const task = this.#tasks.get(said.id);
     if (task === undefined) return;
     this.#over(task, () =>
@@ -160,7 +160,7 @@ export class PoolThread<Asked, Found> {
     const beats = Atomics.load(pulse, BEATS);
     if (beats !== this.#beats) this.#beatAt = now;
     this.#beats = beats;
-    // If we missed a look, the whole process stood still. That time is not the thread's silence.
+    // If we missed a look, the whole process stood still. That time is not the worker thread's silence.
     const missed = Math.max(0, now - this.#lookedAt - WATCH_MS);
     this.#lookedAt = now;
     this.#beatAt = Math.min(this.#beatAt + missed, now);
@@ -180,7 +180,7 @@ export class PoolThread<Asked, Found> {
     return this.#options.stallMs + (Math.max(0, ...sizes) / MIB) * STALL_MS_PER_MIB;
   }
 
-  /** Blames an uncaught error on a task if the thread has begun to work. */
+  /** Blames an uncaught error on a task if the worker thread has begun to work. */
   #fell(message: string): void {
     if (this.#ended) return;
     const pulse = new Int32Array(this.#pulse);
