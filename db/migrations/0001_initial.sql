@@ -519,12 +519,14 @@ CREATE TABLE guards (
 ) STRICT;
 
 -- Outcomes per project and UTC day, for the bounce and complaint rates that suspend a project.
+-- excused: bounces that are no reason to suspend, such as soft ones.
 -- complainants: recipients with an authenticated complaint. `complaints` names them: each counts once in seven days.
 CREATE TABLE reputation (
   sender_id TEXT NOT NULL,
   day TEXT NOT NULL,
   settled INTEGER NOT NULL DEFAULT 0,
   bounced INTEGER NOT NULL DEFAULT 0,
+  excused INTEGER NOT NULL DEFAULT 0,
   complained INTEGER NOT NULL DEFAULT 0,
   complainants INTEGER NOT NULL DEFAULT 0,
   hour INTEGER,

@@ -59,6 +59,13 @@ export function choices<const Word extends string>(of: readonly Word[]): Kind<Re
   };
 }
 
+/** A share in percent, with up to two decimals. */
+export const percent: Kind<number> = {
+  fault: (given) =>
+    /^\d{1,3}(?:\.\d{1,2})?$/.test(given) && Number(given) <= 100 ? null : "must be a number from 0 to 100",
+  read: Number,
+};
+
 /** A duration in seconds, with up to three decimals. */
 export const seconds: Kind<number> = {
   fault: (given) => (isSeconds(given) ? null : "must be a number of seconds"),

@@ -362,6 +362,18 @@ const ROWS = [
     "Further addresses and networks that no webhook or MTA-STS lookup connects to, `ip[/bits],…`; also if ALLOW_PRIVATE_WEBHOOKS is 1.",
   ),
   setting(
+    "SUSPEND_BOUNCE_PERCENT",
+    kind.percent,
+    "8",
+    "Hard bounces, in percent of the recipients of seven days, that suspend a project; at least 200 recipients. 0: none suspends. Projects of the tier `unlimited` are only warned.",
+  ),
+  setting(
+    "SUSPEND_COMPLAINT_PERCENT",
+    kind.percent,
+    "0.3",
+    "Complaints, in percent of the recipients of seven days, that suspend a project in the same way.",
+  ),
+  setting(
     "SUSPEND_MIN_COMPLAINTS",
     kind.integer(1, 1_000_000),
     "5",

@@ -11,7 +11,7 @@ import { reputationCheck } from "../flows/health/reputation.ts";
 import { noticeChecks } from "../flows/health/secondaries.ts";
 import { settingsChecks } from "../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
-import { limitsOf } from "../flows/deliver/reputation.ts";
+import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
 import { listAccounts } from "../store/projects/accounts.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
@@ -37,7 +37,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...storageChecks(storageParts(parts)),
     quotaCheck({ db, quotas: config.quotas }),
     ...queueChecks({ db, clock, redis }),
-    reputationCheck({ db, clock, limits: limitsOf(config.suspendMinComplaints) }),
+    reputationCheck({ db, clock, limits: suspensionLimits(config) }),
     certificateCheck({
       ...{ clock, hostname: mxName(config), ordered: usesAcme(config) },
       served: () => servedCertificate(db, config),

@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import { SettingsError } from "../core/errors.ts";
 import { createInboundHandler } from "../flows/receive/inbound-handler.ts";
-import { limitsOf } from "../flows/deliver/reputation.ts";
+import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { log } from "../log.ts";
 import {
   type Certificate,
@@ -67,7 +67,7 @@ export function openListener(services: Services, tls: Certificate): Listener {
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
     inspect: services.inspect,
-    suspension: limitsOf(config.suspendMinComplaints),
+    suspension: suspensionLimits(config),
     quotas: config.quotas,
     space: services.space,
     received: metrics.received,

@@ -1,7 +1,7 @@
 import type { PushDeps } from "../flows/webhooks/push.ts";
 import { SharedPayloads } from "../flows/webhooks/shared-payloads.ts";
 import { trimEventLog } from "../flows/live/watch.ts";
-import { limitsOf } from "../flows/deliver/reputation.ts";
+import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/deliver/admission.ts";
 import type { CustodyStatus } from "../flows/deliver/verdict.ts";
 import { recheckDue } from "../flows/domains/recheck.ts";
@@ -81,7 +81,7 @@ function transmitDeps(
   return {
     ...common,
     custody,
-    suspension: limitsOf(config.suspendMinComplaints),
+    suspension: suspensionLimits(config),
     ...links,
     renderer,
     verpKey: keys.verp,

@@ -3,7 +3,7 @@ import type { RecipientStatus } from "../../src/core/messages/states.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
 import { countOutcome, limitsOf, type Outcome } from "../../src/flows/deliver/reputation.ts";
 import { type Db, firstReturned, type Statement } from "../../src/store/engine/client.ts";
-import { countNearSuspension } from "../../src/store/projects/reputation.ts";
+import { countNearSuspension, type ReputationLimits } from "../../src/store/projects/reputation.ts";
 import {
   findProject,
   insertProject,
@@ -40,6 +40,7 @@ test("if bounces reach 8 %, the sender is suspended until that is lifted, and no
   await verifiedDomain(service, "sender.test");
   const options = { key: service.accountKey };
   const { id } = (await service.call("GET", "/v1/senders", undefined, options)).body.data[0];
+  await service.call("PATCH", `/v1/senders/${id}`, { trustTier: "basic" }, options);
   await service.app.db.write([past(id, 199, 15)]);
   const send = (to: string) =>
     service.call("POST", "/v1/emails", {
@@ -78,8 +79,8 @@ describe("a sender", () => {
   const guard = { sql: "1 = 1", args: [] };
   let names = 0;
 
-  async function newSender(): Promise<Project> {
-    const sender = testSender("acc_1", `shop ${++names}`, NOW);
+  async function newSender(trustTier = "basic"): Promise<Project> {
+    const sender = { ...testSender("acc_1", `shop ${++names}`, NOW), trustTier };
     await db.write([insertProject(sender)]);
     return sender;
   }
@@ -89,12 +90,12 @@ describe("a sender", () => {
     senderId: string,
     from: RecipientStatus,
     status: RecipientStatus,
-    more: { complainant?: string; at?: number } = {},
+    more: { complainant?: string; at?: number; excused?: boolean; limits?: ReputationLimits } = {},
   ): Promise<"suspended" | "near" | null> {
-    const { complainant = null, at = NOW } = more;
+    const { complainant = null, at = NOW, excused = false, limits = limitsOf(5) } = more;
     const counting = countOutcome(
-      { recipient: { senderId, status: from }, status, uncounted: false, complainant, guard },
-      limitsOf(5),
+      { recipient: { senderId, status: from }, status, uncounted: false, excused, complainant, guard },
+      limits,
       at,
     );
     const row = firstReturned<{ suspended_at: number | null }>((await db.write(counting)).at(-1));
@@ -151,6 +152,36 @@ describe("a sender", () => {
     // So that the last one tells of it again.
     await db.write([{ sql: "UPDATE senders SET warned_at = NULL", args: [] }]);
     expect(await complain(sender.id, "last@one.test")).toBe(found);
+  });
+
+  test("is not suspended by soft bounces, nor by those of a lane that is not steady", async () => {
+    const sender = await newSender();
+    for (let bounce = 0; bounce < 200; bounce++)
+      expect(await outcome(sender.id, "sending", "bounced", { excused: true })).toBeNull();
+  });
+
+  test("of the tier unlimited is warned and never suspended", async () => {
+    const sender = await newSender("unlimited");
+    await db.write([past(sender.id, 200, 200, NOW)]);
+    expect(await outcome(sender.id, "sending", "bounced")).toBe("near");
+    expect(await isSuspended(sender)).toBe(false);
+    expect(await countNearSuspension(db, limitsOf(5), NOW)).toBe(1);
+  });
+
+  test("is suspended by the rates of the settings, and by none that is 0", async () => {
+    const bounced = async (limits: ReputationLimits) => {
+      const sender = await newSender();
+      await db.write([past(sender.id, 199, 3, NOW)]);
+      return outcome(sender.id, "sending", "bounced", { limits });
+    };
+    expect(await bounced(limitsOf(5, 2))).toBe("suspended");
+    expect(await bounced(limitsOf(5, 2.01))).toBe("near");
+    expect(await bounced(limitsOf(5, 0))).toBeNull();
+    const sender = await newSender();
+    await db.write([past(sender.id, 200, 0, NOW)]);
+    const limits = limitsOf(1, 8, 0);
+    const complained = { complainant: "one@one.test", limits };
+    expect(await outcome(sender.id, "delivered", "complained", complained)).toBeNull();
   });
 
   const counted = async (senderId: string) =>

@@ -59,13 +59,15 @@ async function send(to: string[]): Promise<string> {
 interface Counts {
   settled: number;
   bounced: number;
+  /** Bounces that are no reason to suspend. */
+  excused: number;
 }
 
 async function reputation(): Promise<Counts> {
   const row = await service.app.db.first<Counts>(
-    "SELECT COALESCE(SUM(settled), 0) AS settled, COALESCE(SUM(bounced), 0) AS bounced FROM reputation",
+    "SELECT COALESCE(SUM(settled), 0) AS settled, COALESCE(SUM(bounced), 0) AS bounced, COALESCE(SUM(excused), 0) AS excused FROM reputation",
   );
-  return row ?? { settled: 0, bounced: 0 };
+  return row ?? { settled: 0, bounced: 0, excused: 0 };
 }
 
 /** The suppression of an address: its bounce type and its duration in days, or null if there is none. */
@@ -102,7 +104,7 @@ type End = "delivered" | "delivery_delayed" | "bounced" | "failed";
 const WHY = ["category", "smtpCode", "enhancedCode", "diagnostic", "mx"];
 
 /** The effects of each end: its event with at least these details, and its part of the sender's counts. */
-const ENDS: Readonly<Record<End, { event: string; details: string[]; counts: Counts }>> = {
+const ENDS: Readonly<Record<End, { event: string; details: string[]; counts: Omit<Counts, "excused"> }>> = {
   delivered: {
     event: "delivery",
     details: ["mx", "tls", "smtpCode", "response"],
@@ -211,9 +213,11 @@ async function check(to: string, wanted: Omit<Case, "peer">, during = async () =
   expect(await tellings(id)).toEqual({ events: expected, pushes: expected });
   expect(await suppression(to)).toEqual(suppressed);
   const after = await reputation();
-  expect({ settled: after.settled - before.settled, bounced: after.bounced - before.bounced }).toEqual(
-    counts,
-  );
+  expect({
+    settled: after.settled - before.settled,
+    bounced: after.bounced - before.bounced,
+    excused: after.excused - before.excused,
+  }).toEqual({ ...counts, excused: suppressed === SOFT ? 1 : 0 });
 }
 
 describe("an attempt that ends in", () => {
@@ -410,6 +414,6 @@ describe("a recipient whose message fails through our fault", () => {
     const { recipients } = await service.message(id, "bounced");
     expect(recipients[0]).toMatchObject({ reason: "retries_exhausted", attempts: 2 });
     expect(await suppression(to)).toBeNull();
-    expect(await reputation()).toEqual({ settled: 0, bounced: 0 });
+    expect(await reputation()).toEqual({ settled: 0, bounced: 0, excused: 0 });
   });
 });

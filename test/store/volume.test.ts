@@ -166,7 +166,7 @@ describe("the reputation of seven days", () => {
     ],
   ];
   const sender = async (): Promise<string> => {
-    const made_ = testSender("acc", `project${++made}`, NOW);
+    const made_ = { ...testSender("acc", `project${++made}`, NOW), trustTier: "basic" };
     await db.write([insertProject(made_)]);
     return made_.id;
   };

@@ -147,7 +147,14 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
           ),
         ];
   const complainant = end.authenticated ? addressKey(email) : null;
-  const outcome = { recipient, status: end.status, uncounted: false, complainant, guard };
+  const outcome = {
+    recipient,
+    status: end.status,
+    uncounted: false,
+    excused: end.bounceType === "soft",
+    complainant,
+    guard,
+  };
   const counted = countOutcome(outcome, deps.suspension, now);
   const before = [...counted, ...announced.statements, ...suppression];
   const written = await deps.db.write([

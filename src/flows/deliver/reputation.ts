@@ -1,4 +1,5 @@
 import { MOVING, type RecipientStatus } from "../../core/messages/states.ts";
+import type { Config } from "../../config.ts";
 import { log } from "../../log.ts";
 import { firstReturned, type Guard, type Statement, type Written } from "../../store/engine/client.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
@@ -10,12 +11,33 @@ import {
   type ReputationLimits,
 } from "../../store/projects/reputation.ts";
 
-/** 8 % bounced or 0.3 % complained of at least 200 recipients. */
-const RATES = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };
+/** Fewest recipients of seven days for which a rate is computed. */
+const MIN_SETTLED = 200;
 
-/** Returns the limits that suspend a sender. Complaints of fewer than `minComplainants` recipients suspend none. */
-export function limitsOf(minComplainants: number): ReputationLimits {
-  return { ...RATES, minComplainants };
+/**
+ * Returns the limits that suspend a sender. Complaints of fewer than `minComplainants` recipients suspend none.
+ * @param bouncePercent hard bounces that suspend, percent of the recipients settled; 0: no share does
+ * @param complaintPercent complaints that suspend, in the same way
+ */
+export function limitsOf(
+  minComplainants: number,
+  bouncePercent = 8,
+  complaintPercent = 0.3,
+): ReputationLimits {
+  return {
+    minSettled: MIN_SETTLED,
+    bouncedPerMille: bouncePercent * 10,
+    complainedPerMille: complaintPercent * 10,
+    minComplainants,
+  };
+}
+
+/** Returns the limits that the settings give. */
+export function suspensionLimits(
+  config: Pick<Config, "suspendMinComplaints" | "suspendBouncePercent" | "suspendComplaintPercent">,
+): ReputationLimits {
+  const { suspendMinComplaints, suspendBouncePercent, suspendComplaintPercent } = config;
+  return limitsOf(suspendMinComplaints, suspendBouncePercent, suspendComplaintPercent);
 }
 
 /** The counts of each outcome. A message that never left counts nothing, so it cannot lower the rates. */
@@ -33,6 +55,8 @@ export interface Outcome {
   status: RecipientStatus;
   /** True if it says nothing about the sender: a simulated outcome, or trouble of our own. */
   uncounted: boolean;
+  /** True if a bounce is no reason to suspend: a soft one, or one while its lane is slowed or blocked. */
+  excused?: boolean;
   /**
    * `addressKey` of the recipient whose complaint is authenticated. Other complaints suspend no sender, because each
    * recipient has the token of a report and could write any number of them.
@@ -48,13 +72,13 @@ export interface Outcome {
  * the suspension resets the counts (`updateSender`), so it takes another 200 recipients to suspend it again.
  */
 export function countOutcome(outcome: Outcome, limits: ReputationLimits, now: number): Statement[] {
-  const { recipient, status, uncounted, complainant = null, guard } = outcome;
+  const { recipient, status, uncounted, excused = false, complainant = null, guard } = outcome;
   const { senderId } = recipient;
   const counts = COUNTS[status];
   if (counts === undefined || uncounted) return [];
   const settled = MOVING.has(recipient.status) ? 1 : 0;
   return [
-    addReputation(senderId, now, { settled, ...counts }, guard),
+    addReputation(senderId, now, { settled, ...counts, excused: excused ? counts.bounced : 0 }, guard),
     ...(complainant === null ? [] : addComplainant(senderId, complainant, now, guard)),
     judgeSender(senderId, limits, now),
   ];
@@ -70,11 +94,8 @@ export function logSuspension(
   written: readonly Written[],
 ): void {
   const judged = counted.length === 0 ? undefined : written[counted.length - 1];
-  const row = firstReturned<{ suspended_at: number | null }>(judged);
+  const row = firstReturned<{ suspended_at: number | null; trust_tier: string }>(judged);
   if (row === null) return;
-  const message =
-    row.suspended_at === null
-      ? "sender near suspension for its bounces or complaints"
-      : "sender suspended for its bounces or complaints";
-  log("send").warn(message, { senderId });
+  const state = row.suspended_at === null ? "near suspension" : "suspended";
+  log("send").warn(`sender ${state} for its bounces or complaints`, { senderId, tier: row.trust_tier });
 }

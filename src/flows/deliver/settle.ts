@@ -71,7 +71,11 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   const announced = await announce(deps, recipient.senderId, draftsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
   const uncounted = settling.simulated || isOurs(report, deps.custody) || isClearedGiveUp(verdict);
-  const counted = countOutcome({ recipient, status, uncounted, guard }, deps.suspension, now);
+  const counted = countOutcome(
+    { recipient, status, uncounted, excused: isExcused(report, verdict), guard },
+    deps.suspension,
+    now,
+  );
   const statements = [
     ...counted,
     ...announced.statements,
@@ -120,6 +124,11 @@ function isOurs(report: DeliveryReport, custody: CustodyStatus): boolean {
 /** Returns whether tries ended for a reason that says nothing about the recipient, so that no rate counts it. */
 function isClearedGiveUp({ status, reason }: Verdict): boolean {
   return status === "failed" && reason === RETRIES_EXHAUSTED;
+}
+
+/** Returns whether a bounce says nothing about the sender's list. A lane that is not steady may have caused it. */
+function isExcused({ lane }: DeliveryReport, { bounce }: Verdict): boolean {
+  return bounce?.type === "soft" || (lane !== undefined && lane.state !== "steady");
 }
 
 /** Returns the conversation. If there was none, returns the reason in the same form. */

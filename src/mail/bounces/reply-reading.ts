@@ -73,7 +73,8 @@ export function readReply(refusal: Refusal): ReplyReading {
     ...effectByText(category, `${refusal.code ?? ""} ${refusal.enhanced ?? ""} ${plain}`),
   };
   if (outcome !== "deferred") {
-    const blocked = who === "us" && (ofHost || lane === "rest");
+    const blocked =
+      who === "us" && (lane === "rest" || (ofHost && category !== "policy" && category !== "other"));
     const laneEffect = blocked ? "block" : lane === "rest" ? "slow" : lane;
     return { outcome, category, who, laneEffect, retryAfterMs: null, namedMs: null };
   }

@@ -10,6 +10,8 @@ export interface ReputationCounts {
   /** Recipients whose outcome is known. Each counts once, whatever happens to it later. */
   settled: number;
   bounced: number;
+  /** How many of `bounced` are no reason to suspend the project. Left out: none. */
+  excused?: number;
   complained: number;
 }
 
@@ -19,10 +21,10 @@ function windowStart(now: number): string {
 }
 
 const addText = textsByGuard(
-  (condition) => `INSERT INTO reputation (sender_id, day, hour, settled, bounced, complained)
-      SELECT ?, ?, ?, ?, ?, ? WHERE ${condition}
+  (condition) => `INSERT INTO reputation (sender_id, day, hour, settled, bounced, excused, complained)
+      SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${condition}
       ON CONFLICT (sender_id, day) DO UPDATE SET hour = excluded.hour, settled = settled + excluded.settled,
-        bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
+        bounced = bounced + excluded.bounced, excused = excused + excluded.excused, complained = complained + excluded.complained`,
 );
 
 /**
@@ -32,12 +34,21 @@ const addText = textsByGuard(
 export function addReputation(
   senderId: string,
   at: number,
-  { settled, bounced, complained }: ReputationCounts,
+  { settled, bounced, excused = 0, complained }: ReputationCounts,
   guard: Guard,
 ): Statement {
   return {
     sql: addText(guard),
-    args: [senderId, utcDay(at), Math.floor(at / HOUR_MS), settled, bounced, complained, ...guard.args],
+    args: [
+      senderId,
+      utcDay(at),
+      Math.floor(at / HOUR_MS),
+      settled,
+      bounced,
+      excused,
+      complained,
+      ...guard.args,
+    ],
   };
 }
 
@@ -63,7 +74,10 @@ export function addComplainant(senderId: string, email: string, now: number, gua
   ];
 }
 
-/** Rates and numbers that suspend a sender. Rates are in thousandths of the recipients settled. */
+/**
+ * Rates and numbers that suspend a sender. Rates are in thousandths of the recipients settled; 0 suspends none. A
+ * project of the tier `unlimited` is only warned.
+ */
 export interface ReputationLimits {
   /** Fewest recipients for which a rate is computed. */
   minSettled: number;
@@ -82,12 +96,12 @@ const WARN_AGAIN_MS = DAY_MS;
  */
 function verdicts(whose: string): string {
   return `SELECT sender_id,
-      settled >= ?1 AND (bounced * 1000 >= settled * ?2
-        OR (complainants >= ?4 AND complainants * 1000 >= settled * ?3)) AS over,
-      (settled * 2 >= ?1 AND bounced * 2000 >= settled * ?2)
-        OR (complainants > 0 AND complainants * 2000 >= settled * ?3
+      settled >= ?1 AND ((?2 > 0 AND bounced * 1000 >= settled * ?2)
+        OR (?3 > 0 AND complainants >= ?4 AND complainants * 1000 >= settled * ?3)) AS over,
+      (?2 > 0 AND settled * 2 >= ?1 AND bounced * 2000 >= settled * ?2)
+        OR (?3 > 0 AND complainants > 0 AND complainants * 2000 >= settled * ?3
           AND (settled * 2 >= ?1 OR complainants * 2 >= ?4)) AS half
-    FROM (SELECT sender_id, SUM(settled) AS settled, SUM(bounced) AS bounced, SUM(complainants) AS complainants
+    FROM (SELECT sender_id, SUM(settled) AS settled, SUM(bounced - excused) AS bounced, SUM(complainants) AS complainants
       FROM reputation WHERE ${whose} AND day BETWEEN ?5 AND ?6 GROUP BY sender_id)`;
 }
 
@@ -96,16 +110,17 @@ function verdictArgs(limits: ReputationLimits, now: number): (string | number)[]
   return [minSettled, bouncedPerMille, complainedPerMille, minComplainants, windowStart(now), utcDay(now)];
 }
 
-const JUDGE = `UPDATE senders SET suspended_at = iif(verdict.over, ?7, NULL), warned_at = ?7
+const JUDGE = `UPDATE senders SET suspended_at = iif(verdict.over AND trust_tier <> 'unlimited', ?7, NULL), warned_at = ?7
   FROM (${verdicts("sender_id = ?8")}) AS verdict
   WHERE id = ?8 AND suspended_at IS NULL
-    AND (verdict.over OR (verdict.half AND COALESCE(warned_at, 0) <= ?7 - ?9))
-  RETURNING suspended_at`;
+    AND ((verdict.over AND trust_tier <> 'unlimited') OR (verdict.half AND COALESCE(warned_at, 0) <= ?7 - ?9))
+  RETURNING suspended_at, trust_tier`;
 
 /**
  * Returns the statement that suspends a sender whose counts reach a limit, or notes that they reach half of one. A
  * suspended sender stays as it is. Days after `now` do not count: the clock was ahead then.
- * The RETURNING row has `suspended_at`; null: the sender is only near suspension. No row: nothing has changed.
+ * The RETURNING row has `suspended_at` and `trust_tier`. A null `suspended_at`: the sender is only near suspension. No
+ * row: nothing has changed.
  */
 export function judgeSender(senderId: string, limits: ReputationLimits, now: number): Statement {
   return {

@@ -87,10 +87,12 @@ test("a number in a reply about something else is no wait", () => {
   expect(readReply(full).retryAfterMs).toBe(0);
 });
 
-test("a host that is refused before it names a sender is blocked, whatever the reason", () => {
-  const refusal = { code: 554, enhanced: null, text: "no service for you", stage: "connect" };
+test("a host that is refused for its name before it names a sender is blocked, and one without a reason is not", () => {
+  const refusal = { code: 554, enhanced: null, text: "no PTR record found", stage: "connect" };
   expect(readReply(refusal)).toMatchObject({ who: "us", laneEffect: "block" });
-  expect(readReply({ ...refusal, stage: "final" })).toMatchObject({ laneEffect: "none" });
+  expect(readReply({ ...refusal, stage: "final" })).toMatchObject({ who: "us", laneEffect: "none" });
+  const unexplained = { ...refusal, text: "no service for you" };
+  expect(readReply(unexplained)).toMatchObject({ who: "us", laneEffect: "none" });
 });
 
 test("each rule about effects has patterns and sets something", () => {
