@@ -67,7 +67,7 @@ const FILLERS =
 export const PURPOSE = new RegExp(`(?<!${LETTER})(?:${any(SIGNS.map(({ purpose }) => purpose))})`, "iu");
 /** A verb of entering. */
 export const ENTERS = new RegExp(`(?<!${LETTER})(?:${BEFORE})(?!${LETTER})|${AFTER}`, "iu");
-/** The end of the text before a code that is to be entered. */
+/** The end of the text before a code that the reader should enter. */
 export const ASKED_BEFORE = new RegExp(
   `(?<!${LETTER})(?:${BEFORE})(?:\\s{1,3}(?:${FILLERS})){0,4}\\s{0,3}:?\\s{0,3}["“”'‘«*(\\[]{0,3}$`,
   "iu",
@@ -82,7 +82,7 @@ export const PRESENTED =
  */
 export const NO_NOUN =
   /^["”’»'*)\]]{0,3}(?:$|[.,;:!。,、)]|\s{0,3}[^\p{L}\p{N}\s]|\s{0,3}[^\p{Script=Latin}\p{Script=Cyrillic}\s]|\s{1,3}(?:to|in|on|at|as|for|there|when|and|or|by|before|now|today|here|into|within|until|if|voor|bij|binnen|innerhalb|bis|hasta|entro|até|inom|до|zum|zur|ein|an|um|auf|bitte|eingeben|eintippen|melden|pour|sur|dans|afin|para|en|no|na|em|per|nella|nel|su|sul|om|op|aby|żeby|w|för|för|for|at|på|i|til|чтобы|для|на|в|girin|yazın|kullanın|để|untuk)(?!\p{L}))/iu;
-/** Codes of other kinds, which nobody enters to sign in. */
+/** Codes of other kinds, with which no reader signs in. */
 export const OTHER_CODES = new RegExp(
   [
     "(?:zip|post(?:al)?|area|country|dial(?:l?ing)?|source|dress|[qb]a?r|promo(?:tion(?:al)?)?|discount|coupon|voucher|gift|referral|booking|tracking|error|status|sort|airport|colou?r)[- ]?codes?",

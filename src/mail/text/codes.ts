@@ -34,7 +34,7 @@ const OTHERS = new RegExp(
 const CODE =
   /(?<![\w.,/@#$€£¥+%-]|\d:)(?:\d{3}[ \u00a0-]\d{3}|\d{2}[ -]\d{2}[ -]\d{2}|\d{4}[ -]\d{4}|\d(?: \d){3,7}|\d{4,8}|[A-Z]-\d{5,8}|[A-Z0-9]{3,5}(?:-[A-Z0-9]{3,5}){1,2}|(?=[A-Z0-9-]{0,11}[A-Z])[A-Z0-9]{3,5}-[A-Z0-9]{2,5}-[A-Z0-9]{2,5}|[A-Z0-9]{5,10})(?![\w@%€£¥$/]|[.,:-]\w|-)/g;
 
-/** Candidates of a line, and of a message, that are looked at. */
+/** Maximum number of candidates in a line, and in a message. */
 const MAX_PER_LINE = 20;
 const MAX_CANDIDATES = 500;
 /** Score from which a candidate is a code. */
@@ -141,7 +141,7 @@ function scoreOf(lines: readonly Line[], at: number, place: Place): number {
   ].reduce((sum, points) => sum + points, 0);
 }
 
-/** Characters around a candidate in which its sentence is looked for. */
+/** Characters before and after a candidate that may belong to its sentence. */
 const SENTENCE_CHARS = 200;
 
 /** Returns the parts of its sentence before and after a candidate, and the sentence before that. */
@@ -157,7 +157,7 @@ function isNamedNear(place: Place): boolean {
   return WORDS.test(`${said} ${follows}`) || (WORDS.test(previous) && !/\d{4}/.test(previous));
 }
 
-/** Returns whether the reader is asked to enter the candidate in order to sign in, to confirm something or the like. */
+/** Returns whether the message asks its reader to enter the candidate, for example to sign in or to confirm something. */
 function isAsked(lines: readonly Line[], at: number, place: Place): boolean {
   const { written, before, after, alone } = place;
   const line = lines[at];

@@ -25,9 +25,9 @@ const PROGRAM =
 /** "My" and a device, without its maker's name. */
 const MY_DEVICE =
   /\b(?:my|meine[mr](?:\/meiner)?|mon|mi|meu|mio|mijn|min|mitt|mojego|moje|svého|môjho) (?:\S{1,15} ){0,2}(?:(?:smart|mobile |cell ?|i)?phone|mobile(?: device)?|device|tablet|handy|mobiltelefon|smartphone|t[eé]l[eé]phone|portable|mobile|appareil|m[oó]vil|celular|tel[eé]fono|dispositivo|cellulare|telefoon|apparaat|mobil|telefon|enhet|enhed|telefonu|komórki|mobilu)\b|мо(?:его|го) (?:телефона?|смартфона|мобильного)/iu;
-/** A second sentence that asks for patience. */
+/** A second sentence that asks for patience, or invites to the program. */
 const EXCUSE =
-  /excus|sorry|pardon|forgiv|brev|brièv|kürze|typos|tippfehler|kort|fåordig|beknopt|zwięz|краткост|disculp|perdon/iu;
+  /\bapp\b|excus|sorry|pardon|forgiv|brev|brièv|kürze|typos|tippfehler|kort|fåordig|beknopt|zwięz|краткост|disculp|perdon/iu;
 /** Lines that invite to a program, which name it in the language's order of words. */
 const INVITATIONS: readonly RegExp[] = [
   /^(?:get|hol|hole|download|obtenez|télécharge[rz]|obt[eé]n|obtener|descarg\p{L}{1,4}|obter|obtenha|baixar|scarica|ottieni|verkrijg|haal|hämta|skaffa|hent|last ned|få|hanki|lataa|pobierz|uzyskaj|získ\p{L}{2,8}|stáhn\p{L}{2,6}|stiahn\p{L}{2,6}|scărca\p{L}{0,4}|obține\p{L}{0,3}|загруз\p{L}{2,5}|скача\p{L}{2,4}|завантаж\p{L}{1,4}|preuzmi\p{L}{0,3}|dapatkan|tải|获取|取得) (?:\S{1,12} ){0,2}outlook .{2,24}(?:ios|android)$/iu,

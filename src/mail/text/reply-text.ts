@@ -134,11 +134,8 @@ function isSeparator(lines: readonly string[], at: number): boolean {
 /** Returns whether a quoted header begins here. It begins with its author, or in GMX's answers with its date. */
 function isHeaderBlock(lines: readonly string[], at: number): boolean {
   const line = lines[at] ?? "";
-  if (
-    !isBlockLine(BLOCK_FROM, line) &&
-    !(isBlockLine(BLOCK_OTHER, line) && isBlockLine(BLOCK_FROM, lines[at + 1]))
-  )
-    return false;
+  const isDate = isBlockLine(BLOCK_OTHER, line) && /\d/.test(line);
+  if (!isBlockLine(BLOCK_FROM, line) && !(isDate && isBlockLine(BLOCK_FROM, lines[at + 1]))) return false;
   const below = lines.slice(at + 1, at + 1 + HEADER_BLOCK_LINES);
   const others = below
     .map((other) => other.slice(0, MAX_INTRO_CHARS))

@@ -182,6 +182,9 @@ test.each([
   ["发自我的iPhone"],
   ["Gesendet mit der Telekom Mail App"],
   ["Sent with Proton Mail secure email."],
+  ["Sent from Yahoo Mail. Get the app"],
+  ["Inviato da Yahoo Mail. Scarica l'app"],
+  ["Hae Outlook iOS:lle<https://aka.ms/o0ukef>"],
 ])("a footer goes: %s", (line) => {
   for (const text of [
     `Fine.\n\n${line}`,
@@ -295,7 +298,13 @@ test.each<[string, string]>([
       expect(newPart({ text, html: null })).toBe(own);
 });
 
+test("an address directly above a quoted header stays", () => {
+  const text = `Deliver to:\nTo: Ann Lee\n${BLOCK("From", "Sent", "To", "Subject")}\n\nq`;
+  expect(newPart({ text, html: null })).toBe("Deliver to:\nTo: Ann Lee");
+});
+
 test.each([
+  ["a title of the author's own", "Hi\n\n--- what I wrote ---\nmore"],
   ["a journey", "Please book:\n\nA: Berlin\nDo: Munich\nTill: Friday\n\nThanks"],
   ["a row of marks with words", "Hi\n\n----- part 2 -----\nmore"],
   ["a title of stars", "Hi\n\n*** Menu ***\nTo: all"],
