@@ -55,8 +55,9 @@ function isOtherText(part: MimePart, parent: MimePart | null): boolean {
   const { value } = part.contentType.parsed;
   if (!value.startsWith("text/") || isText(part) || DATA.test(value) || nameOf(part) !== "") return false;
   if (part.contentDisposition.parsed.value === "attachment") return false;
-  // Another form of the message has its text already.
-  return parent?.contentType.multipart !== "alternative" || !parent.childNodes.some(isText);
+  // Another form of the message is its plain text already.
+  const isPlain = (other: MimePart): boolean => other.contentType.parsed.value === "text/plain";
+  return parent?.contentType.multipart !== "alternative" || !parent.childNodes.some(isPlain);
 }
 
 /** Returns whether a multipart has no parts, but text. `typeByBody` answers for the message itself. */

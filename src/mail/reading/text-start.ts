@@ -21,10 +21,12 @@ const KNOWN_FIELD =
   /^(?:(?:resent-)?(?:from|sender|to|cc|bcc|date|message-id)|reply-to|subject|in-reply-to|references|return-path|received|received-spf|mime-version|delivered-to|dkim-signature|authentication-results|auto-submitted|precedence|(?:content|arc|list|x|domainkey)-[\w-]{1,80})[ \t]*:/i;
 const FIELD = /^[\x21-\x39\x3b-\x7e]{1,100}[ \t]*:/;
 const FOLD = /^[ \t]/;
+const DELIMITER = /^--\S/;
+const PART_FIELD = /^content-[a-z-]{1,40}:/i;
 
 /**
  * Returns where the text begins if the empty line before it is missing: at the first line that is no field. If a known
- * field follows, the line belongs to the header.
+ * field follows, the line belongs to the header. A delimiter above a part's field belongs to the text.
  * @param end the end of the header's lines
  */
 export function textStart(raw: Uint8Array, from: number, end: number): number {
@@ -36,6 +38,7 @@ export function textStart(raw: Uint8Array, from: number, end: number): number {
     const next = lf < 0 ? block.length : lf + 1;
     const line = block.slice(at, next).trimEnd();
     const shown = line.slice(0, SHOWN_CHARS);
+    if (DELIMITER.test(shown) && PART_FIELD.test(block.slice(next, next + SHOWN_CHARS))) return from + at;
     if (KNOWN_FIELD.test(shown)) start = -1;
     else if (start < 0 && !isOfHeader(shown, before)) start = at;
     before = line;

@@ -137,6 +137,14 @@ describe("text below a damaged header is found", () => {
     );
   });
 
+  test("the empty line above the first delimiter is missing", async () => {
+    const parts = ["--b", "Content-Type: text/plain", "", "Text", "--b--", ""];
+    expect(await text("Content-Type: multipart/mixed; boundary=b", ...parts)).toBe("Text");
+    const inner = nested("Content-Type: multipart/alternative; boundary=in", "in");
+    const mail = await read(...inner.filter((line, at) => !(line === "" && inner[at + 1] === "--in")));
+    expect([mail.text?.trim(), mail.html?.trim()]).toEqual(["Text", "<p>Html</p>"]);
+  });
+
   test("a line that is no field above an author does not begin the text", async () => {
     const mail = await parseMail(Buffer.from("Subject: x\r\nnonsense\r\nFrom: a@x.test\r\n\r\nText\r\n"));
     expect([mail.from?.email, mail.text?.trim()]).toEqual(["a@x.test", "Text"]);
@@ -164,6 +172,26 @@ describe("text below a damaged header is found", () => {
     expect(await text(`Content-Type: ${type}`, "", body)).toBe(want);
     const part = ["--b", `Content-Type: ${type}`, "", body, "--b--", ""];
     expect(await text("Content-Type: multipart/mixed; boundary=b", "", ...part)).toBe(want);
+  });
+
+  test("text of another kind is the plain text of a message that has only html besides", async () => {
+    for (const [type, body] of [
+      ["text/markdown", "Hello"],
+      ["text/enriched", "<bold>Hello</bold>"],
+    ]) {
+      const parts = [
+        "--b",
+        `Content-Type: ${type}`,
+        "",
+        body ?? "",
+        "--b",
+        "Content-Type: text/html",
+        "",
+        "<p>Html</p>",
+      ];
+      const mail = await read("Content-Type: multipart/alternative; boundary=b", "", ...parts, "--b--", "");
+      expect([mail.text?.trim(), mail.html?.trim(), mail.attachments]).toEqual(["Hello", "<p>Html</p>", []]);
+    }
   });
 
   test("text of another kind stays a file if it has a name, is data, or repeats the message", async () => {
