@@ -34,7 +34,7 @@ import {
 } from "./volume.ts";
 
 export interface AcceptDeps extends VolumeDeps, PrepareDeps {
-  /** Renders templates of messages that somebody must approve. */
+  /** Renders templates of messages that need an approval. */
   renderer: Renderer;
   queue: Queue;
   serviceDomain: string;

@@ -9,7 +9,7 @@ export const APPROVAL_EXPIRED = "approval_expired";
 /** Time for an approval, milliseconds. At its end the recipient is due, and fails. */
 export const APPROVAL_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Returns whether a recipient with that reason waits until somebody approves its message. */
+/** Returns whether a recipient with that reason waits for an approval of its message. */
 export function waitsForApproval(reason: string | null): boolean {
   return reason === AWAITING_APPROVAL || reason === KEY_REVOKED;
 }

@@ -28,7 +28,7 @@ export function endWaiting({ messageId, ord, reason }: Recipient, now: number): 
   };
 }
 
-/** Returns the statement that holds a scheduled recipient whose key was revoked, until somebody approves its message. */
+/** Returns the statement that holds a scheduled recipient whose key was revoked, until its message is approved. */
 export function holdForApproval({ messageId, ord, reason }: Recipient, now: number): Statement {
   return {
     sql: `UPDATE recipients SET reason = ?, due_at = ? WHERE ${TIME_HAS_COME}`,
