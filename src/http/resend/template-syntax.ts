@@ -13,9 +13,9 @@ export interface TemplateVariable {
 
 /** A placeholder of Resend's: `{{{NAME}}}`. Names are letters, digits and `_`. */
 const THEIRS = /\{\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}\}/g;
-/** The placeholder that `toLiquid` makes. */
+/** The placeholder that `toLiquid` makes. Its fallback has a limit, because the engine keeps a state for each character. */
 const OURS =
-  /\{\{ ([A-Za-z_][A-Za-z0-9_]{0,63})(?: \| default: ("[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?))? \| raw \}\}/g;
+  /\{\{ ([A-Za-z_][A-Za-z0-9_]{0,63})(?: \| default: ("(?:[^"\\]|\\.){0,10000}"|-?\d+(?:\.\d+)?))? \| raw \}\}/g;
 
 /**
  * Returns a text with Resend's placeholders as Liquid's. Resend does not escape values, so `raw` leaves them as they are.

@@ -41,7 +41,8 @@ const MAX_VARIABLES = 50;
 const MAX_FALLBACK_CHARS = 2000;
 const COPY_SUFFIX = " (copy)";
 
-const TemplateFields = Type.Object({
+/** The body of a template. */
+export const TemplateFields = Type.Object({
   name: Given(ShortText),
   alias: Given(Id),
   subject: Given(Type.String({ maxLength: MAX_SUBJECT_CHARS })),
@@ -62,7 +63,7 @@ const TemplateFields = Type.Object({
     ),
   ),
 });
-type TemplateFields = Static<typeof TemplateFields>;
+export type TemplateFields = Static<typeof TemplateFields>;
 
 /** Returns the routes of `/resend/templates`. A template is published as soon as it is saved. */
 export function templateRoutes(operations: Operations, db: Db): Route[] {
@@ -119,7 +120,7 @@ async function copyOf(operations: Operations, context: CheckedRequest): Promise<
 }
 
 /** Returns the fields of a template under the names of `/v1`, with Liquid's placeholders. */
-function templateFields(body: TemplateFields): Record<string, unknown> {
+export function templateFields(body: TemplateFields): Record<string, unknown> {
   const fields = withoutNulls(body);
   refuseFields(body, UNSUPPORTED);
   const variables = new Map(
@@ -142,7 +143,8 @@ function showName({ id, name, slug, createdAt, updatedAt }: NamedTemplate): Reco
   };
 }
 
-function showTemplate(template: Template): Record<string, unknown> {
+/** Returns a template as Resend shows it. */
+export function showTemplate(template: Template): Record<string, unknown> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
   return {
     ...{ object: "template", id, current_version_id: id, alias: slug, name },

@@ -4,6 +4,7 @@ import { CONTROLS } from "./controls.ts";
 import { JSON_CASES } from "./json.ts";
 import { MAIL_CASES } from "./mail.ts";
 import { REPORT_CASES } from "./reports.ts";
+import { RESEND_CASES } from "./resend.ts";
 import { TEXT_CASES } from "./texts.ts";
 import { WIRE_CASES } from "./wire.ts";
 import type { WorstCase } from "./worst-case.ts";
@@ -14,6 +15,7 @@ export const WORST_CASES: readonly WorstCase[] = [
   ...MAIL_CASES,
   ...CHECK_CASES,
   ...REPORT_CASES,
+  ...RESEND_CASES,
   ...TEXT_CASES,
   ...WIRE_CASES,
 ];
