@@ -1,4 +1,4 @@
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, TypeRegistry } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import type { Issue } from "./errors.ts";
@@ -84,12 +84,21 @@ function issuesOf(errors: Iterable<Breach>): Issue[] {
   return [...issues.values()];
 }
 
+/** Kind of a schema for bytes as a list of numbers. It is checked in one loop, and has one error, however many bytes there are. */
+export const BYTE_LIST = "ByteList";
+
+function isByteList({ maxItems }: { maxItems: number }, value: unknown): boolean {
+  if (!Array.isArray(value) || value.length > maxItems) return false;
+  return value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte <= 255);
+}
+
 const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();
 
 /** Returns the issues of a value, empty if it fits the schema. Compiles the schema's checker at the first use. */
 export function check(schema: TSchema, value: unknown): Issue[] {
   let checker = compiled.get(schema);
   if (checker === undefined) {
+    if (!TypeRegistry.Has(BYTE_LIST)) TypeRegistry.Set(BYTE_LIST, isByteList);
     checker = TypeCompiler.Compile(schema);
     compiled.set(schema, checker);
   }

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type TSchema, Type } from "@sinclair/typebox";
+import { Kind, type TSchema, Type } from "@sinclair/typebox";
+import { BYTE_LIST } from "../../src/core/validation.ts";
 import { NO_FIELDS } from "../../src/http/resend/given.ts";
 import { resendRoutes } from "../../src/http/resend/routes.ts";
 import { MAX_WORDS_CHARS } from "../../src/http/resend/scheduled-words.ts";
+import { MAX_JSON_VALUES, MAX_LIST_NUMBERS } from "../../src/http/json/scanner.ts";
 import type { Route } from "../../src/http/routing/route.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -18,6 +20,7 @@ function unbounded(schema: TSchema, path = ""): string[] {
   const variants: TSchema[] | undefined = schema.anyOf;
   if (variants !== undefined) return variants.flatMap((variant) => unbounded(variant, path));
   if (schema.const !== undefined) return [];
+  if (schema[Kind] === BYTE_LIST) return schema.maxItems === undefined ? [`${path}: bytes`] : [];
   switch (schema.type) {
     case "string":
       return schema.maxLength === undefined ? [`${path}: text`] : [];
@@ -105,6 +108,36 @@ describe("a body of Resend's API", () => {
   ])("is refused for %s", async (_name, path, body, message) => {
     const refused = await service.call("POST", `/resend${path}`, body);
     expect([refused.status, refused.body.message]).toEqual([422, expect.stringContaining(message)]);
+  });
+});
+
+describe("a file as byte numbers", () => {
+  const send = (content: readonly number[]) =>
+    service.call("POST", "/resend/emails", {
+      ...{ from: "a@shop.test", to: "delivered@simulator.mail.test", subject: "x", text: "x" },
+      attachments: [{ filename: "a.bin", content }],
+    });
+
+  test("may have more bytes than a body has other values, and arrives as it is", async () => {
+    const bytes = Array.from({ length: MAX_JSON_VALUES + 1 }, (_, at) => at % 256);
+    const { status, body } = await send(bytes);
+    expect(status).toBe(200);
+    const files = await service.call("GET", `/resend/emails/${body.id}/attachments`);
+    const url = files.body.data[0].download_url.replace(/^https?:\/\/[^/]+/, service.url);
+    expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(Buffer.from(bytes))).toBe(true);
+  });
+
+  test("is refused with one byte too many", async () => {
+    const { status, body } = await send(new Array(MAX_LIST_NUMBERS + 1).fill(1));
+    expect([status, body.message]).toEqual([422, expect.stringContaining("Send larger files as base64.")]);
+  });
+
+  test.each([[[256]], [[-1]], [[1.5]]])("is refused with %j", async (bytes) => {
+    const { status, body } = await send(bytes);
+    expect([status, body.message]).toEqual([
+      422,
+      '"attachments[0].content" must be base64 or a list of bytes as numbers from 0 to 255.',
+    ]);
   });
 });
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
 import { cp } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder, removeFolder } from "../support/folder.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 const CALLS = join(import.meta.dir, "packages");
@@ -66,7 +65,7 @@ describe("Resend's package", () => {
   test.skipIf(!GO)(
     "for Go does all that is supported (RESEND_GOPATH names a module cache that has it)",
     async () => {
-      const cwd = mkdtempSync(join(tmpdir(), "resend-go-"));
+      const cwd = newFolder("resend-go");
       try {
         await cp(join(CALLS, "go"), cwd, { recursive: true });
         const offline = { GOPROXY: "off", GOSUMDB: "off", GOFLAGS: "-mod=mod" };
@@ -77,7 +76,7 @@ describe("Resend's package", () => {
         expect(faults).toEqual([]);
         expect(calls).toBe(29);
       } finally {
-        rmSync(cwd, { recursive: true });
+        removeFolder(cwd);
       }
     },
   );

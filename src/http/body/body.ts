@@ -154,13 +154,18 @@ const BYTE_ORDER_MARK = Buffer.from("\ufeff");
  * @throws AppError 400 for another content type, for compressed bytes, and for text that is not UTF-8 or not JSON;
  *   422 over a limit of `scanJson`
  */
-export async function parseJson(bytes: Uint8Array, headers: Headers, runSteps: RunSteps): Promise<unknown> {
+export async function parseJson(
+  bytes: Uint8Array,
+  headers: Headers,
+  runSteps: RunSteps,
+  byteLists = false,
+): Promise<unknown> {
   if (bytes.byteLength === 0) return undefined;
   checkContentType(headers);
   const octets = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const marked = BYTE_ORDER_MARK.equals(octets.subarray(0, BYTE_ORDER_MARK.length));
   const text = marked ? octets.subarray(BYTE_ORDER_MARK.length) : octets;
-  return inSteps(bytes.byteLength, readJson(text), runSteps);
+  return inSteps(bytes.byteLength, readJson(text, byteLists), runSteps);
 }
 
 /** Does work on a body of so many octets: in steps if it is larger than one, else at once. */

@@ -16,8 +16,8 @@ const UNICODE_ESCAPE_OCTETS = 6;
  * Parses the value of JSON text within the limits of `scanJson`. If the text is large, it is parsed part by part.
  * @throws AppError 422 over a limit, 400 for text that is no JSON or no UTF-8
  */
-export function* readJson(bytes: Buffer): Steps<unknown> {
-  const scanned = yield* scanJson(bytes);
+export function* readJson(bytes: Buffer, byteLists = false): Steps<unknown> {
+  const scanned = yield* scanJson(bytes, byteLists);
   return scanned.large === null ? parse(textIn(bytes, scanned)) : yield* build(bytes, scanned.large);
 }
 

@@ -14,6 +14,11 @@ export const MAX_JSON_DEPTH = 32;
 /** Values and keys of a body, counted together. */
 export const MAX_JSON_VALUES = 200_000;
 /**
+ * Numbers in lists that a body with files as lists of byte numbers may have besides. In memory a number takes eight octets, and an
+ * object many times that.
+ */
+export const MAX_LIST_NUMBERS = 4 * 1024 * 1024;
+/**
  * Octets of a key, of a number, and of white space in one place. None of them is parsed in steps, so each must be short.
  * A string of more is parsed in steps.
  */
@@ -68,10 +73,11 @@ export function noJson(): AppError {
 /**
  * Scans JSON text before any of it is parsed. It counts depth and values and finds large parts. It checks only the syntax
  * that this needs; `JSON.parse` checks the rest.
+ * @param byteLists whether scalars in lists have a limit apart from that of values
  * @throws AppError 422 over a limit, 400 for brackets that do not match
  */
-export function* scanJson(bytes: Buffer): Steps<ScannedText> {
-  const scanner = new JsonScanner(bytes);
+export function* scanJson(bytes: Buffer, byteLists = false): Steps<ScannedText> {
+  const scanner = new JsonScanner(bytes, byteLists);
   while (scanner.scanned + STEP_OCTETS < bytes.length) {
     scanner.scanTo(scanner.scanned + STEP_OCTETS);
     yield;
@@ -86,6 +92,8 @@ class JsonScanner {
   readonly #outer: OpenContainer[] = [];
   #at = 0;
   #values = 0;
+  readonly #byteLists: boolean;
+  #listNumbers = 0;
   #keyOctets = 0;
   /** Start of the string that is being scanned; -1 if there is none. */
   #stringStart = -1;
@@ -97,8 +105,9 @@ class JsonScanner {
   /** The first backslash at or after `#at`. One search serves all strings before it, so searching takes linear time. */
   #backslash = -1;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, byteLists: boolean) {
     this.#bytes = bytes;
+    this.#byteLists = byteLists;
   }
 
   get scanned(): number {
@@ -152,10 +161,12 @@ class JsonScanner {
     if (this.#open.kind !== "text") refuseLong(this.#at - this.#tokenEnd);
   }
 
-  #beginValue(): void {
+  #beginValue(inByteList = false): void {
     this.#refuseLongSpace();
     if (this.#firstStart < 0) this.#firstStart = this.#at;
-    if (++this.#values > MAX_JSON_VALUES)
+    if (inByteList && ++this.#listNumbers > MAX_LIST_NUMBERS)
+      throw invalid("", `At most ${MAX_LIST_NUMBERS} numbers in lists. Send larger files as base64.`);
+    if (!inByteList && ++this.#values > MAX_JSON_VALUES)
       throw invalid("", `At most ${MAX_JSON_VALUES} values and keys, counted together.`);
     this.#open.member.values++;
     this.#open.runValues++;
@@ -163,7 +174,7 @@ class JsonScanner {
 
   #scalar(): void {
     if (this.#scalarStart < 0) {
-      this.#beginValue();
+      this.#beginValue(this.#byteLists && this.#open.kind === "list");
       this.#scalarStart = this.#at;
     }
     this.#at++;

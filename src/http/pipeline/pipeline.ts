@@ -140,7 +140,7 @@ async function answerTo(
   const { owner } = caller;
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
   const { own, growing, within, refuse } = limitsFor(deps.quotas, route, caller.project, key);
-  const value = await parseJson(incoming.bytes, request.headers, deps.runSteps);
+  const value = await parseJson(incoming.bytes, request.headers, deps.runSteps, route.byteLists);
   if (length >= LARGE_BODY_OCTETS) freeMemory(incoming.bytes);
   incoming.bytes = NO_BYTES;
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {

@@ -17,7 +17,7 @@ export function emailRoutes(operations: Operations, deps: RecordDeps): Route[] {
   return [
     translated(operations, {
       ...{ method: "POST", path: "/emails", operation: "sendEmail", summary: "Send a message" },
-      body: SendBody,
+      ...{ body: SendBody, byteLists: true },
       ask: async ({ body, now }) => ({ body: await sendItemOf(body, now) }),
       answer: ({ id }: WithId) => ({ id }),
     }),
@@ -59,6 +59,7 @@ function batchRoute(operations: Operations): Route {
     path: "/emails/batch",
     operation: "sendEmailBatch",
     summary: "Send up to 100 messages",
+    byteLists: true,
     body: Type.Array(SendBody, {
       ...{ minItems: 1, maxItems: MAX_BATCH },
       expected: `a list of 1 to ${MAX_BATCH} messages`,

@@ -1,9 +1,10 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Kind, type Static, Type } from "@sinclair/typebox";
 import { invalid, validationError } from "../../core/errors.ts";
 import { decisiveFieldIssues } from "../../core/messages/decisive-fields.ts";
 import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
 import { MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
-import { MAX_JSON_VALUES } from "../json/scanner.ts";
+import { BYTE_LIST } from "../../core/validation.ts";
+import { MAX_LIST_NUMBERS } from "../json/scanner.ts";
 import { AddressText, Given, Id, ShortText, Part, Values } from "./given.ts";
 import { MAX_WORDS_CHARS, timeOf } from "./scheduled-words.ts";
 import { refuseFields, renamed, withoutNulls } from "./translate.ts";
@@ -26,7 +27,7 @@ const Addresses = Type.Union([AddressText, Type.Array(AddressText, { maxItems: M
 const Content = Type.Union(
   [
     Type.String({ maxLength: MAX_CONTENT_CHARS }),
-    Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { maxItems: MAX_JSON_VALUES }),
+    Type.Unsafe<number[]>({ [Kind]: BYTE_LIST, maxItems: MAX_LIST_NUMBERS }),
   ],
   { expected: "base64 or a list of bytes as numbers from 0 to 255" },
 );

@@ -33,6 +33,8 @@ export interface ResendRoute<Given extends TSchema = typeof NO_FIELDS> {
   query?: TSchema;
   /** The fields that are read of the body, each with a limit (`given`). If absent, none is. */
   body?: Given;
+  /** See `RouteText`. */
+  byteLists?: true;
 }
 
 /** How one route of Resend's API is served by an operation of `/v1`. */
@@ -93,13 +95,14 @@ export function translated<Body, Given extends TSchema = typeof NO_FIELDS>(
 /** Returns a route of Resend's API with a handler of its own and the rights of an operation. */
 export function resendRoute<Given extends TSchema = typeof NO_FIELDS>(
   operations: Operations,
-  { method, path, operation, summary, query, body }: ResendRoute<Given>,
+  { method, path, operation, summary, query, body, byteLists }: ResendRoute<Given>,
   handle: (context: RequestWith<Given>) => Answer | Promise<Answer>,
 ): Route {
   return {
     ...rightsOf(operations, operation),
     ...{ method, summary, path: `${RESEND_PATH}${path}`, operationId: `resend ${method} ${path}` },
     ...(query === undefined ? {} : { query }),
+    ...(byteLists === undefined ? {} : { byteLists }),
     ...(method === "GET" || method === "DELETE"
       ? {}
       : { body: body ?? NO_FIELDS, bodyOptional: body?.type !== "array" }),

@@ -99,6 +99,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   bodyLimit?: number | "message";
   /** Set if a request may have no body. */
   bodyOptional?: boolean;
+  /** The body may have files as lists of byte numbers, which count apart from other values. */
+  byteLists?: true;
   /** Examples for the API document, in place of those that the schemas make. */
   examples?: { body?: unknown; answer?: unknown };
   /** Answers by status: the schema of the body, null for none, or a content type for bytes. */

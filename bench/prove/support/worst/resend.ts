@@ -1,6 +1,7 @@
 /** Bodies of Resend's API that are bad for their translation. */
 import type { TSchema } from "@sinclair/typebox";
 import { check } from "../../../../src/core/validation.ts";
+import { MAX_LIST_NUMBERS } from "../../../../src/http/json/scanner.ts";
 import { SendBody, sendItemOf } from "../../../../src/http/resend/send-body.ts";
 import { showTemplate, TemplateFields, templateFields } from "../../../../src/http/resend/templates.ts";
 import { casesOf, repeated, type WorstCase } from "./worst-case.ts";
@@ -8,8 +9,8 @@ import { casesOf, repeated, type WorstCase } from "./worst-case.ts";
 const MEBIBYTE = 1024 * 1024;
 /** Octets of a part of a template. */
 const MOST_PART = 2 * MEBIBYTE;
-/** Octets of a list of byte numbers, of which a body has at most 200 000. */
-const MOST_NUMBERS = 800_000;
+/** Octets of a list with as many byte numbers as a body may have. */
+const MOST_NUMBERS = 4 * MAX_LIST_NUMBERS;
 
 /** Translates a body as its route does: only if it fits the schema. */
 async function translated<Body>(
