@@ -238,6 +238,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     ...services,
     limiter: rates?.take ?? null,
     signIns: rates?.takeSignIn ?? null,
+    keyLimiter: rates?.takeKey ?? null,
     objects: services.store?.reader ?? null,
     streams: live.streams,
     waits: live.waits,

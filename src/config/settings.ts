@@ -458,6 +458,12 @@ const ROWS = [
   ),
   setting("QUOTA_WEBHOOKS", kind.quota, "10,100,1000", "Most webhooks of a project, by plan."),
   setting("QUOTA_INBOXES", kind.quota, "100,10000,none", "Most inboxes of a project, by plan."),
+  setting(
+    "DKIM_KEYS_PER_HOUR",
+    kind.integer(0, 100_000),
+    "300",
+    "Most requests of a project in an hour that make DKIM keys: new domains and rotations. 0 is no limit.",
+  ),
   setting("QUOTA_DOMAINS", kind.quota, "10,500,none", "Most domains of a project, by plan."),
   setting(
     "QUOTA_API_KEYS",

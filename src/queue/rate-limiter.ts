@@ -8,7 +8,9 @@ import { memoryBuckets, type RateVerdict, type TakeToken } from "./token-bucket.
 import type { QueueDeps } from "./limited-log.ts";
 
 /** The plans. If a plan is unknown, the default one applies. */
-export type RateLimits = Pick<Config, "plans" | "defaultPlan">;
+export type RateLimits = Pick<Config, "plans" | "defaultPlan" | "dkimKeysPerHour">;
+
+const HOUR_SECONDS = 3600;
 
 /** Sign-in attempts from one address: ten at once, and one in six seconds. */
 const SIGN_IN_RATE: Plan = { perSecond: 1 / 6, burst: 10 };
@@ -19,6 +21,8 @@ export interface RateBuckets {
   take(id: string, plan: string): Promise<RateVerdict | null>;
   /** Takes one token of the sign-in attempts from an address. As `take`. */
   takeSignIn(address: string): Promise<RateVerdict>;
+  /** Takes one of the DKIM keys that a project may make in an hour; null if there is no limit. As `take`. */
+  takeKey: ((senderId: string) => Promise<RateVerdict>) | null;
   /** Closes the connection. */
   close(): void;
 }
@@ -38,8 +42,18 @@ export function openRateLimiter(deps: QueueDeps, place: RedisLocation, limits: R
       return plan === null ? null : buckets.take(id, plan);
     },
     takeSignIn: async (address) => buckets.take(`sign-in:${address}`, SIGN_IN_RATE),
+    takeKey: keyBuckets(limits.dkimKeysPerHour, buckets.take),
     close: buckets.close,
   };
+}
+
+function keyBuckets(
+  perHour: number,
+  take: (id: string, plan: Plan) => RateVerdict | Promise<RateVerdict>,
+): RateBuckets["takeKey"] {
+  if (perHour === 0) return null;
+  const plan: Plan = { perSecond: perHour / HOUR_SECONDS, burst: perHour };
+  return async (senderId) => take(`dkim-keys:${senderId}`, plan);
 }
 
 function onRedis(deps: QueueDeps, url: string, prefix: string, own: TakeToken) {

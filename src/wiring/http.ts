@@ -52,7 +52,7 @@ import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookDeliveryRoute } from "../http/routes/webhook-delivery.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { ProtectedMetrics } from "../http/server/metrics.ts";
-import type { RateLimiter, SignInLimiter } from "../http/access/rate.ts";
+import type { KeyLimiter, RateLimiter, SignInLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/routing/route.ts";
 import type { HttpDeps } from "../http/server/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
@@ -90,6 +90,8 @@ export interface HttpParts
   > {
   renderer: Renderer;
   limiter: RateLimiter | null;
+  /** Counts the DKIM keys that a project makes. Null: there is no limit. */
+  keyLimiter: KeyLimiter | null;
   /** Counts the sign-in attempts from an address. Null: they are not limited. */
   signIns: SignInLimiter | null;
   streams: Streams;
@@ -185,6 +187,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     boxKey: keys.box,
     sessionKey: keys.session,
     limiter: parts.limiter,
+    keyLimiter: parts.keyLimiter,
     quotas: config.quotas,
     space: parts.space,
     checks,

@@ -266,6 +266,7 @@ describe("a POST with an Idempotency-Key", () => {
           cursorKey: BOX_KEY,
           sessionKey: BOX_KEY,
           limiter: null,
+          keyLimiter: null,
           checks: [],
           docs: null,
           ui: null,

@@ -12,6 +12,7 @@ setDefaultTimeout(90_000);
 
 const LIMITS: RateLimits = {
   defaultPlan: "slow",
+  dkimKeysPerHour: 0,
   plans: {
     // Slow, so that the test's own time on a real server adds no token.
     slow: { perSecond: 0.01, burst: 5 },

@@ -1,28 +1,8 @@
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { expectationOf } from "../../src/core/expectations.ts";
 import { check } from "../../src/core/validation.ts";
-import type { Route } from "../../src/http/routing/route.ts";
-
-const ROUTES = join(import.meta.dir, "../../src/http/routes");
-
-/** Stands for all dependencies, because only the schemas of the routes are read. */
-const ANY_DEPS: unknown = new Proxy(() => undefined, {
-  get: (_, name) => (name === Symbol.toPrimitive ? () => "any" : ANY_DEPS),
-  apply: () => ANY_DEPS,
-});
-
-/** Returns every route that a file in `src/http/routes` makes. */
-async function allRoutes(): Promise<Route[]> {
-  const files = readdirSync(ROUTES);
-  const modules = await Promise.all(files.map((file) => import(join(ROUTES, file))));
-  return modules
-    .flatMap((exports) => Object.entries(exports))
-    .filter(([name, value]) => /Routes?$/.test(name) && typeof value === "function")
-    .flatMap(([, make]) => (make as (deps: unknown) => Route | Route[])(ANY_DEPS));
-}
+import { allRoutes } from "../support/all-routes.ts";
 
 interface Place {
   /** The route and the path of the field, for the report of a failure. */

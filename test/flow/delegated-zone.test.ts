@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config.ts";
+import { CHALLENGE_SETTLE_MS } from "../../src/flows/certificates/order.ts";
 import { delegatedZones, MAX_DELEGATED_LABELS, zoneNames } from "../../src/flows/zone/delegated-zone.ts";
 import { openZone } from "../../src/flows/zone/service-zone.ts";
 import type { ZoneSettings } from "../../src/flows/zone/zone-settings.ts";
@@ -17,6 +18,7 @@ import type { OwnRecordType } from "../../src/store/domains/domain-records.ts";
 import { run, titled, toolMissing } from "../support/dns-tools.ts";
 import { newFolder } from "../support/folder.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
+import { around } from "../support/around.ts";
 import { watched } from "../support/watched-db.ts";
 import { queryOctets, quietLog } from "../support/zone.ts";
 
@@ -100,6 +102,40 @@ test("if the database hangs, a limited number of queries wait, and one more fail
   api.clock.advance(3000);
   await Promise.all(waiting);
   expect(await rcode(DOMAIN)).toBe(0);
+});
+
+test("a zone whose read was slow is not kept longer than another, so that the CA finds a new record", async () => {
+  let slow: Promise<void> | null = null;
+  const db = around(api.db);
+  const find = delegatedZones(
+    {
+      clock: api.clock,
+      db: {
+        ...db,
+        async all(...args: Parameters<typeof db.all>) {
+          const rows = await db.all(...args);
+          await slow;
+          return rows;
+        },
+      } as typeof db,
+    },
+    SETTINGS,
+  );
+  const { promise, resolve } = Promise.withResolvers<void>();
+  slow = promise;
+  const before = find(DOMAIN);
+  await new Promise((done) => setTimeout(done, 50));
+  slow = null;
+  const name = `new.${DOMAIN}`;
+  await addOwnRecord(api.db, {
+    ...{ senderId: api.acme.a.id, domainId: id, type: "TXT", name, value: "new", now: api.clock.now() },
+    ...{ ttl: undefined, priority: undefined, also: () => [] },
+  });
+  api.clock.advance(CHALLENGE_SETTLE_MS - 1);
+  resolve();
+  await before;
+  api.clock.advance(1);
+  expect((await find(DOMAIN))?.nodes.has(name)).toBe(true);
 });
 
 test("a deleted domain is refused after a second", async () => {

@@ -197,6 +197,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
       space: ALWAYS_ROOM,
       limiter: null,
       signIns: null,
+      keyLimiter: null,
       objects: null,
       streams: new Streams({ ...ground, objects: null, tail: new Tail(ground, true) }),
       waits: new Waits({ ...ground, tail: new Tail(ground, true) }),

@@ -154,7 +154,14 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
       sessionKey: SESSION_KEY,
       cursorKey: new Uint8Array(32).fill(3),
     },
-    ...{ limiter: options.limiter ?? null, checks: [], docs: null, ui: null, onAnswer: null },
+    ...{
+      limiter: options.limiter ?? null,
+      keyLimiter: null,
+      checks: [],
+      docs: null,
+      ui: null,
+      onAnswer: null,
+    },
     ...{ quotas: config.quotas, space: ALWAYS_ROOM },
     ...options.http,
   });

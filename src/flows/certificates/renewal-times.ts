@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../core/time/units.ts";
 import type { RenewalWindow } from "../../net/acme/objects.ts";
 import type { AcmeError } from "../../net/acme/problem.ts";
 import { MAX_PAUSE_MS } from "../../net/acme/signed-requests.ts";
@@ -22,7 +22,8 @@ const MAX_WINDOW_CHECK_MS = DAY_MS;
 /** First pauses after a failure, which double with each, and the longest. */
 const REFUSED_MS = HOUR_MS;
 const MAX_REFUSED_MS = DAY_MS;
-const TROUBLE_MS = 5 * MINUTE_MS;
+/** Trouble on the way to the CA is often over in seconds, and the CA counts nothing of it. */
+const TROUBLE_MS = 15 * SECOND_MS;
 const MAX_TROUBLE_MS = 6 * HOUR_MS;
 /** Share by which a pause is longer at random, so that installations which failed together do not come back together. */
 const JITTER = 0.1;

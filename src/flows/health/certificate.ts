@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
+import { isUnreachable } from "../../net/acme/problem.ts";
 import { readChain } from "../../smtp/listener/certificate.ts";
 import type { CertificateRecord } from "../../store/domains/certificates.ts";
 import type { ServedCertificate } from "../certificates/served.ts";
@@ -46,12 +47,22 @@ export function certificateCheck({ clock, hostname, ordered, served }: Certifica
   };
 }
 
+/** What to check if the authority is not reached: nothing else has been tried yet. */
+export const UNREACHABLE_FIX =
+  "Check ACME_DIRECTORY, and that this machine may open connections with TLS to the authority.";
+
+function orderFix(error: string | undefined): string {
+  return error !== undefined && isUnreachable(error)
+    ? UNREACHABLE_FIX
+    : "Check that our zone is delegated, and that port 53 reaches DNS_PORT.";
+}
+
 /** Tells of a failed order at once, because a certificate is ordered weeks before the one before ends. */
 function judgeOrdered(record: CertificateRecord | null, hostname: string, now: number): Finding {
   if (record === null) return warn("No certificate has been ordered yet.", NO_WORKER);
   const { issued, lastError, renewAt } = record;
   const names = record.names.join(", ");
-  const again = `It is tried again at ${new Date(record.dueAt).toISOString()}. Check that our zone is delegated, and that port 53 reaches DNS_PORT. Then \`postrider certificates --retry\` tries at once.`;
+  const again = `It is tried again at ${new Date(record.dueAt).toISOString()}. ${orderFix(lastError?.text)} Then \`postrider certificates --retry\` tries at once.`;
   if (issued === null)
     return lastError === null
       ? warn(`The certificate for ${names} is being ordered.`, "Wait a minute.")

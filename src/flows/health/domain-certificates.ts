@@ -2,6 +2,8 @@ import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type HostSettings, hostsDomains, MAX_DOMAIN_CERTIFICATES } from "../certificates/domain-hosts.ts";
 import { type CertificateState, certificateStates } from "../certificates/states.ts";
+import { isUnreachable } from "../../net/acme/problem.ts";
+import { UNREACHABLE_FIX } from "./certificate.ts";
 import { type Check, type Finding, ok, warn } from "./check.ts";
 
 const FIX =
@@ -25,7 +27,11 @@ function judge(all: readonly CertificateState[]): Finding {
   const failed = states.filter(({ lastError }) => lastError !== null);
   const issued = states.filter(({ expiresAt }) => expiresAt !== null);
   const counts = `${issued.length} of ${states.length} delegated domains have a certificate`;
-  if (failed.length > 0) return warn(`${counts}. The last order failed for ${failed.length} of them.`, FIX);
+  if (failed.length > 0) {
+    const isAway = failed.every(({ lastError }) => lastError !== null && isUnreachable(lastError.text));
+    const fix = isAway ? `${UNREACHABLE_FIX} Then \`postrider certificates --retry\` tries at once.` : FIX;
+    return warn(`${counts}. The last order failed for ${failed.length} of them.`, fix);
+  }
   if (states.length >= MAX_DOMAIN_CERTIFICATES)
     return warn(
       `${counts}. More than ${MAX_DOMAIN_CERTIFICATES} get none, so links in their messages lead to PUBLIC_URL.`,

@@ -1,5 +1,6 @@
 import { createTaskLimit } from "../../core/concurrency/admission.ts";
 import { type Clock, inTime } from "../../core/time/clock.ts";
+import { SECOND_MS } from "../../core/time/units.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
 import { indexZone, type Zone, type ZoneIndex, type Zones } from "../../net/zone/answer.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
@@ -40,10 +41,13 @@ export function delegatedZones(deps: ZoneDeps, settings: ZoneSettings): Zones["f
   const cache = createTtlCache<ZoneIndex>(deps.clock, MAX_CACHED_ZONES);
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
   const load = async (names: readonly string[]): Promise<ZoneIndex | null> => {
+    const begunAt = deps.clock.elapsed();
     const domain = await findServedDomain(deps.db, names);
     if (domain === null) return null;
     const index = indexZone(await delegatedZone(deps, settings, domain));
-    cache.set(domain.name, index, ZONE_FRESH_SECONDS);
+    // A zone is as old as the begin of its read. Else the CA could miss the answer to its challenge after a slow one.
+    const left = ZONE_FRESH_SECONDS - (deps.clock.elapsed() - begunAt) / SECOND_MS;
+    if (left > 0) cache.set(domain.name, index, left);
     return index;
   };
   return async (name) => {

@@ -18,6 +18,9 @@ export type RateLimiter = (id: string, plan: string) => Promise<RateVerdict | nu
 /** Takes one sign-in attempt from the bucket of an address. */
 export type SignInLimiter = (address: string) => Promise<RateVerdict>;
 
+/** Takes one of the DKIM keys that a project may make in an hour. */
+export type KeyLimiter = (senderId: string) => Promise<RateVerdict>;
+
 /** Plan for requests to account-level routes, counted per key. */
 export const ACCOUNT_PLAN = "pro";
 
@@ -37,6 +40,20 @@ export async function takeRate(
   headers["ratelimit-remaining"] = String(verdict.remaining);
   headers["ratelimit-reset"] = String(verdict.resetSeconds);
   requireAllowed(verdict);
+}
+
+/**
+ * Counts a request that makes DKIM keys.
+ * @throws AppError 429 if the project has made as many as it may for now
+ */
+export async function takeKey(limiter: KeyLimiter | null, senderId: string): Promise<void> {
+  const verdict = limiter === null ? null : await limiter(senderId);
+  if (verdict === null || verdict.allowed) return;
+  throw new AppError(
+    "rate_limited",
+    `A project may make ${verdict.limit} DKIM keys an hour, for new domains and rotations. Try again later.`,
+    { retryAfterSeconds: Math.max(1, verdict.retryAfterSeconds) },
+  );
 }
 
 /** Throws 429 if the bucket was empty. */

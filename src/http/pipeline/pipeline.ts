@@ -27,7 +27,8 @@ import { limitsFor } from "./limits.ts";
 import { shownTo } from "../routing/shown.ts";
 import { openPage } from "../routing/paging.ts";
 import { readQuery } from "../routing/query.ts";
-import type { RateLimiter } from "../access/rate.ts";
+import { type KeyLimiter, type RateLimiter, takeKey } from "../access/rate.ts";
+import type { RunCostly } from "../../core/concurrency/costly-work.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
 import { warner } from "./warnings.ts";
 
@@ -40,6 +41,9 @@ export interface DispatchDeps extends AuthDeps {
   inFlight: InFlight;
   reserveBody: BeginReservation;
   runForBody: RunForBody;
+  runCostly: RunCostly;
+  /** Counts the DKIM keys of a project; null if there is no limit. */
+  keyLimiter: KeyLimiter | null;
   /** Reads large bodies in steps. */
   runSteps: RunSteps;
   answers: BeginAnswer;
@@ -88,7 +92,9 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
       : NO_BYTES;
     if (!readsOnly) await requireConnection(request);
     const incoming = { arrived, query, bytes, expectAnswer: readsOnly ? answers.expect : UNBOUNDED };
-    const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    const answer = await deps.runCostly(route.costly, owner, () =>
+      deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming)),
+    );
     const shown = shownTo(route, arrived.presented.key.scopes, answer);
     return shown.later === undefined ? answers.send(shown) : shown;
   } catch (error) {
@@ -138,6 +144,7 @@ async function answerTo(
   } = incoming;
   const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
   const { owner } = caller;
+  if (route.costly === "keys") await takeKey(deps.keyLimiter, owner);
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
   const { own, growing, within, refuse } = limitsFor(deps.quotas, route, caller.project, key);
   const value = await parseJson(incoming.bytes, request.headers, deps.runSteps, route.byteLists);

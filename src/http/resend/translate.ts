@@ -68,13 +68,14 @@ export async function callOperation(
 
 /** Returns the fields of a route that decide who may call it and what its requests may store. */
 export function rightsOf(operations: Operations, id: string) {
-  const { level, scope, stores, evenFull, secretAnswer, bodyLimit } = operationIn(operations, id);
+  const { level, scope, stores, evenFull, secretAnswer, bodyLimit, costly } = operationIn(operations, id);
   return {
     ...{ level, scope },
     ...(stores === undefined ? {} : { stores }),
     ...(evenFull === undefined ? {} : { evenFull }),
     ...(secretAnswer === undefined ? {} : { secretAnswer }),
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
+    ...(costly === undefined ? {} : { costly }),
   };
 }
 

@@ -121,6 +121,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains",
       operationId: "createDomain",
+      costly: "keys",
       stores: { adds: ["domains"] },
       summary: "Add a sending domain",
       description:
@@ -186,6 +187,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "PATCH",
       path: "/v1/domains/:id",
       operationId: "updateDomain",
+      costly: "lookups",
       summary: "Switch a domain between a delegated zone and records by hand",
       description:
         "With `delegated: true` the zone of a verified domain is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
@@ -221,6 +223,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains/:id/verify",
       operationId: "verifyDomain",
+      costly: "lookups",
       summary: "Check a domain's DNS records now",
       description:
         "Looks the records up at once. Each record shows what the DNS has in its place, and the value that solves a problem. Without this call, pending domains are checked every five minutes, and later every hour.",
@@ -238,6 +241,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains/:id/rotate-dkim",
       operationId: "rotateDomainDkim",
+      costly: "keys",
       summary: "Rotate a domain's DKIM keys",
       description:
         "Signing switches to the new keys when their records resolve. The old records stay needed for 7 days. With `dkimKeys`, the domain changes to other algorithms.",

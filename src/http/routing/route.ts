@@ -6,6 +6,7 @@ import type { Statement } from "../../store/engine/client.ts";
 import type { ChangeLimit } from "../../store/projects/holdings.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import type { Answer } from "./answer.ts";
+import type { CostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Page } from "./paging.ts";
 import type { Scope } from "./scopes.ts";
 
@@ -132,6 +133,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   ownOrigin?: true;
   /** The request changes nothing. Its answer may be refused if there is no memory for it, as one to GET may. */
   readsOnly?: true;
+  /** The request starts work that takes a while, of which each project has a few at a time. */
+  costly?: CostlyWork;
   /** The route is not in the API document, because it speaks another product's dialect. */
   undocumented?: true;
   /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */

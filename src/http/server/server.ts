@@ -24,7 +24,8 @@ import { mcpRoutes } from "../routes/mcp.ts";
 import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
 import { errors, requestId, requestIdIn, securityHeaders } from "./plugins.ts";
 import type { AnsweredRequest } from "../pipeline/request-log.ts";
-import type { RateLimiter } from "../access/rate.ts";
+import type { KeyLimiter, RateLimiter } from "../access/rate.ts";
+import { limitCostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Route } from "../routing/route.ts";
 import { routeTable } from "./route-table.ts";
 import { createTlsServer } from "./tls-server.ts";
@@ -42,6 +43,8 @@ export interface HttpDeps {
   sessionKey: Uint8Array;
   /** Token buckets. Null: there is no rate limit. */
   limiter: RateLimiter | null;
+  /** Counts the DKIM keys of a project; null if there is no limit. */
+  keyLimiter: KeyLimiter | null;
   /** The limits of each plan. */
   quotas: Quotas;
   /** Knows whether the disk has space for new content. */
@@ -90,6 +93,7 @@ export function createHttp(deps: HttpDeps): Http {
     inFlight: new Set(),
     reserveBody: createBudget(REQUEST_BODY_LIMITS),
     runForBody: createLargeBodyLimit(),
+    runCostly: limitCostlyWork(),
     runSteps: createStepRunner(),
     answers: createAnswers(deps.clock),
   };

@@ -28,6 +28,18 @@ export class AcmeError extends Error {
   }
 }
 
+const UNREACHED = /^\S+ cannot be reached: /;
+
+/** Returns the error of a CA to which there is no way. */
+export function unreachable(host: string, reason: string): AcmeError {
+  return new AcmeError(`${host} cannot be reached: ${reason}`);
+}
+
+/** Returns true if the stored text of an error says that the CA was not reached, so that it has said nothing of our names. */
+export function isUnreachable(text: string): boolean {
+  return UNREACHED.test(text);
+}
+
 /** A problem document (RFC 7807, RFC 8555 §6.7) as we use it. */
 export interface Problem {
   type: string | null;

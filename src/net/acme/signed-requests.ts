@@ -5,7 +5,7 @@ import { requestGuarded } from "../guarded-request.ts";
 import type { HttpResponse } from "../http-response.ts";
 import { httpDate, parseRetryAfter } from "../post.ts";
 import { type AccountKey, signRequest } from "./jws.ts";
-import { AcmeError, readProblem } from "./problem.ts";
+import { AcmeError, readProblem, unreachable } from "./problem.ts";
 
 /** Time for one request. Every step of an order is one to four of them. */
 export const REQUEST_TIMEOUT_MS = 20_000;
@@ -111,7 +111,7 @@ async function exchange(deps: TransportDeps, url: string, body: string | null): 
     },
   );
   const { host } = URL.canParse(url) ? new URL(url) : { host: "the CA" };
-  if (outcome.kind === "failed") throw new AcmeError(`${host} cannot be reached: ${outcome.reason}`);
+  if (outcome.kind === "failed") throw unreachable(host, outcome.reason);
   if (!outcome.whole || outcome.response.body.length > MAX_ANSWER_OCTETS)
     throw new AcmeError(`${host} sent an answer that is cut short or too long`);
   return outcome.response;

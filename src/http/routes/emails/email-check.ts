@@ -35,6 +35,7 @@ export function emailCheckRoute(deps: EmailCheckDeps): Route {
     method: "POST",
     path: "/v1/emails/check",
     operationId: "checkEmail",
+    costly: "content",
     scope: "emails:send",
     summary: "Check a message without sending it",
     description:

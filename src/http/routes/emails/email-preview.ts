@@ -17,6 +17,7 @@ export function emailPreviewRoute(deps: EmailPreviewDeps): Route {
     method: "GET",
     path: "/v1/emails/:id/preview",
     operationId: "previewEmail",
+    costly: "content",
     scope: "emails:read",
     summary: "Show a message's html as a page that runs nothing",
     description:

@@ -47,6 +47,7 @@ export function inboundRoutes(deps: InboundRouteDeps): Route[] {
     method: "POST",
     path: "/v1/inbound/simulate",
     operationId: "simulateInbound",
+    costly: "content",
     stores: { limitedBy: "handler" },
     scope: "inboxes:write",
     summary: "Simulate an inbound message",

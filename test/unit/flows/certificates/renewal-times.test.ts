@@ -63,8 +63,10 @@ describe("after a failure", () => {
     expect([1, 2, 3, 6, 1000].map((failures) => refused(failures) / HOUR_MS)).toEqual([1, 2, 4, 24, 24]);
   });
 
-  test("that is trouble, the pause is five minutes, then doubles up to six hours", () => {
-    expect([1, 2, 8, 1000].map((failures) => trouble(failures) / MINUTE_MS)).toEqual([5, 10, 360, 360]);
+  test("that is trouble, the pause is 15 seconds, then doubles up to six hours", () => {
+    expect([1, 2, 3, 12, 1000].map((failures) => trouble(failures) / MINUTE_MS)).toEqual([
+      ...[0.25, 0.5, 1, 360, 360],
+    ]);
   });
 
   test("the CA may want a longer pause, never a shorter one", () => {

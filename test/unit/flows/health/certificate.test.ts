@@ -51,3 +51,15 @@ test.each<[string, CertificateRecord | null, string, RegExp]>([
   expect(message).toMatch(says);
   expect(fix).toBeDefined();
 });
+
+test.each([
+  ["ca.test cannot be reached: ECONNREFUSED", "ACME_DIRECTORY"],
+  ["dns: NXDOMAIN", "our zone is delegated"],
+])("after %p, the fix speaks of %s", async (text, says) => {
+  const failed = record({ issued: null, lastError: { text, at: now } });
+  const check = certificateCheck({
+    ...{ clock, hostname: HOST, ordered: true },
+    served: async () => ({ source: "acme", chain, record: failed }),
+  });
+  expect((await check.run()).fix).toContain(says);
+});
