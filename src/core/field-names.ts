@@ -8,8 +8,8 @@ export function nearField(name: string, fields: readonly string[]): string | nul
   if (name.length > MAX_NAME_CHARS) return null;
   const plain = plainName(name);
   return (
-    fields.find((field) => plainName(field) === plain) ??
-    fields.find((field) => isOneErrorAway(plain, plainName(field))) ??
+    fields.find((field) => plainField(field) === plain) ??
+    fields.find((field) => isOneErrorAway(plain, plainField(field))) ??
     null
   );
 }
@@ -17,6 +17,15 @@ export function nearField(name: string, fields: readonly string[]): string | nul
 /** Returns a name without the marks and cases in which products write the same one differently. */
 export function plainName(name: string): string {
   return name.replaceAll(/[_-]/g, "").toLowerCase();
+}
+
+/** The plain names of our own fields, which each name of a body is compared with. */
+const plainFields = new Map<string, string>();
+
+function plainField(field: string): string {
+  const plain = plainFields.get(field) ?? plainName(field);
+  plainFields.set(field, plain);
+  return plain;
 }
 
 function isOneErrorAway(name: string, field: string): boolean {

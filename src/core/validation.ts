@@ -154,11 +154,14 @@ function bytesLeft(value: unknown, bytes: number): number {
   let left = bytes - VALUE_BYTES;
   if (typeof value === "string")
     return left - (value.length > left ? value.length : Buffer.byteLength(value));
-  if (typeof value !== "object" || value === null) return left;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left >= 0; at++) left = bytesLeft(value[at], left);
+    return left;
+  }
+  if (!isObject(value)) return left;
   for (const key in value) {
     if (left < 0) return left;
-    const name = Array.isArray(value) ? 0 : key.length + VALUE_BYTES;
-    left = bytesLeft((value as Record<string, unknown>)[key], left - name);
+    left = bytesLeft(value[key], left - key.length - VALUE_BYTES);
   }
   return left;
 }

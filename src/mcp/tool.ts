@@ -66,6 +66,9 @@ function unquoted(type: unknown, value: unknown): unknown {
   return value;
 }
 
+/** Unknown arguments that an answer names. */
+const MAX_UNKNOWN = 20;
+
 /** Returns what is wrong with the arguments of a call, in sentences that tell the agent what to give; "" if nothing is. */
 export function faultsOf({ name, input }: Tool, schema: TSchema, args: unknown): string {
   const given = typeof args === "object" && args !== null ? Object.keys(args) : [];
@@ -73,7 +76,7 @@ export function faultsOf({ name, input }: Tool, schema: TSchema, args: unknown):
   const issues = check(schema, args).filter(({ param }) => !unknown.has(param));
   const takes = `${name} takes ${Object.keys(input).join(", ")}.`;
   return [
-    ...[...unknown].map((one) => `"${one}" is no argument: ${takes}`),
+    ...[...unknown].slice(0, MAX_UNKNOWN).map((one) => `"${one}" is no argument: ${takes}`),
     ...(issues.length === 0 ? [] : (validationError(issues).details.issues ?? [])).map(
       ({ message }) => message,
     ),

@@ -5,7 +5,7 @@ import { ok } from "../../src/http/routing/answer.ts";
 import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/time.ts";
 import { LARGE_ANSWER_LIMITS } from "../../src/http/pipeline/download.ts";
 import { projectRoute, type Route } from "../../src/http/routing/route.ts";
-import { CALL_LIMITS, CALL_OCTETS } from "../../src/http/routes/mcp.ts";
+import { CALL_LIMITS, CALL_OCTETS, MAX_FRAME_BYTES } from "../../src/http/routes/mcp.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { until } from "../support/poll.ts";
@@ -17,7 +17,7 @@ const MESSAGE = "x".repeat(SIZE);
 const AT_A_TIME = LARGE_ANSWER_LIMITS.perOwner / SIZE - 1;
 
 /** Octets that make a call heavy, so that a client's connections suffice. */
-const PADDING = 64 * 1024;
+const PADDING = 32 * 1024;
 
 let api: TestApi;
 let clock: ManualClock;
@@ -150,6 +150,22 @@ describe("/mcp", () => {
       expect(answer.status).toBe(400);
       expect(await answer.json()).toMatchObject({ id: null, error: { code: -32_600 } });
     }
+  });
+
+  test("refuses a message that is large outside of its arguments", async () => {
+    const padded = (octets: number) => ({
+      ...READ,
+      params: { ...READ.params, _meta: { x: "x".repeat(octets) } },
+    });
+    const answer = await post(api.acme.a.key, padded(MAX_FRAME_BYTES));
+    expect([answer.status, (await answer.text()).includes("without arguments")]).toEqual([400, true]);
+    expect((await post(api.acme.a.key, padded(MAX_FRAME_BYTES / 2))).status).toBe(200);
+  });
+
+  test("names a few of a thousand unknown arguments", async () => {
+    const args = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`x${at}`, 1]));
+    const { isError, content } = await resultOf(await post(api.acme.a.key, call("get_email", args)));
+    expect([isError, content[0].text.length < 4000]).toEqual([true, true]);
   });
 
   test("refuses a subscription, which would never end", async () => {

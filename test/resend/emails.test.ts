@@ -76,6 +76,7 @@ describe("emails of the package resend", () => {
       content_type: "text/plain",
     });
     const url = (one.data?.download_url ?? "").replace(/^https?:\/\/[^/]+/, service.url);
+    for (const end of ["=", "==", "%3D"]) expect((await fetch(`${url}${end}`)).status).toBe(404);
     expect(await (await fetch(url)).text()).toBe("two files");
     expect((await fetch(`${url.slice(0, -2)}AA`)).status).toBe(404);
   });

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { fromBase64Url } from "./base64url.ts";
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -16,9 +17,10 @@ export function seal(key: Uint8Array, plain: string): string {
   return Buffer.concat([iv, cipher.getAuthTag(), body]).toString("base64url");
 }
 
-/** Decrypts a text of `seal`. Throws if the key is another one or the bytes were changed. */
+/** Decrypts a text of `seal`. Throws if the key is another one or the text was changed. */
 export function unseal(key: Uint8Array, sealed: string): string {
-  const bytes = Buffer.from(sealed, "base64url");
+  const bytes = fromBase64Url(sealed);
+  if (bytes === null) throw new Error("the sealed text is not in base64url");
   const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString(

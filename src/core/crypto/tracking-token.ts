@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { fromBase64Url } from "./base64url.ts";
 
 /** Bytes of the authentication tag: 144 bits, a multiple of three bytes, so base64 needs no padding. */
 const TAG_BYTES = 18;
@@ -29,9 +30,9 @@ export function sealUrl(key: Uint8Array, recipient: string, url: string): string
 
 /** Returns the URL of `sealUrl`. Returns null if another key or recipient made the text, or if its spelling differs. */
 export function openUrl(key: Uint8Array, recipient: string, sealed: string): string | null {
-  const bytes = Buffer.from(sealed, "base64url");
+  const bytes = fromBase64Url(sealed);
   // The decoder accepts several spellings of the same bytes, but a link has one.
-  if (bytes.length <= TAG_BYTES || bytes.toString("base64url") !== sealed) return null;
+  if (bytes === null || bytes.length <= TAG_BYTES) return null;
   const url = bytes.subarray(TAG_BYTES);
   const expected = Buffer.from(tag(key, recipient, url), "base64url");
   return timingSafeEqual(bytes.subarray(0, TAG_BYTES), expected) ? url.toString("utf8") : null;

@@ -11,6 +11,8 @@ export const MAX_STREAMS_PER_PROJECT = 1000;
 export const BEAT_MS = 20_000;
 /** Time between two looks at keys and slow clients, milliseconds. A stream outlives its key by two of them at most. */
 export const CHECK_MS = 2_000;
+/** Time in which a stream must be opened that was admitted, milliseconds. An answer that nobody reads never is. */
+export const OPENING_MS = 10_000;
 /** Time in which a client must have taken a piece, milliseconds. */
 export const SLOW_MS = 15_000;
 /** Octets that clients of streams have not taken yet, and streams that wait for room. */
@@ -29,10 +31,16 @@ export interface OpenStream {
   onCut: () => void;
 }
 
+interface Opened extends OpenStream {
+  /** Ends its count. */
+  leave(): void;
+}
+
 /** The open streams of this process. */
 export class Streams {
   readonly #deps: StreamDeps;
-  readonly #open = new Map<Stream, OpenStream>();
+  readonly #open = new Map<Stream, Opened>();
+  /** Open streams of each project, and those that were admitted and are not open yet. */
   readonly #perProject = new Map<string, number>();
   #cancels: (() => void)[] = [];
   #closed = false;
@@ -46,27 +54,50 @@ export class Streams {
     return this.#open.size;
   }
 
-  /** Throws 429 if the project has as many streams as it may. */
-  requireRoom(senderId: string): void {
-    if ((this.#perProject.get(senderId) ?? 0) < MAX_STREAMS_PER_PROJECT) return;
-    throw new AppError(
-      "rate_limited",
-      `At most ${MAX_STREAMS_PER_PROJECT} streams of a project are open at a time. Close some first.`,
-      { retryAfterSeconds: 1 },
-    );
+  /**
+   * Admits a stream and returns the function that opens it. It counts from now until it ends, or until it has not been opened in
+   * time. Throws 429 if the project has as many as it may.
+   */
+  admit(wanted: StreamWanted): () => OpenStream {
+    const leave = this.#enter(wanted.senderId);
+    let late = false;
+    const cancel = this.#deps.clock.after(OPENING_MS, () => {
+      late = true;
+      leave();
+    });
+    return () => {
+      cancel();
+      const stream = new Stream(this.#deps, wanted);
+      const opened = {
+        next: () => stream.next(),
+        end: () => this.#end(stream),
+        onCut: () => undefined,
+        leave,
+      };
+      this.#add(stream, opened);
+      if (late || this.#closed) this.#end(stream);
+      return opened;
+    };
   }
 
-  /** Opens a stream. It counts until it ends. */
-  open(wanted: StreamWanted): OpenStream {
-    const stream = new Stream(this.#deps, wanted);
-    const opened: OpenStream = {
-      next: () => stream.next(),
-      end: () => this.#end(stream),
-      onCut: () => undefined,
+  /** Counts a stream of the project. Returns the function that ends that. */
+  #enter(senderId: string): () => void {
+    const count = this.#perProject.get(senderId) ?? 0;
+    if (count >= MAX_STREAMS_PER_PROJECT)
+      throw new AppError(
+        "rate_limited",
+        `At most ${MAX_STREAMS_PER_PROJECT} streams of a project are open at a time. Close some first.`,
+        { retryAfterSeconds: 1 },
+      );
+    this.#perProject.set(senderId, count + 1);
+    let counts = true;
+    return () => {
+      if (!counts) return;
+      counts = false;
+      const left = (this.#perProject.get(senderId) ?? 1) - 1;
+      if (left > 0) this.#perProject.set(senderId, left);
+      else this.#perProject.delete(senderId);
     };
-    if (this.#closed) stream.end();
-    else this.#add(stream, opened);
-    return opened;
   }
 
   /** Ends all streams, and takes no more. */
@@ -75,10 +106,8 @@ export class Streams {
     for (const stream of [...this.#open.keys()]) this.#cut(stream);
   }
 
-  #add(stream: Stream, opened: OpenStream): void {
-    const { senderId } = stream.wanted;
+  #add(stream: Stream, opened: Opened): void {
     this.#open.set(stream, opened);
-    this.#perProject.set(senderId, (this.#perProject.get(senderId) ?? 0) + 1);
     if (this.#open.size > 1) return;
     this.#repeat(BEAT_MS, () => {
       for (const one of this.#open.keys()) one.beat(BEAT);
@@ -88,11 +117,8 @@ export class Streams {
 
   #end(stream: Stream): void {
     stream.end();
+    this.#open.get(stream)?.leave();
     if (!this.#open.delete(stream)) return;
-    const { senderId } = stream.wanted;
-    const left = (this.#perProject.get(senderId) ?? 1) - 1;
-    if (left > 0) this.#perProject.set(senderId, left);
-    else this.#perProject.delete(senderId);
     if (this.#open.size === 0) for (const cancel of this.#cancels.splice(0)) cancel();
   }
 

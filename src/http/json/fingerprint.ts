@@ -37,16 +37,24 @@ class Writer {
   /** Text of later steps, and parts of long strings. One buffer serves all: garbage of each step would take twice the body. */
   #buffer: Buffer | null = null;
   #used = 0;
+  #isFull = false;
 
-  /** Takes text. Returns true if a step is full. */
-  add(text: string): boolean {
+  /** Takes text. */
+  add(text: string): void {
     if (this.#buffer === null) this.#text += text;
     else this.#copy(this.#buffer, text);
     this.#octets += text.length;
-    if (++this.#values < STEP_VALUES && this.#octets < STEP_OCTETS) return false;
+    if (++this.#values < STEP_VALUES && this.#octets < STEP_OCTETS) return;
     this.#flush();
     this.#buffer ??= Buffer.allocUnsafe(BUFFER_OCTETS);
-    return true;
+    this.#isFull = true;
+  }
+
+  /** Returns whether a step has been filled since it was last asked. */
+  takeFull(): boolean {
+    const isFull = this.#isFull;
+    this.#isFull = false;
+    return isFull;
   }
 
   /** Takes a part of a string by its UTF-16 units: halves of a surrogate pair have no UTF-8. */
@@ -88,7 +96,8 @@ function* write(writer: Writer, root: unknown): Steps<void> {
   for (;;) {
     if (typeof value === "object" && value !== null) levels.push(yield* enter(writer, value));
     else if (typeof value === "string" && value.length > STEP_OCTETS) yield* writeLong(writer, value);
-    else if (typeof value === "string" ? addString(writer, value) : writer.add(String(value))) yield;
+    else if (typeof value === "string") addString(writer, value);
+    else writer.add(String(value));
     let level = levels.at(-1);
     while (level !== undefined && level.next >= sizeOf(level)) {
       writer.add(level.keys === null ? "]" : "}");
@@ -97,6 +106,8 @@ function* write(writer: Writer, root: unknown): Steps<void> {
     }
     if (level === undefined) return;
     value = take(writer, level);
+    // Brackets, commas and keys fill a step, too.
+    if (writer.takeFull()) yield;
   }
 }
 
@@ -126,12 +137,12 @@ function take(writer: Writer, level: Level): unknown {
 
 /**
  * Writes a string after its length. Quoted, it would be copied first, and a large body has many. UTF-8 has no form for half a
- * surrogate pair, so a string with one is quoted. Returns true if a step is full.
+ * surrogate pair, so a string with one is quoted.
  */
-function addString(writer: Writer, text: string): boolean {
+function addString(writer: Writer, text: string): void {
   if (!text.isWellFormed()) return writer.add(JSON.stringify(text));
-  const isFull = writer.add(`${text.length}:`);
-  return writer.add(text) || isFull;
+  writer.add(`${text.length}:`);
+  writer.add(text);
 }
 
 /** Writes a long string part by part, its length first. */

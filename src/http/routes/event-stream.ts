@@ -64,12 +64,11 @@ export function eventStreamRoute(deps: EventStreamDeps): Route {
       const messageId = query.messageId ?? null;
       if (messageId !== null && (await getMessage(deps.db, senderId, messageId)) === null)
         throw notFound("message");
-      deps.streams.requireRoom(senderId);
       const lastEventId = request.headers.get("last-event-id") || query.lastEventId;
       const newest = await watch(deps, senderId);
       const position = lastEventId ? await resumeAfter(deps, senderId, lastEventId) : newest;
       const filter = { types, messageId };
-      const body = bodyOf(() => deps.streams.open({ senderId, keyId: principal.keyId, filter, position }));
+      const body = bodyOf(deps.streams.admit({ senderId, keyId: principal.keyId, filter, position }));
       // Without these, nginx would collect the events, and other proxies might compress them.
       return raw(body, EVENT_STREAM_TYPE, {
         "cache-control": "no-store, no-transform",

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { isLarger, isObject } from "../../core/validation.ts";
 import { answerOverHttp, type McpCaller } from "../../mcp/http.ts";
 import type { CallApi } from "../../mcp/tool.ts";
 import { type Answer, JSON_TYPE, later, raw } from "../routing/answer.ts";
@@ -16,6 +17,8 @@ export const CALL_LIMITS: BudgetLimits = {
   perOwner: 64 * 1024 * 1024,
   refusal: "Too many MCP calls wait for their answers. Try again.",
 };
+/** Bytes of a message without the arguments of its tool. The library checks all of it at once. */
+export const MAX_FRAME_BYTES = 64 * 1024;
 /** Headers of the agent's request that its calls to the API repeat. */
 const FORWARDED = ["authorization", "x-service-product", "x-service-sender"];
 
@@ -71,7 +74,15 @@ function refusalOf(body: unknown): Answer | null {
   // Removed from MCP in 2025-06-18. One small request could ask for the largest message a hundred times.
   if (Array.isArray(body))
     return rpcError(400, null, INVALID_REQUEST, "Send each message in a request of its own, not as a batch.");
-  const { id = null, method } = (body ?? {}) as Record<string, unknown>;
+  const { id = null, method, params } = (body ?? {}) as Record<string, unknown>;
+  const { arguments: _args = null, ...rest } = isObject(params) ? params : { params };
+  if (isLarger({ ...(body as object), params: rest }, MAX_FRAME_BYTES))
+    return rpcError(
+      400,
+      null,
+      INVALID_REQUEST,
+      `A message has at most ${MAX_FRAME_BYTES} bytes without arguments.`,
+    );
   // Nothing that a client could subscribe to changes, and the stream would never end.
   if (method === "subscriptions/listen")
     return rpcError(200, id, METHOD_NOT_FOUND, "There are no subscriptions.");

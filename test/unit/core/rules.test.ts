@@ -172,6 +172,8 @@ describe("secrets", () => {
     const bytes = Buffer.from(sealed, "base64url");
     bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1;
     expect(() => unseal(key, bytes.toString("base64url"))).toThrow();
+    for (const other of [`${sealed}=`, `${sealed}==`, `${sealed} `, `${sealed}\n`, ` ${sealed}`])
+      expect(() => unseal(key, other)).toThrow();
   });
 
   test("keys for two purposes differ", () => {

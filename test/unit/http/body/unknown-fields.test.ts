@@ -61,6 +61,15 @@ test("the fields found, and the names looked at, have a limit", () => {
   const schema = Type.Object({ list: Type.Array(Type.Object({ name: Type.String() })) });
   const list = Array(MAX_UNKNOWN_FIELDS + 1).fill({ nmae: 1 });
   expect(unknownFields(schema, { list })).toHaveLength(MAX_UNKNOWN_FIELDS);
+  let reads = 0;
+  const counted = new Proxy(Array(200_000).fill({}), {
+    get(target, name, receiver) {
+      if (/^\d+$/.test(String(name))) reads++;
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  unknownFields(schema, { list: counted });
+  expect(reads).toBeLessThanOrEqual(MAX_STEPS);
   const late = [...Array(MAX_STEPS).fill({}), { nmae: 1 }];
   expect(unknownFields(schema, { list: late })).toEqual([]);
 });

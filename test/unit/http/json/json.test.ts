@@ -185,6 +185,19 @@ const many = (count: number, at: (index: number) => number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`key ${at(index)}`, at(index)]));
 
 describe("the fingerprint of a JSON value", () => {
+  test.each([
+    ["numbers", 1],
+    ["empty objects", {}],
+    ["empty lists", []],
+    ["texts", "x"],
+    ["objects of one field", { a: 1 }],
+  ])("of a list of %s is written in short steps", (_, item) => {
+    let steps = 0;
+    for (const _step of fingerprint(Array(100_000).fill(item))) steps++;
+    // A step takes some thousands of values, brackets and commas.
+    expect(steps).toBeGreaterThan(40);
+  });
+
   const alike: [string, unknown, unknown][] = [
     ["keys in another order", { a: 1, b: { c: [1, 2], d: 2 } }, { b: { d: 2, c: [1, 2] }, a: 1 }],
     ["numbers spelled otherwise", JSON.parse("[1.0,1e2,-0]"), JSON.parse("[1,100,0]")],
