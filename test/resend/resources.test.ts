@@ -208,3 +208,31 @@ describe("received messages of the package resend", () => {
     expect((await stranger.emails.receiving.list()).data?.data).toEqual([]);
   });
 });
+
+test("an account-wide key is told which key an SDK needs, in each operation that acts for a project", async () => {
+  const wide = new Resend(service.accountKey, { baseUrl: `${service.url}/resend` });
+  const mail = { from: "a@example.com", to: "b@example.com", subject: "s", text: "t" };
+  const calls = {
+    send: () => wide.emails.send(mail),
+    list: () => wide.emails.list(),
+    batch: () => wide.batch.send([mail]),
+    domains: () => wide.domains.list(),
+    webhooks: () => wide.webhooks.list(),
+    key: () => wide.apiKeys.create({ name: "k" }),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const { error } = await call();
+    expect([name, error?.statusCode, error?.message]).toEqual([
+      name,
+      400,
+      expect.stringContaining("postrider keys create --name NAME --sender PROJECT"),
+    ]);
+  }
+  const headers = {
+    authorization: `Bearer ${service.accountKey}`,
+    "x-service-product": "one",
+    "x-service-sender": "two",
+  };
+  const differ = await fetch(`${service.url}/resend/domains`, { headers });
+  expect(await differ.json()).toMatchObject({ message: expect.stringContaining("differ") });
+});

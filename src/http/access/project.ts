@@ -39,15 +39,19 @@ export async function resolveProject(
   // If the project of a key is gone, the key must not count as account-wide.
   if (key.senderId !== null) throw invalidKey();
   const found = await projectOfAccount(db, key.accountId, name);
-  if (found === null)
-    throw new AppError(
+  if (found === null) throw new UnnamedProject();
+  return found;
+}
+
+/** The 400 for an account-wide key whose request names no project. */
+export class UnnamedProject extends AppError {
+  constructor() {
+    super(
       "invalid_request",
       `An account-wide key names its project in the header ${PROJECT_HEADER}. GET /v1/senders lists the projects.`,
-      {
-        param: PROJECT_HEADER,
-      },
+      { param: PROJECT_HEADER },
     );
-  return found;
+  }
 }
 
 /**

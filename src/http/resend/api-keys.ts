@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { AppError } from "../../core/errors.ts";
-import { namedProject, projectOfAccount } from "../access/project.ts";
+import { namedProject, projectOfAccount, UnnamedProject } from "../access/project.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listKeys } from "../../store/projects/keys.ts";
 import type { CheckedRequest, Principal, Route } from "../routing/route.ts";
@@ -61,7 +61,7 @@ async function projectFor(db: Db, { principal, request }: CheckedRequest): Promi
   if (senderId !== null) return senderId;
   const project = await projectOfAccount(db, accountId, namedProject(request.headers));
   if (project !== null) return project.id;
-  throw new AppError("invalid_request", "An account-wide key names its project in X-Service-Product.");
+  throw new UnnamedProject();
 }
 
 /** Returns the key of a request. Its level makes sure that there is one. */

@@ -1,4 +1,5 @@
-import type { ErrorCode, ErrorType } from "../../core/errors.ts";
+import type { AppError, ErrorCode, ErrorType } from "../../core/errors.ts";
+import { UnnamedProject } from "../access/project.ts";
 import type { Answer } from "../routing/answer.ts";
 import { appErrorOf, errorAnswer } from "../routing/errors.ts";
 
@@ -56,17 +57,24 @@ function inTheirWords(message: string): string {
   });
 }
 
+/** Says what to do to a person whose SDK sends an account-wide key: it has no way to name a project. */
+const NEEDS_PROJECT_KEY =
+  "This is an account-wide key, which acts for no project by itself. Give the SDK a project's key: make one in the dashboard under Keys, or with `postrider keys create --name NAME --sender PROJECT`. A client that can set headers may name the project in X-Service-Product.";
+
 /** Returns Resend's error envelope for anything thrown: `{statusCode, name, message}`. */
 export function resendErrorAnswer(thrown: unknown, requestId: string, hasKey: boolean): Answer {
   const error = appErrorOf(thrown, requestId);
   const answer = errorAnswer(error, requestId);
   const name = nameOf(error, hasKey);
   const statusCode = STATUS_OF_NAME[name] ?? answer.status;
-  // A field that is not ours is named as the client sent it.
-  const isTheirs = error.details.code === "unknown_field";
-  const message = isTheirs ? error.message : inTheirWords(error.message);
-  const body = { statusCode, name, message };
+  const body = { statusCode, name, message: messageOf(error) };
   return { ...answer, status: statusCode, body };
+}
+
+function messageOf(error: AppError): string {
+  if (error instanceof UnnamedProject) return NEEDS_PROJECT_KEY;
+  // A field that is not ours is named as the client sent it.
+  return error.details.code === "unknown_field" ? error.message : inTheirWords(error.message);
 }
 
 function nameOf({ type, details: { code, param } }: ReturnType<typeof appErrorOf>, hasKey: boolean): string {
