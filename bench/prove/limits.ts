@@ -190,6 +190,37 @@ async function largestTemplate(project: Project): Promise<Lost> {
   return batch - ids.length + undelivered(ids);
 }
 
+/** Answers that a client of the tools for agents asks for on each connection and does not read. */
+const UNREAD_CALLS = 10;
+
+/** Calls in one request, which the service refuses. */
+const CALLS_IN_BATCH = 100;
+
+/**
+ * The largest message, read over MCP on many connections whose clients read nothing. Lost is an answer that a client which
+ * reads does not get afterwards.
+ */
+async function unreadTools(project: Project): Promise<Lost> {
+  const { id } = await project.call("POST", "/v1/emails", {
+    from: { email: project.from },
+    to: [{ email: "a@there0.test" }],
+    subject: "large",
+    html: `<p>${"x".repeat(TEMPLATE_CHARS)}</p>`,
+    text: "x".repeat(TEMPLATE_CHARS),
+  });
+  const call = { jsonrpc: "2.0", id: 1, method: "tools/call" };
+  const one = { ...call, params: { name: "get_email", arguments: { id } } };
+  const batch = Array.from({ length: CALLS_IN_BATCH }, (_, nth) => ({ ...one, id: nth }));
+  const sockets = Array.from({ length: connections * UNREAD_CALLS }, (_, nth) =>
+    project.unread("/mcp", JSON.stringify(nth < connections ? batch : one)),
+  );
+  await Bun.sleep(2 * ROW_MS);
+  for (const socket of sockets) socket.destroy();
+  await Bun.sleep(SETTLE_MS);
+  const record = await project.call("GET", `/v1/emails/${id}`).catch(() => null);
+  return record?.id === id ? 0 : 1;
+}
+
 /** Milliseconds that one in a hundred requests of the other project takes at least. */
 interface Waits {
   send: number;
@@ -241,6 +272,7 @@ const ROWS: readonly (readonly [name: string, work: (project: Project) => Promis
   [`largest message × ${recipients} recipients`, largestSend],
   [`largest body × ${connections} connections`, largestBody],
   [`largest template × batch of ${batch}`, largestTemplate],
+  [`largest message × ${connections * UNREAD_CALLS} unread answers over MCP`, unreadTools],
 ];
 
 const rows: Row[] = [];

@@ -1,4 +1,5 @@
 /** Projects of their own for a run, each with a domain that receives. */
+import { connect, type Socket } from "node:net";
 import { publish } from "../../../test/support/dns.ts";
 import { PROJECT_HEADER } from "../../../src/http/access/project.ts";
 import type { Answer, Ground } from "./service.ts";
@@ -13,6 +14,8 @@ export interface Project {
   call(method: string, path: string, body?: unknown): Promise<Answer["body"]>;
   /** Posts JSON as it is; the status of the answer, 503 if the connection broke. */
   post(path: string, json: string): Promise<number>;
+  /** Posts JSON as it is on a connection of its own whose answer is not read. */
+  unread(path: string, json: string): Socket;
 }
 
 /** A client takes a broken connection for a service that it may ask again. */
@@ -41,6 +44,18 @@ export async function newProject({ service, dns }: Ground, name: string): Promis
       const headers = { authorization, [PROJECT_HEADER]: sender.id, "content-type": "application/json" };
       const answered = fetch(`${service.url}${path}`, { method: "POST", headers, body: json });
       return (await answered.catch(() => null))?.status ?? BROKEN;
+    },
+    unread(path, json) {
+      const { hostname, port } = new URL(service.url);
+      const lines = Object.entries({
+        ...{ host: hostname, authorization, [PROJECT_HEADER]: sender.id },
+        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+        "content-length": String(Buffer.byteLength(json)),
+      }).map(([name, value]) => `${name}: ${value}\r\n`);
+      const socket = connect(Number(port), hostname, () =>
+        socket.write(`POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${json}`),
+      );
+      return socket.pause().on("error", () => socket.destroy());
     },
   };
   const made = await project.call("POST", "/v1/domains", { domain: `${name}.test` });

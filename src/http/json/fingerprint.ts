@@ -140,9 +140,11 @@ function take(writer: Writer, level: Level): unknown {
  * surrogate pair, so a string with one is quoted.
  */
 function addString(writer: Writer, text: string): void {
-  if (!text.isWellFormed()) return writer.add(JSON.stringify(text));
-  writer.add(`${text.length}:`);
-  writer.add(text);
+  if (!text.isWellFormed()) writer.add(JSON.stringify(text));
+  else {
+    writer.add(`${text.length}:`);
+    writer.add(text);
+  }
 }
 
 /** Writes a long string part by part, its length first. */
