@@ -193,6 +193,8 @@ async function largestTemplate(project: Project): Promise<Lost> {
 /** Answers that a client of the tools for agents asks for on each connection and does not read. */
 const UNREAD_CALLS = 10;
 
+/** Characters of each body of a message whose record needs no place in the budget of large answers. */
+const SMALL_CHARS = 60_000;
 /** Calls in one request, which the service refuses. */
 const CALLS_IN_BATCH = 100;
 
@@ -201,24 +203,25 @@ const CALLS_IN_BATCH = 100;
  * reads does not get afterwards.
  */
 async function unreadTools(project: Project): Promise<Lost> {
-  const { id } = await project.call("POST", "/v1/emails", {
-    from: { email: project.from },
-    to: [{ email: "a@there0.test" }],
-    subject: "large",
-    html: `<p>${"x".repeat(TEMPLATE_CHARS)}</p>`,
-    text: "x".repeat(TEMPLATE_CHARS),
+  const stored = async (chars: number): Promise<string> => {
+    const text = "x".repeat(chars);
+    const item = { from: { email: project.from }, to: [{ email: "a@there0.test" }], subject: "s", text };
+    return (await project.call("POST", "/v1/emails", { ...item, html: `<p>${text}</p>` })).id;
+  };
+  const [large, small] = [await stored(TEMPLATE_CHARS), await stored(SMALL_CHARS)];
+  const one = (id: string, nth: number) => ({
+    ...{ jsonrpc: "2.0", id: nth, method: "tools/call" },
+    params: { name: "get_email", arguments: { id } },
   });
-  const call = { jsonrpc: "2.0", id: 1, method: "tools/call" };
-  const one = { ...call, params: { name: "get_email", arguments: { id } } };
-  const batch = Array.from({ length: CALLS_IN_BATCH }, (_, nth) => ({ ...one, id: nth }));
+  const batch = Array.from({ length: CALLS_IN_BATCH }, (_, nth) => one(small, nth));
   const sockets = Array.from({ length: connections * UNREAD_CALLS }, (_, nth) =>
-    project.unread("/mcp", JSON.stringify(nth < connections ? batch : one)),
+    project.unread("/mcp", JSON.stringify(nth < connections ? batch : one(large, nth))),
   );
   await Bun.sleep(2 * ROW_MS);
   for (const socket of sockets) socket.destroy();
   await Bun.sleep(SETTLE_MS);
-  const record = await project.call("GET", `/v1/emails/${id}`).catch(() => null);
-  return record?.id === id ? 0 : 1;
+  const record = await project.call("GET", `/v1/emails/${large}`).catch(() => null);
+  return record?.id === large ? 0 : 1;
 }
 
 /** Milliseconds that one in a hundred requests of the other project takes at least. */
