@@ -219,6 +219,7 @@ CREATE TABLE messages (
   track_opens INTEGER NOT NULL DEFAULT 0 CHECK (track_opens IN (0, 1)),
   track_clicks INTEGER NOT NULL DEFAULT 0 CHECK (track_clicks IN (0, 1)),
   unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
+  stream TEXT NOT NULL DEFAULT 'transactional' CHECK (stream IN ('transactional', 'bulk')),
   text_from_html INTEGER NOT NULL DEFAULT 0 CHECK (text_from_html IN (0, 1)),
   row_octets INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,
@@ -307,6 +308,7 @@ CREATE INDEX stray_objects_by_age ON stray_objects (doomed, since);
 -- The outbox: one row per recipient of an outbound message.
 -- due_at: when a worker must look at it next; NULL while it is claimed and once it is final.
 -- claimed_by: the instance that delivers it now. A settle that has lost its claim changes nothing.
+-- bulk: 1 if the message's stream is bulk, so that whoever orders what is due need not read the message.
 -- One index serves both the count and the sweep of what is due, in the sweep's order.
 CREATE TABLE recipients (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
@@ -315,6 +317,7 @@ CREATE TABLE recipients (
   email TEXT NOT NULL,
   domain TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('to', 'cc', 'bcc')),
+  bulk INTEGER NOT NULL DEFAULT 0 CHECK (bulk IN (0, 1)),
   status TEXT NOT NULL CHECK (status IN ('accepted', 'queued', 'sending', 'sent', 'delivery_delayed', 'delivered',
     'bounced', 'complained', 'rejected', 'rendering_failure', 'failed')),
   reason TEXT,

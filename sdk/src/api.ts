@@ -198,6 +198,12 @@ export interface components {
                 opens?: boolean;
                 clicks?: boolean;
             };
+            /**
+             * @description `bulk` mail leaves after the rest: it has one turn in five, together with retries. If absent: `bulk` with `unsubscribeLink` or a List-Unsubscribe header, else `transactional`.
+             * @example transactional
+             * @enum {string}
+             */
+            stream?: "transactional" | "bulk";
             /** @description Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text. */
             unsubscribeLink?: boolean;
         };
@@ -559,6 +565,11 @@ export interface components {
             inboxId: string | null;
             size: number;
             testMode?: boolean;
+            /**
+             * @description Only of outbound messages.
+             * @enum {string}
+             */
+            stream?: "transactional" | "bulk";
             recipients: components["schemas"]["Recipient"][];
             /** @description Oldest first. */
             events: components["schemas"]["MessageEvent"][];
@@ -730,6 +741,11 @@ export interface components {
             inboxId: string | null;
             size: number;
             testMode?: boolean;
+            /**
+             * @description Only of outbound messages.
+             * @enum {string}
+             */
+            stream?: "transactional" | "bulk";
             recipients: components["schemas"]["Recipient"][];
             /** @description Oldest first. */
             events: components["schemas"]["MessageEvent"][];

@@ -16,9 +16,32 @@ export function hint(queue: Queue, name: QueueName, jobs: readonly Job[]): void 
   });
 }
 
+/** A recipient whose turn is decided by its project, its domain, and whether it is bulk mail. */
+export interface TransmitLane {
+  senderId: string;
+  domain: string;
+  /** False if left out. */
+  bulk?: boolean;
+}
+
+const BULK = "bulk";
+
 /** Returns the job of one recipient. */
-export function transmitJob(messageId: string, ord: number, domain: string): Job {
-  return { key: `${messageId}.${ord}`, lane: domain };
+export function transmitJob(messageId: string, ord: number, lane: TransmitLane): Job {
+  return { key: `${messageId}.${ord}`, lane: transmitLane(lane) };
+}
+
+/** Returns the lane of a transmit job. */
+export function transmitLane({ senderId, domain, bulk }: TransmitLane): string {
+  return `${senderId} ${domain}${bulk === true ? ` ${BULK}` : ""}`;
+}
+
+/** Reads the lane of a transmit job. A lane of one word is a domain. */
+export function parseTransmitLane(lane: string): Required<TransmitLane> {
+  const [senderId = "", domain, kind] = lane.split(" ");
+  return domain === undefined
+    ? { senderId: "", domain: senderId, bulk: false }
+    : { senderId, domain, bulk: kind === BULK };
 }
 
 /** Returns the recipient of a transmit job's key, or null if the key has another form. */

@@ -20,7 +20,7 @@ export interface Job {
    * waiting, it is not added again.
    */
   key: string;
-  /** The recipient's domain, or the project and the webhook. Rows with the same value share a lane. */
+  /** The project with the recipient's domain or the webhook. Rows with the same value wait in one list. */
   lane: string;
 }
 

@@ -104,6 +104,13 @@ export const SendItem = Type.Object(
         { description: "Overrides the project's tracking settings." },
       ),
     ),
+    stream: Type.Optional(
+      Type.Union([Type.Literal("transactional"), Type.Literal("bulk")], {
+        description:
+          "`bulk` mail leaves after the rest: it has one turn in five, together with retries. If absent: `bulk` with `unsubscribeLink` or a List-Unsubscribe header, else `transactional`.",
+        examples: ["transactional"],
+      }),
+    ),
     unsubscribeLink: Type.Optional(
       Type.Boolean({
         description:
@@ -148,6 +155,20 @@ export function readItem(item: SendItem): ReadItem {
     ...(bcc === undefined ? {} : { bcc: mailboxesOf(bcc) }),
     ...(replyTo === undefined ? {} : { replyTo: mailboxesOf(replyTo) }),
   };
+}
+
+/** Mail that somebody waits for, or mail to many. */
+export type Stream = "transactional" | "bulk";
+
+/** Returns the stream of a send: as it says, else `bulk` if recipients can unsubscribe from it. */
+export function streamOf({
+  stream,
+  unsubscribeLink,
+  headers = {},
+}: Pick<ReadItem, "stream" | "unsubscribeLink" | "headers">): Stream {
+  if (stream !== undefined) return stream;
+  const isList = Object.keys(headers).some((name) => name.toLowerCase() === "list-unsubscribe");
+  return unsubscribeLink === true || isList ? "bulk" : "transactional";
 }
 
 /** One recipient of a send. If an address is given several times, the first kind counts. */

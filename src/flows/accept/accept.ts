@@ -2,7 +2,7 @@ import { AppError } from "../../core/errors.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
 import { overQuota } from "../../core/quotas.ts";
-import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages/send-item.ts";
+import { type ReadItem, type Addressee, addresseesOf, streamOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
@@ -101,11 +101,7 @@ export async function prepareSend(
   const send = rendered === null ? asked : { ...asked, item: rendered };
   const content = given ?? contentOfItem(send.item);
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, facts, {
-      scheduledAt: send.scheduledAt,
-      needsApproval: bounds.approval,
-      now,
-    }),
+    toRecipient(addressee, ord, facts, { send, needsApproval: bounds.approval, now }),
   );
   const counted = captured ? 0 : recipients.length;
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
@@ -134,7 +130,7 @@ export async function prepareSend(
     ],
     transmits: recipients
       .filter(({ status }) => status === "queued")
-      .map(({ ord, domain }) => transmitJob(message.id, ord, domain)),
+      .map((recipient) => transmitJob(message.id, recipient.ord, { senderId, ...recipient })),
     events: eventsOf(deps.clock, senderId, drafts),
     webhooks,
   };
@@ -231,9 +227,10 @@ function toRecipient(
   { email, key, domain, kind }: Addressee,
   ord: number,
   facts: SendFacts,
-  { scheduledAt, needsApproval, now }: { scheduledAt: number | null; needsApproval: boolean; now: number },
+  { send, needsApproval, now }: { send: CheckedSend; needsApproval: boolean; now: number },
 ): NewRecipient {
-  const recipient = { ord, email, domain, kind };
+  const { item, scheduledAt } = send;
+  const recipient = { ord, email, domain, kind, bulk: streamOf(item) === "bulk" };
   const reason = refusalOf(key, facts);
   if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
   if (needsApproval)

@@ -55,7 +55,7 @@ export async function approveSend(
     throw isBroken(error, "message_not_scheduled") ? notAwaiting() : error;
   });
   hint(deps.queue, "push", announced.pushes);
-  const jobs = going.map(({ ord, domain }) => transmitJob(id, ord, domain));
+  const jobs = going.map((recipient) => transmitJob(id, recipient.ord, recipient));
   hint(deps.queue, "transmit", jobs);
   return status;
 }

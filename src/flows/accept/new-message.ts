@@ -1,6 +1,6 @@
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
-import type { ReadItem } from "../../core/messages/send-item.ts";
+import { type ReadItem, streamOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/messages/states.ts";
 import { wellFormed } from "../../core/text.ts";
@@ -93,6 +93,7 @@ export function newMessage(
     trackOpens: item.tracking?.opens ?? project.trackOpens,
     trackClicks: item.tracking?.clicks ?? project.trackClicks,
     unsubscribeLink: item.unsubscribeLink ?? false,
+    stream: streamOf(item),
     textFromHtml: kept.whole === undefined && project.textFromHtml,
     createdAt: now,
   };

@@ -11,13 +11,14 @@ import type { Lane } from "../lanes/lane.ts";
 import { laneNow } from "./judge.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
-/** Waiting messages of one recipient domain. */
+/** Waiting messages of one project for one recipient domain. */
 export interface DomainQueue {
+  senderId: string;
   domain: string;
   /** Keys of recipients that were not tried yet. */
-  fresh: Fifo<string>;
-  /** Keys of recipients that were tried before. */
-  retries: Fifo<string>;
+  high: Fifo<string>;
+  /** Keys of recipients that were tried before, or get bulk mail. */
+  low: Fifo<string>;
   /** Null until the first lookup has ended. */
   known: KnownRoute | null;
   lookingUp: boolean;
@@ -67,7 +68,7 @@ export interface Destination {
   kind: DeliveryRouteKind;
   /** Says how many messages may leave, and when. Null if the peer is not a lane's. */
   lane: Lane | null;
-  /** Domains with mail. Those with retries have low priority. */
+  /** Domains with mail. Projects take turns, then their domains. Retries and bulk mail have low priority. */
   queues: TwoPriorityQueue<DomainQueue>;
   /** True if it is in the queue of destinations that may start a message. */
   queued: boolean;
@@ -97,9 +98,9 @@ export interface DestinationLimits {
   deferrals: number;
 }
 
-/** Returns an empty queue of a domain. */
-export function newDomainQueue(domain: string): DomainQueue {
-  return { domain, fresh: new Fifo(), retries: new Fifo(), known: null, lookingUp: false };
+/** Returns an empty queue of a project's messages for a domain. */
+export function newDomainQueue({ senderId, domain }: Pick<DomainQueue, "senderId" | "domain">): DomainQueue {
+  return { senderId, domain, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
 }
 
 /** Returns a destination that was not tried yet. */
@@ -108,7 +109,7 @@ export function newDestination(key: string, kind: DeliveryRouteKind, lane: Lane 
     key,
     kind,
     lane,
-    queues: new TwoPriorityQueue(),
+    queues: new TwoPriorityQueue(({ senderId }) => senderId),
     queued: false,
     inHand: 0,
     answers: kind === "kept" || kind === "none",

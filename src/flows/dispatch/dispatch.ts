@@ -1,5 +1,6 @@
 import { StallBreaker } from "./stall-breaker.ts";
 import { log } from "../../log.ts";
+import { parseTransmitLane, type TransmitLane, transmitLane } from "../../queue/hint.ts";
 import type { Job } from "../../queue/port.ts";
 import {
   type Destination,
@@ -16,17 +17,18 @@ import { Destinations } from "./destinations.ts";
 import { RecipientHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
 import { InFlight } from "./in-flight-limits.ts";
-import { unroutable } from "../deliver/deliver.ts";
 import type { Later, DeliveryRoute } from "../deliver/outcome.ts";
 import type { Lane } from "../lanes/lane.ts";
+import { Routes } from "./routes.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
+import { WaitingRoom } from "./waiting-room.ts";
 
 // The order in which mail leaves.
 //
 // Mail waits by recipient domain until its route is found, so a name server that hangs delays only that domain. The
-// route names the destination: the set of MX hosts, so that all domains at one provider share its limits. A destination
-// takes turns between its domains, and messages not tried yet go before retries, which get one turn in five.
-// Destinations take turns in the same way. Those that end messages without a try have low priority.
+// route names the destination: the lane, so that all domains at one provider share its limits. A destination takes turns
+// between projects, and a project's turns go round its domains. Bulk mail and retries share one turn in five. Destinations
+// take turns in the same way. Those that end messages without a try have low priority.
 //
 // If a destination has not answered yet, one message tries it, and one more for each that gets no answer within TRIAL_MS.
 // Once it answers it has its full number, at its rate. If no session can be had, or a session hangs while no other message
@@ -44,6 +46,12 @@ import { TwoPriorityQueue } from "./two-priority-queue.ts";
 /** Time without an answer after which one more message tries a destination, milliseconds. */
 export const TRIAL_MS = 5_000;
 
+type Place = Pick<TransmitLane, "senderId" | "domain">;
+
+function queueKey({ senderId, domain }: Place): string {
+  return `${senderId} ${domain}`;
+}
+
 /** Starts transmit jobs in fair order, by destination. */
 export class Dispatch {
   readonly #deps: DispatchDeps;
@@ -51,13 +59,14 @@ export class Dispatch {
   readonly #inFlight: InFlight;
   readonly #stallBreaker: StallBreaker;
   readonly #moments: Moments;
-  readonly #domains = new Map<string, DomainQueue>();
+  readonly #queues = new Map<string, DomainQueue>();
+  readonly #routes: Routes;
+  readonly #room: WaitingRoom;
   readonly #destinations: Destinations;
   /** Keys that wait or are in hand. A job that is offered again is ignored. */
   readonly #known = new Set<string>();
   /** Destinations that may start a message. Those that rest have low priority. */
   readonly #ready = new TwoPriorityQueue<Destination>();
-  #waiting = 0;
   #inHand = 0;
   #starting = false;
   #closed = false;
@@ -66,6 +75,8 @@ export class Dispatch {
   constructor(deps: DispatchDeps, limits: DispatchLimits) {
     this.#deps = deps;
     this.#limits = limits;
+    this.#room = new WaitingRoom(() => limits.waiting);
+    this.#routes = new Routes(deps.clock, deps.findDeliveryRoute);
     this.#inFlight = new InFlight(limits);
     this.#stallBreaker = new StallBreaker({
       ...{ clock: deps.clock, inFlight: this.#inFlight, largeMessageAdmission: deps.largeMessageAdmission },
@@ -83,9 +94,10 @@ export class Dispatch {
   /** Returns whether a job would be taken: it is not here yet, and its domain has room for one more. */
   wants(job: Job, retry: boolean): boolean {
     if (this.#closed || this.#known.has(job.key)) return false;
-    const queue = this.#domains.get(job.lane);
-    const keys = retry ? queue?.retries : queue?.fresh;
-    return (keys?.size ?? 0) < this.#share(retry);
+    const { senderId, domain, bulk } = parseTransmitLane(job.lane);
+    const queue = this.#queues.get(queueKey({ senderId, domain }));
+    const low = retry || bulk;
+    return this.#room.hasRoom(senderId, (low ? queue?.low : queue?.high)?.size ?? 0, low);
   }
 
   /** Takes a job. If there is no room it is dropped. Its row stays due, so the sweep brings it again. */
@@ -94,16 +106,18 @@ export class Dispatch {
   }
 
   #add(job: Job, retry: boolean): void {
-    const queue = this.#domains.get(job.lane) ?? newDomainQueue(job.lane);
-    const keys = retry ? queue.retries : queue.fresh;
-    this.#domains.set(queue.domain, queue);
+    const { bulk, ...place } = parseTransmitLane(job.lane);
+    const low = retry || bulk;
+    const queue = this.#queues.get(queueKey(place)) ?? newDomainQueue(place);
+    const keys = low ? queue.low : queue.high;
+    this.#queues.set(queueKey(place), queue);
     this.#known.add(job.key);
     keys.add(job.key);
-    this.#waiting++;
+    this.#room.add(place.senderId);
     if (queue.known === null) this.#lookUp(queue);
     else {
       const destination = this.#destinations.at(queue.known);
-      if (keys.size === 1) destination.queues.add(queue, retry);
+      if (keys.size === 1) destination.queues.add(queue, low);
       this.#resume(destination);
     }
   }
@@ -116,9 +130,9 @@ export class Dispatch {
   /** Returns how many recipients wait here or are in hand, by lane. */
   waitingByLane(): Map<string, number> {
     const waiting = new Map<string, number>();
-    for (const { known, fresh, retries } of this.#domains.values()) {
+    for (const { known, high, low } of this.#queues.values()) {
       const name = known?.destination.lane?.name;
-      if (name !== undefined) waiting.set(name, (waiting.get(name) ?? 0) + fresh.size + retries.size);
+      if (name !== undefined) waiting.set(name, (waiting.get(name) ?? 0) + high.size + low.size);
     }
     return waiting;
   }
@@ -129,28 +143,15 @@ export class Dispatch {
     if (this.#inHand > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /**
-   * Returns how many messages of one domain may wait here: a share of the room that is left. So however many one domain
-   * has, other domains find room, and messages not tried yet find room if retries have filled theirs.
-   */
-  #share(retry: boolean): number {
-    return (this.#limits.waiting - this.#waiting) / (retry ? 4 : 2);
-  }
-
   /** Looks up the route of a domain. */
   #lookUp(queue: DomainQueue): void {
     if (queue.lookingUp) return;
     queue.lookingUp = true;
-    this.#deps
-      .findDeliveryRoute(queue.domain)
-      .catch((error: unknown): DeliveryRoute => {
-        log("send").error("the lookup of a route failed", { domain: queue.domain, error: String(error) });
-        return unroutable(this.#deps.clock);
-      })
-      .then((route) => {
-        queue.lookingUp = false;
-        this.#setRoute(queue, route);
-      });
+    const after = (queue.known?.lookedUpAt ?? Number.NEGATIVE_INFINITY) + 1;
+    this.#routes.find(queue.domain, after).then((route) => {
+      queue.lookingUp = false;
+      this.#setRoute(queue, route);
+    });
   }
 
   /** Moves a domain to the destination of its route. */
@@ -166,8 +167,8 @@ export class Dispatch {
     const destination = this.#destinations.of(route.destination, route.kind, route.lane ?? null);
     queue.known = { route, destination, foundAt: now, lookedUpAt: now };
     if (before !== destination) {
-      if (queue.fresh.size > 0) destination.queues.add(queue, false);
-      if (queue.retries.size > 0) destination.queues.add(queue, true);
+      if (queue.high.size > 0) destination.queues.add(queue, false);
+      if (queue.low.size > 0) destination.queues.add(queue, true);
     }
     // The old destination drops the domain when it takes it from its queue.
     if (before !== undefined && before !== destination) this.#wake(before);
@@ -214,25 +215,25 @@ export class Dispatch {
   #startNext(destination: Destination): void {
     const next = destination.queues.take();
     if (next === null) return;
-    const { item: queue, low: retry } = next;
-    const keys = retry ? queue.retries : queue.fresh;
+    const { item: queue, low } = next;
+    const keys = low ? queue.low : queue.high;
     const { known } = queue;
     // If the domain has moved to another destination, that one has it in its queue.
     const key = known?.destination === destination ? keys.take() : undefined;
     if (known !== null && key !== undefined) {
-      if (keys.size > 0) destination.queues.add(queue, retry);
-      this.#waiting--;
+      if (keys.size > 0) destination.queues.add(queue, low);
+      this.#room.remove(queue.senderId);
       const age = this.#deps.clock.elapsed() - known.lookedUpAt;
       if (age >= validMs(known.route, this.#deps.restMs)) this.#lookUp(queue);
       else this.#dropIfIdle(queue);
-      void this.#run({ key, lane: queue.domain }, retry, known.route, destination);
+      void this.#run({ key, lane: transmitLane({ ...queue, bulk: low }) }, low, known.route, destination);
     }
     this.#wake(destination);
     this.#destinations.forget(destination);
   }
 
   /** Runs one job, from its claim to its settlement. */
-  async #run(job: Job, retry: boolean, route: DeliveryRoute, destination: Destination): Promise<void> {
+  async #run(job: Job, low: boolean, route: DeliveryRoute, destination: Destination): Promise<void> {
     const { clock, restMs, transmit } = this.#deps;
     const resting = isResting(destination, clock.elapsed());
     const cancelTrial = resting || destination.answers ? null : this.#watchTrial(destination);
@@ -259,17 +260,17 @@ export class Dispatch {
     destination.inHand--;
     this.#inHand--;
     if (later === null) this.#known.delete(job.key);
-    else void this.#addLater(job, retry, later);
+    else void this.#addLater(job, low, later);
     this.#stallBreaker.checkLarge();
     if (this.#inHand === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.#resume(destination);
   }
 
   /** Adds a job again later. Until then its key stays known, so that no hint adds it, but it is not in hand. */
-  async #addLater(job: Job, retry: boolean, { until }: Later): Promise<void> {
+  async #addLater(job: Job, low: boolean, { until }: Later): Promise<void> {
     await until;
     if (this.#closed) this.#known.delete(job.key);
-    else this.#add(job, retry);
+    else this.#add(job, low);
   }
 
   /** Lets one more message try a destination that does not answer this one. */
@@ -292,6 +293,6 @@ export class Dispatch {
   }
 
   #dropIfIdle(queue: DomainQueue): void {
-    if (queue.fresh.size + queue.retries.size === 0 && !queue.lookingUp) this.#domains.delete(queue.domain);
+    if (queue.high.size + queue.low.size === 0 && !queue.lookingUp) this.#queues.delete(queueKey(queue));
   }
 }

@@ -1,3 +1,4 @@
+import type { Stream } from "../../core/messages/send-item.ts";
 import { IDEMPOTENCY_KEY } from "../../core/idempotency-key.ts";
 import { isObject } from "../../core/validation.ts";
 import { invalid, type Issue, validationError } from "../../core/errors.ts";
@@ -19,6 +20,8 @@ export interface Controls {
   /** Null: as the project says. */
   track: boolean | null;
   unsubscribeLink: boolean;
+  /** Null: as the message's own fields say. */
+  stream: Stream | null;
 }
 
 /** The limits of control fields. */
@@ -35,6 +38,7 @@ const NAMES = {
   "x-postrider-schedule": "X-Postrider-Schedule",
   "x-postrider-track": "X-Postrider-Track",
   "x-postrider-unsubscribe": "X-Postrider-Unsubscribe",
+  "x-postrider-stream": "X-Postrider-Stream",
 } as const;
 type ControlName = keyof typeof NAMES;
 
@@ -61,7 +65,13 @@ export function readControls(fields: readonly RawField[], limits: ControlLimits,
     scheduledAt: scheduleOf(text("x-postrider-schedule"), limits, now),
     track: switchOf(text("x-postrider-track"), "x-postrider-track"),
     unsubscribeLink: switchOf(text("x-postrider-unsubscribe"), "x-postrider-unsubscribe") ?? false,
+    stream: streamIn(text("x-postrider-stream")),
   };
+}
+
+function streamIn(value: string | null): Stream | null {
+  if (value === null || value === "transactional" || value === "bulk") return value;
+  return refuse("x-postrider-stream", "must be transactional or bulk.");
 }
 
 function refuse(name: ControlName, expected: string): never {

@@ -143,7 +143,12 @@ async function sendAs(
   const { replyTo } = authorship;
   const from = captured ? (authorship.from ?? mailboxOf(envelope.mailFrom)) : sendable(authorship.from);
   if (from === null) return ONE_FROM;
-  const item = submittedItem(block, { from, replyTo }, addressesIn(header.kept), envelope.rcptTo, controls);
+  const isList = header.kept.some(({ name }) => name === "list-unsubscribe");
+  const stream = controls.stream ?? (isList ? "bulk" : null);
+  const item = submittedItem(block, { from, replyTo }, addressesIn(header.kept), envelope.rcptTo, {
+    ...controls,
+    stream,
+  });
   const owner = holderOf(project.id, captured);
   const { template: templateId, data, scheduledAt, idempotencyKey: key } = controls;
   const submitIt = async (record: Parameters<Parameters<typeof submitOnce>[2]>[0]): Promise<string> => {

@@ -29,7 +29,7 @@ export function submittedItem(
   { from, replyTo }: { from: Mailbox; replyTo: Mailbox[] },
   { to, cc }: Addresses,
   recipients: readonly string[],
-  { tags, track, unsubscribeLink }: Controls,
+  { tags, track, unsubscribeLink, stream }: Controls,
 ): ReadItem {
   const named = new Map<string, { kind: "to" | "cc"; name: string | undefined }>();
   for (const [kind, list] of [
@@ -54,6 +54,7 @@ export function submittedItem(
     headers: parentsOf(block),
     tags,
     unsubscribeLink,
+    ...(stream === null ? {} : { stream }),
     ...(track === null ? {} : { tracking: { opens: track, clicks: track } }),
   };
 }

@@ -147,10 +147,7 @@ export class Sweep {
       const rows = wanted.filter(({ attempts }) => attempts > 0 === (name === "retry"));
       this.#bring(
         name,
-        rows.map(({ messageId, ord, domain, dueAt }) => ({
-          job: transmitJob(messageId, ord, domain),
-          dueAt,
-        })),
+        rows.map((row) => ({ job: transmitJob(row.messageId, row.ord, row), dueAt: row.dueAt })),
       );
     }
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);

@@ -81,6 +81,11 @@ export const MessageView = Type.Object(
     inboxId: Nullable(Type.String()),
     size: Type.Integer(),
     testMode: Type.Optional(Type.Boolean()),
+    stream: Type.Optional(
+      Type.Union([Type.Literal("transactional"), Type.Literal("bulk")], {
+        description: "Only of outbound messages.",
+      }),
+    ),
     recipients: Type.Array(RecipientView),
     events: Type.Array(EventView, { description: "Oldest first." }),
     envelope: Type.Optional(Nullable(EnvelopeView)),
@@ -167,6 +172,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
     size: message.size,
     ...(extracts ?? {}),
     ...(message.testMode ? { testMode: true } : {}),
+    ...(message.direction === "outbound" ? { stream: message.stream } : {}),
     ...waits(parts.recipients.some(({ reason }) => waitsForApproval(reason))),
     createdAt: showTime(message.createdAt),
     recipients: parts.recipients.map(showRecipient),

@@ -1,4 +1,5 @@
 import type { Mailbox } from "../../core/addresses.ts";
+import type { Stream } from "../../core/messages/send-item.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
 import { type EntityOf, flag, json, mailbox, plain, table } from "../engine/columns.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
@@ -43,6 +44,7 @@ const COLUMNS = {
   trackOpens: flag("track_opens"),
   trackClicks: flag("track_clicks"),
   unsubscribeLink: flag("unsubscribe_link"),
+  stream: plain<Stream>("stream"),
   /** The project's setting when the message was posted, so that a retry is the same message. */
   textFromHtml: flag("text_from_html"),
   createdAt: plain<number>("created_at"),
@@ -72,6 +74,7 @@ export const NOT_SENT = {
   trackOpens: false,
   trackClicks: false,
   unsubscribeLink: false,
+  stream: "transactional",
   textFromHtml: false,
 } satisfies Partial<Message>;
 

@@ -157,7 +157,9 @@ export function rollUpMessage(messageId: string, sentAt: number | null): Stateme
 export interface DueRecipient {
   messageId: string;
   ord: number;
+  senderId: string;
   domain: string;
+  bulk: boolean;
   dueAt: number;
   /** Tries so far. */
   attempts: number;
@@ -177,9 +179,9 @@ export async function dueRecipients(
   limit: number,
 ): Promise<DueRecipient[]> {
   const found = await db.first<{ due: string }>(
-    `SELECT json_group_array(json_object('messageId', message_id, 'ord', ord, 'domain', domain, 'dueAt', due_at,
-        'attempts', attempts, 'reason', reason)) AS due
-      FROM (SELECT message_id, ord, domain, due_at, attempts, reason FROM recipients
+    `SELECT json_group_array(json_object('messageId', message_id, 'ord', ord, 'senderId', sender_id, 'domain', domain,
+        'bulk', json(iif(bulk, 'true', 'false')), 'dueAt', due_at, 'attempts', attempts, 'reason', reason)) AS due
+      FROM (SELECT message_id, ord, sender_id, domain, bulk, due_at, attempts, reason FROM recipients
         WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
         ORDER BY due_at, message_id, ord LIMIT ?)`,
     [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],

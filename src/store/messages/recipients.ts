@@ -2,7 +2,7 @@ import { isAsciiText } from "../../core/text.ts";
 import { addressKey } from "../../core/addresses.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import type { Db, Statement, Value } from "../engine/client.ts";
-import { plain, table } from "../engine/columns.ts";
+import { flag, plain, table } from "../engine/columns.ts";
 import type { RowsText } from "../sql/engine.ts";
 import { rowsStatement, rowsText } from "../sql/rows-text.ts";
 import { FROM_DOMAIN } from "./messages.ts";
@@ -17,6 +17,8 @@ export interface Recipient {
   email: string;
   domain: string;
   kind: "to" | "cc" | "bcc";
+  /** True if it leaves after mail that is not bulk. */
+  bulk: boolean;
   status: RecipientStatus;
   reason: string | null;
   attempts: number;
@@ -37,6 +39,7 @@ export const RECIPIENTS = table<Recipient>("recipients", {
   email: plain("email"),
   domain: plain("domain"),
   kind: plain("kind"),
+  bulk: flag("bulk"),
   status: plain("status"),
   reason: plain("reason"),
   attempts: plain("attempts"),
@@ -55,19 +58,21 @@ export interface NewRecipient {
   email: string;
   domain: string;
   kind: "to" | "cc" | "bcc";
+  /** False if left out. */
+  bulk?: boolean;
   status: RecipientStatus;
   reason: string | null;
   dueAt: number | null;
 }
 
 const COLUMNS_STORED =
-  "message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at";
+  "message_id, sender_id, last_event_at, ord, email, domain, kind, bulk, status, reason, due_at";
 
 /** The text for one recipient, as most messages have. */
-const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
 
 function textFor(count: number): RowsText {
-  const rows = Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const rows = Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
   return rowsText("recipients", COLUMNS_STORED, rows, { repeats: false });
 }
 
@@ -79,8 +84,8 @@ export function insertRecipients(
   now: number,
 ): Statement {
   const args: Value[] = [messageId, senderId, now];
-  for (const { ord, email, domain, kind, status, reason, dueAt } of recipients)
-    args.push(ord, email, domain, kind, status, reason, dueAt);
+  for (const { ord, email, domain, kind, bulk, status, reason, dueAt } of recipients)
+    args.push(ord, email, domain, kind, Number(bulk ?? false), status, reason, dueAt);
   return rowsStatement(recipients.length === 1 ? ONE : textFor(recipients.length), args);
 }
 

@@ -22,6 +22,7 @@ test("control fields are read, encoded and folded ones too", () => {
     "X-Postrider-Schedule:\r\n 2026-01-02T00:00:00Z",
     "X-Postrider-Track: OFF",
     "X-Postrider-Unsubscribe: on",
+    "X-Postrider-Stream: transactional",
   );
   expect(controls).toEqual({
     idempotencyKey: "order 42",
@@ -35,7 +36,12 @@ test("control fields are read, encoded and folded ones too", () => {
     scheduledAt: NOW + 86_400_000,
     track: false,
     unsubscribeLink: true,
+    stream: "transactional",
   });
+});
+
+test("a stream that does not exist is refused", () => {
+  expect(() => read("X-Postrider-Stream: fast")).toThrow(AppError);
 });
 
 test("without control fields, nothing is asked for, and unknown ones have no effect", () => {
@@ -47,7 +53,9 @@ test("without control fields, nothing is asked for, and unknown ones have no eff
     data: null,
     scheduledAt: null,
   };
-  expect(read("X-Postrider-Colour: red")).toEqual({ ...nothing, track: null, unsubscribeLink: false });
+  expect(read("X-Postrider-Colour: red")).toEqual({
+    ...{ ...nothing, track: null, unsubscribeLink: false, stream: null },
+  });
 });
 
 test("a schedule in the past sends now", () => {

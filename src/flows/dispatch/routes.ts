@@ -1,0 +1,40 @@
+import { setBounded } from "../../core/collections.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { log } from "../../log.ts";
+import { unroutable } from "../deliver/deliver.ts";
+import type { DeliveryRoute, FindDeliveryRoute } from "../deliver/outcome.ts";
+import { ROUTE_REFRESH_MS } from "./destination.ts";
+
+/** Domains whose lookup is under way, or was lately. If there are more, the oldest is looked up again. */
+const MAX_REMEMBERED = 10_000;
+
+/** Finds the routes of domains. The projects that send to a domain share each lookup. */
+export class Routes {
+  readonly #clock: Clock;
+  readonly #find: FindDeliveryRoute;
+  readonly #lookups = new Map<string, { since: number; route: Promise<DeliveryRoute> }>();
+
+  constructor(clock: Clock, find: FindDeliveryRoute) {
+    this.#clock = clock;
+    this.#find = find;
+  }
+
+  /** @param before a lookup that began before this moment is repeated, in `Clock.elapsed` */
+  find(domain: string, before: number): Promise<DeliveryRoute> {
+    const known = this.#lookups.get(domain);
+    if (known !== undefined && known.since >= Math.max(before, this.#clock.elapsed() - ROUTE_REFRESH_MS))
+      return known.route;
+    const route = this.#find(domain).catch((error: unknown): DeliveryRoute => {
+      log("send").error("the lookup of a route failed", { domain, error: String(error) });
+      return unroutable(this.#clock);
+    });
+    setBounded(this.#lookups, domain, { since: this.#clock.elapsed(), route }, MAX_REMEMBERED);
+    void route.then((found) => this.#forgetFailure(domain, route, found));
+    return route;
+  }
+
+  /** A lookup that failed is repeated whenever a project asks. */
+  #forgetFailure(domain: string, route: Promise<DeliveryRoute>, { knownOutcome }: DeliveryRoute): void {
+    if (knownOutcome !== null && this.#lookups.get(domain)?.route === route) this.#lookups.delete(domain);
+  }
+}
