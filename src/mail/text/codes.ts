@@ -39,6 +39,8 @@ const MAX_PER_LINE = 20;
 const MAX_CANDIDATES = 500;
 /** Score from which a candidate is a code. */
 const ENOUGH = 4;
+/** Points by which a code in the same line rules another candidate out. */
+const CLEARER = 5;
 
 /** A line of a message; the first one is the subject. */
 interface Line {
@@ -92,7 +94,7 @@ function candidatesIn(lines: readonly Line[], at: number): [code: string, score:
   const line = lines[at];
   if (line === undefined) return [];
   const { text } = line;
-  return [...text.matchAll(CODE)].slice(0, MAX_PER_LINE).flatMap((match): [string, number][] => {
+  const found = [...text.matchAll(CODE)].slice(0, MAX_PER_LINE).flatMap((match): [string, number][] => {
     const [written] = match;
     const alone = text.trim().replace(/[.:"“”'*_\s]+/g, "") === written.replace(/\s+/g, "");
     if (!isCodeLike(written)) return [];
@@ -103,6 +105,9 @@ function candidatesIn(lines: readonly Line[], at: number): [code: string, score:
     if (alone && score >= ENOUGH) line.names = true;
     return [[plainCode(written), score]];
   });
+  // "Enter 938104 to reset the PIN of card 4021": beside a clear code, another number is none.
+  const clearest = Math.max(...found.map(([, score]) => score));
+  return found.filter(([, score]) => clearest - score < CLEARER);
 }
 
 interface Place {
