@@ -462,7 +462,7 @@ const ROWS = [
     "DKIM_KEYS_PER_HOUR",
     kind.integer(0, 100_000),
     "300",
-    "Most requests of a project in an hour that make DKIM keys: new domains and rotations. 0 is no limit.",
+    "Maximum number of requests of a project in an hour that make DKIM keys: new domains and rotations. 0 is no limit.",
   ),
   setting("QUOTA_DOMAINS", kind.quota, "10,500,none", "Most domains of a project, by plan."),
   setting(

@@ -18,10 +18,10 @@ export function noActiveDelegationAround(domain: Pick<Domain, "id" | "name">): S
   });
 }
 
-/** What proves control of a name: its NS record names our registration, or its own records were verified before. */
+/** Proof of control over a name: its NS record has the token of the registration, or its own records were verified. */
 export type Proof = "ns" | "records";
 
-/** A domain that is to be served. */
+/** A claim of a domain to be served. */
 export interface Claim {
   proof: Proof;
   /** Holds for the row of the domain. If it does not, nothing changes. */

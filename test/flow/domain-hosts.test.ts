@@ -206,7 +206,7 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       id = made.body.id;
       const second = await service.call("POST", "/v1/domains", { domain: GONE, delegated: true });
       gone = second.body.id;
-      // unbound asks our name server at once, because nobody holds the zone above. There the delegation would be seen.
+      // unbound asks our name server at once, because the zone above has no server. There the delegation would be seen.
       await service.app.db.write([{ sql: "UPDATE domains SET served = 1", args: [] }]);
       // On a busy machine the hurried timeouts of lookups end too early, so a check is repeated.
       for (const one of [gone, id])

@@ -207,7 +207,7 @@ export function judge(
   // Only a check that found a record missing makes the domain pending, not a failed lookup.
   const fallen = failingSince !== null && seenBroken && now - failingSince >= FALL_BACK_AFTER_MS;
   const status: DomainStatus = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
-  // Whoever proves a name by its records may switch it to our zone without a gap.
+  // A name that its records prove switches to our zone without a gap.
   const served = domain.delegated && (domain.served || delegationFound || status === "verified");
   const after = {
     ...{ status, verified, delegationFound, served },

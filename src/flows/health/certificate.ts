@@ -47,7 +47,7 @@ export function certificateCheck({ clock, hostname, ordered, served }: Certifica
   };
 }
 
-/** What to check if the authority is not reached: nothing else has been tried yet. */
+/** Advice for an authority that is not reached. Nothing else has been tried then. */
 export const UNREACHABLE_FIX =
   "Check ACME_DIRECTORY, and that this machine may open connections with TLS to the authority.";
 

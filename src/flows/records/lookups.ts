@@ -106,7 +106,7 @@ export async function findDmarc(lookups: DomainLookups, domain: string): Promise
 
 /**
  * Checks the delegation: one of the domain's name servers has the name that only this registration has. The name without a
- * token, which everybody can publish, proves nothing, so it only keeps a delegation that was proven otherwise.
+ * token proves nothing, so it only keeps a delegation that was proven otherwise.
  */
 export async function findDelegation(
   lookups: DomainLookups,

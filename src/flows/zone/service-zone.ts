@@ -83,7 +83,7 @@ function hostRecords(settings: ZoneSettings): ZoneRecord[] {
   const hosts = serviceCertificate(settings).names.filter((host) => host !== ns);
   return [
     ...[ns, ...settings.dnsSecondaryNames].map((host) => nameServerRecord(serviceDomain, host)),
-    // Each registration of a delegated domain has a name of its own for our name server.
+    // Each registration of a delegated domain has its own name for our name server.
     ...[ns, `*.${ns}`].flatMap((name) => addresses(name, publicIps, DELEGATION_TTL_SECONDS)),
     ...hosts.flatMap((host) => addresses(host, publicIps, POLICY_TTL_SECONDS)),
   ];

@@ -155,7 +155,7 @@ export function storeCheck(before: CheckedDomain, check: DomainCheck, newKeyAt: 
   };
 }
 
-/** What a check of a domain relies on. */
+/** The part of a domain that its check relies on. */
 export type CheckedDomain = Pick<
   Domain,
   "id" | "senderId" | "checkedAt" | "receiving" | "delegated" | "served"
