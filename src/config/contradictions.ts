@@ -98,8 +98,9 @@ const RULES: readonly ((given: Given) => string | null)[] = [
       ? "PUBLIC_URL must hold no user or password, because recipients see it in links"
       : null,
   ({ text }) =>
-    /[?#]/.test(text("PUBLIC_URL") ?? "")
-      ? "PUBLIC_URL must end with its host or path, because links are made by adding to it"
+    /[?#]/.test(text("PUBLIC_URL") ?? "") ||
+    new URL(text("PUBLIC_URL") ?? "http://localhost").pathname !== "/"
+      ? "PUBLIC_URL must end with its host, because the dashboard works only at the root of a host: give the service a host name of its own, such as https://mail.example.com"
       : null,
   ({ text }) =>
     /[?#]/.test(text("S3_ENDPOINT") ?? "")

@@ -102,11 +102,10 @@ async function started({ POST, default: app }: Module): Promise<{ url: string; s
 
 describe("the package of the SDK", () => {
   test.skipIf(Bun.which("npm") === null)(
-    "holds the compiled client, its types, README and license, and nothing else",
+    "is built by npm pack, and holds the client, its types, README and license, and nothing else",
     () => {
-      const { stdout } = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"], {
-        cwd: SDK,
-      });
+      rmSync(join(SDK, "dist"), { recursive: true });
+      const { stdout } = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--silent"], { cwd: SDK });
       const [{ files, size }] = JSON.parse(stdout.toString());
       const paths: string[] = files.map(({ path }: { path: string }) => path);
       const others = paths.filter((path) => !/^dist\/(?:esm|cjs)\/[\w/-]+\.(?:js|d\.ts)$/.test(path));

@@ -61,10 +61,10 @@ test("config shows no secret, not even its length, and no credentials or paramet
     DNS_TSIG_KEYS: `hush-tsig:hmac-sha256:${btoa("k".repeat(32))}`,
     METRICS_TOKEN: "hush-hush-hush-metrics",
     DATABASE_URL: "libsql://me:hush-password@db.example/x?authToken=hush-query",
-    PUBLIC_URL: "https://api.example/base",
+    PUBLIC_URL: "https://api.example",
   };
   for (const output of [(await postrider(["config"], env)).stdout, await onTerminal(["config"], env)]) {
-    expect(output).toContain("https://api.example/base");
+    expect(output).toContain("https://api.example");
     expect(output).toContain("libsql://***@db.example/x?***");
     expect(output).not.toContain("hush");
   }
