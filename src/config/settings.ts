@@ -195,6 +195,12 @@ const ROWS = [
     defaultDelivery,
     "`mx` delivers to the recipients' mail servers, `relay` through the smarthost. `capture` composes, signs and stores mail and marks it delivered: no mail leaves the machine, but webhooks do.",
   ),
+  setting(
+    "CAPTURE_STRICT",
+    kind.flag,
+    "0",
+    "If 1, `DELIVERY=capture` accepts mail only from verified domains, as the other modes do. Programs without a key may still use any.",
+  ),
   secret(
     "SMTP_RELAY_URL",
     kind.url("smtp:", "smtps:"),

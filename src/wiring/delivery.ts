@@ -35,6 +35,14 @@ export interface Outbound {
   custody: CustodyStatus;
 }
 
+/** Returns true if sends may be from any address, because all mail is captured. */
+export function capturesAnyFrom({
+  delivery,
+  captureStrict,
+}: Pick<Config, "delivery" | "captureStrict">): boolean {
+  return delivery === "capture" && !captureStrict;
+}
+
 /** Returns our name in EHLO, banner and Received. */
 export function mxName(config: Pick<Config, "serviceDomain">): string {
   return mxHost(config.serviceDomain);

@@ -63,7 +63,7 @@ import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
-import { mxName } from "./delivery.ts";
+import { capturesAnyFrom, mxName } from "./delivery.ts";
 import { programName } from "./process/program-name.ts";
 import type { Services } from "./services.ts";
 import { localChecks } from "./health.ts";
@@ -119,6 +119,7 @@ export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: Ht
     secondaryNames: config.dnsSecondaryNames,
     recheckSeconds,
     isCaptureDomain: captureDomains(config),
+    capturesAnyFrom: capturesAnyFrom(config),
   };
 }
 
@@ -239,6 +240,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     quotas: config.quotas,
     waits: parts.waits,
     captures: config.delivery === "capture",
+    capturesAnyFrom: capturesAnyFrom(config),
     ...links,
   };
   const sending = { ...common, limits: config, volume: config, inspect, handOut: createDownloads(clock) };

@@ -12,7 +12,7 @@ import type { LoginRules } from "../smtp/session/login.ts";
 import { isLoopback } from "../smtp/listener/peer.ts";
 import { trackKeyUse } from "../http/access/key-use.ts";
 import { touchKey } from "../store/projects/keys.ts";
-import { mxName } from "./delivery.ts";
+import { capturesAnyFrom, mxName } from "./delivery.ts";
 import { maxSessions } from "./listener.ts";
 import type { Services } from "./services.ts";
 
@@ -101,6 +101,7 @@ function submissionDeps(
     volume: config,
     limits: config,
     capture: config.delivery === "capture",
+    capturesAnyFrom: capturesAnyFrom(config),
     submitted: metrics.submitted,
   };
 }

@@ -9,7 +9,7 @@ import { captureService, postrider, type RunOptions } from "./command-program.ts
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 90_000;
-const { service, env, folder } = captureService();
+const { service, env, folder } = captureService({ CAPTURE_STRICT: "1" });
 const keyFile = join(folder, "project.key");
 const FROM = "hello@onboarding.postrider.localhost";
 const OWNER = "owner@example.com";

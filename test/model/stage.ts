@@ -83,6 +83,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
     SERVICE_DOMAIN,
     OWNER_EMAIL: OWNERS[0],
     DELIVERY: "capture",
+    CAPTURE_STRICT: "1",
     DATA_DIR: folder,
   });
   const keys = openKeys("a master key of the model's own, long enough", folder);

@@ -133,6 +133,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     lookups: zoneLookups(zone),
     ...{ secondaryNames: [], publicIps: [] },
     isCaptureDomain: () => false,
+    capturesAnyFrom: false,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };
   const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };

@@ -75,6 +75,8 @@ export async function startService(
     SERVICE_DOMAIN,
     OWNER_EMAIL: OWNER,
     DELIVERY: "capture",
+    // Most tests are about the rules that other modes have.
+    CAPTURE_STRICT: "1",
     DNS_SERVERS: dns.address,
     ALLOW_PRIVATE_MX: "1",
     ALLOW_PRIVATE_WEBHOOKS: "1",

@@ -1,6 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
+import { onboardingDomain } from "../../core/own-names.ts";
 import { overQuota } from "../../core/quotas.ts";
 import { type ReadItem, type Addressee, addresseesOf, streamOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
@@ -38,6 +39,8 @@ export interface AcceptDeps extends VolumeDeps, PrepareDeps {
   renderer: Renderer;
   queue: Queue;
   serviceDomain: string;
+  /** True if messages from any address are captured, because no mail leaves this machine. */
+  capturesAnyFrom: boolean;
 }
 
 /** The body of a 202. */
@@ -79,7 +82,7 @@ export async function prepareSend(
   project: Project,
   by: SendingKey,
   asked: CheckedSend,
-  { content: given, captured = false, ...conversation }: SendOptions = {},
+  { content: given, captured: isCaptured = false, ...conversation }: SendOptions = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -89,6 +92,7 @@ export async function prepareSend(
   const { verified } = facts;
   const { bounds } = by;
   const fromDomain = from.domain;
+  const captured = isCaptured || isForeign(deps, fromDomain, verified);
   const variables = await applyPolicy(deps, project, {
     send: asked,
     fromDomain,
@@ -134,6 +138,11 @@ export async function prepareSend(
     events: eventsOf(deps.clock, senderId, drafts),
     webhooks,
   };
+}
+
+/** Returns true if the message is captured for its From domain, which the project could not send from. */
+function isForeign(deps: AcceptDeps, fromDomain: string, verified: boolean): boolean {
+  return deps.capturesAnyFrom && !verified && fromDomain !== onboardingDomain(deps.serviceDomain);
 }
 
 /** Keeps bodies and attachments. Throws 403 `quota_exceeded` if what is written ahead goes over the stored octets. */

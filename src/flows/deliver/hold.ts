@@ -20,7 +20,7 @@ export interface ReadDueDeps {
 export const NOT_VERIFIED = HELD_FOR.unverified;
 
 /**
- * Refusal of a captured message after the delivery mode was changed. It was taken without a key, from any address.
+ * Refusal of a captured message after the delivery mode was changed. It was taken from an address that the project may not send from.
  */
 export const CAPTURE_ONLY = "capture_only";
 

@@ -82,10 +82,10 @@ function outcomeOf({ code }: Reply): SubmissionOutcome {
   return code < 500 ? "deferred" : "refused";
 }
 
-/** A captured message has no key, and no bounds, because it never leaves this machine. */
+/** A message without a login has no key, and no bounds, because it never leaves this machine. */
 const NO_KEY = { keyId: null, bounds: UNBOUND };
 
-/** The project and key of a message, and whether it came without a key. */
+/** The project and key of a message, and whether it is captured because it came without a key. */
 interface Sender extends SubmittingKey {
   captured: boolean;
 }

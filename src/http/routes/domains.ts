@@ -18,7 +18,7 @@ import {
   setReceiving,
 } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
-import { type Answer, created, noContent, ok } from "../routing/answer.ts";
+import { type Answer, created, noContent, ok, type Warning } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { OneOf, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 import {
@@ -30,7 +30,10 @@ import {
   type ShowDomainDeps,
 } from "../views/domain.ts";
 
-export type DomainDeps = RegisterDeps & VerifyDeps & DiagnoseDeps & ShowDomainDeps;
+export interface DomainDeps extends RegisterDeps, VerifyDeps, DiagnoseDeps, ShowDomainDeps {
+  /** True if sends may be from any address, because all mail is captured. */
+  capturesAnyFrom: boolean;
+}
 
 const ReceivingSchema = Type.Object(
   {
@@ -135,7 +138,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
           ...{ accountId: project.accountId, senderId, name: body.domain, now },
           ...{ delegated: body.delegated ?? false, dkimKeys: body.dkimKeys },
           also(domain, keys) {
-            answer = created(showDomain(domain, keys, deps));
+            answer = { ...created(showDomain(domain, keys, deps)), warnings: needlessRecords(deps, domain) };
             return record(answer);
           },
         });
@@ -166,6 +169,16 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       },
     }),
   ];
+}
+
+/** Warns that the records need not be published while all mail is captured, and when they cannot resolve. */
+function needlessRecords({ capturesAnyFrom, serviceDomain }: DomainDeps, { status }: Domain): Warning[] {
+  if (!capturesAnyFrom || status !== "pending") return [];
+  const local = /(?:^|\.)localhost$/.test(serviceDomain)
+    ? ` They cannot resolve below ${serviceDomain}, so the domain stays pending until SERVICE_DOMAIN is yours.`
+    : "";
+  const message = `Capture mode needs none of the records, because it accepts mail from any address.${local}`;
+  return [{ param: "domain", message }];
 }
 
 function itemRoutes(deps: DomainDeps): Route[] {

@@ -22,11 +22,14 @@ interface StatusProps {
   direction?: "inbound" | "outbound";
   /** It waits until another key approves it. */
   awaitingApproval?: boolean | undefined;
+  /** It is delivered only to this machine, which is in capture mode. */
+  captured?: boolean;
 }
 
 /** The status of a message or recipient. */
-export function Status({ status, direction, awaitingApproval }: StatusProps) {
-  const { tone, word, means } = awaitingApproval === true ? AWAITING : statusWords(status, direction);
+export function Status({ status, direction, awaitingApproval, captured }: StatusProps) {
+  const { tone, word, means } =
+    awaitingApproval === true ? AWAITING : statusWords(status, direction, captured);
   return <Dot tone={tone} word={word} title={means} />;
 }
 

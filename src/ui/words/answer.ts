@@ -8,6 +8,11 @@ export function detailsOf(event: { type: string; data: Record<string, unknown> }
   return typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {};
 }
 
+/** Returns true if a recipient's message, or an event, was delivered only to this machine. */
+export function isCaptured({ mx }: { mx?: unknown }): boolean {
+  return mx === "capture";
+}
+
 /** Milliseconds from the acceptance or the scheduled time to the recipient's last outcome; null if unknown. */
 function timeTaken(message: Message, { lastEventAt, email }: Recipient): number | null {
   const outcome = message.events.find(
@@ -24,7 +29,7 @@ export function recipientAnswer(message: Message, recipient: Recipient): string 
   const { status, mx, tls, reason } = recipient;
   const taken = timeTaken(message, recipient);
   const when = taken === null ? "" : ` in ${duration(taken)}`;
-  if (status === "delivered" && mx === "capture")
+  if (status === "delivered" && isCaptured(recipient))
     return `Kept on this machine${when}. No mail leaves it in capture mode.`;
   if (status === "delivered" && mx === "simulator") return `Delivered by the simulator${when}.`;
   if (status === "delivered") return `Delivered to ${mx ?? "the recipient's server"}${when}${overTls(tls)}.`;
@@ -55,8 +60,8 @@ const REASONS: Readonly<Record<string, Reason>> = {
   },
   canceled: { what: "It was canceled before its time.", next: "Send it again if it is still wanted." },
   capture_only: {
-    what: "It came without a key in capture mode, so it never leaves this machine.",
-    next: "Send it again with a key.",
+    what: "It was captured, from an address that this project may not send from, so it never leaves this machine.",
+    next: "Verify its domain, and send it again.",
   },
   key_revoked: {
     what: "Its key was revoked before its time.",

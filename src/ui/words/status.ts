@@ -46,6 +46,13 @@ export const AWAITING: Words = {
   means: "It waits until another key approves it.",
 };
 
+/** What capture mode has delivered. On the wire its status is `delivered`. */
+const CAPTURED: Words = {
+  word: "Captured",
+  tone: "good",
+  means: "Capture mode kept it on this machine. No mail server got it.",
+};
+
 /** Words of events that are no status. */
 const EVENTS: Readonly<Record<string, Words>> = {
   delivery: STATUSES.delivered,
@@ -59,15 +66,23 @@ const EVENTS: Readonly<Record<string, Words>> = {
 
 const UNKNOWN: Words = { word: "Unknown", tone: "quiet", means: "" };
 
-/** Returns the words of a status. A status that is newer than this page is shown as it is. */
-export function statusWords(status: string, direction: "inbound" | "outbound" = "outbound"): Words {
+/**
+ * Returns the words of a status. A status that is newer than this page is shown as it is.
+ * @param captured true if it is delivered only to this machine
+ */
+export function statusWords(
+  status: string,
+  direction: "inbound" | "outbound" = "outbound",
+  captured = false,
+): Words {
+  if (captured && direction === "outbound" && status === "delivered") return CAPTURED;
   if (direction === "inbound" && status === "delivered") return EVENTS.inbound_received ?? UNKNOWN;
   return STATUSES[status as MessageStatus] ?? { ...UNKNOWN, word: status };
 }
 
-/** Returns the words of an event type. */
-export function eventWords(type: string): Words {
-  return EVENTS[type] ?? statusWords(type);
+/** Returns the words of an event type. @param captured true if it is the delivery of a captured message */
+export function eventWords(type: string, captured = false): Words {
+  return captured ? CAPTURED : (EVENTS[type] ?? statusWords(type));
 }
 
 /** Statuses in which a message can still change by itself. */

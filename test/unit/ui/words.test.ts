@@ -5,7 +5,7 @@ import { percentText, sizeText } from "../../../src/ui/words/amounts.ts";
 import { localExplanation, messageAnswer } from "../../../src/ui/words/answer.ts";
 import { curlText, sendAsCurl, sendAsTypeScript } from "../../../src/ui/words/code.ts";
 import { quote } from "../../../src/ui/words/quoting.ts";
-import { statusWords } from "../../../src/ui/words/status.ts";
+import { eventWords, statusWords } from "../../../src/ui/words/status.ts";
 import { duration, shortAge } from "../../../src/ui/words/time.ts";
 
 const NOW = Date.parse("2026-03-05T12:00:00Z");
@@ -68,6 +68,12 @@ test("a status that is newer than the page is shown as it is", () => {
 
 test("a received message is not called delivered", () => {
   expect(statusWords("delivered", "inbound").word).toBe("Received");
+});
+
+test("what capture mode delivered is called captured", () => {
+  expect(statusWords("delivered", "outbound", true).word).toBe("Captured");
+  expect(statusWords("bounced", "outbound", true).word).toBe("Bounced");
+  expect([eventWords("delivery", true).word, eventWords("delivery").word]).toEqual(["Captured", "Delivered"]);
 });
 
 describe("a send as code", () => {

@@ -4,6 +4,7 @@ import { browserPath, get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
+import { capturesTo } from "../../state/installation.ts";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted, sizeText } from "../../words/amounts.ts";
@@ -26,7 +27,9 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
           </strong>
           <span class="cut quiet">to {addresses.to.map(({ email }) => email).join(", ")}</span>
           {testMode === true ? <span class="tag">test</span> : null}
-          {direction === "outbound" ? <Status status={status} /> : null}
+          {direction === "outbound" ? (
+            <Status status={status} captured={capturesTo(addresses.to.map(({ email }) => email))} />
+          ) : null}
           <RelativeTime at={createdAt} />
         </summary>
         <LetterBody message={message} />

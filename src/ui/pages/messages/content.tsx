@@ -5,6 +5,7 @@ import type { Attempt, Message, Page } from "../../api/types.ts";
 import { Code, CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
 import { Problem } from "../../controls/problem.tsx";
+import { isCaptured } from "../../words/answer.ts";
 import { Status } from "../../components/status.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { LocalTime } from "../../components/time.tsx";
@@ -200,7 +201,7 @@ function Conversation({ attempt, open }: { attempt: Attempt; open: boolean }) {
   return (
     <details class="recipient" open={open}>
       <summary>
-        <Status status={status} />
+        <Status status={status} captured={isCaptured(attempt)} />
         <span class="cut">
           Try {attempt.attempt} to {email}
         </span>

@@ -7,7 +7,7 @@ import { Fact } from "../../components/fact.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
-import { messageAnswer } from "../../words/answer.ts";
+import { isCaptured, messageAnswer } from "../../words/answer.ts";
 import { sizeText } from "../../words/amounts.ts";
 import { Actions } from "./actions.tsx";
 import { Approval } from "./approval.tsx";
@@ -60,7 +60,12 @@ function Head({ message }: { message: Message }) {
     <div class="detail-head">
       <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
       <p class="answer" role="status">
-        <Status status={status} direction={direction} awaitingApproval={message.awaitingApproval} />
+        <Status
+          status={status}
+          direction={direction}
+          awaitingApproval={message.awaitingApproval}
+          captured={message.recipients.some(isCaptured)}
+        />
         <span>{messageAnswer(message)}</span>
         {testMode === true ? <span class="tag">test</span> : null}
       </p>

@@ -5,6 +5,7 @@ import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
+import { capturesTo } from "../../state/installation.ts";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
@@ -84,7 +85,12 @@ function Cells({
   const others = to.length > 1 ? ` +${to.length - 1}` : "";
   return (
     <>
-      <Status status={status} direction={direction} awaitingApproval={awaitingApproval} />
+      <Status
+        status={status}
+        direction={direction}
+        awaitingApproval={awaitingApproval}
+        captured={capturesTo(to)}
+      />
       <span class="cut who-cell">
         <span class="way">{inbound ? "from" : "to"}</span> {inbound ? from : (to[0] ?? "")}
         {inbound ? "" : others}

@@ -3,7 +3,7 @@ import type { Message, MessageEvent, Recipient } from "../../api/types.ts";
 import { Status } from "../../components/status.tsx";
 import { type Moment, Timeline } from "../../components/timeline.tsx";
 import { LocalTime } from "../../components/time.tsx";
-import { detailsOf, recipientAnswer } from "../../words/answer.ts";
+import { detailsOf, isCaptured, recipientAnswer } from "../../words/answer.ts";
 import { counted } from "../../words/amounts.ts";
 import { eventWords } from "../../words/status.ts";
 
@@ -48,7 +48,7 @@ function RecipientRow({ message, recipient, open }: RowProps) {
   return (
     <details class="recipient" open={open}>
       <summary>
-        <Status status={status} />
+        <Status status={status} captured={isCaptured(recipient)} />
         <span class="cut">{email}</span>
         {kind === "to" ? null : <span class="tag">{kind}</span>}
       </summary>
@@ -63,7 +63,7 @@ const SHOWN_EVENTS = 200;
 
 function momentsOf(events: readonly MessageEvent[]): Moment[] {
   return events.slice(-SHOWN_EVENTS).map((event) => {
-    const { word, tone } = eventWords(event.type);
+    const { word, tone } = eventWords(event.type, event.type === "delivery" && isCaptured(detailsOf(event)));
     return { key: event.id, at: event.createdAt, tone, word, text: <EventText event={event} /> };
   });
 }
