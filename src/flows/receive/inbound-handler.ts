@@ -44,11 +44,7 @@ const MAX_CACHED_TARGETS = 10_000;
 /** Octets of a report that are read. The report comes first, then the returned message, which may be large. */
 const MAX_REPORT_OCTETS = 256 * 1024;
 
-const NO_DOMAIN = reply(
-  550,
-  "5.1.2",
-  "No domain here receives mail for that name. To send, log in at the port of SUBMISSION_PORT",
-);
+const NO_DOMAIN = reply(550, "5.1.2", "No such domain here. To send, log in at the SUBMISSION_PORT");
 const NO_MAILBOX = reply(550, "5.1.1", "No such mailbox here");
 const REPORT_ACCEPTED = reply(250, "2.0.0", "OK, report taken");
 /** The report arrived before our record of the delivery, so its sender tries again. */

@@ -18,22 +18,21 @@ import {
   setReceiving,
 } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
-import { type Answer, created, noContent, ok, type Warning } from "../routing/answer.ts";
+import { type Answer, created, noContent, ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { OneOf, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 import {
   CheckedDomainView,
   DomainView,
+  needlessRecords,
+  type RecordNeeds,
   RecordView,
   showCheckedDomain,
   showDomain,
   type ShowDomainDeps,
 } from "../views/domain.ts";
 
-export interface DomainDeps extends RegisterDeps, VerifyDeps, DiagnoseDeps, ShowDomainDeps {
-  /** True if sends may be from any address, because all mail is captured. */
-  capturesAnyFrom: boolean;
-}
+export interface DomainDeps extends RegisterDeps, VerifyDeps, DiagnoseDeps, ShowDomainDeps, RecordNeeds {}
 
 const ReceivingSchema = Type.Object(
   {
@@ -169,16 +168,6 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       },
     }),
   ];
-}
-
-/** Warns that the records need not be published while all mail is captured, and when they cannot resolve. */
-function needlessRecords({ capturesAnyFrom, serviceDomain }: DomainDeps, { status }: Domain): Warning[] {
-  if (!capturesAnyFrom || status !== "pending") return [];
-  const local = /(?:^|\.)localhost$/.test(serviceDomain)
-    ? ` They cannot resolve below ${serviceDomain}, so the domain stays pending until SERVICE_DOMAIN is yours.`
-    : "";
-  const message = `Capture mode needs none of the records, because it accepts mail from any address.${local}`;
-  return [{ param: "domain", message }];
 }
 
 function itemRoutes(deps: DomainDeps): Route[] {

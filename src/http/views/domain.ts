@@ -5,6 +5,7 @@ import { type Diagnosed, RECORD_STATUSES } from "../../flows/domains/diagnose.ts
 import type { IsCaptureDomain } from "../../flows/domains/capture-domain.ts";
 import { DELEGATION_STATUSES, delegationOf } from "../../flows/domains/delegation.ts";
 import { authHealth, sendingRecords } from "../../flows/records/records.ts";
+import type { Warning } from "../routing/answer.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 const RECORD = {
@@ -143,4 +144,24 @@ export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: Sh
     spf: { result, lookups, voidLookups, problem, fix },
     warnings,
   };
+}
+
+/** Tells whether a domain needs its records. */
+export interface RecordNeeds {
+  /** True if sends may be from any address, because all mail is captured. */
+  capturesAnyFrom: boolean;
+  serviceDomain: string;
+}
+
+/** Warns that the records need not be published while all mail is captured, and when they cannot resolve. */
+export function needlessRecords(
+  { capturesAnyFrom, serviceDomain }: RecordNeeds,
+  { status }: Domain,
+): Warning[] {
+  if (!capturesAnyFrom || status !== "pending") return [];
+  const local = /(?:^|\.)localhost$/.test(serviceDomain)
+    ? ` They cannot resolve below ${serviceDomain}, so the domain stays pending until SERVICE_DOMAIN is yours.`
+    : "";
+  const message = `Capture mode needs none of the records, because it accepts mail from any address.${local}`;
+  return [{ param: "domain", message }];
 }
