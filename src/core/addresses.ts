@@ -1,4 +1,4 @@
-import { domainToASCII } from "node:url";
+import { domainToASCII, domainToUnicode } from "node:url";
 
 /**
  * RFC 5321 §4.5.3.1.3 less the angle brackets: octets of an address. The local part has no limit besides: §4.5.3.1
@@ -100,6 +100,14 @@ export function splitAddress(email: string): SplitAddress | null {
 export function normalizeAddress(email: string): string | null {
   const split = splitAddress(email);
   return split === null ? null : `${split.local}@${split.domain}`;
+}
+
+/** Returns the address with its domain as people write it: `ana@bücher.example` for `ana@xn--bcher-kva.example`. */
+export function readableAddress(email: string): string {
+  const domain = email.lastIndexOf("@") + 1;
+  return email.includes("xn--", domain)
+    ? email.slice(0, domain) + domainToUnicode(email.slice(domain))
+    : email;
 }
 
 /**

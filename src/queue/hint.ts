@@ -4,8 +4,14 @@ import type { Job, Queue, QueueName } from "./port.ts";
 /**
  * Hints rows that are due now to the queue, without waiting. The rows are committed, so the sweep finds them if a hint
  * is lost.
+ * @param lost called if the queue does not take the jobs, for example because Redis is full
  */
-export function hint(queue: Queue, name: QueueName, jobs: readonly Job[]): void {
+export function hint(
+  queue: Queue,
+  name: QueueName,
+  jobs: readonly Job[],
+  lost: () => void = () => undefined,
+): void {
   if (jobs.length === 0) return;
   queue.add(name, jobs).catch((error: unknown) => {
     log("queue").debug("hint lost, the sweep will find the rows", {
@@ -13,6 +19,7 @@ export function hint(queue: Queue, name: QueueName, jobs: readonly Job[]): void 
       jobs: jobs.length,
       error: String(error),
     });
+    lost();
   });
 }
 

@@ -27,6 +27,8 @@ describe("a text search finds a part", () => {
     ["in the sender's address", { from: { email: "Billing@shop.example" } }, "billing@", true],
     ["in the sender's name", { from: { email: "b@s.example", name: "Fritz Müller" } }, "MÜLLER", true],
     ["in a recipient's address", { to: [{ email: "zoe@d.example" }] }, "zoe@d", true],
+    ["in a domain beyond ASCII", { to: [{ email: "zoe@xn--bcher-kva.example" }] }, "e@bÜch", true],
+    ["in such a domain as it is stored", { from: { email: "z@xn--bcher-kva.example" } }, "xn--bcher", true],
     ["in a copy's address", { cc: [{ email: "zoe@d.example" }] }, "zoe@d", true],
     ["in a blind copy's name", { bcc: [{ email: "z@d.example", name: "Zoë" }] }, "zoë", true],
     ["with its spaces", { subject: "one two" }, "e t", true],

@@ -167,7 +167,10 @@ export class Sweep {
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
-  /** Hints due jobs that were not hinted lately. Gives those that have been due for long to our own workers. */
+  /**
+   * Hints due jobs that were not hinted lately. Gives those that have been due for long to our own workers, and those
+   * that the queue does not take: a Redis that is full refuses each hint.
+   */
   #bring(name: QueueName, due: readonly { job: Job; dueAt: number }[]): void {
     const wanted = due.filter(({ job }) => this.#here.wants(name, job));
     const elapsed = this.#deps.clock.elapsed();
@@ -180,6 +183,9 @@ export class Sweep {
       this.#deps.queue,
       name,
       hinted.map(({ job }) => job),
+      () => {
+        for (const { job } of hinted) this.#here.offer(name, job);
+      },
     );
   }
 }

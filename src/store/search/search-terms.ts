@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Mailbox } from "../../core/addresses.ts";
+import { type Mailbox, readableAddress } from "../../core/addresses.ts";
 import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/messages/states.ts";
 import { fold, foldCase } from "../matching/folding.ts";
 
@@ -163,6 +163,8 @@ function textsOf(message: Pick<Searchable, "from" | "to" | "cc" | "bcc" | "subje
   const texts = [message.subject];
   for (const { email, name } of [message.from, ...recipientsOf(message)]) {
     texts.push(email);
+    const readable = readableAddress(email);
+    if (readable !== email) texts.push(readable);
     if (name !== undefined) texts.push(name);
   }
   return texts;
