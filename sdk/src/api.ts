@@ -654,6 +654,12 @@ export interface components {
                 who: "you" | "recipient" | "provider" | "us" | "nobody";
                 /** @description What to do. */
                 next: string;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                nextAttemptAt?: string;
             }[];
         };
         /** Thread */

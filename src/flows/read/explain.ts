@@ -1,27 +1,19 @@
 import type { RecipientStatus } from "../../core/messages/states.ts";
-import { classifyReply } from "../../mail/bounces/reply-class.ts";
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
-import { APPROVAL_EXPIRED, AWAITING_APPROVAL, KEY_REVOKED } from "../../store/messages/approvals.ts";
+import { readReply } from "../../mail/bounces/reply-reading.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
-import { HELD_FOR } from "../../store/messages/held-recipients.ts";
-
-/** The party that can change the outcome. */
-export const PARTIES = ["you", "recipient", "provider", "us", "nobody"] as const;
-export type Party = (typeof PARTIES)[number];
-
-/** Why something happened, who can change it, and how. */
-interface Cause {
-  why: string;
-  who: Party;
-  next: string;
-}
+import { RETRIES_EXHAUSTED } from "../deliver/verdict.ts";
+import { providerLane } from "../lanes/providers.ts";
+import { BY_CATEGORY, BY_PARTY, BY_REASON, BY_STATUS, type Cause, WHAT } from "./causes.ts";
 
 /** The outcome of one recipient, in plain words. */
 export interface Explained extends Cause {
   email: string;
   status: RecipientStatus;
   what: string;
+  /** When it is tried next, milliseconds. Left out if it is not, or is being tried now. */
+  nextAttemptAt?: number;
 }
 
 /** The outcome of a message, in plain words. */
@@ -29,159 +21,6 @@ export interface Explanation {
   summary: string;
   recipients: Explained[];
 }
-
-const NOTHING_TO_DO = "Nothing.";
-
-/** The explanation of each status. */
-const WHAT: Readonly<Record<RecipientStatus, string>> = {
-  accepted: "The message was accepted and waits to be sent.",
-  queued: "The message waits to be sent.",
-  sending: "The message is being sent now.",
-  sent: "The smarthost has taken the message. It reports later if the delivery fails.",
-  delivery_delayed: "The delivery did not work yet. It is tried again.",
-  delivered: "The recipient's mail server has taken the message.",
-  bounced: "The message came back.",
-  complained: "The recipient marked the message as spam.",
-  rejected: "The message was not sent.",
-  rendering_failure: "The message could not be made from its template.",
-  failed: "The message was not delivered.",
-};
-
-/** Causes of statuses that need no reason. */
-const BY_STATUS: Partial<Readonly<Record<RecipientStatus, Cause>>> = {
-  accepted: { why: "No worker has taken it up yet.", who: "us", next: "Wait a moment." },
-  queued: { why: "No worker has taken it up yet.", who: "us", next: "Wait a moment." },
-  sending: { why: "The conversation with the mail server has not ended.", who: "us", next: "Wait a moment." },
-  sent: { why: "Mail goes through a smarthost.", who: "nobody", next: NOTHING_TO_DO },
-  delivered: {
-    why: "The server has accepted it. Whether it is in the inbox or among spam is the provider's choice.",
-    who: "nobody",
-    next: NOTHING_TO_DO,
-  },
-  complained: {
-    why: "The provider has reported it. The address is suppressed now.",
-    who: "recipient",
-    next: "Send to this person again only if they ask for it, and lift the suppression then.",
-  },
-  rendering_failure: {
-    why: "The template or its data has a fault, which the diagnostic quotes.",
-    who: "you",
-    next: "Try the template with POST /v1/templates/preview, correct it, and send again.",
-  },
-};
-
-/** Causes that we decide ourselves, by the recipient's reason. */
-const BY_REASON: Readonly<Record<string, Cause>> = {
-  suppressed: {
-    why: "The address is on your suppression list.",
-    who: "you",
-    next: "See why with GET /v1/suppressions. If the address is good again, remove it there and send again.",
-  },
-  unsubscribed: {
-    why: "The recipient has unsubscribed.",
-    who: "recipient",
-    next: "Send only messages that they need, without an unsubscribe link.",
-  },
-  [HELD_FOR.suspended]: {
-    why: "Your project is suspended, because too many messages bounced or were complained about.",
-    who: "you",
-    next: "Look at GET /v1/stats, clean your lists, and ask the operator to lift the suspension.",
-  },
-  [HELD_FOR.unverified]: {
-    why: "The domain of From is not verified.",
-    who: "you",
-    next: "Publish its records, and call POST /v1/domains/{id}/verify.",
-  },
-  retries_exhausted: {
-    why: "All tries failed for now, and the time for tries is over.",
-    who: "provider",
-    next: "Look at the replies in GET /v1/emails/{id}/attempts, and send again later.",
-  },
-  [AWAITING_APPROVAL]: {
-    why: "The key that sent it needs an approval for each message.",
-    who: "you",
-    next: "Approve or reject it with another key, by POST /v1/emails/{id}/approve or /reject.",
-  },
-  [KEY_REVOKED]: {
-    why: "The key that sent it, or approved it, was revoked before its time came.",
-    who: "you",
-    next: "If it is still wanted, approve it by POST /v1/emails/{id}/approve, else cancel it. After 7 days it fails.",
-  },
-  [APPROVAL_EXPIRED]: {
-    why: "It was not approved in time.",
-    who: "you",
-    next: "Send it again if it is still wanted.",
-  },
-  canceled: {
-    why: "It was canceled before it was sent.",
-    who: "nobody",
-    next: "Send it again if it is still wanted.",
-  },
-  capture_only: {
-    why: "It was taken while all mail was captured, so it never leaves.",
-    who: "you",
-    next: "Send it again.",
-  },
-};
-
-/** Causes by the subject of a refusal, which `classifyReply` reads from its text and codes. */
-const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
-  recipient: {
-    why: "The mailbox or its domain does not exist, or takes no mail.",
-    who: "recipient",
-    next: "Check the address for typing errors, or ask the person for another one.",
-  },
-  "mailbox-full": {
-    why: "The mailbox is full.",
-    who: "recipient",
-    next: "Try again in some days, or reach the person another way.",
-  },
-  policy: {
-    why: "A rule of the provider does not allow the message.",
-    who: "provider",
-    next: "Read the reply: it often names the rule or a page about it.",
-  },
-  reputation: {
-    why: "The provider does not trust the sending address or domain.",
-    who: "us",
-    next: "Ask the operator to check with `postrider doctor` whether the address is on a blocklist, and to read the provider's page.",
-  },
-  authentication: {
-    why: "The provider wants mail that proves its sender, and this message did not: SPF, DKIM, DMARC, reverse DNS or TLS.",
-    who: "you",
-    next: "Call POST /v1/domains/{id}/verify, and publish the records that it misses.",
-  },
-  rate: {
-    why: "The provider takes less mail in this time than we have for it.",
-    who: "us",
-    next: "Wait: the message leaves when the provider takes more.",
-  },
-  greylist: {
-    why: "The mail server puts off mail of senders that it does not know yet.",
-    who: "provider",
-    next: "Wait some minutes: it is tried again by itself.",
-  },
-  content: {
-    why: "The message itself was refused: its content, or its size.",
-    who: "you",
-    next: "Look at it with POST /v1/emails/check, change it, and send again.",
-  },
-  infrastructure: {
-    why: "The mail server could not be reached, or has trouble of its own.",
-    who: "provider",
-    next: "Wait: it is tried again while there is time. If all domains are affected, check this machine's network.",
-  },
-  protocol: {
-    why: "The mail server did not understand something, or does not support it.",
-    who: "us",
-    next: "Read the conversation in GET /v1/emails/{id}/attempts.",
-  },
-  other: {
-    why: "The mail server gave no reason that we know.",
-    who: "provider",
-    next: "Read its reply in GET /v1/emails/{id}/attempts.",
-  },
-};
 
 /** Explains what became of a message. It reads refusals by the same table as the delivery itself. */
 export function explain(message: Message, recipients: readonly Recipient[], now: number): Explanation {
@@ -198,20 +37,48 @@ function explainRecipient(message: Message, recipient: Recipient, now: number): 
       why: `It is due at ${new Date(scheduledAt).toISOString()}.`,
       next: "Nothing. Until then it can be rescheduled or canceled.",
     };
-  return { email, status, what: WHAT[status], ...causeOf(recipient) };
+  const cause = causeOf(recipient, now);
+  const { dueAt } = recipient;
+  if (status !== "delivery_delayed" || dueAt === null) return { email, status, what: WHAT[status], ...cause };
+  const what = `${WHAT[status].replace(/ It is tried again\.$/, "")} It is tried again at ${timeOf(dueAt, now)}.`;
+  return { email, status, what, ...cause, nextAttemptAt: dueAt };
 }
 
-function causeOf({ status, reason, smtpCode, enhancedCode, diagnostic }: Recipient): Cause {
+function causeOf(recipient: Recipient, now: number): Cause {
+  const { status, reason, diagnostic } = recipient;
   const own = reason === null ? undefined : BY_REASON[reason];
   const cause = own ?? BY_STATUS[status];
   if (cause !== undefined) return cause;
-  const { category } = classifyReply({
-    code: smtpCode,
-    enhanced: enhancedCode,
-    text: diagnostic ?? reason ?? "",
-  });
-  const found = BY_CATEGORY[reason !== null && isCategory(reason) ? reason : category];
-  return diagnostic === null ? found : { ...found, why: `${found.why} The reply: ${diagnostic}` };
+  const found = refusalCause(recipient);
+  const why = [askedFor(recipient, now), found.why, diagnostic === null ? null : `The reply: ${diagnostic}`];
+  return { ...found, why: why.filter((part) => part !== null).join(" ") };
+}
+
+/** Returns the cause of a refusal, by its subject and by who can change it. */
+function refusalCause({ reason, smtpCode, enhancedCode, diagnostic }: Recipient): Cause {
+  const read = readReply({ code: smtpCode, enhanced: enhancedCode, text: diagnostic ?? reason ?? "" });
+  const category = reason !== null && isCategory(reason) ? reason : read.category;
+  const usual = BY_CATEGORY[category];
+  if (category !== read.category || diagnostic === null || read.who === usual.who) return usual;
+  return { ...usual, ...BY_PARTY[category]?.[read.who], who: read.who };
+}
+
+/** Subjects of a deferral by which a provider asks us to come later. */
+const ASKS_TO_WAIT: ReadonlySet<string> = new Set<ReplyCategory>(["rate", "reputation", "greylist"]);
+
+/** Returns what the provider asked of us, in words: "Yahoo asked us to wait until 14:10 UTC." */
+function askedFor({ status, reason, mx, domain, dueAt }: Recipient, now: number): string | null {
+  if (reason === RETRIES_EXHAUSTED) return "All tries were put off until the time for tries was over.";
+  if (status !== "delivery_delayed" || dueAt === null || !ASKS_TO_WAIT.has(reason ?? "")) return null;
+  const name = mx === null ? null : providerLane([mx])?.provider.title;
+  return `${name ?? `The mail server of ${domain}`} asked us to wait until ${timeOf(dueAt, now)}.`;
+}
+
+/** Returns a time as `14:10 UTC`, with its date unless that is today's. */
+function timeOf(at: number, now: number): string {
+  const [day = "", time = ""] = new Date(at).toISOString().split("T");
+  const short = `${time.slice(0, 5)} UTC`;
+  return new Date(now).toISOString().startsWith(day) ? short : `${short} on ${day}`;
 }
 
 function isCategory(reason: string): reason is ReplyCategory {

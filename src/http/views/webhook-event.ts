@@ -24,7 +24,14 @@ const ACCEPTED = Type.Object({
 });
 
 const REFUSAL = {
-  category: Type.Optional(Nullable(Type.String({ description: "The kind of problem, in one word." }))),
+  category: Type.Optional(
+    Nullable(
+      Type.String({
+        description:
+          "Kind of problem: `recipient`, `mailbox-full`, `policy`, `reputation`, `authentication`, `rate`, `greylist`, `content`, `infrastructure`, `protocol` or `other`. More may come.",
+      }),
+    ),
+  ),
   smtpCode: Type.Optional(Code),
   enhancedCode: Type.Optional(Text),
   diagnostic: content(Nullable(Type.String({ description: "The whole reply, or the error." }))),

@@ -29,6 +29,8 @@ export interface Recipient {
   enhancedCode: string | null;
   diagnostic: string | null;
   lastEventAt: number | null;
+  /** When a worker may claim it; null while one has, and once it is final. */
+  dueAt: number | null;
 }
 
 /** The table of recipients. */
@@ -50,6 +52,7 @@ export const RECIPIENTS = table<Recipient>("recipients", {
   enhancedCode: plain("enhanced_code"),
   diagnostic: plain("diagnostic"),
   lastEventAt: plain("last_event_at"),
+  dueAt: plain("due_at"),
 });
 
 /** A recipient to store with a new message. `dueAt`: when a worker may first claim it; null if it is final already. */

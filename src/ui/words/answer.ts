@@ -83,7 +83,19 @@ const REASONS: Readonly<Record<string, Reason>> = {
   },
   reputation: {
     what: "The recipient's server does not trust this sender.",
-    next: "Check the sending address on blocklists, and that SPF, DKIM and DMARC pass.",
+    next: "Check the sending address on blocklists.",
+  },
+  authentication: {
+    what: "The recipient's server wants proof of who sends this, and got none.",
+    next: "Check that SPF, DKIM, DMARC and reverse DNS pass.",
+  },
+  rate: {
+    what: "The recipient's server takes less mail in this time than there is for it.",
+    next: "There is nothing to do. The message leaves when the server takes more.",
+  },
+  greylist: {
+    what: "The recipient's server puts off mail of senders that it does not know yet.",
+    next: "There is nothing to do. It is tried again in some minutes.",
   },
   content: {
     what: "The recipient's server refuses what the message contains.",

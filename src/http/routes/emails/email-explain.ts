@@ -1,12 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../../core/errors.ts";
-import { explain, PARTIES } from "../../../flows/read/explain.ts";
+import { PARTIES } from "../../../flows/read/causes.ts";
+import { explain, type Explained } from "../../../flows/read/explain.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { getMessage } from "../../../store/messages/messages.ts";
 import { listRecipients } from "../../../store/messages/recipients.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { OneOf } from "../../routing/schemas.ts";
+import { OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 
 const ExplanationView = Type.Object(
   {
@@ -19,11 +20,16 @@ const ExplanationView = Type.Object(
         why: Type.String({ description: "Why, with the reply of the mail server if there is one." }),
         who: OneOf(PARTIES, "Who can change it. `us`: the operator of this service."),
         next: Type.String({ description: "What to do." }),
+        nextAttemptAt: Type.Optional(Timestamp),
       }),
     ),
   },
   { title: "Explanation" },
 );
+
+function show({ nextAttemptAt, ...explained }: Explained) {
+  return nextAttemptAt === undefined ? explained : { ...explained, nextAttemptAt: showTime(nextAttemptAt) };
+}
 
 /** Returns the route that explains what became of a message. */
 export function emailExplainRoute({ db }: { db: Db }): Route {
@@ -39,7 +45,8 @@ export function emailExplainRoute({ db }: { db: Db }): Route {
     async handle({ senderId, params, now }) {
       const message = await getMessage(db, senderId, params.id);
       if (message === null) throw notFound("message");
-      return ok(explain(message, await listRecipients(db, senderId, message.id), now));
+      const { summary, recipients } = explain(message, await listRecipients(db, senderId, message.id), now);
+      return ok({ summary, recipients: recipients.map(show) });
     },
   });
 }
