@@ -22,6 +22,7 @@ import {
   type Rule,
   sql,
 } from "./support/house-rules.ts";
+import { slowFaults } from "./support/slow-rule.ts";
 import { parseFiles, readFiles, type Source } from "./support/source-files.ts";
 import { unitFaults } from "./support/unit-rules.ts";
 
@@ -435,5 +436,27 @@ describe("unit tests mirror src and do no input or output", () => {
   test("finds a folder that src does not have", () => {
     const faults = ["test/unit/letters/a.test.ts: there is no src/letters"];
     expect(unitFaults({ "test/unit/letters/a.test.ts": "" }, new Set(["src/mail"]))).toEqual(faults);
+  });
+});
+
+describe("the name of a test file tells whether it is slow", () => {
+  test("holds in all of test", async () => {
+    expect(slowFaults(await readFiles(ROOT, "test/**/*.ts"))).toEqual([]);
+  });
+
+  test("finds a slow file with a quick one's name, and a quick file with a slow one's name", () => {
+    const texts = {
+      "test/flow/a.test.ts": 'import "../support/helper.ts";',
+      "test/flow/b.slow.test.ts": 'import "../support/database.ts";',
+      "test/flow/c.slow.test.ts": 'import "../support/helper.ts";',
+      "test/support/database.ts": 'import "./sqld.ts";',
+      "test/support/helper.ts": 'import "./browser.ts";',
+      "test/support/browser.ts": "",
+      "test/support/sqld.ts": "",
+    };
+    expect(slowFaults(texts)).toEqual([
+      "test/flow/a.test.ts: uses test/support/browser.ts; name it test/flow/a.slow.test.ts",
+      "test/flow/b.slow.test.ts: uses nothing slow; name it test/flow/b.test.ts",
+    ]);
   });
 });

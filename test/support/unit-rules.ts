@@ -21,13 +21,22 @@ export function unitFaults(texts: Readonly<Record<string, string>>, folders: Rea
     });
 }
 
-/** Returns a test and every helper in `test` that it imports, directly or through another helper. */
-function helpersOf(path: string, texts: Readonly<Record<string, string>>): string[] {
+/**
+ * Returns a test and every helper in `test` that it imports, directly or through another helper.
+ * @param closed helpers whose own imports do not count
+ */
+export function helpersOf(
+  path: string,
+  texts: Readonly<Record<string, string>>,
+  closed: readonly string[] = [],
+): string[] {
   const found = new Set([path]);
-  for (const file of found)
+  for (const file of found) {
+    if (closed.includes(file)) continue;
     for (const [, specifier = ""] of (texts[file] ?? "").matchAll(IMPORTED)) {
       const target = posix.join(posix.dirname(file), specifier);
       if (Object.hasOwn(texts, target)) found.add(target);
     }
+  }
   return [...found];
 }

@@ -28,7 +28,7 @@ const RUN_MS = 360_000;
 const ROUNDS = 5;
 /** The part of a tool's output that is kept. */
 const KEPT_CHARS = 2000;
-/** Another seed makes other requests: `POSTRIDER_SEED=7 bun test test/contract/openapi.test.ts`. */
+/** Another seed makes other requests: `POSTRIDER_SEED=7 bun test test/contract/openapi.slow.test.ts`. */
 const SEED = Number(process.env.POSTRIDER_SEED ?? "20260131");
 
 let world: World;
