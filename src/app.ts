@@ -50,7 +50,7 @@ import { cpusFor } from "./wiring/cpu/pool.ts";
 import { workerDeps } from "./wiring/worker-deps.ts";
 import { startWorkers } from "./wiring/workers.ts";
 
-/** Time that a stop gives to the work in progress, milliseconds. */
+/** Milliseconds that a stop waits for the work in progress. */
 export const STOP_GRACE_MS = 20_000;
 
 /** Timeout of asking Redis for its database at a start, milliseconds. */
@@ -97,7 +97,7 @@ export class FirstStartError extends Error {
   }
 }
 
-/** The outside world of a service, as far as tests replace it. */
+/** The parts of a service's outside world that tests replace. */
 export interface Surroundings {
   /** Reads the free space of the database's disk; null if the database is on a server. */
   disk: (() => DiskSpace) | null;

@@ -7,7 +7,7 @@ import { type UnreadVariable, unreadVariables } from "./config/unread-variables.
 import { SettingsError } from "./core/errors.ts";
 import type { Quotas } from "./core/quotas.ts";
 
-/** Everything a process can be told: the value of each setting, by its name in camel case. */
+/** The configuration of a process: the value of each setting, by its name in camel case. */
 export interface Config extends SettingValues {
   /** Request rates by plan; null is unlimited. */
   plans: Family<Plan>;
@@ -23,7 +23,6 @@ export interface Config extends SettingValues {
   sources: ReadonlyMap<string, SettingSource>;
 }
 
-/** The source of a setting. */
 export type SettingSource = "environment" | "file";
 
 /** Thrown with every wrong setting, so that one start reports all of them. */
@@ -75,7 +74,9 @@ export function loadConfig(env: Env, terminal = false): Config {
   };
 }
 
-/** Reads the texts in the environment and in the files that `NAME_FILE` names; adds what is wrong with them. */
+/**
+ * Reads the values in the environment and in the files that `NAME_FILE` names, and reports what is wrong with them.
+ */
 function readTexts(env: Env, problems: string[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const setting of SETTINGS) {

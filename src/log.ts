@@ -29,7 +29,10 @@ function jsonLine(record: LogRecord): string {
   }
 }
 
-/** Returns true if JSON shows a value as it is. Most are like that, and asking `shown` costs more than the rest of a line. */
+/**
+ * Returns true if JSON shows a value as it is. This holds for most, and calling `shown` costs more than the rest of
+ * a line.
+ */
 function isPlain(value: unknown): boolean {
   if (Array.isArray(value)) return value.every((one) => typeof one === "string");
   return value === null || (typeof value !== "object" && typeof value !== "bigint");
@@ -61,9 +64,11 @@ function prettyValue(value: unknown): string {
   }
 }
 
-/** Lines of this turn of the event loop, which are written together at its end: each write is a system call. */
+/**
+ * Lines of this tick of the event loop. They are written together at its end, because each write is a system call.
+ */
 let waiting = "";
-/** Characters of lines that are written before the end of the turn. */
+/** Buffered characters that are written before the end of the tick. */
 const MAX_WAITING_CHARS = 64 * 1024;
 
 function add(line: string): void {

@@ -108,7 +108,7 @@ const RULES: readonly ((given: Given) => string | null)[] = [
       : null,
 ];
 
-/** Lists pairs of our own listeners that would take the same port of the same address. */
+/** Lists pairs of our listeners that would take the same port of the same address. */
 function samePorts(text: TextOf): string[] {
   const smtp = listOf(text("ROLES") ?? "").includes("smtp");
   const smtpPorts = ["SMTP_PORT", "SUBMISSION_PORT", "SUBMISSIONS_PORT"];

@@ -5,15 +5,15 @@ import { distinctAddresses, isNetwork, MAX_DNS_SERVERS } from "../core/networks.
 
 /** A kind of value that a setting may have: how its text is checked, and what is read from it. */
 export interface Kind<Value> {
-  /** Returns what is wrong with a text, as in "PORT=x must be …"; null if it is fine. */
+  /** Returns what is wrong with a value, as in "PORT=x must be …"; null if it is fine. */
   fault(text: string): string | null;
-  /** Reads a text without fault. */
+  /** Reads a value without faults. */
   read(text: string): Value;
   /** True if the text may hold a password, as a URL may. */
   mayHoldCredentials?: true;
 }
 
-/** Any text that is not empty. */
+/** Any string that is not empty. */
 export const text: Kind<string> = {
   fault: (given) => (given.length > 0 ? null : "must not be empty"),
   read: (given) => given,
@@ -42,7 +42,7 @@ export const flag: Kind<boolean> = {
   read: (given) => given === "1",
 };
 
-/** One of some words. */
+/** One of a fixed set of words. */
 export function choice<const Word extends string>(of: readonly Word[]): Kind<Word> {
   return {
     fault: (given) => (isOneOf(of, given) ? null : `must be one of ${of.join(", ")}`),
@@ -50,7 +50,7 @@ export function choice<const Word extends string>(of: readonly Word[]): Kind<Wor
   };
 }
 
-/** Some of some words. */
+/** Any of a fixed set of words. */
 export function choices<const Word extends string>(of: readonly Word[]): Kind<ReadonlySet<Word>> {
   return {
     fault: (given) =>
@@ -135,7 +135,7 @@ export function linkBase(...schemes: readonly string[]): Kind<string> {
   return { ...url(...schemes), read: (given) => withoutFinalSlashes(new URL(given).href) };
 }
 
-/** A domain name of at most that many octets. Read in lower case and A-labels. */
+/** A domain name of at most `maxOctets`. Read in lower case and A-labels. */
 export function domain(maxOctets: number): Kind<string> {
   return {
     fault(given) {
@@ -190,7 +190,7 @@ export const ips: Kind<readonly string[]> = {
   read: (given) => distinctAddresses(listOf(given)),
 };
 
-/** Printable characters, of which an attacker must not guess all. */
+/** Printable characters, enough of them that an attacker cannot guess the secret. */
 export function secretText(minLength: number): Kind<string> {
   const kind = "printable ASCII without spaces or line breaks";
   const wanted = minLength === 1 ? kind : `at least ${minLength} characters of ${kind}`;

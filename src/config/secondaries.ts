@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { normalizeDomain } from "../core/addresses.ts";
 import { isNameServer, type Kind, listFault, listOf, withoutBrackets } from "./kinds.ts";
 
-/** Most secondaries, and most names of them: each is in the NS records of every zone. */
+/** Maximum number of secondaries and of their names: each is in the NS records of every zone. */
 const MAX_SECONDARIES = 8;
 /** Names of keys leave room for an answer in every datagram. */
 const KEY_NAME = /^[a-z0-9_]([a-z0-9._-]{0,61}[a-z0-9_])?$/i;
@@ -67,7 +67,6 @@ export const tsigKeys: Kind<readonly TsigKey[]> = {
     }),
 };
 
-/** Names of secondaries. */
 export const secondaryNames: Kind<readonly string[]> = {
   fault: (given) =>
     listFault(

@@ -15,7 +15,7 @@ export type DeliveryMode = (typeof DELIVERIES)[number];
 export interface Given {
   /** Returns a setting's text, or its literal default; null if it has neither. */
   text(name: string): string | null;
-  /** Returns true if the setting is given, be it as its default. */
+  /** Returns true if the setting is given, even if its value is the default. */
   isGiven(name: string): boolean;
   /** True if a person reads the output. */
   terminal: boolean;
@@ -87,7 +87,7 @@ function computed<const Name extends string, Value>(
   return { name, kind, default: standard, help, fallback };
 }
 
-/** A row for docs and `config` that stands for any number of variables. */
+/** A row for docs and `config` that represents any number of variables. */
 function family(name: string, standard: string, help: string): Setting<never, never> {
   const row: Setting = { ...optional(name, kind.text, standard, help), isFamily: true };
   return row as Setting<never, never>;
@@ -199,7 +199,7 @@ const ROWS = [
     "CAPTURE_STRICT",
     kind.flag,
     "0",
-    "If 1, `DELIVERY=capture` accepts mail only from verified domains, as the other modes do. Programs without a key may still use any.",
+    "If 1, `DELIVERY=capture` accepts mail only from verified domains, as the other modes do. Programs without a key may still use any address.",
   ),
   secret(
     "SMTP_RELAY_URL",
@@ -271,7 +271,7 @@ const ROWS = [
     "TLS_PORT",
     kind.port,
     "(off)",
-    "Port of HOST at which processes with the role `api` serve with TLS what PORT serves without. Port 443 must lead to it.",
+    "HTTPS port of the API (role `api` only), on HOST. Port 443 must lead to it.",
   ),
   list(
     "DNS_SERVERS",
@@ -295,7 +295,7 @@ const ROWS = [
     "DNS_SECONDARIES",
     secondary.secondaries,
     "(none)",
-    "Name servers that copy our zones, `ip[:port]#keyname,…`: they get NOTIFY, and they alone may transfer a zone, from that address and with that key of DNS_TSIG_KEYS.",
+    "Name servers that copy our zones, `ip[:port]#keyname,…`: they get NOTIFY. Only they may transfer a zone, from that address and with that key of DNS_TSIG_KEYS.",
   ),
   list(
     "DNS_SECONDARY_NAMES",
@@ -335,7 +335,7 @@ const ROWS = [
     "DELIVERY_GIVE_UP_SECONDS",
     kind.seconds,
     "259200",
-    "Age at which a deferred recipient is given up. Mail that is held because of its project or domain is `rejected` at the same age.",
+    "Age at which a deferred recipient expires. Mail that is held because of its project or domain is `rejected` at the same age.",
   ),
   setting(
     "WEBHOOK_RETRY_SECONDS",
@@ -353,7 +353,7 @@ const ROWS = [
     "WEBHOOK_CONNECTIONS",
     kind.integer(1, 400),
     "60",
-    "Most pushes at a time to one webhook, per process. There are 4 until the endpoint has answered well, and fewer again if it fails.",
+    "Maximum number of concurrent pushes to one webhook, per process. It starts at 4, grows while the endpoint answers well, and drops if it fails.",
   ),
   setting(
     "WEBHOOK_DISABLE_AFTER_SECONDS",
@@ -401,31 +401,31 @@ const ROWS = [
     "DESTINATION_RATE",
     kind.integer(0, 1_000_000),
     "20",
-    "Messages a second to a set of MX hosts that is no known provider's, over all processes with the same REDIS_URL. If 0, there is no limit. A smarthost has no limit.",
+    "Messages a second to a set of MX hosts that is no known provider's, over all processes with the same REDIS_URL. 0 means no limit, and a smarthost has none.",
   ),
   list(
     "LANES",
     kind.lanes,
     "(the values of each provider)",
-    "Limits of single lanes: `name:connections/messages/rate,…` with the most connections, messages on a connection, and messages a second. Names as `GET /v1/lanes` shows them. A rate of 0 is no limit.",
+    "Limits of single lanes: `name:connections/messages/rate,…` the maximum number of connections, of messages per connection, and of messages per second. Names as `GET /v1/lanes` shows them. A rate of 0 means no limit.",
   ),
   setting(
     "SMTP_MAX_CONNECTIONS",
     kind.count,
     "20000",
-    "Most connections to the SMTP listener at a time. Three quarters of the process's file handles are a limit, too.",
+    "Maximum number of concurrent connections to the SMTP listener. They never take more than three quarters of the process's file handles.",
   ),
   setting(
     "SMTP_MAX_CONNECTIONS_PER_IP",
     kind.count,
     "50",
-    "Most connections to the SMTP listener from one IPv4 address or one IPv6 /64. Loopback is exempt.",
+    "Maximum number of connections to the SMTP listener from one IPv4 address or one IPv6 /64. Loopback is exempt.",
   ),
   list(
     "SMTP_PROXIES",
     kind.networks,
     "(none)",
-    "Addresses and networks of proxies in front of the SMTP listener. Their connections begin with a PROXY protocol v2 header. It holds for SUBMISSION_PORT, and not for SUBMISSIONS_PORT.",
+    "Addresses and networks of proxies in front of the SMTP listener. Their connections begin with a PROXY protocol v2 header. This also applies to SUBMISSION_PORT, but not to SUBMISSIONS_PORT.",
   ),
   list(
     "HTTP_PROXIES",
@@ -454,47 +454,47 @@ const ROWS = [
     "QUOTA_STORED_OCTETS",
     kind.quota,
     "1073741824,53687091200,none",
-    "Most octets that a project can store, for the plans `free,pro,unlimited`; `none` for no limit. [Quotas](self-host.md#quotas) says what counts.",
+    "Maximum number of bytes that a project can store, for the plans `free,pro,unlimited`; `none` for no limit. [Quotas](self-host.md#quotas) says what counts.",
   ),
   setting(
     "QUOTA_TEMPLATES",
     kind.quota,
     "100,1000,none",
-    "Most templates of a project, by plan in the same order.",
+    "Maximum number of templates of a project, by plan in the same order.",
   ),
-  setting("QUOTA_WEBHOOKS", kind.quota, "10,100,1000", "Most webhooks of a project, by plan."),
-  setting("QUOTA_INBOXES", kind.quota, "100,10000,none", "Most inboxes of a project, by plan."),
+  setting("QUOTA_WEBHOOKS", kind.quota, "10,100,1000", "Maximum number of webhooks of a project, by plan."),
+  setting("QUOTA_INBOXES", kind.quota, "100,10000,none", "Maximum number of inboxes of a project, by plan."),
   setting(
     "DKIM_KEYS_PER_HOUR",
     kind.integer(0, 100_000),
     "300",
     "Maximum number of requests of a project in an hour that make DKIM keys: new domains and rotations. 0 is no limit.",
   ),
-  setting("QUOTA_DOMAINS", kind.quota, "10,500,none", "Most domains of a project, by plan."),
+  setting("QUOTA_DOMAINS", kind.quota, "10,500,none", "Maximum number of domains of a project, by plan."),
   setting(
     "QUOTA_API_KEYS",
     kind.quota,
     "50,500,none",
-    "Most keys of a project that are not revoked, by plan. An account's own keys count as on `pro`.",
+    "Maximum number of a project's keys that are not revoked, by plan. An account's own keys count as on `pro`.",
   ),
-  setting("QUOTA_CONTACTS", kind.quota, "10000,1000000,none", "Most contacts of a project, by plan."),
+  setting("QUOTA_CONTACTS", kind.quota, "10000,1000000,none", "Maximum number of contacts of a project, by plan."),
   setting(
     "QUOTA_SUPPRESSIONS",
     kind.quota,
     "10000,1000000,none",
-    "Most suppressions of a project, by plan. Bounces and complaints add theirs even over it.",
+    "Maximum number of suppressions of a project, by plan. Bounces and complaints add theirs even beyond it.",
   ),
   setting(
     "MIN_FREE_BYTES",
     kind.integer(0, 999_999_999_999),
     "536870912",
-    "Free bytes of the data disk below which new mail and content are refused; below 5 % of the disk they are, too. 0 never refuses.",
+    "Free bytes of the data disk below which new mail and content are refused; the same applies below 5 % of the disk. 0 never refuses.",
   ),
   setting(
     "MAX_RECIPIENTS",
     kind.integer(1, 1_000),
     "50",
-    "Most recipients of a message, counting to, cc and bcc. It can be at most 1000.",
+    "Maximum number of recipients of a message, counting to, cc and bcc. At most 1000.",
   ),
   setting("MAX_MESSAGE_BYTES", kind.count, "26214400", "Largest encoded message, outbound and inbound."),
   setting(
@@ -503,8 +503,8 @@ const ROWS = [
     "41943040",
     "Largest body of a request that carries a message. Templates have at most 5 MiB, other bodies 1 MiB.",
   ),
-  setting("MAX_ATTACHMENTS", kind.count, "20", "Most attachments of a message."),
-  setting("MAX_SCHEDULE_DAYS", kind.count, "30", "Most days ahead that a send can be scheduled."),
+  setting("MAX_ATTACHMENTS", kind.count, "20", "Maximum number of attachments of a message."),
+  setting("MAX_SCHEDULE_DAYS", kind.count, "30", "Maximum number of days ahead that a send can be scheduled."),
   optional(
     "CONTENT_STORE",
     kind.url("s3:"),

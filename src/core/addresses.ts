@@ -8,7 +8,7 @@ export const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 §2.3.4: octets of a domain name in text form. */
 export const MAX_DOMAIN_OCTETS = 253;
 
-/** Message for a text that is not an address that mail can be sent to. */
+/** Error message for a string that is not a deliverable address. */
 export const ADDRESS_EXPECTED = 'must be an email address, such as "ana@example.com".';
 
 /** An address that mail can be sent to, in its two parts. */
@@ -40,8 +40,8 @@ const ATOM = /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x9f\p{Z}\p{Cc}\p{Cf}\p{
  */
 const PLAIN_DOT_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 /**
- * Two labels or more in lower case, the last of which begins with a letter. Most domain names match, and need no
- * change.
+ * Two labels or more in lower case, the last of which begins with a letter. This matches most domain names, which
+ * then need no change.
  */
 const PLAIN_DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
@@ -118,7 +118,7 @@ export function addressKey(email: string): string {
   return spellingKey(normalizeAddress(email) ?? email);
 }
 
-/** Returns a text in the spelling of keys. If `normalizeAddress` made the text, the result is its key. */
+/** Returns the spelling that keys use. For the result of `normalizeAddress`, that is its key. */
 export function spellingKey(email: string): string {
   return email.normalize("NFC").toLowerCase();
 }

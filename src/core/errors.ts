@@ -1,4 +1,4 @@
-/** Kinds of error that a client can be told about. HTTP maps each to a status. */
+/** Kinds of error that a client can get. HTTP maps each to a status. */
 export const ERROR_TYPES = [
   "invalid_request",
   "authentication_error",
@@ -45,7 +45,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** One fault of a request. */
+/** One problem with a request. */
 export interface Issue {
   /** A sentence. If it begins in lower case (`must be a text.`), the name of the field is put before it. */
   message: string;
@@ -86,8 +86,8 @@ export class AppError extends Error {
 }
 
 /**
- * A setting with which the service cannot run. A restart does not help until the operator changes it, so the process ends
- * with an exit code of its own.
+ * A setting with which the service cannot run. A restart does not help until the operator changes it, so the
+ * process ends with a separate exit code.
  */
 export class SettingsError extends Error {
   constructor(message: string, options?: ErrorOptions) {

@@ -19,7 +19,7 @@ export function plainName(name: string): string {
   return name.replaceAll(/[_-]/g, "").toLowerCase();
 }
 
-/** The plain names of our own fields, which each name of a body is compared with. */
+/** The plain names of our fields. Each name in a body is compared with them. */
 const plainFields = new Map<string, string>();
 
 function plainField(field: string): string {

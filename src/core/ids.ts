@@ -30,7 +30,7 @@ const DIGITS = new Map([...ALPHABET].map((char, value) => [char, value]));
 /** Characters for 128 bits: 26 × 5 = 130, of which the first two bits are zero. */
 const ID_CHARS = 26;
 
-/** The alphabet as octets. */
+/** The alphabet as bytes. */
 const DIGIT_OCTETS = Buffer.from(ALPHABET);
 /** Bits of a digit. */
 const DIGIT_BITS = 5;
@@ -38,7 +38,7 @@ const DIGIT_BITS = 5;
 /** Big-endian base32 of the bytes, padded with leading zero bits to a whole number of characters. */
 export function encodeBase32(bytes: Uint8Array): string {
   const chars = Math.ceil((bytes.length * 8) / DIGIT_BITS);
-  // Writing to a buffer is faster than growing a text character by character.
+  // Writing to a buffer is faster than growing a string character by character.
   const out = Buffer.allocUnsafe(chars);
   let bits = chars * DIGIT_BITS - bytes.length * 8;
   let buffer = 0;
@@ -55,7 +55,9 @@ export function encodeBase32(bytes: Uint8Array): string {
   return out.toString("latin1");
 }
 
-/** Decodes a text of `encodeBase32` in any case. Returns null if the text does not encode `length` bytes. */
+/**
+ * Decodes the result of `encodeBase32`, in any case. Returns null if the text does not encode `length` bytes.
+ */
 export function decodeBase32(text: string, length: number): Uint8Array | null {
   if (text.length !== Math.ceil((length * 8) / DIGIT_BITS)) return null;
   const out = new Uint8Array(length);
@@ -161,7 +163,9 @@ export function idFloor(prefix: IdPrefix, at: number): string {
   return `${prefix}_${encodeBase32(bytes)}`;
 }
 
-/** Returns a text that sorts after every id with that prefix. A walk from the newest id down begins there. */
+/**
+ * Returns a string that sorts after every id with that prefix. A walk from the newest id down begins there.
+ */
 export function idCeiling(prefix: IdPrefix): string {
   return `${prefix}~`;
 }

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Most name servers that may be configured. A lookup tries each of them, so the number must be small. */
+/** Maximum number of configured name servers. A lookup tries each of them, so the number must be small. */
 export const MAX_DNS_SERVERS = 8;
 
 /** 16-bit groups that the IPv6 addresses of one customer share: a /64. */

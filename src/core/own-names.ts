@@ -66,7 +66,7 @@ export function onboardingDomain(serviceDomain: string): string {
   return `onboarding.${serviceDomain}`;
 }
 
-/** Returns the domain on which inboxes need no domain of their own in capture mode. */
+/** Returns the domain whose inboxes need no registered domain in capture mode. */
 export function captureInboxDomain(serviceDomain: string): string {
   return `inbox.${serviceDomain}`;
 }

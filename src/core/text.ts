@@ -1,14 +1,14 @@
 /**
- * Returns whether a text is ASCII only. Comparing its length with that in UTF-8 takes a twentieth of the time of a
- * pattern.
+ * Returns whether a string is ASCII only. Comparing its length with that in UTF-8 takes a twentieth of the time of
+ * a pattern.
  */
 export function isAsciiText(text: string): boolean {
   return Buffer.byteLength(text) === text.length;
 }
 
 /**
- * Returns the first `most` UTF-16 units of a text. If the cut splits a surrogate pair, its half becomes U+FFFD, so
- * that the text can be stored and sent.
+ * Returns the first `most` UTF-16 units of a string. If the cut splits a surrogate pair, its half becomes U+FFFD,
+ * so that the text can be stored and sent.
  */
 export function firstChars(text: string, most: number): string {
   return text.slice(0, most).toWellFormed();
@@ -21,8 +21,8 @@ export function firstChars(text: string, most: number): string {
 const BACKSLASHES_OR_HALF = /\\(?:\\|ud[89a-f][0-9a-f]{2})/g;
 
 /**
- * Returns the value with every half of a surrogate pair in its texts and keys replaced. Many readers refuse a JSON
- * answer that contains one, because it is not Unicode text.
+ * Returns the value with every half of a surrogate pair in its strings and keys replaced. Many readers refuse a
+ * JSON answer that contains one, because it is not Unicode text.
  */
 export function wellFormed<Value extends object>(value: Value): Value {
   const json = JSON.stringify(value);

@@ -20,8 +20,8 @@ export function typingErrors(one: string, other: string): number {
 }
 
 /**
- * Returns the one of the names that a text was probably meant to be, or null. It may hold a typing error, and one for each so many
- * characters.
+ * Returns the name that the input was probably meant to be, or null. The number of typing errors allowed grows with
+ * its length.
  */
 export function nearestName(
   text: string,

@@ -21,8 +21,8 @@ function paramOf(pointer: string): string {
 type Breach = Pick<ValueError, "path" | "type" | "schema" | "value" | "errors">;
 
 /**
- * Returns whether a text has more than `maxChars` characters, as JSON Schema counts them (RFC 8259 §1): a character beyond the
- * basic plane is one, although JavaScript counts two.
+ * Returns whether a string has more than `maxChars` characters, as JSON Schema counts them (RFC 8259 §1). A
+ * character beyond the basic plane counts as one, although JavaScript counts two.
  */
 export function isLonger(text: string, maxChars: number): boolean {
   return text.length > maxChars && (text.length > 2 * maxChars || [...text].length > maxChars);
@@ -171,8 +171,8 @@ export const INEXACT_NUMBER =
   'must be a finite number, and a whole number within 2^53. Send a larger one as a text, such as "12345678901234567890".';
 
 /**
- * Returns the path of the first number that cannot be kept as the client sent it: one too large for a number (`1e400`), or a
- * whole number that may have lost digits. Returns null if there is none.
+ * Returns the path of the first number that cannot be kept as the client sent it. That is one too large for a
+ * number (`1e400`), or a whole number that may have lost digits. Returns null if there is none.
  */
 export function findInexactNumber(value: unknown, path: string): string | null {
   if (typeof value === "number")

@@ -9,8 +9,8 @@ export interface McpCaller {
 }
 
 /**
- * Answers one message over streamable HTTP, without a session. The answer is complete JSON, because nobody would count the
- * octets of the library's own streams.
+ * Answers one message over streamable HTTP, without a session. The answer is complete JSON, because the bytes of
+ * the library's own streams would not be counted.
  * @param body the parsed message, which is no batch and opens no stream
  */
 export async function answerOverHttp(caller: McpCaller, headers: Headers, body: unknown): Promise<Response> {

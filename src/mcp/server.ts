@@ -25,7 +25,6 @@ const INSTRUCTIONS =
 /** The library. It is loaded at the first use, because it takes half a second and most processes never need it. */
 type Library = typeof import("@modelcontextprotocol/server");
 
-/** Returns the library for MCP. */
 export function loadMcp(): Promise<Library> {
   return import("@modelcontextprotocol/server");
 }

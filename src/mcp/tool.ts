@@ -10,7 +10,6 @@ export interface ToolRequest {
   body?: Record<string, unknown>;
 }
 
-/** The API's answer to it. */
 export interface ToolAnswer {
   status: number;
   body: Record<string, unknown>;
@@ -29,7 +28,6 @@ export interface Tool {
   description: string;
   /** The scopes that the key needs. */
   scopes: readonly string[];
-  /** Schemas of the arguments. */
   input: Readonly<Record<string, TSchema>>;
   required?: readonly string[];
   /** True if it changes nothing. */
@@ -39,7 +37,6 @@ export interface Tool {
   run(call: CallApi, args: Args): Promise<ToolAnswer>;
 }
 
-/** Returns the schema of a tool's arguments. */
 export function inputSchema({ input, required = [] }: Tool): TSchema {
   const fields = Object.entries(input).map(([name, schema]): [string, TSchema] => [
     name,
@@ -93,7 +90,9 @@ const SOURCES = {
   dom: "the dashboard and GET /v1/domains show it",
 } as const;
 
-/** Returns an id as one segment of a path. Other texts may name another path: so do `..` and the empty text. */
+/**
+ * Returns an id as one segment of a path. Other strings, such as `..` or an empty one, could name another path.
+ */
 export function idIn(args: Args, name: string, kind: keyof typeof SOURCES): string {
   const id = String(args[name] ?? "");
   if (/^[a-z]{3}_[0-9A-Za-z]+$/.test(id) && id.startsWith(`${kind}_`)) return id;

@@ -5,7 +5,7 @@ import { type Args, type CallApi, idIn, type Tool, type ToolAnswer } from "./too
 const textInput = (description: string) => Type.String({ description });
 const flagInput = (description: string) => Type.Boolean({ description });
 const objectInput = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
-/** Addresses. Agents often give a single one as a text. */
+/** Addresses. Agents often give a single one as a string. */
 const addressesInput = (description: string) =>
   Type.Union([Type.Array(Type.String()), Type.String()], {
     description,

@@ -7,15 +7,16 @@ export function yieldToEventLoop(): Promise<void> {
 }
 
 /**
- * Most calls that `resumeTogether` resumes in one turn. Each holds the event loop for a tenth of a millisecond or two.
+ * Maximum number of calls that `resumeTogether` resumes in one tick. Each holds the event loop for a tenth of a
+ * millisecond or two.
  */
 export const MAX_TOGETHER = 64;
 
 /**
  * Returns a function whose callers resume together, once the event loop has taken up everything that was ready. Their
  * promises then advance step by step side by side. The code of one step is then in the processor's caches for all of
- * them, which saves a third of the time of fifty requests. If there are too many callers, the rest resume in the next
- * turns.
+ * them, which saves a third of the time of fifty requests. If there are too many callers, the rest resume in the
+ * next ticks.
  * @param before runs first, once for all that resume together; if it throws, all of them reject
  */
 export function resumeTogether(before: () => void): () => Promise<void> {

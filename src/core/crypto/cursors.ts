@@ -14,13 +14,15 @@ function tag(key: Uint8Array, scope: string, position: string): Buffer {
 
 /**
  * Returns an opaque cursor: the position after which the next page starts, authenticated together with the scope.
- * @param scope the path, project and filters that the cursor is valid for, as one text
+ * @param scope the path, project and filters that the cursor is valid for, as one string
  */
 export function encodeCursor(key: Uint8Array, scope: string, position: string): string {
   return Buffer.concat([tag(key, scope, position), Buffer.from(position)]).toString("base64url");
 }
 
-/** Returns the position in one of our cursors for the same scope. Throws 400 `invalid_request` for any other text. */
+/**
+ * Returns the position in one of our cursors for the same scope. Throws 400 `invalid_request` for any other string.
+ */
 export function decodeCursor(key: Uint8Array, scope: string, cursor: string): string {
   const refused = new AppError(
     "invalid_request",
@@ -29,7 +31,7 @@ export function decodeCursor(key: Uint8Array, scope: string, cursor: string): st
   );
   if (cursor.length > MAX_CURSOR_CHARS || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refused;
   const bytes = fromBase64Url(cursor);
-  // The decoder ignores bits that do not fill a byte. Without this check, several texts would be the same cursor.
+  // The decoder ignores bits that do not fill a byte. Without this check, several strings would be the same cursor.
   if (bytes === null || bytes.length <= TAG_BYTES) throw refused;
   const position = bytes.subarray(TAG_BYTES).toString();
   if (!timingSafeEqual(bytes.subarray(0, TAG_BYTES), tag(key, scope, position))) throw refused;

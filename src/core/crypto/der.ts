@@ -12,7 +12,7 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** Lengths from here on have length octets of their own. */
+/** From this value on, separate octets hold the length. */
 const LONG_LENGTH = 0x80;
 
 /** Encodes a value in DER: tag, length, contents. */

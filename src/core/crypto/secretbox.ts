@@ -9,7 +9,7 @@ export function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", masterKey, new Uint8Array(), `postrider/${purpose}`, 32));
 }
 
-/** Encrypts a text with AES-256-GCM. Returns iv, tag and ciphertext as base64url. */
+/** Encrypts a string with AES-256-GCM. Returns iv, tag and ciphertext as base64url. */
 export function seal(key: Uint8Array, plain: string): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, iv);
@@ -17,7 +17,7 @@ export function seal(key: Uint8Array, plain: string): string {
   return Buffer.concat([iv, cipher.getAuthTag(), body]).toString("base64url");
 }
 
-/** Decrypts a text of `seal`. Throws if the key is another one or the text was changed. */
+/** Decrypts the result of `seal`. Throws if the key differs or the ciphertext was changed. */
 export function unseal(key: Uint8Array, sealed: string): string {
   const bytes = fromBase64Url(sealed);
   if (bytes === null) throw new Error("the sealed text is not in base64url");

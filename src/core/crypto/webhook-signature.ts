@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 /** Name of the header that authenticates a webhook delivery. */
 export const SIGNATURE_HEADER = "Service-Signature";
 
-/** A body to sign: a text, or octets in pieces. Pieces are not copied, because many bodies share them. */
+/** A body to sign: a string, or bytes in pieces. Pieces are not copied, because many bodies share them. */
 export type RawBody = string | readonly Uint8Array[];
 
 /**

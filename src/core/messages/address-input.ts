@@ -35,7 +35,7 @@ const AddressText = Type.String({
   examples: [EMAIL_EXAMPLE, `Ana <${EMAIL_EXAMPLE}>`],
 });
 
-/** One address as a client may write it: an object, or a text with or without a display name. */
+/** One address as a client may write it: an object, or a string with or without a display name. */
 export const Address = Type.Union([AddressText, AddressObject], {
   expected: "an address",
   examples: [EMAIL_EXAMPLE, { email: EMAIL_EXAMPLE }],
@@ -143,7 +143,7 @@ function nameIssues(name: string | undefined, param: string): Issue[] {
     : [];
 }
 
-/** Returns whether a text that goes into a header field has control characters other than a tab. */
+/** Returns whether the value of a header field has control characters other than a tab. */
 export function hasControls(text: string): boolean {
   return /[\x00-\x08\x0a-\x1f\x7f]/.test(text);
 }

@@ -15,7 +15,9 @@ const FOREIGN: ReadonlyMap<string, string> = new Map([
   ["template", "templateId"],
 ]);
 
-/** Names in one item that are looked at. A larger item is refused, because nobody could tell what it means. */
+/**
+ * Maximum number of names checked in one item. A larger item is refused, because its meaning would be uncertain.
+ */
 export const MAX_ITEM_FIELDS = 1000;
 
 /**

@@ -1,16 +1,17 @@
-/** How a preview looks. */
 export type PreviewTheme = "light" | "dark";
 
-/** Most characters of html that a preview shows. Browsers get slow with more. */
+/** Maximum characters of HTML that a preview shows. Browsers get slow with more. */
 export const MAX_PREVIEW_CHARS = 1024 * 1024;
 
 /**
- * Most elements that are open at once. Browsers look through all of them at each tag, so 100 000 take them a minute.
+ * Maximum number of elements open at once. Browsers search all of them at each tag, so 100 000 take them a minute.
  * Messages of real senders have fewer than 100.
  */
 export const MAX_OPEN_ELEMENTS = 1000;
 
-/** Most octets of the message's own images in a page, as base64. One image may be used a thousand times. */
+/**
+ * Maximum characters of the message's own images in a page, as base64. One image may be used a thousand times.
+ */
 export const MAX_INLINE_CHARS = 8 * 1024 * 1024;
 
 /** A reference to a part of the message (RFC 2392), where html or CSS can have a URL. */

@@ -157,7 +157,7 @@ export function readItem(item: SendItem): ReadItem {
   };
 }
 
-/** Mail that somebody waits for, or mail to many. */
+/** Mail that one recipient expects, or mail to many. */
 export type Stream = "transactional" | "bulk";
 
 /** Returns the stream of a send: as it says, else `bulk` if recipients can unsubscribe from it. */

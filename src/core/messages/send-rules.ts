@@ -177,7 +177,7 @@ function checkContent({ subject, html, text }: Readable, report: Report): void {
   ] as const) {
     if (part !== undefined && Buffer.byteLength(part) > MAX_BODY_PART_BYTES)
       report(param, `must have at most ${MAX_BODY_PART_BYTES} bytes.`, "message_too_large");
-    // The database returns a text only up to its first NUL.
+    // The database returns a string only up to its first NUL.
     if (part?.includes("\0")) report(param, "must not contain NUL.");
   }
 }
@@ -280,7 +280,9 @@ function checkSchedule(item: Readable, limits: SendLimits, now: number, report: 
   return null;
 }
 
-/** Estimates the octets of the message on the wire, in base64 with line ends, to refuse one that cannot fit. */
+/**
+ * Estimates the octets of the message on the wire (base64, with line ends), so that one that cannot fit is refused.
+ */
 function encodedSize(item: Readable): number {
   let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
   for (const attachment of item.attachments ?? [])

@@ -71,7 +71,7 @@ const PATH_CHAR_UNITS = 16;
 
 /** Filters that can print each item on its own line, indented by its depth. */
 const INDENTING_FILTERS: ReadonlySet<string> = new Set(["json", "jsonify", "inspect"]);
-/** Most spaces per level, whatever the template asks for (`JSON.stringify`). */
+/** Maximum spaces per level, whatever the template asks for (`JSON.stringify`). */
 const MAX_INDENT_CHARS = 10;
 
 /**
@@ -80,7 +80,7 @@ const MAX_INDENT_CHARS = 10;
  */
 const FORMAT_CHAR_UNITS = 16;
 
-/** Tells if values of placeholders are escaped in the output. */
+/** Whether values of placeholders are escaped in the output. */
 export type Escaping = "html" | "none";
 
 /**

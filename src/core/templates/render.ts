@@ -15,7 +15,6 @@ import { type Escaping, hasTooMuchCode, RENDER_LIMITS, type RenderLimits, templa
 import { dataContext, makePrintable } from "./data.ts";
 import { type TemplateVariable, variablesOf } from "./variables.ts";
 
-/** A template's source. */
 export interface TemplateSource {
   subject: string;
   html: string | null;

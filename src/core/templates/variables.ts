@@ -9,7 +9,7 @@ import {
   Variable,
 } from "liquidjs";
 
-/** A variable that a template reads from its data. In `a[b.c]`, `b.c` is a variable of its own. */
+/** A variable that a template reads from its data. In `a[b.c]`, `b.c` is a separate variable. */
 export interface TemplateVariable {
   /** Full path as shown: `user.name`. */
   name: string;

@@ -82,7 +82,7 @@ export function atMostEvery(clock: Clock, pauseMs: number): () => boolean {
 
 /**
  * Returns a function that calls `read` at most once per `freshMs`, even if it failed. Other calls share the last
- * result, or wait for the read that is under way.
+ * result, or wait for the read in progress.
  */
 export function cacheFor<Value>(
   clock: Clock,

@@ -1,8 +1,8 @@
 import { MINUTE_MS, SECOND_MS } from "./units.ts";
 
-/** Message for a text that is not a date-time. */
+/** Error message for a string that is not a date-time. */
 export const TIME_EXPECTED = 'must be an ISO 8601 date-time with a zone, such as "2026-01-31T09:30:00Z".';
-/** Message for a text that is neither a day nor a date-time. */
+/** Error message for a string that is neither a day nor a date-time. */
 export const DAY_OR_TIME_EXPECTED =
   'must be an ISO 8601 day or a date-time with a zone, such as "2026-01-31" or "2026-01-31T09:30:00Z".';
 
@@ -18,8 +18,8 @@ export const FIRST_TIME = -62_167_219_200_000;
 const LAST_TIME = 253_402_300_799_999;
 
 /**
- * Parses an RFC 3339 date-time to milliseconds. Returns null if it is not one, if its month does not have that day,
- * or if its year in UTC does not have four digits (RFC 3339 §1), because we could not show it.
+ * Parses an RFC 3339 date-time to milliseconds. Returns null if it is not one, or if its month does not have that
+ * day. A year in UTC without four digits (RFC 3339 §1) is null too, because we could not show it.
  */
 export function parseTime(text: string): number | null {
   if (!DATE_TIME.test(text) || parseDay(text.slice(0, DAY_CHARS)) === null) return null;
