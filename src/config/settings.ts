@@ -477,7 +477,12 @@ const ROWS = [
     "50,500,none",
     "Maximum number of a project's keys that are not revoked, by plan. An account's own keys count as on `pro`.",
   ),
-  setting("QUOTA_CONTACTS", kind.quota, "10000,1000000,none", "Maximum number of contacts of a project, by plan."),
+  setting(
+    "QUOTA_CONTACTS",
+    kind.quota,
+    "10000,1000000,none",
+    "Maximum number of contacts of a project, by plan.",
+  ),
   setting(
     "QUOTA_SUPPRESSIONS",
     kind.quota,
@@ -504,7 +509,12 @@ const ROWS = [
     "Largest body of a request that carries a message. Templates have at most 5 MiB, other bodies 1 MiB.",
   ),
   setting("MAX_ATTACHMENTS", kind.count, "20", "Maximum number of attachments of a message."),
-  setting("MAX_SCHEDULE_DAYS", kind.count, "30", "Maximum number of days ahead that a send can be scheduled."),
+  setting(
+    "MAX_SCHEDULE_DAYS",
+    kind.count,
+    "30",
+    "Maximum number of days ahead that a send can be scheduled.",
+  ),
   optional(
     "CONTENT_STORE",
     kind.url("s3:"),

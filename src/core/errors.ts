@@ -47,7 +47,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** One problem with a request. */
 export interface Issue {
-  /** A sentence. If it begins in lower case (`must be a text.`), the name of the field is put before it. */
+  /** A sentence. If it begins in lower case (`must be a string.`), the name of the field is put before it. */
   message: string;
   /** JSON path such as `to[0].email`. Empty: the whole body. */
   param: string;

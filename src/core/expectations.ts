@@ -34,7 +34,7 @@ const WORDS: Readonly<Record<string, (schema: TSchema) => string>> = {
   string: (schema) => {
     const length = range(schema.minLength, schema.maxLength, "character");
     const meaning = schema.meaning === undefined ? "" : ` ${schema.meaning}`;
-    return `a text${length}${meaning}`;
+    return `a string${length}${meaning}`;
   },
   integer: (schema) => `a whole number${bounds(schema)}`,
   number: (schema) => `a number${bounds(schema)}`,

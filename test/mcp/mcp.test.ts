@@ -138,7 +138,7 @@ describe.each(Object.keys(TRANSPORTS))("MCP over %s", (transport) => {
       const wrong = await callTool(client, "send_email", { from: 5, To: "a@b.test" });
       expect(wrong.isError).toBe(true);
       for (const fault of [
-        '"from" must be a text',
+        '"from" must be a string',
         '"to" is required',
         '"To" is no argument: send_email takes from,',
       ])
@@ -226,7 +226,7 @@ describe("arguments as models write them", () => {
         ...{ from: "agent@in.test", to: [TO], subject: "Hi", text: "Hi", idempotencyKey },
       });
       expect(refused.text).toContain(
-        '"idempotencyKey" must be a text of 1 to 256 printable ASCII characters',
+        '"idempotencyKey" must be a string of 1 to 256 printable ASCII characters',
       );
     },
   );

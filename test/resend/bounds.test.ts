@@ -97,7 +97,7 @@ describe("a body of Resend's API", () => {
       "a fallback that is one character too long",
       "/templates",
       { ...template, variables: [{ ...variable, fallback_value: "x".repeat(2001) }] },
-      '"variables[0].fallback_value" must be a text of at most 2000 characters',
+      '"variables[0].fallback_value" must be a string of at most 2000 characters',
     ],
     [
       "a fallback that makes a template too long where it is repeated",

@@ -25,7 +25,7 @@ export const Part = Type.String({ maxLength: MAX_BODY_PART_BYTES });
 /** Values by name. */
 export const Values = Type.Record(
   Type.String(),
-  Type.Union([Part, Type.Number(), Type.Boolean(), Type.Null()], { expected: "a text or a number" }),
+  Type.Union([Part, Type.Number(), Type.Boolean(), Type.Null()], { expected: "a string or a number" }),
   { maxProperties: MAX_VALUES },
 );
 

@@ -55,7 +55,7 @@ export const TemplateFields = Type.Object({
         type: Given(OneOf(["string", "number"])),
         fallback_value: Given(
           Type.Union([Type.String({ maxLength: MAX_FALLBACK_CHARS }), Type.Number()], {
-            expected: `a text of at most ${MAX_FALLBACK_CHARS} characters or a number`,
+            expected: `a string of at most ${MAX_FALLBACK_CHARS} characters or a number`,
           }),
         ),
       }),

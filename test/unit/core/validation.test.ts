@@ -9,7 +9,7 @@ const Short = Type.Union([
   Type.Null(),
 ]);
 const Named = Type.Union([Type.Object({ name: Type.String({ examples: ["Ana"] }) }), Type.Null()]);
-const SHORT = 'must be a text of at most 2 characters without hyphen or null, such as "ab".';
+const SHORT = 'must be a string of at most 2 characters without hyphen or null, such as "ab".';
 const SMILE = "\u{1F600}";
 
 test.each<[string, TSchema, unknown, string[]]>([
@@ -19,8 +19,8 @@ test.each<[string, TSchema, unknown, string[]]>([
   ["a text too long, or null", Short, "abc", [SHORT]],
   ["a text of another pattern, or null", Short, "-", [SHORT]],
   ["neither a text nor null", Short, 1, [SHORT]],
-  ["an object without its field, or null", Named, {}, ['is required: a text, such as "Ana".']],
-  ["a field of another type, in an object or null", Named, { name: 5 }, ['must be a text, such as "Ana".']],
+  ["an object without its field, or null", Named, {}, ['is required: a string, such as "Ana".']],
+  ["a field of another type, in an object or null", Named, { name: 5 }, ['must be a string, such as "Ana".']],
   ["neither an object nor null", Named, "x", ['must be an object or null, such as {"name":"Ana"}.']],
   ["a text in a list of choices", Type.Array(Names), ["day", "x"], ['must be "hour" or "day".']],
   [
@@ -51,7 +51,7 @@ test.each<[string, TSchema, unknown, string[]]>([
     "no characters",
     Type.String({ minLength: 1, maxLength: 9 }),
     "",
-    ["must be a text of 1 to 9 characters."],
+    ["must be a string of 1 to 9 characters."],
   ],
   [
     "words of the schema",
@@ -63,7 +63,7 @@ test.each<[string, TSchema, unknown, string[]]>([
     "a long example",
     Type.String({ minLength: 130, examples: ["x".repeat(130)] }),
     "",
-    ["must be a text of at least 130 characters."],
+    ["must be a string of at least 130 characters."],
   ],
 ])("the error for %s", (_name, schema, value, messages) => {
   expect(check(schema, value).map(({ message }) => message)).toEqual(messages);

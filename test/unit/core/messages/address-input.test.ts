@@ -105,7 +105,7 @@ describe("a send takes an address", () => {
     [{ to: [{ name: "Ana" }] }, '"to[0].email" is required: an email address, such as', "missing_field"],
     [{ to: { name: "Ana" } }, '"to.email" is required: an email address, such as', "missing_field"],
     [{ to: { email: "ana" } }, '"to.email" must be an email address', "invalid_email"],
-    [{ to: { email, name: 5 } }, '"to.name" must be a text of at most 320 characters', undefined],
+    [{ to: { email, name: 5 } }, '"to.name" must be a string of at most 320 characters', undefined],
   ])("and says how to fix %j", (change, message, code) => {
     // Passes through JSON as requests do, so that a field set to undefined is absent.
     const item = JSON.parse(JSON.stringify({ ...rest, from: email, to: email, ...change }));
