@@ -7,7 +7,7 @@ import { getMessage } from "../../store/messages/messages.ts";
 import { rollUpMessage } from "../../store/messages/outbox.ts";
 import { listRecipients, type Recipient } from "../../store/messages/recipients.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
-import { announce } from "../webhooks/announce.ts";
+import { announce, writeAnnounced } from "../webhooks/announce.ts";
 import { requireAllowed } from "./policy.ts";
 import { cancelSend, type ScheduleDeps } from "./scheduled-sends.ts";
 
@@ -44,17 +44,17 @@ export async function approveSend(
   const going = later === null ? waiting : [];
   const drafts = going.map(({ email }) => ({ messageId: id, type: "queued" as const, email }));
   const announced = await announce(deps, senderId, drafts, guard);
-  const write = deps.db.write([
-    requireGuard("message_not_scheduled", guard),
-    ...announced.statements,
-    ...approveRecipients(id, approver.keyId === "" ? null : approver.keyId, later, now),
-    ...record(status),
-    rollUpMessage(id, null),
-  ]);
+  const write = writeAnnounced(deps, announced, {
+    before: [requireGuard("message_not_scheduled", guard)],
+    after: [
+      ...approveRecipients(id, approver.keyId === "" ? null : approver.keyId, later, now),
+      ...record(status),
+      rollUpMessage(id, null),
+    ],
+  });
   await write.catch((error: unknown) => {
     throw isBroken(error, "message_not_scheduled") ? notAwaiting() : error;
   });
-  hint(deps.queue, "push", announced.pushes);
   const jobs = going.map((recipient) => transmitJob(id, recipient.ord, recipient));
   hint(deps.queue, "transmit", jobs);
   return status;

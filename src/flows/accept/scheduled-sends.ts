@@ -14,8 +14,7 @@ import {
 } from "../../store/messages/scheduled-sends.ts";
 import { waitsForApproval } from "../../store/messages/approvals.ts";
 import { requireAllowed } from "./policy.ts";
-import { hint } from "../../queue/hint.ts";
-import { announce } from "../webhooks/announce.ts";
+import { announce, writeAnnounced } from "../webhooks/announce.ts";
 
 export interface ScheduleDeps {
   db: Db;
@@ -57,18 +56,14 @@ export async function cancelSend(
     })),
     guard,
   );
-  const write = deps.db.write([
+  const write = writeAnnounced(deps, announced, {
     // If another request was first, nothing is written, and no idempotent answer either.
-    requireGuard("message_not_scheduled", guard),
-    ...announced.statements,
-    cancelRecipients(senderId, id, reason, deps.clock.now()),
-    ...record,
-    rollUpMessage(id, null),
-  ]);
+    before: [requireGuard("message_not_scheduled", guard)],
+    after: [cancelRecipients(senderId, id, reason, deps.clock.now()), ...record, rollUpMessage(id, null)],
+  });
   await write.catch((error: unknown) => {
     throw isBroken(error, "message_not_scheduled") ? notScheduled() : error;
   });
-  hint(deps.queue, "push", announced.pushes);
 }
 
 /**

@@ -13,8 +13,7 @@ import {
   MAX_RECORDED,
   belowLimitGuard,
 } from "../../store/events/engagement.ts";
-import { hint } from "../../queue/hint.ts";
-import { announce } from "../webhooks/announce.ts";
+import { announce, writeAnnounced } from "../webhooks/announce.ts";
 import type { NamedRecipient } from "../mime/recipient-token.ts";
 import type { TrackingLinks } from "../mime/tracking-links.ts";
 
@@ -76,9 +75,11 @@ async function recordHit(deps: TrackDeps, { recipient, url, visit }: Hit): Promi
       announce(deps, engaged.senderId, [{ messageId, type, email: engaged.email, data }], guard),
     ),
   );
-  const statements = announced.flatMap((announcement) => announcement.statements);
-  await deps.db.write([...statements, countEngagement(messageId, ord, counter)]);
-  for (const { pushes } of announced) hint(deps.queue, "push", pushes);
+  const all = {
+    statements: announced.flatMap(({ statements }) => statements),
+    pushes: announced.flatMap(({ pushes }) => pushes),
+  };
+  await writeAnnounced(deps, all, { after: [countEngagement(messageId, ord, counter)] });
 }
 
 /** An event, and the guard under which it happens. */

@@ -1,7 +1,6 @@
 import { standingInboxGuard } from "../../store/threads/inboxes.ts";
 import { insertMessage } from "../../store/messages/messages.ts";
-import { hint } from "../../queue/hint.ts";
-import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
+import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
 import { storedLimit, withinStoredLimits } from "./storage-limits.ts";
 import { type ArrivalTarget, storeBody, type StoreInboundDeps, webhooksOf } from "./store-inbound.ts";
@@ -21,12 +20,8 @@ export async function recordRefusal(
   const events = recorded.flatMap((record) => record.events);
   const announced = announceEvents(deps.clock, events, webhooksOf(places));
   const within = await withinStoredLimits(deps, projects.keys());
-  await deps.db.write([
-    ...recorded.flatMap(({ statements }) => statements),
-    ...announced.statements,
-    ...within,
-  ]);
-  hint(deps.queue, "push", announced.pushes);
+  const before = recorded.flatMap(({ statements }) => statements);
+  await writeAnnounced(deps, announced, { before, after: within });
   return recorded.map(({ messageId }) => messageId);
 }
 

@@ -17,8 +17,7 @@ import type { InboxRef } from "../../store/messages/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
-import { hint } from "../../queue/hint.ts";
-import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
+import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
 import { participantsOf } from "../accept/threading.ts";
 import {
   DUPLICATE_WINDOW_MS,
@@ -83,8 +82,7 @@ export async function storeInbound(
   }
   const announced = announceEvents(deps.clock, events, await currentWebhooks(deps, places, named));
   const within = await withinStoredLimits(deps, named.keys());
-  await deps.db.write([...statements, ...announced.statements, ...record(arrivals), ...within]);
-  hint(deps.queue, "push", announced.pushes);
+  await writeAnnounced(deps, announced, { before: statements, after: [...record(arrivals), ...within] });
   return arrivals;
 }
 

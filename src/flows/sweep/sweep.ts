@@ -13,7 +13,7 @@ import {
 import { APPROVAL_EXPIRED, ofRevokedKeys, waitsForApproval } from "../../store/messages/approvals.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
-import { announce, type EventDraft } from "../webhooks/announce.ts";
+import { announce, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
 import { DueCursor } from "./due-cursor.ts";
 import { postponeHeld } from "./postpone-held.ts";
 import { RecentHints } from "./recent-hints.ts";
@@ -131,12 +131,9 @@ export class Sweep {
       ? { type: "failed", data: { failed: { reason: APPROVAL_EXPIRED } } }
       : { type: "queued" };
     const announced = await announce(this.#deps, senderId, [{ messageId, email, ...event }], guard);
-    await this.#deps.db.write([
-      ...announced.statements,
-      endWaiting(recipient, now),
-      rollUpMessage(messageId, null),
-    ]);
-    hint(this.#deps.queue, "push", announced.pushes);
+    await writeAnnounced(this.#deps, announced, {
+      after: [endWaiting(recipient, now), rollUpMessage(messageId, null)],
+    });
   }
 
   /** Hints one page of due recipients. Returns the position of its last row; null at the end. */

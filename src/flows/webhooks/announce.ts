@@ -1,8 +1,9 @@
 import type { Clock } from "../../core/time/clock.ts";
 import type { EventType, MessageEvent } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
-import type { Job } from "../../queue/port.ts";
-import type { Db, Guard, Statement } from "../../store/engine/client.ts";
+import { hint } from "../../queue/hint.ts";
+import type { Job, Queue } from "../../queue/port.ts";
+import type { Db, Guard, Statement, Written } from "../../store/engine/client.ts";
 import { insertEvents } from "../../store/events/events.ts";
 import { listenersIn, noteFanOuts, type WebhooksOf } from "../../store/webhooks/fan-outs.ts";
 import {
@@ -95,6 +96,20 @@ export function announceEvents(
     statements: [...stored, ...insertDeliveries(deliveries, now, guard)],
     pushes: pushesOf(deliveries),
   };
+}
+
+/**
+ * Writes an announcement between other statements and hints its pushes once all of it is committed.
+ * @returns what the statements of `before`, the announcement and `after` wrote, in this order
+ */
+export async function writeAnnounced(
+  { db, queue }: { db: Db; queue: Queue },
+  { statements, pushes }: Announcement,
+  { before = [], after = [] }: { before?: readonly Statement[]; after?: readonly Statement[] },
+): Promise<Written[]> {
+  const written = await db.write([...before, ...statements, ...after]);
+  hint(queue, "push", pushes);
+  return written;
 }
 
 /** Returns the jobs that push deliveries. */
