@@ -49,7 +49,6 @@ import { threadRoutes } from "../http/routes/emails/threads.ts";
 import { trackingRoutes } from "../http/routes/emails/tracking.ts";
 import { unsubscribeRoutes } from "../http/routes/emails/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
-import { webhookDeliveryRoute } from "../http/routes/webhook-delivery.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { ProtectedMetrics } from "../http/server/metrics.ts";
 import type { KeyLimiter, RateLimiter, SignInLimiter } from "../http/access/rate.ts";
@@ -268,8 +267,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...statsRoutes({ db }),
     ...quotaRoutes({ db, volume: config, quotas: config.quotas }),
     ...webhookRoutes(webhooks),
-    ...webhookDeliveryRoutes({ db, clock, queue }),
-    webhookDeliveryRoute({ ...common, payloads: new SharedPayloads() }),
+    ...webhookDeliveryRoutes({ ...common, payloads: new SharedPayloads() }),
     ...unsubscribeRoutes({ db, clock, ...links }),
     ...trackingRoutes({ db, clock, queue, ...links }),
   ];

@@ -8,6 +8,7 @@ import { MAX_SCANNED, SCAN_STEP } from "../../src/store/matching/steps.ts";
 import { insertWebhook } from "../../src/store/webhooks/webhooks.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { manualClock } from "../support/manual-clock.ts";
+import { payloadMemory } from "../support/payload-memory.ts";
 
 const NOW = 1_750_000_000_000;
 const MESSAGE = newId("msg", NOW);
@@ -17,7 +18,9 @@ let mine: string;
 beforeAll(async () => {
   const clock = manualClock();
   const queue = openMemoryQueue({ clock, log: { info: () => undefined, warn: () => undefined } });
-  api = await testApi({ routes: ({ db }) => webhookDeliveryRoutes({ db, clock, queue }) });
+  api = await testApi({
+    routes: ({ db }) => webhookDeliveryRoutes({ db, clock, queue, ...payloadMemory() }),
+  });
   mine = api.acme.a.id;
 });
 afterAll(() => api.close());

@@ -5,7 +5,7 @@ import type { Principal, Route } from "../routing/route.ts";
 import { type AuthDeps, type Authenticated, authenticate } from "./auth.ts";
 import { namedProject, PROJECT_PARAM, resolveProject } from "./project.ts";
 import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./rate.ts";
-import { requireScope } from "../routing/scopes.ts";
+import { requireScope } from "../../core/scopes.ts";
 
 /** The caller of a request. */
 export interface Caller {

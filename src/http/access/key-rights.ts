@@ -1,7 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import { isWithinBounds } from "../../core/key-bounds.ts";
 import type { Principal } from "../routing/route.ts";
-import { requireScope } from "../routing/scopes.ts";
+import { requireScope } from "../../core/scopes.ts";
 
 /** What a key may do. */
 type Rights = Pick<Principal, "scopes" | "bounds">;

@@ -5,6 +5,7 @@ import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { type BeginAnswer, type PendingAnswer, slicesOf, timedStream } from "../pipeline/download.ts";
 import { type Answer, raw } from "../routing/answer.ts";
+import { pathOf } from "../routing/query.ts";
 import { ASSETS_PATH, type UiFile, type UiSource } from "./assets.ts";
 import { type Ask, type FirstAnswers, firstAnswers, type NewestEvent } from "./first-answers.ts";
 
@@ -83,7 +84,7 @@ export function dashboardPage(deps: PageDeps, ask: Ask): Page {
 function asksForPage({ method, headers, url }: Request): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
   if (!/\btext\/html\b/i.test(headers.get("accept") ?? "")) return false;
-  const [, first = ""] = new URL(url, "http://localhost").pathname.split("/");
+  const [, first = ""] = pathOf(url).split("/");
   return !RESERVED.has(first);
 }
 

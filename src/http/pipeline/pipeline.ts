@@ -26,7 +26,7 @@ import type { KeyUse } from "../access/key-use.ts";
 import { limitsFor } from "./limits.ts";
 import { shownTo } from "../routing/shown.ts";
 import { openPage } from "../routing/paging.ts";
-import { readQuery } from "../routing/query.ts";
+import { pathOf, readQuery } from "../routing/query.ts";
 import { type KeyLimiter, type RateLimiter, takeKey } from "../access/rate.ts";
 import type { RunCostly } from "../../core/concurrency/costly-work.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
@@ -162,7 +162,7 @@ async function answerTo(
     return warned(await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse));
   };
   if (key === null) return run(() => []);
-  const at = { scope: owner, endpoint: `POST ${pathOf(request)}`, key };
+  const at = { scope: owner, endpoint: `POST ${namedPath(request)}`, key };
   const secretFor = route.secretAnswer === true ? presented.key.id : null;
   const bodyHash = await inSteps(length, fingerprint(value), deps.runSteps);
   return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
@@ -189,12 +189,12 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
 
 /** Returns the path of a list. Of the request's own, a waiting list would keep the whole URL in memory. */
 function pageOf({ path }: Route, request: Request): string {
-  return path.includes(":") ? pathOf(request) : path;
+  return path.includes(":") ? namedPath(request) : path;
 }
 
 /** Returns the path of the request, without a slash at its end. */
-function pathOf(request: Request): string {
-  return new URL(request.url, "http://localhost").pathname.replace(/\/$/, "");
+function namedPath(request: Request): string {
+  return pathOf(request.url).replace(/\/$/, "");
 }
 
 type Parts = Pick<CheckedRequest, "now" | "record" | "growing" | "expectAnswer"> & {

@@ -1,5 +1,5 @@
 import type { Route } from "../routing/route.ts";
-import type { WebhookDeps } from "../pipeline/webhook-saving.ts";
+import type { WebhookDeps } from "../../flows/webhooks/webhooks.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
 import { attachmentRoutes, type FileDeps, fileRoute } from "./attachments.ts";
 import { contactRoutes } from "./contacts.ts";

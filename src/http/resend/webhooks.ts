@@ -13,8 +13,13 @@ import { allows } from "../../core/scopes.ts";
 import type { Answer } from "../routing/answer.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import { MAX_URL_CHARS, webhookUrl } from "../pipeline/webhook-url.ts";
-import { createWebhook, rotateWebhookSecret, type WebhookDeps } from "../pipeline/webhook-saving.ts";
+import { MAX_URL_CHARS, webhookUrl } from "../../flows/webhooks/webhook-url.ts";
+import {
+  createWebhook,
+  rotateWebhookSecret,
+  type Signed,
+  type WebhookDeps,
+} from "../../flows/webhooks/webhooks.ts";
 import { Given, ShortText } from "./given.ts";
 import { listRoute, type Operations, type RequestWith, resendRoute, withoutNulls } from "./translate.ts";
 
@@ -79,13 +84,13 @@ export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[
         ...{ method: "POST", path: `${path}/signing-secret/rotate`, operation: "rotateWebhookSecret" },
         summary: "Rotate a webhook's secret. The previous one also signs for a day",
       },
-      (context) =>
-        rotateWebhookSecret(
-          deps,
-          context,
-          { id: context.params.id ?? "", until: context.now + GRACE_MS, dialect: DIALECT },
-          ({ id }, secret) => ok({ object: "webhook", id, signing_secret: secret }),
-        ),
+      async ({ senderId, params, now, record }) => {
+        const rotation = { id: params.id ?? "", until: now + GRACE_MS, dialect: DIALECT } as const;
+        const owner = { senderId: senderId ?? "", now };
+        return showSecret(
+          await rotateWebhookSecret(deps, owner, rotation, (signed) => record(showSecret(signed))),
+        );
+      },
     ),
   ];
 }
@@ -94,17 +99,22 @@ function ok(body: unknown): Answer {
   return { status: 200, body };
 }
 
-function create(deps: WebhookDeps, context: RequestWith<typeof WebhookFields>): Promise<Answer> {
+function showSecret({ webhook, secret }: Signed): Answer {
+  return ok({ object: "webhook", id: webhook.id, signing_secret: secret });
+}
+
+async function create(deps: WebhookDeps, context: RequestWith<typeof WebhookFields>): Promise<Answer> {
+  const { senderId, principal, now, record } = context;
+  if (senderId === null || principal === null) throw new Error("a webhook needs a project");
   const { endpoint, events } = withoutNulls(context.body);
   const wanted = {
     url: endpointOf(deps, endpoint),
     eventTypes: eventsOf(events),
     dialect: DIALECT,
     content: null,
-  };
-  return createWebhook(deps, context, { ...wanted, dialect: DIALECT }, ({ id }, secret) =>
-    ok({ object: "webhook", id, signing_secret: secret }),
-  );
+  } as const;
+  const maker = { senderId, scopes: principal.scopes, now };
+  return showSecret(await createWebhook(deps, maker, wanted, (signed) => record(showSecret(signed))));
 }
 
 function endpointOf({ urlRules }: WebhookDeps, endpoint: string | undefined): string {

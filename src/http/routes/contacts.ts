@@ -1,18 +1,21 @@
-import { findInexactNumber, INEXACT_NUMBER, isDeeper } from "../../core/validation.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
-import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
-import { newId } from "../../core/ids.ts";
-import { wellFormed } from "../../core/text.ts";
-import { ConstraintError, type Db } from "../../store/engine/client.ts";
+import { notFound } from "../../core/errors.ts";
+import {
+  changeContact,
+  checkedAddress,
+  checkMetadata,
+  createContact,
+  MAX_METADATA_BYTES,
+  MAX_METADATA_DEPTH,
+  MAX_METADATA_KEYS,
+} from "../../flows/projects/contacts.ts";
+import type { Db } from "../../store/engine/client.ts";
 import {
   type Contact,
   deleteContact,
   getContact,
-  insertContact,
   listContacts,
   setSubscribed,
-  updateContact,
 } from "../../store/projects/contacts.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
@@ -27,11 +30,6 @@ import {
   showTime,
   Timestamp,
 } from "../routing/schemas.ts";
-
-/** Limits of a contact's metadata: keys, size as JSON, and nesting. */
-const MAX_METADATA_KEYS = 50;
-const MAX_METADATA_BYTES = 16 * 1024;
-const MAX_METADATA_DEPTH = 10;
 
 const ContactSchema = Type.Object(
   {
@@ -90,56 +88,6 @@ function show(contact: Contact): Static<typeof ContactSchema> {
   };
 }
 
-/** Throws 422 if metadata exceeds its limits. */
-function checkMetadata(metadata: Record<string, unknown> | undefined): void {
-  if (metadata === undefined) return;
-  // Checks the depth before making JSON, because deep nesting overflows the stack there.
-  if (isDeeper(metadata, MAX_METADATA_DEPTH))
-    throw invalid("metadata", `must be nested at most ${MAX_METADATA_DEPTH} deep.`);
-  const inexact = findInexactNumber(metadata, "metadata");
-  if (inexact !== null) throw invalid(inexact, INEXACT_NUMBER);
-  if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
-    throw invalid("metadata", `must have at most ${MAX_METADATA_BYTES} bytes as JSON.`);
-}
-
-/** Returns a name as the database will store it, with halves of surrogate pairs replaced. */
-function nameOf(name: string | null): string | null {
-  return name === null ? null : name.toWellFormed();
-}
-
-function addressOf(text: string): string {
-  const email = normalizeAddress(text);
-  if (email === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
-  return email;
-}
-
-/** Returns the address, empty if none is given. Throws 422 with all issues. */
-function checkedAddress({ email, metadata }: Partial<Static<typeof CreateContact>>): string {
-  const [address] = readAll(
-    () => (email === undefined ? "" : addressOf(email)),
-    () => checkMetadata(metadata),
-  );
-  return address;
-}
-
-function newContact(senderId: string, body: Static<typeof CreateContact>, now: number): Contact {
-  const email = checkedAddress(body);
-  const subscribed = body.subscribed ?? true;
-  return {
-    id: newId("con", now),
-    senderId,
-    email,
-    emailKey: addressKey(email),
-    firstName: nameOf(body.firstName ?? null),
-    lastName: nameOf(body.lastName ?? null),
-    subscribed,
-    unsubscribedAt: subscribed ? null : now,
-    metadata: wellFormed(body.metadata ?? {}),
-    createdAt: now,
-    updatedAt: now,
-  };
-}
-
 /** Returns the routes of `/v1/contacts`. */
 export function contactRoutes({ db }: { db: Db }): Route[] {
   return [
@@ -165,19 +113,8 @@ function createRoute(db: Db): Route {
     rules: checkedAddress,
     answers: { 201: ContactSchema },
     async handle({ senderId, body, now, record }) {
-      const contact = newContact(senderId, body, now);
-      const answer = created(show(contact));
-      try {
-        await db.write([insertContact(contact), ...record(answer)]);
-      } catch (error) {
-        if (error instanceof ConstraintError && error.unique?.startsWith("contacts.") === true)
-          throw new AppError("conflict", `The contact ${contact.emailKey} already exists.`, {
-            code: "duplicate",
-            param: "email",
-          });
-        throw error;
-      }
-      return answer;
+      const answer = (contact: Contact) => created(show(contact));
+      return answer(await createContact(db, senderId, body, now, (contact) => record(answer(contact))));
     },
   });
 }
@@ -230,15 +167,8 @@ function itemRoutes(db: Db): Route[] {
       rules: ({ metadata }: Static<typeof UpdateContact>) => checkMetadata(metadata),
       answers: { 200: ContactSchema },
       async handle({ senderId, params, body, now, growing }) {
-        checkMetadata(body.metadata);
-        const { firstName, lastName, metadata, subscribed } = body;
-        const changes = {
-          subscribed,
-          firstName: firstName === undefined ? undefined : nameOf(firstName),
-          lastName: lastName === undefined ? undefined : nameOf(lastName),
-          metadata: metadata === undefined ? undefined : wellFormed(metadata),
-        };
-        return ok(show(found(await updateContact(db, senderId, params.id, changes, now, growing))));
+        const contact = { senderId, id: params.id };
+        return ok(show(await changeContact(db, contact, body, now, growing)));
       },
     }),
     projectRoute({

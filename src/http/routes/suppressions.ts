@@ -1,22 +1,23 @@
 import { exampleId } from "../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
-import { type AppError, invalid, readAll } from "../../core/errors.ts";
-import { limitsOf, overQuota, type Quotas } from "../../core/quotas.ts";
-import { newId } from "../../core/ids.ts";
-import { TIME_EXPECTED, parseTime } from "../../core/time/date-times.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
-import { holdingsOf, overQuotaIn, withinLimits } from "../../store/projects/holdings.ts";
-import type { Project } from "../../store/projects/projects.ts";
+import type { AppError } from "../../core/errors.ts";
 import {
-  addSuppression,
-  findSuppressions,
+  addSuppressions,
+  fieldsOf,
+  type Listed,
+  manual,
+  MAX_BATCH,
+  type SuppressionDeps,
+} from "../../flows/projects/suppressions.ts";
+import type { Db } from "../../store/engine/client.ts";
+import {
   listSuppressions,
   removeSuppression,
   SUPPRESSION_REASONS,
   type Suppression,
 } from "../../store/projects/suppressions.ts";
-import { type Answer, created, multiStatus, noContent, ok } from "../routing/answer.ts";
+import { created, multiStatus, noContent, ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import {
   EMAIL,
@@ -33,11 +34,6 @@ import {
 } from "../routing/schemas.ts";
 
 const MAX_NOTE_CHARS = 1000;
-/** Most addresses in a batch. */
-const MAX_BATCH = 100;
-/** Tries of an addition. It is repeated if another request adds the same address between its read and its write. */
-const MAX_TRIES = 10;
-
 const SuppressionSchema = Type.Object(
   {
     id: Type.String(),
@@ -88,96 +84,6 @@ function show(suppression: Suppression): Static<typeof SuppressionSchema> {
   };
 }
 
-function manual(senderId: string, email: string, now: number): Suppression {
-  return {
-    ...{ id: newId("sup", now), senderId, email, reason: "manual", bounceType: null },
-    ...{ messageId: null, note: null, expiresAt: null, createdAt: now },
-  };
-}
-
-/** Returns the key of an address. Throws 422 if the text is not an address. */
-function keyOf(email: string): string {
-  if (normalizeAddress(email) === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
-  return addressKey(email);
-}
-
-/** Returns the expiry in milliseconds, or null if there is none. Throws 422 if it is not a time in the future. */
-function expiryOf(text: string | null | undefined, now: number): number | null {
-  if (text === null || text === undefined) return null;
-  const at = parseTime(text);
-  if (at === null) throw invalid("expiresAt", TIME_EXPECTED);
-  if (at <= now) throw invalid("expiresAt", "must be a time in the future.");
-  return at;
-}
-
-/** Returns the address key, empty if no address is given, and the expiry. Throws 422 with all issues. */
-function fieldsOf({ email, expiresAt }: Partial<Static<typeof AddSuppression>>, now: number) {
-  return readAll(
-    () => (email === undefined ? "" : keyOf(email)),
-    () => expiryOf(expiresAt, now),
-  );
-}
-
-/** Entries by address key: existing ones and added ones. */
-interface Listed {
-  stood: ReadonlyMap<string, Suppression>;
-  added: ReadonlyMap<string, Suppression>;
-  /** Why other addresses were not added. Null if all were. */
-  refusal: AppError | null;
-}
-
-/** The request that adds entries. */
-interface Adding {
-  senderId: string;
-  project: Project;
-  now: number;
-  record: (answer: Answer) => Statement[];
-}
-
-/** Adds new addresses in order, as far as the quota allows, and stores the answer in the same write. */
-async function add(
-  { db, quotas }: SuppressionDeps,
-  { senderId, project, now, record }: Adding,
-  wanted: ReadonlyMap<string, Suppression>,
-  answerOf: (listed: Listed) => Answer,
-): Promise<Answer> {
-  const limits = limitsOf(quotas, project.plan);
-  for (let tries = 1; ; tries++) {
-    const stood = await findSuppressions(db, senderId, [...wanted.keys()], now);
-    const missing = [...wanted].filter(([email]) => !stood.has(email));
-    const room = missing.length === 0 ? 0 : await roomFor(db, senderId, limits.suppressions);
-    const added = new Map(missing.slice(0, room));
-    const refusal = added.size < missing.length ? overQuota("suppressions", limits.suppressions) : null;
-    const answer = answerOf({ stood, added, refusal });
-    const recorded = record(answer);
-    // If nothing is added, no limit applies, because bounces and complaints may exceed it.
-    const checks = [
-      ...(added.size === 0 ? [] : withinLimits(senderId, ["suppressions"], limits)),
-      ...(added.size + recorded.length === 0 ? [] : withinLimits(senderId, ["storedOctets"], limits)),
-    ];
-    try {
-      await db.write([...[...added.values()].flatMap(addSuppression), ...recorded, ...checks]);
-      return answer;
-    } catch (error) {
-      const raced =
-        overQuotaIn(error) === "suppressions" ||
-        (error instanceof ConstraintError && error.unique?.startsWith("suppressions.") === true);
-      if (!raced || tries === MAX_TRIES) throw error;
-    }
-  }
-}
-
-/** Returns how many more entries the project can add. */
-async function roomFor(db: Db, senderId: string, limit: number | null): Promise<number> {
-  if (limit === null) return MAX_BATCH;
-  return Math.max(0, limit - (await holdingsOf(db, senderId)).suppressions);
-}
-
-export interface SuppressionDeps {
-  db: Db;
-  quotas: Quotas;
-}
-
 /** Returns the routes of `/v1/suppressions`. */
 export function suppressionRoutes(deps: SuppressionDeps): Route[] {
   return [listRoute(deps.db), addRoute(deps), batchRoute(deps), removeRoute(deps.db)];
@@ -225,7 +131,9 @@ function addRoute(deps: SuppressionDeps): Route {
         const standing = stood.get(email);
         return standing === undefined ? created(show(entry)) : ok(show(standing));
       };
-      return add(deps, { senderId, project, now, record }, new Map([[email, entry]]), answerOf);
+      const wanted = new Map([[email, entry]]);
+      const adding = { senderId, project, now };
+      return answerOf(await addSuppressions(deps, adding, wanted, (listed) => record(answerOf(listed))));
     },
   });
 }
@@ -263,7 +171,8 @@ function batchRoute(deps: SuppressionDeps): Route {
               : { id: entry.id, email: entry.email };
           }),
         });
-      return add(deps, { senderId, project, now, record }, wanted, answerOf);
+      const adding = { senderId, project, now };
+      return answerOf(await addSuppressions(deps, adding, wanted, (listed) => record(answerOf(listed))));
     },
   });
 }

@@ -1,23 +1,99 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { deleteTemplate, listTemplates } from "../../store/projects/templates.ts";
-import { noContent, ok } from "../routing/answer.ts";
-import { projectRoute, type Route } from "../routing/route.ts";
-import { Nullable, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
+import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
 import {
   checkedSource,
-  CreateTemplate,
   createTemplate,
   existingTemplate,
   refusing,
-  showTemplate,
-  TemplateBody,
   type TemplateDeps,
-  TemplateSchema,
-  TemplateSubject,
-  UpdateTemplate,
   updateTemplate,
-} from "../pipeline/template-saving.ts";
+} from "../../flows/projects/templates.ts";
+import {
+  deleteTemplate,
+  listTemplates,
+  MAX_SLUG_CHARS,
+  type SavedTemplate,
+} from "../../store/projects/templates.ts";
+import { created, noContent, ok } from "../routing/answer.ts";
+import { projectRoute, type Route } from "../routing/route.ts";
+import {
+  MAX_NAME_CHARS,
+  Nullable,
+  ONE_LINE,
+  PAGE_QUERY,
+  PageOf,
+  showTime,
+  Timestamp,
+  WITHOUT_NUL,
+} from "../routing/schemas.ts";
+
+/** A template as the API shows it. */
+const TemplateSchema = Type.Object(
+  {
+    id: Type.String(),
+    slug: Type.String(),
+    name: Type.String(),
+    subject: Type.String(),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+    variables: Type.Array(Type.String(), { description: "Full paths, in order of first use." }),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: "Template" },
+);
+
+const Name = Type.String({
+  minLength: 1,
+  maxLength: MAX_NAME_CHARS,
+  ...ONE_LINE,
+  examples: ["Order confirmation"],
+});
+
+const Slug = Type.String({
+  pattern: `^[a-z0-9-]{1,${MAX_SLUG_CHARS}}$`,
+  expected: `1 to ${MAX_SLUG_CHARS} lower-case letters, digits and hyphens`,
+  examples: ["order-confirmation"],
+  description: "The template's name in paths and sends. If absent, it is derived from `name`.",
+});
+
+/** The subject of a template or draft. */
+const TemplateSubject = Type.String({
+  maxLength: MAX_SUBJECT_CHARS,
+  ...WITHOUT_NUL,
+  description: "May contain placeholders such as `{{ user.name }}`.",
+  examples: ["Hello {{ name }}"],
+});
+
+/** Html or text of a template or draft. */
+const TemplateBody = Type.String({
+  ...WITHOUT_NUL,
+  description: "May contain placeholders such as `{{ user.name }}`, and `{% if %}` and `{% for %}`.",
+  examples: ["Hello {{ name }}"],
+});
+
+/** Body of POST /v1/templates. */
+const CreateTemplate = Type.Object({
+  name: Name,
+  slug: Type.Optional(Slug),
+  subject: TemplateSubject,
+  html: Type.Optional(Nullable(TemplateBody)),
+  text: Type.Optional(Nullable(TemplateBody)),
+});
+
+/** Body of PATCH /v1/templates/{id}. */
+const UpdateTemplate = Type.Partial(CreateTemplate);
+
+/** Returns a template as the API shows it. */
+function showTemplate(template: SavedTemplate): Static<typeof TemplateSchema> {
+  const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
+  return {
+    ...{ id, slug, name, subject, html, text, variables },
+    createdAt: showTime(createdAt),
+    updatedAt: showTime(updatedAt),
+  };
+}
 
 const RenderedSchema = Type.Object(
   {
@@ -71,7 +147,11 @@ function collectionRoutes(deps: TemplateDeps): Route[] {
       body: CreateTemplate,
       bodyLimit: MAX_TEMPLATE_BODY_BYTES,
       answers: { 201: TemplateSchema },
-      handle: (context) => createTemplate(deps, context),
+      async handle({ senderId, body, now, record }) {
+        const answer = (template: SavedTemplate) => created(showTemplate(template));
+        const recorded = (template: SavedTemplate) => record(answer(template));
+        return answer(await createTemplate(deps, senderId, body, now, recorded));
+      },
     }),
     projectRoute({
       method: "GET",

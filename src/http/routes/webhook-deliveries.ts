@@ -2,8 +2,16 @@ import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { allows } from "../../core/scopes.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
+import { deliveryBody, deliveryPayload } from "../../flows/webhooks/delivery-body.ts";
+import type { PayloadDeps } from "../../flows/webhooks/payload.ts";
 import { replay, type SampleDeps, sendSample } from "../../flows/webhooks/sample.ts";
-import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/webhooks/delivery-log.ts";
+import {
+  type DeliveryDetail,
+  getDelivery,
+  hasDelivery,
+  listDeliveries,
+  type LoggedDelivery,
+} from "../../store/webhooks/delivery-log.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { getWebhook, type Webhook } from "../../store/webhooks/webhooks.ts";
 import { accepted, ok } from "../routing/answer.ts";
@@ -11,7 +19,7 @@ import { projectRoute, type Route } from "../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 /** The scope that shows content of messages. */
-export const READ_CONTENT = "emails:read";
+const READ_CONTENT = "emails:read";
 
 const Status = OneOf(["pending", "succeeded", "failed"]);
 const LogQuery = Type.Object({
@@ -28,7 +36,7 @@ const LogQuery = Type.Object({
 });
 
 /** One entry of the log. */
-export const DeliverySchema = Type.Object(
+const DeliverySchema = Type.Object(
   {
     id: Type.String({ description: "The `id` in the payload. It stays the same in every retry and replay." }),
     type: OneOf(EVENT_TYPES),
@@ -49,15 +57,35 @@ export const DeliverySchema = Type.Object(
   },
   { title: "WebhookDelivery" },
 );
+const DeliveryDetailSchema = Type.Object(
+  {
+    ...DeliverySchema.properties,
+    attemptLog: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        httpStatus: Nullable(Type.Integer()),
+        response: Nullable(Type.String({ description: "First 512 characters of the answer." })),
+        error: Nullable(Type.String()),
+      }),
+      { description: "Every attempt that has ended, oldest first; after replays the last 20." },
+    ),
+    request: Type.Object({
+      url: Type.String({ description: "The webhook's URL now." }),
+      body: Nullable(Type.String({ description: "The JSON that is signed." })),
+    }),
+  },
+  { title: "WebhookDeliveryDetail" },
+);
+
 const Pending = Type.Object({ id: Type.String(), status: Type.Literal("pending") });
 
 /** Returns whether a key with those scopes sees content of messages. An endpoint may repeat it in its answer. */
-export function seesContent(scopes: readonly string[]): boolean {
+function seesContent(scopes: readonly string[]): boolean {
   return allows(scopes, READ_CONTENT);
 }
 
 /** Returns an entry of the log as the API shows it. */
-export function showDelivery(delivery: LoggedDelivery, withContent: boolean): Record<string, unknown> {
+function showDelivery(delivery: LoggedDelivery, withContent: boolean): Record<string, unknown> {
   return {
     ...delivery,
     response: withContent ? delivery.response : null,
@@ -68,8 +96,8 @@ export function showDelivery(delivery: LoggedDelivery, withContent: boolean): Re
 }
 
 /** Returns the routes of a webhook's delivery log, replays and samples. */
-export function webhookDeliveryRoutes(deps: SampleDeps): Route[] {
-  return [logRoute(deps), replayRoute(deps), testRoute(deps)];
+export function webhookDeliveryRoutes(deps: SampleDeps & PayloadDeps): Route[] {
+  return [logRoute(deps), replayRoute(deps), testRoute(deps), detailRoute(deps)];
 }
 
 /** Returns the project's webhook. Throws 404 if it has none with that id. */
@@ -157,4 +185,52 @@ function testRoute(deps: SampleDeps): Route {
       return answer;
     },
   });
+}
+
+function detailRoute(deps: PayloadDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/webhooks/:id/deliveries/:deliveryId",
+    operationId: "getWebhookDelivery",
+    summary: "Get a delivery with its request and every attempt",
+    description: `\`request.body\` is the body of the last attempt. It is null once the message is gone, and has no content if the key lacks \`${READ_CONTENT}\`. What the endpoint answered is null then.`,
+    scope: "webhooks:read",
+    answers: { 200: DeliveryDetailSchema },
+    errors: ["not_found"],
+    async handle({ senderId, params, principal, expectAnswer }) {
+      const webhook = await requireWebhook(deps, senderId, params.id);
+      const detail = await getDelivery(deps.db, senderId, webhook.id, params.deliveryId);
+      if (detail === null) throw notFound("delivery");
+      const seen = seesContent(principal.scopes);
+      const delivery = { ...detail, senderId, webhookId: webhook.id, dialect: webhook.dialect, tried: true };
+      const payload = await deliveryPayload(deps, delivery);
+      try {
+        const data = payload?.octets(webhook.content && seen) ?? null;
+        expectAnswer(data?.length ?? 0);
+        const sentAt = detail.lastAttemptAt ?? detail.createdAt;
+        const body = data === null ? null : textOf(deliveryBody(delivery, data, sentAt));
+        return ok({ ...showDetail(detail, seen), request: { url: webhook.url, body } });
+      } finally {
+        payload?.release();
+      }
+    },
+  });
+}
+
+function showDetail(
+  { data: _, attemptLog, ...delivery }: DeliveryDetail,
+  withContent: boolean,
+): Record<string, unknown> {
+  return {
+    ...showDelivery(delivery, withContent),
+    attemptLog: attemptLog.map((entry) => ({
+      ...entry,
+      response: withContent ? entry.response : null,
+      at: showTime(entry.at),
+    })),
+  };
+}
+
+function textOf(body: readonly Uint8Array[]): string {
+  return Buffer.concat(body).toString("utf8");
 }

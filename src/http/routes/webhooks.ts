@@ -20,9 +20,10 @@ import {
   maySendContent,
   READ,
   rotateWebhookSecret,
+  type Signed,
   type WebhookDeps,
-} from "../pipeline/webhook-saving.ts";
-import { webhookUrl } from "../pipeline/webhook-url.ts";
+} from "../../flows/webhooks/webhooks.ts";
+import { webhookUrl } from "../../flows/webhooks/webhook-url.ts";
 
 /** Longest time for which a replaced secret also signs, seconds. */
 const MAX_GRACE_SECONDS = 604_800;
@@ -93,6 +94,7 @@ const RotateSecret = Type.Object({
   ),
 });
 
+/** Returns a webhook as the API shows it; with its secret only when that is new. */
 function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema> {
   return {
     id: webhook.id,
@@ -162,14 +164,15 @@ function collectionRoutes(deps: WebhookDeps): Route[] {
       rules: (body: Partial<Static<typeof CreateWebhook>>) => changesOf(deps, body),
       answers: { 201: WebhookSchema },
       secretAnswer: true,
-      async handle(context) {
-        const { body } = context;
+      async handle({ senderId, principal, body, now, record }) {
         const [url, eventTypes] = readAll(
           () => webhookUrl(body.url, urlRules),
           () => eventTypesOf(body.eventTypes),
         );
         const wanted = { url, eventTypes, content: body.content ?? null, dialect: "postrider" } as const;
-        return createWebhook(deps, context, wanted, (webhook, secret) => created(show(webhook, secret)));
+        const maker = { senderId, scopes: principal.scopes, now };
+        const answer = ({ webhook, secret }: Signed) => created(show(webhook, secret));
+        return answer(await createWebhook(deps, maker, wanted, (signed) => record(answer(signed))));
       },
     }),
     projectRoute({
@@ -224,7 +227,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       rules: (body: Static<typeof UpdateWebhook>) => changesOf(deps, body),
       answers: { 200: WebhookSchema },
       async handle({ senderId, principal, params, body, now }) {
-        const mayRead = maySendContent(principal, body.content);
+        const mayRead = maySendContent(principal.scopes, body.content);
         const changes = changesOf(deps, body);
         if (changes.eventTypes !== undefined) await requireOwnDialect(db, senderId, params.id);
         const webhook = await updateWebhook(db, senderId, params.id, changes, mayRead, now);
@@ -260,10 +263,11 @@ function rotateRoute(deps: WebhookDeps): Route {
     bodyOptional: true,
     answers: { 200: WebhookSchema },
     secretAnswer: true,
-    handle(context) {
-      const until = context.now + (context.body.graceSeconds ?? 0) * 1000;
-      const rotation = { id: context.params.id, until };
-      return rotateWebhookSecret(deps, context, rotation, (webhook, secret) => ok(show(webhook, secret)));
+    async handle({ senderId, params, body, now, record }) {
+      const rotation = { id: params.id, until: now + (body.graceSeconds ?? 0) * 1000 };
+      const answer = ({ webhook, secret }: Signed) => ok(show(webhook, secret));
+      const recorded = (signed: Signed) => record(answer(signed));
+      return answer(await rotateWebhookSecret(deps, { senderId, now }, rotation, recorded));
     },
   });
 }

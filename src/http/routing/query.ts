@@ -62,3 +62,8 @@ export function readQuery(schema: TSchema | undefined, url: string): Record<stri
   if (issues.length > 0) throw validationError(issues);
   return query;
 }
+
+/** Returns the path of a URL, which may lack its origin. */
+export function pathOf(url: string): string {
+  return new URL(url, "http://localhost").pathname;
+}

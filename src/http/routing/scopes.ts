@@ -1,6 +1,3 @@
-import { AppError } from "../../core/errors.ts";
-import { allows } from "../../core/scopes.ts";
-
 /** Scopes of keys. A key without scopes has all of them. */
 export const SCOPES = [
   "emails:send",
@@ -28,12 +25,3 @@ export const SCOPES = [
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];
-
-/** Throws 403 `missing_scope` if a key with `held` scopes does not have the right `scope`. */
-export function requireScope(held: readonly string[], scope: string): void {
-  if (allows(held, scope)) return;
-  throw new AppError("permission_error", `This key lacks the scope ${scope}.`, {
-    code: "missing_scope",
-    param: scope,
-  });
-}

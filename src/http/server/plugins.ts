@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Clock } from "../../core/time/clock.ts";
 import { type Answer, toResponse } from "../routing/answer.ts";
+import { pathOf } from "../routing/query.ts";
 import type { Page } from "../dashboard/shell.ts";
 import { answerErrorAt } from "./error-style.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../pipeline/request-log.ts";
@@ -61,8 +62,4 @@ export function errors(table: RouteTable, page: Page | null) {
       return toResponse({ ...answer, headers: { ...fields, ...headers } });
     })
     .as("global");
-}
-
-function pathOf(url: string): string {
-  return new URL(url, "http://localhost").pathname;
 }

@@ -12,7 +12,7 @@ import { renderTemplate, templateVariables } from "../../../../src/core/template
 import { clickOn } from "../../../../src/flows/mime/tracking-links.ts";
 import { replySubject } from "../../../../src/flows/accept/reply-subject.ts";
 import { slugOf } from "../../../../src/core/text.ts";
-import { webhookUrl } from "../../../../src/http/pipeline/webhook-url.ts";
+import { webhookUrl } from "../../../../src/flows/webhooks/webhook-url.ts";
 import { compose } from "../../../../src/mail/composing/compose.ts";
 import { encodeVerp } from "../../../../src/mail/verp.ts";
 import { MAX_HEADER_VALUE_CHARS } from "../../../../src/mail/reading/header-block.ts";

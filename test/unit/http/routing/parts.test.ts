@@ -8,7 +8,7 @@ import { openPage } from "../../../../src/http/routing/paging.ts";
 import { readQuery } from "../../../../src/http/routing/query.ts";
 import { EMAIL } from "../../../../src/http/routing/schemas.ts";
 import { requestIdOf } from "../../../../src/http/pipeline/request-log.ts";
-import { webhookUrl } from "../../../../src/http/pipeline/webhook-url.ts";
+import { webhookUrl } from "../../../../src/flows/webhooks/webhook-url.ts";
 import type { ApiKey } from "../../../../src/store/projects/keys.ts";
 import { mayReach } from "../../../support/public-guard.ts";
 

@@ -1,11 +1,10 @@
-import { type Static, Type } from "@sinclair/typebox";
-import { AppError, type Issue, invalid, notFound, validationError } from "../../core/errors.ts";
+import { AppError, invalid, type Issue, notFound, validationError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
 import { isBlank, MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
-import { RenderingFailure, refusalOf, type TemplateSource } from "../../core/templates/render.ts";
-import type { Renderer } from "../../flows/mime/rendering-tasks.ts";
-import { ConstraintError, type Db } from "../../store/engine/client.ts";
+import { refusalOf, RenderingFailure, type TemplateSource } from "../../core/templates/render.ts";
+import { slugOf } from "../../core/text.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import type { ChangeLimit } from "../../store/projects/holdings.ts";
 import {
   findTemplate,
   freeSlug,
@@ -14,10 +13,7 @@ import {
   replaceTemplate,
   type SavedTemplate,
 } from "../../store/projects/templates.ts";
-import { type Answer, created } from "../routing/answer.ts";
-import type { ProjectContext } from "../routing/route.ts";
-import { MAX_NAME_CHARS, Nullable, ONE_LINE, showTime, Timestamp, WITHOUT_NUL } from "../routing/schemas.ts";
-import { slugOf } from "../../core/text.ts";
+import type { Renderer } from "../mime/rendering-tasks.ts";
 
 /** Dependencies of saving templates. */
 export interface TemplateDeps {
@@ -27,73 +23,6 @@ export interface TemplateDeps {
 
 /** Tries of a write. It is repeated if another write came between its read and its write. */
 const MAX_TRIES = 50;
-
-/** A template as the API shows it. */
-export const TemplateSchema = Type.Object(
-  {
-    id: Type.String(),
-    slug: Type.String(),
-    name: Type.String(),
-    subject: Type.String(),
-    html: Nullable(Type.String()),
-    text: Nullable(Type.String()),
-    variables: Type.Array(Type.String(), { description: "Full paths, in order of first use." }),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  { title: "Template" },
-);
-
-const Name = Type.String({
-  minLength: 1,
-  maxLength: MAX_NAME_CHARS,
-  ...ONE_LINE,
-  examples: ["Order confirmation"],
-});
-
-const Slug = Type.String({
-  pattern: `^[a-z0-9-]{1,${MAX_SLUG_CHARS}}$`,
-  expected: `1 to ${MAX_SLUG_CHARS} lower-case letters, digits and hyphens`,
-  examples: ["order-confirmation"],
-  description: "The template's name in paths and sends. If absent, it is derived from `name`.",
-});
-
-/** The subject of a template or draft. */
-export const TemplateSubject = Type.String({
-  maxLength: MAX_SUBJECT_CHARS,
-  ...WITHOUT_NUL,
-  description: "May contain placeholders such as `{{ user.name }}`.",
-  examples: ["Hello {{ name }}"],
-});
-
-/** Html or text of a template or draft. */
-export const TemplateBody = Type.String({
-  ...WITHOUT_NUL,
-  description: "May contain placeholders such as `{{ user.name }}`, and `{% if %}` and `{% for %}`.",
-  examples: ["Hello {{ name }}"],
-});
-
-/** Body of POST /v1/templates. */
-export const CreateTemplate = Type.Object({
-  name: Name,
-  slug: Type.Optional(Slug),
-  subject: TemplateSubject,
-  html: Type.Optional(Nullable(TemplateBody)),
-  text: Type.Optional(Nullable(TemplateBody)),
-});
-
-/** Body of PATCH /v1/templates/{id}. */
-export const UpdateTemplate = Type.Partial(CreateTemplate);
-
-/** Returns a template as the API shows it. */
-export function showTemplate(template: SavedTemplate): Static<typeof TemplateSchema> {
-  const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
-  return {
-    ...{ id, slug, name, subject, html, text, variables },
-    createdAt: showTime(createdAt),
-    updatedAt: showTime(updatedAt),
-  };
-}
 
 /**
  * Checks the limits of a source. Throws 422 if a part is too large. Replaces halves of surrogate pairs, as the
@@ -150,46 +79,56 @@ function isSlugTaken(error: unknown): boolean {
   return error instanceof ConstraintError && error.unique?.startsWith("templates.") === true;
 }
 
-type Creation = Pick<
-  ProjectContext<"/v1/templates", never, typeof CreateTemplate>,
-  "senderId" | "body" | "now" | "record"
->;
+/** A template as the client names it. */
+export interface NewTemplate {
+  name: string;
+  subject: string;
+  html?: string | null;
+  text?: string | null;
+  /** Made from the name if left out. */
+  slug?: string;
+}
 
 /**
  * Saves a template under the given slug, or under the first free one made from its name.
+ * @param record returns statements for the same write
  * @throws AppError 409 `duplicate`; 422 if a part is too large or does not parse
  */
 export async function createTemplate(
   { db, renderer }: TemplateDeps,
-  { senderId, body, now, record }: Creation,
-): Promise<Answer> {
-  const source = checkedSource({ subject: body.subject, html: body.html ?? null, text: body.text ?? null });
+  senderId: string,
+  wanted: NewTemplate,
+  now: number,
+  record: (template: SavedTemplate) => readonly Statement[],
+): Promise<SavedTemplate> {
+  const { subject, html = null, text = null } = wanted;
+  const source = checkedSource({ subject, html, text });
   const variables = await refusing(renderer.variables(senderId, source));
   refuseBlank(source);
-  const rest = { senderId, name: body.name.toWellFormed(), ...source, variables };
+  const rest = { senderId, name: wanted.name.toWellFormed(), ...source, variables };
   for (let tries = 1; ; tries++) {
-    const slug = body.slug ?? (await freeSlug(db, senderId, derivedSlug(body.name)));
-    if (slug === null) throw duplicate(derivedSlug(body.name));
+    const slug = wanted.slug ?? (await freeSlug(db, senderId, derivedSlug(wanted.name)));
+    if (slug === null) throw duplicate(derivedSlug(wanted.name));
     const template = { id: newId("tpl", now), slug, ...rest, createdAt: now, updatedAt: now };
-    const answer = created(showTemplate(template));
     try {
-      await db.write([insertTemplate(template), ...record(answer)]);
-      return answer;
+      await db.write([insertTemplate(template), ...record(template)]);
+      return template;
     } catch (error) {
       if (!isSlugTaken(error)) throw error;
       // The slug was made from the name and was free a moment ago, so the next one is tried.
-      if (body.slug !== undefined || tries === MAX_TRIES) throw duplicate(slug);
+      if (wanted.slug !== undefined || tries === MAX_TRIES) throw duplicate(slug);
     }
   }
 }
 
-type Changes = Static<typeof UpdateTemplate>;
+/** Changes of a template. Fields that are left out stay as they are. */
+export type TemplateChanges = Partial<NewTemplate>;
 
 /** Returns the template with the changes, and with its variables read again. */
 async function changed(
   renderer: Renderer,
   before: SavedTemplate,
-  changes: Changes,
+  changes: TemplateChanges,
   now: number,
 ): Promise<SavedTemplate> {
   const source = checkedSource({
@@ -216,8 +155,8 @@ export async function updateTemplate(
   { db, renderer }: TemplateDeps,
   senderId: string,
   idOrSlug: string,
-  changes: Changes,
-  { now, growing }: Pick<ProjectContext<"/v1/templates/:id", never, never>, "now" | "growing">,
+  changes: TemplateChanges,
+  { now, growing }: { now: number; growing: ChangeLimit },
 ): Promise<SavedTemplate> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const before = await findTemplate(db, senderId, idOrSlug);

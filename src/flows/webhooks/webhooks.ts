@@ -5,13 +5,10 @@ import { notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import type { WebhookDialect } from "../../core/messages/resend-events.ts";
 import { standingWebhookGuard } from "../../store/webhooks/delivery-log.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { getWebhook, insertWebhook, rotateSecret, type Webhook } from "../../store/webhooks/webhooks.ts";
-import { allows } from "../../core/scopes.ts";
-import { requireScope } from "../routing/scopes.ts";
-import type { Answer } from "../routing/answer.ts";
-import type { CheckedRequest, Principal } from "../routing/route.ts";
+import { allows, requireScope } from "../../core/scopes.ts";
 import { type WebhookUrlRules, webhookUrl } from "./webhook-url.ts";
 
 /** Random bytes of a signing secret: 43 characters in base64url. */
@@ -33,7 +30,7 @@ function newSigningSecret(dialect: WebhookDialect): string {
 }
 
 /** Returns whether the key may send content to a webhook. Throws 403 if it asks for content without that right. */
-export function maySendContent({ scopes }: Principal, content: boolean | undefined): boolean {
+export function maySendContent(scopes: readonly string[], content: boolean | undefined): boolean {
   if (content === true) requireScope(scopes, READ);
   return allows(scopes, READ);
 }
@@ -47,18 +44,26 @@ interface WantedWebhook {
   content: boolean | null;
 }
 
+/** A webhook with its new secret, which is shown once. */
+export interface Signed {
+  webhook: Webhook;
+  secret: string;
+}
+
+/** Returns statements for the write of a secret. */
+type RecordSigned = (signed: Signed) => readonly Statement[];
+
 /**
- * Makes a webhook and returns the answer that shows it with its secret.
- * @param show returns that answer, which is recorded in the same write
+ * Makes a webhook with a signing secret.
+ * @throws AppError 403 if it asks for content that the key may not read; 422 for its URL
  */
 export async function createWebhook(
   { db, boxKey, urlRules }: WebhookDeps,
-  { senderId, principal, now, record }: Pick<CheckedRequest, "senderId" | "principal" | "now" | "record">,
+  { senderId, scopes, now }: { senderId: string; scopes: readonly string[]; now: number },
   wanted: WantedWebhook,
-  show: (webhook: Webhook, secret: string) => Answer,
-): Promise<Answer> {
-  if (senderId === null || principal === null) throw new Error("a webhook needs a project");
-  const mayRead = maySendContent(principal, wanted.content ?? undefined);
+  record: RecordSigned,
+): Promise<Signed> {
+  const mayRead = maySendContent(scopes, wanted.content ?? undefined);
   const secret = newSigningSecret(wanted.dialect);
   const webhook: Webhook = {
     id: newId("whk", now),
@@ -72,34 +77,33 @@ export async function createWebhook(
     createdAt: now,
     updatedAt: now,
   };
-  const answer = show(webhook, secret);
-  await db.write([insertWebhook(webhook, seal(boxKey, secret)), ...record(answer)]);
-  return answer;
+  const signed = { webhook, secret };
+  await db.write([insertWebhook(webhook, seal(boxKey, secret)), ...record(signed)]);
+  return signed;
 }
 
 /**
- * Gives a webhook a new secret and returns the answer that shows it. The previous one also signs until `until`, milliseconds.
+ * Gives a webhook a new secret. The previous one also signs until `until`, milliseconds.
  * @throws AppError 404 if the project has no such webhook in that dialect
  */
 export async function rotateWebhookSecret(
   { db, boxKey }: Pick<WebhookDeps, "db" | "boxKey">,
-  { senderId, now, record }: Pick<CheckedRequest, "senderId" | "now" | "record">,
+  { senderId, now }: { senderId: string; now: number },
   { id, until, dialect }: { id: string; until: number; dialect?: WebhookDialect },
-  show: (webhook: Webhook, secret: string) => Answer,
-): Promise<Answer> {
-  const owner = senderId ?? "";
-  const webhook = await getWebhook(db, owner, id);
+  record: RecordSigned,
+): Promise<Signed> {
+  const webhook = await getWebhook(db, senderId, id);
   if (webhook === null || (dialect !== undefined && webhook.dialect !== dialect)) throw notFound("webhook");
   const secret = newSigningSecret(webhook.dialect);
-  const answer = show({ ...webhook, updatedAt: now }, secret);
+  const signed = { webhook: { ...webhook, updatedAt: now }, secret };
   const write = db.write([
-    requireGuard("webhook_deleted", standingWebhookGuard(owner, webhook.id)),
-    rotateSecret(owner, webhook.id, seal(boxKey, secret), until, now),
-    ...record(answer),
+    requireGuard("webhook_deleted", standingWebhookGuard(senderId, webhook.id)),
+    rotateSecret(senderId, webhook.id, seal(boxKey, secret), until, now),
+    ...record(signed),
   ]);
   await write.catch((error: unknown) => {
     // The webhook was deleted since it was read, so a secret for it must not be shown.
     throw isBroken(error, "webhook_deleted") ? notFound("webhook") : error;
   });
-  return answer;
+  return signed;
 }
