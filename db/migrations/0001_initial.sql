@@ -349,6 +349,7 @@ CREATE TABLE attempts (
   mx TEXT,
   ip TEXT,
   tls TEXT,
+  egress TEXT,
   smtp_code INTEGER,
   enhanced_code TEXT,
   diagnostic TEXT,

@@ -617,6 +617,7 @@ export interface components {
             mx: string | null;
             ip: string | null;
             tls: string | null;
+            egress: string | null;
             smtpCode: number | null;
             enhancedCode: string | null;
             diagnostic: string | null;

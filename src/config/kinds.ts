@@ -98,28 +98,6 @@ function isLimit(given: string): boolean {
   return given === "none" || /^\d{1,15}$/.test(given);
 }
 
-const LANE = /^([\w.+:~-]{1,220}):(\d{1,4})\/(\d{1,5})\/(\d{1,5}(?:\.\d{1,3})?)$/;
-const LANE_FORM = "must be a comma list of name:connections/messages/rate, such as google:5/50/20";
-
-/** Limits of lanes by their names. */
-export const lanes: Kind<ReadonlyMap<string, { connections: number; messages: number; rate: number }>> = {
-  fault(given) {
-    const isLane = (item: string) => {
-      const [, , connections, messages] = LANE.exec(item) ?? [];
-      return Number(connections ?? 0) > 0 && Number(messages ?? 0) > 0;
-    };
-    return given === "" ? null : listFault(given, isLane, LANE_FORM);
-  },
-  read: (given) =>
-    new Map(
-      listOf(given).map((item) => {
-        const [, name = "", connections, messages, rate] = LANE.exec(item) ?? [];
-        const limits = { connections: Number(connections), messages: Number(messages), rate: Number(rate) };
-        return [name, limits];
-      }),
-    ),
-};
-
 /** A URL with one of some schemes, each written with its colon. */
 export function url(...schemes: readonly string[]): Kind<string> {
   return { fault: (given) => urlFault(schemes, given), read: (given) => given, mayHoldCredentials: true };
@@ -248,7 +226,8 @@ export function listFault(
   return items.length > 0 && items.length <= most && items.every(fits) ? null : complaint;
 }
 
-function isIp(given: string): boolean {
+/** Returns whether the text is an IP address. */
+export function isIp(given: string): boolean {
   return isIP(given) !== 0 && !given.includes("%");
 }
 

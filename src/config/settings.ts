@@ -3,6 +3,7 @@ import { MAX_ADDRESS_OCTETS } from "../core/addresses.ts";
 import type { Kind } from "./kinds.ts";
 import * as kind from "./kinds.ts";
 import * as secondary from "./secondaries.ts";
+import * as way from "./ways-out.ts";
 
 /** Roles that one process may take. */
 export const ROLES = ["api", "smtp", "worker"] as const;
@@ -208,6 +209,13 @@ const ROWS = [
     "Smarthost: `smtp(s)://user:pass@host:port`, with the user and password percent-encoded. The port is 25 if none is given (465 for `smtps`). `?insecure=1` sends the password even if TLS is missing or not verified.",
   ),
   setting("SMTP_OUT_PORT", kind.integer(1, 65_535), "25", "Port of the MX hosts that mail is delivered to."),
+  setting("SMTP_OUT_IPV6", kind.flag, "1", "If 0, mail leaves over IPv4 alone."),
+  list(
+    "EGRESS",
+    way.egresses,
+    "(as the system chooses)",
+    "Our own addresses that mail to MX hosts leaves from: `ip[=name][@pool],…`, with the name in EHLO and the pool. Each has separate lanes. Mail for a domain leaves from the same address of its pool, or from the next one while a provider refuses that. Bulk mail leaves from the pool `bulk` if there is one, the rest from the addresses without a pool.",
+  ),
   setting("SMTP_HOST", kind.host, "0.0.0.0", "Address on which the SMTP listener listens."),
   setting("SMTP_PORT", kind.port, "2525", "Port of the SMTP listener."),
   setting(
@@ -405,7 +413,7 @@ const ROWS = [
   ),
   list(
     "LANES",
-    kind.lanes,
+    way.lanes,
     "(the values of each provider)",
     "Limits of single lanes: `name:connections/messages/rate,…` the maximum number of connections, of messages per connection, and of messages per second. Names as `GET /v1/lanes` shows them. A rate of 0 means no limit.",
   ),

@@ -6,6 +6,15 @@ export const MAX_DNS_SERVERS = 8;
 /** 16-bit groups that the IPv6 addresses of one customer share: a /64. */
 const IPV6_CUSTOMER_GROUPS = 4;
 
+/** An address of ours that mail leaves from. */
+export interface Egress {
+  ip: string;
+  /** The pool that it belongs to. Null for the usual one. */
+  pool: string | null;
+  /** Name in EHLO. Null for the installation's. */
+  name: string | null;
+}
+
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 function isAddress(text: string): boolean {

@@ -3,13 +3,14 @@ import type { Clock } from "../core/time/clock.ts";
 import { log } from "../log.ts";
 import { captureRoute, mxRoutes, relayRoute } from "../flows/deliver/deliver.ts";
 import type { FindDeliveryRoute, DeliveryRoute } from "../flows/deliver/outcome.ts";
+import type { SendingAddress } from "../flows/health/reverse.ts";
 import { mxHost, simulatorDomain } from "../core/own-names.ts";
 import type { CustodyStatus } from "../flows/deliver/verdict.ts";
 import { createTaskLimit } from "../core/concurrency/admission.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { addressesOfHost } from "../net/dns/lookups.ts";
 import { createMtaSts, type MtaSts } from "../net/mta-sts.ts";
-import { openAddressGuard } from "../net/address-guard.ts";
+import { isPublicAddress, openAddressGuard } from "../net/address-guard.ts";
 import type { GuardedDeps } from "../net/guarded-request.ts";
 import { findRoute } from "../net/mx.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
@@ -46,6 +47,16 @@ export function capturesAnyFrom({
 /** Returns our name in EHLO, banner and Received. */
 export function mxName(config: Pick<Config, "serviceDomain">): string {
   return mxHost(config.serviceDomain);
+}
+
+/** Returns the addresses that other servers see our mail come from: those of EGRESS that are public, else PUBLIC_IPS. */
+export function sendingAddresses(
+  config: Pick<Config, "serviceDomain" | "publicIps" | "egress">,
+): SendingAddress[] {
+  const ehloName = mxName(config);
+  const own = config.egress.filter(({ ip }) => isPublicAddress(ip));
+  if (own.length === 0) return config.publicIps.map((ip) => ({ ip, ehloName }));
+  return own.map(({ ip, name }) => ({ ip, ehloName: name ?? ehloName }));
 }
 
 export interface OutboundDeps {
@@ -87,8 +98,7 @@ export function openOutbound(config: Config, { clock, db, resolver, pool, lanes 
     lanes,
     route: (domain) => findRoute({ resolver: looking, random: Math.random, allowPrivate }, domain),
     secure: (domain, hosts) => securityFor({ resolver: looking, mtaSts, port, trustsDnssec }, domain, hosts),
-    port,
-    ehloName,
+    ...{ port, ehloName, egresses: config.egress, ipv4Only: !config.smtpOutIpv6 },
     clock,
   });
   // Simulated recipients are handled here without a lookup.

@@ -20,7 +20,7 @@ import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import { databasePath } from "../store/engine/client.ts";
 import { installationKey } from "../store/messages/sending.ts";
-import { mxName } from "./delivery.ts";
+import { mxName, sendingAddresses } from "./delivery.ts";
 import { type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
 import { MASTER_KEY_FILE, openKeys } from "./store/master-key.ts";
@@ -70,7 +70,7 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
     ...(config.delivery === "relay"
       ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
       : []),
-    ...(direct ? reverseChecks(resolver, config.publicIps, hostname) : []),
+    ...(direct ? reverseChecks(resolver, sendingAddresses(config)) : []),
     ...zoneChecks({ db, clock, resolver, settings: config }),
     ...tlsPortChecks({ db, clock, resolver, settings: config }),
     ...secondaryChecks({ db, clock, settings: config }),

@@ -5,7 +5,8 @@ import type { KeyAndCert } from "./tls.ts";
  * The answer to a command: reply lines without the last CRLF. "close" hangs up, also as the last line. "silent"
  * sends nothing.
  */
-export type MxAnswer = string | ((argument: string) => string | Promise<string>);
+/** A reply, or what gives one for the rest of the line and the client's address. */
+export type MxAnswer = string | ((argument: string, remote: string) => string | Promise<string>);
 export type MxVerb =
   | "EHLO"
   | "HELO"
@@ -51,6 +52,8 @@ export interface TestMx {
   /** All command lines. A message counts as one line ".". */
   commands: Arrivals<string>;
   connections: Arrivals<number>;
+  /** The client's address of each connection. */
+  remotes: Arrivals<string>;
   closed: Arrivals<number>;
   /** The first bytes of each chunk as it arrived, in the clear or out of TLS. */
   chunks: string[];
@@ -88,6 +91,7 @@ interface Peer {
   messages: Arrivals<MxMessage>;
   commands: Arrivals<string>;
   connections: Arrivals<number>;
+  remotes: Arrivals<string>;
   closed: Arrivals<number>;
   chunks: string[];
   sockets: Set<Bun.Socket<Session>>;
@@ -106,6 +110,7 @@ export function startMx(options: MxOptions = {}): TestMx {
     messages: arrivals(),
     commands: arrivals(),
     connections: arrivals(),
+    remotes: arrivals(),
     closed: arrivals(),
     chunks: [],
     sockets: new Set(),
@@ -132,6 +137,7 @@ export function startMx(options: MxOptions = {}): TestMx {
     messages: peer.messages,
     commands: peer.commands,
     connections: peer.connections,
+    remotes: peer.remotes,
     closed: peer.closed,
     chunks: peer.chunks,
     set: (answers) => setAnswers(peer, answers),
@@ -171,6 +177,7 @@ function opened(peer: Peer, socket: Bun.Socket<Session>): void {
   };
   peer.sockets.add(socket);
   peer.connections.add(id);
+  peer.remotes.add(socket.remoteAddress);
   say(socket, peer.options.banner ?? "220 mx.test ESMTP");
 }
 
@@ -205,10 +212,15 @@ async function work(peer: Peer, socket: Bun.Socket<Session>): Promise<void> {
 }
 
 /** Returns the next answer to a verb. If it is a function, calls it with the rest of the line. */
-async function answerTo(peer: Peer, verb: string, argument: string, fallback: string): Promise<string> {
+async function answerTo(
+  { peer, remote }: { peer: Peer; remote: string },
+  verb: string,
+  argument: string,
+  fallback: string,
+): Promise<string> {
   const answers = peer.answers.get(verb) ?? [];
   const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? fallback;
-  return typeof answer === "string" ? answer : answer(argument);
+  return typeof answer === "string" ? answer : answer(argument, remote);
 }
 
 async function takeCommand(peer: Peer, socket: Bun.Socket<Session>, line: string): Promise<void> {
@@ -218,13 +230,17 @@ async function takeCommand(peer: Peer, socket: Bun.Socket<Session>, line: string
     peer.commands.add(line);
     return say(
       socket,
-      session.authLines > 0 ? "334 UGFzc3dvcmQ6" : await answerTo(peer, "AUTH", line, "235 in"),
+      session.authLines > 0
+        ? "334 UGFzc3dvcmQ6"
+        : await answerTo({ peer, remote: socket.remoteAddress }, "AUTH", line, "235 in"),
     );
   }
   const verb = (line.split(" ")[0] ?? "").toUpperCase();
   if (line.toUpperCase() === "AUTH LOGIN") session.authLines = 2;
   const answer =
-    session.authLines > 0 ? "334 VXNlcm5hbWU6" : await answerTo(peer, verb, line, usual(peer, session, verb));
+    session.authLines > 0
+      ? "334 VXNlcm5hbWU6"
+      : await answerTo({ peer, remote: socket.remoteAddress }, verb, line, usual(peer, session, verb));
   note(session, verb, line, answer);
   peer.commands.add(line);
   say(socket, answer);
@@ -267,7 +283,7 @@ async function takeMessage(peer: Peer, socket: Bun.Socket<Session>): Promise<boo
   const { mailFrom, rcptTo, tls, id } = session;
   session.rcptTo = [];
   const answer = await answerTo(
-    peer,
+    { peer, remote: socket.remoteAddress },
     ".",
     data.toString("latin1"),
     rcptTo.length > 0 ? "250 2.0.0 taken" : "554 5.5.1 no valid recipients",

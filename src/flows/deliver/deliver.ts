@@ -1,3 +1,5 @@
+import { isIPv4 } from "node:net";
+import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Lanes } from "../lanes/lanes.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
@@ -10,6 +12,7 @@ import {
 } from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
+import { BULK_POOL, egressesOf, ownEnd, reachedFrom } from "./egress.ts";
 import { PoolClosedError } from "../mime/rendering-tasks.ts";
 import {
   type Deliver,
@@ -79,6 +82,10 @@ export interface MxRouteDeps {
   /** SMTP port of MX hosts. */
   port: number;
   ehloName: string;
+  /** Our own addresses. Empty if the system chooses. */
+  egresses?: readonly Egress[];
+  /** True if hosts are reached over IPv4 alone. */
+  ipv4Only?: boolean;
   clock: Clock;
 }
 
@@ -98,27 +105,54 @@ export function mxRoutes(deps: MxRouteDeps): FindDeliveryRoute {
       case "hosts": {
         const secured = await deps.secure(domain, found.hosts);
         return secured.kind === "hosts"
-          ? hostsRoute(deps, secured.hosts)
+          ? hostsRoute(deps, domain, secured.hosts)
           : noPeerRoute(() => trouble("starttls", secured.reason, deps.clock));
       }
     }
   };
 }
 
-/** Returns the route to MX hosts, with their TLS policy. */
-function hostsRoute(
+/** Returns the route to MX hosts, with the ways that lead from our own addresses. */
+function hostsRoute(deps: MxRouteDeps, domain: string, hosts: readonly SecuredHost[]): DeliveryRoute {
+  const { egresses = [], ipv4Only = false, clock } = deps;
+  const reached = ipv4Only ? reachedFrom(hosts, isIPv4) : hosts;
+  const ways = (pool: string | null): DeliveryRoute[] =>
+    egresses.length === 0
+      ? [hostsWay(deps, reached, null)]
+      : egressesOf(egresses, pool, domain).flatMap((egress) => {
+          const near = reachedFrom(reached, (ip) => isIPv4(ip) === isIPv4(egress.ip));
+          return near.length === 0 ? [] : [hostsWay(deps, near, egress)];
+        });
+  const [usual] = ways(null);
+  if (reached.length === 0 || usual === undefined)
+    return noPeerRoute(() =>
+      trouble("connect", `no mail host of ${domain} has an address that we can reach`, clock),
+    );
+  if (egresses.length === 0) return usual;
+  return { ...usual, ways: ({ bulk }) => (bulk ? ways(BULK_POOL) : ways(null)) };
+}
+
+/** Returns the way to MX hosts from an address of ours, with their TLS policy. */
+function hostsWay(
   { pool, lanes, port, ehloName }: MxRouteDeps,
   hosts: readonly SecuredHost[],
+  egress: Egress | null,
 ): DeliveryRoute {
   const names = hosts.map(({ name }) => name);
   const security = hosts.map((host) => `${host.name} ${securityKey(host)}`).sort();
   const isPlain = hosts.every((host) => host.security === undefined);
-  const lane = lanes.ofHosts(names, isPlain ? "" : JSON.stringify(security));
+  const lane = lanes.ofHosts(names, isPlain ? "" : JSON.stringify(security), egress?.ip);
+  const key = destinationKey(hosts, port);
   const destination: Destination = {
-    ...{ key: destinationKey(hosts, port), hosts, port, ehloName, limits: lane.shared },
+    ...{ key, hosts, port, ehloName, limits: lane.shared },
+    ...(egress === null ? {} : ownEnd(egress, key, ehloName)),
     tls: lane.provider?.tlsRequired === true ? "encrypted" : "opportunistic",
   };
-  const deliver: Deliver = (shipment, signal) => shipTo(pool, destination, shipment, signal);
+  const sent = egress === null ? {} : { egress: egress.ip };
+  const deliver: Deliver = async (shipment, signal) => ({
+    ...(await shipTo(pool, destination, shipment, signal)),
+    ...sent,
+  });
   return { kind: "hosts", destination: `mx:${lane.name}`, lane, knownOutcome: null, deliver };
 }
 

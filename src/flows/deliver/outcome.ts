@@ -16,6 +16,10 @@ export interface AttemptFacts {
   durationMs: number;
   /** The lane that the message took, after the attempt. Left out if it took none. */
   lane?: LaneNow;
+  /** Our own address that the message came from. Left out if the system chose it. */
+  egress?: string;
+  /** True if nothing was sent, and another way is open, so the message need not wait for this one. */
+  hasOtherWay?: boolean;
 }
 
 /**
@@ -114,7 +118,12 @@ export interface DeliveryRoute {
   /** Returns the outcome if it is known without the message. It may change, so it is called for each attempt. */
   knownOutcome: (() => DeliveryReport) | null;
   deliver: Deliver;
+  /** Returns the ways of a stream in order of preference, at least one. Left out if this is the only one. */
+  ways?: (place: { bulk: boolean }) => readonly DeliveryRoute[];
 }
+
+/** The ways that some messages may take, in order of preference. */
+export type Ways = readonly [DeliveryRoute, ...DeliveryRoute[]];
 
 /** Finds the route of a domain (A-labels) before a message for it is claimed. An error is a bug. */
 export type FindDeliveryRoute = (domain: string) => Promise<DeliveryRoute>;
@@ -133,6 +142,12 @@ const OPENING_STAGES: ReadonlySet<string> = new Set(["dns", "connect", "ehlo", "
 /** Returns whether the session is not open yet at that stage. */
 export function isOpening(stage: string): boolean {
   return OPENING_STAGES.has(stage);
+}
+
+/** Returns whether the peer failed or refused before it could have the message. */
+export function isBeforeContent(report: DeliveryReport): boolean {
+  if (report.kind === "trouble") return isOpening(report.stage);
+  return report.kind === "refused" && report.reply.stage !== "data" && report.reply.stage !== "final";
 }
 
 /** Time after which a failed attempt counts as hung, milliseconds. */

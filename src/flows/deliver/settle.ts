@@ -83,6 +83,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
       {
         ...claim,
         ...report,
+        egress: report.egress ?? null,
         transcript: transcriptOf(settling),
         smtpCode,
         enhancedCode,

@@ -46,7 +46,7 @@ export function verdictOf(
   soFar: AttemptSoFar,
 ): Verdict {
   const facts = factsOf(report);
-  const tries: Tries = { ...policy, ...soFar, lane: report.lane };
+  const tries: Tries = { ...policy, ...soFar, lane: report.lane, hasOtherWay: report.hasOtherWay === true };
   switch (report.kind) {
     case "accepted":
       return final(facts, custody, null, null);
@@ -60,7 +60,7 @@ export function verdictOf(
 }
 
 /** The tries of a recipient so far, and what limits further ones. */
-type Tries = RetryPolicy & AttemptSoFar & { lane: LaneNow | undefined };
+type Tries = RetryPolicy & AttemptSoFar & { lane: LaneNow | undefined; hasOtherWay: boolean };
 
 type Facts = Pick<Verdict, "smtpCode" | "enhancedCode" | "diagnostic">;
 
@@ -124,7 +124,8 @@ const WAIT_JITTER = 0.1;
 
 /**
  * Returns a verdict to try again, or to give up if the first attempt is too long ago. The next try comes when the
- * schedule says, but not before the peer and the lane want it. The last one comes at the give-up time.
+ * schedule says, but not before the peer and the lane want it. The last one comes at the give-up time. If another way is
+ * open, the next try comes at once.
  * @param retryAfterMs the wait that the peer asks for
  */
 function deferred(
@@ -136,10 +137,12 @@ function deferred(
 ): Verdict {
   const { ageMs, giveUpMs, random, lane } = tries;
   if (ageMs >= giveUpMs) return givenUp(facts, category, lane);
+  const delayed = { ...facts, status: "delivery_delayed", reason, bounce: null, category } as const;
+  if (tries.hasOtherWay) return { ...delayed, retryInMs: 0 };
   const scheduledMs = retryDelayMs(tries.schedule, tries.attempt, random);
   const askedMs = Math.max(retryAfterMs * (1 + random * WAIT_JITTER), lane?.opensInMs ?? 0);
   const retryInMs = Math.max(scheduledMs, Math.min(Math.round(askedMs), giveUpMs - ageMs));
-  return { ...facts, status: "delivery_delayed", reason, bounce: null, category, retryInMs };
+  return { ...delayed, retryInMs };
 }
 
 /** The reason of a recipient whose tries are over. */

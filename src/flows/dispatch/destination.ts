@@ -6,15 +6,17 @@ import {
   type DeliveryRoute,
   type DeliveryRouteKind,
   standingOf,
+  type Ways,
 } from "../deliver/outcome.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { laneNow } from "./judge.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
-/** Waiting messages of one project for one recipient domain. */
+/** Waiting messages of one project and stream for one recipient domain. */
 export interface DomainQueue {
   senderId: string;
   domain: string;
+  bulk: boolean;
   /** Keys of recipients that were not tried yet. */
   high: Fifo<string>;
   /** Keys of recipients that were tried before, or get bulk mail. */
@@ -24,8 +26,9 @@ export interface DomainQueue {
   lookingUp: boolean;
 }
 
-/** A domain's route, the time it was found, and the time of its last lookup. */
+/** A domain's ways with the one in use, the time they were found, and the time of the last lookup. */
 export interface KnownRoute {
+  ways: Ways;
   route: DeliveryRoute;
   destination: Destination;
   foundAt: number;
@@ -98,9 +101,22 @@ export interface DestinationLimits {
   deferrals: number;
 }
 
+/** The project, recipient domain and stream that the messages of a queue share. */
+export type Place = Pick<DomainQueue, "senderId" | "domain" | "bulk">;
+
 /** Returns an empty queue of a project's messages for a domain. */
-export function newDomainQueue({ senderId, domain }: Pick<DomainQueue, "senderId" | "domain">): DomainQueue {
-  return { senderId, domain, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
+export function newDomainQueue({ senderId, domain, bulk }: Place): DomainQueue {
+  return { senderId, domain, bulk, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
+}
+
+/** Returns how many messages wait, by lane. */
+export function waitingByLane(queues: Iterable<DomainQueue>): Map<string, number> {
+  const waiting = new Map<string, number>();
+  for (const { known, high, low } of queues) {
+    const name = known?.destination.lane?.name;
+    if (name !== undefined) waiting.set(name, (waiting.get(name) ?? 0) + high.size + low.size);
+  }
+  return waiting;
 }
 
 /** Returns a destination that was not tried yet. */

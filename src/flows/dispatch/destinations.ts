@@ -1,7 +1,14 @@
 import type { Clock } from "../../core/time/clock.ts";
-import type { DeliveryRouteKind } from "../deliver/outcome.ts";
+import type { DeliveryRoute, DeliveryRouteKind, Ways } from "../deliver/outcome.ts";
 import type { Lane } from "../lanes/lane.ts";
-import { type Destination, isResting, newDestination, type KnownRoute, restWithLane } from "./destination.ts";
+import {
+  type Destination,
+  isResting,
+  newDestination,
+  type KnownRoute,
+  PUT_OFF_MS,
+  restWithLane,
+} from "./destination.ts";
 
 /** Resting destinations without mail that are remembered. If there are more, the oldest is dropped. */
 export const MAX_REMEMBERED = 10_000;
@@ -24,6 +31,25 @@ export class Destinations {
     this.#byKey.set(key, destination);
     this.#remembered.delete(destination);
     return destination;
+  }
+
+  /** Returns the first way whose destination does not rest; if all do, the first. */
+  choose(ways: Ways): DeliveryRoute {
+    return ways.find((way) => this.isOpen(way)) ?? ways[0];
+  }
+
+  /** Returns the way to take in place of one that rests. Null if there is none. */
+  detour({ ways, route, destination }: KnownRoute): DeliveryRoute | null {
+    if (ways.length < 2 || !isResting(destination, this.#clock.elapsed())) return null;
+    const other = this.choose(ways);
+    return other.destination === route.destination ? null : other;
+  }
+
+  /** Returns whether messages may take a way now. */
+  isOpen({ destination: key, lane }: DeliveryRoute): boolean {
+    const destination = this.#byKey.get(key);
+    if (destination !== undefined && isResting(destination, this.#clock.elapsed())) return false;
+    return (lane?.opensInMs ?? 0) <= PUT_OFF_MS;
   }
 
   /** Lets the destinations of some lanes rest as long as those do. Returns them. */

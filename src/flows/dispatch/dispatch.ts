@@ -1,6 +1,6 @@
 import { StallBreaker } from "./stall-breaker.ts";
 import { log } from "../../log.ts";
-import { parseTransmitLane, type TransmitLane, transmitLane } from "../../queue/hint.ts";
+import { parseTransmitLane, transmitLane } from "../../queue/hint.ts";
 import type { Job } from "../../queue/port.ts";
 import {
   type Destination,
@@ -8,16 +8,18 @@ import {
   isResting,
   type DomainQueue,
   newDomainQueue,
+  type KnownRoute,
   maxInHand,
   hasNoTries,
   validMs,
+  waitingByLane,
 } from "./destination.ts";
 import type { DispatchDeps, DispatchLimits } from "./deps.ts";
 import { Destinations } from "./destinations.ts";
 import { RecipientHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
 import { InFlight } from "./in-flight-limits.ts";
-import type { Later, DeliveryRoute } from "../deliver/outcome.ts";
+import type { Later, Ways } from "../deliver/outcome.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { Routes } from "./routes.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
@@ -33,24 +35,17 @@ import { WaitingRoom } from "./waiting-room.ts";
 // If a destination has not answered yet, one message tries it, and one more for each that gets no answer within TRIAL_MS.
 // Once it answers it has its full number, at its rate. If no session can be had, or a session hangs while no other message
 // gets through, the destination rests. Its messages are then deferred at once, each on its own schedule, with the reason
-// found. After the rest one message tries it again. All domains without a route share one destination of low priority: a
-// few messages at once end there without a try. If the resolver is out of reach, all mail is there, and writing a second's
-// retries together would delay everything else.
+// found, unless their route has another way. After the rest one message tries it again. All domains without a route share
+// one destination of low priority: a few messages at once end there without a try. If the resolver is out of reach, all
+// mail is there, and writing a second's retries together would delay everything else.
 //
 // A message in hand is prepared first (claimed, composed, signed), which no peer can delay. Then it is in delivery. A
-// message that waits for its turn to render a template comes again later (`send/admission`) and is not in hand. Deliveries
-// are limited by count and octets. If peers that hang hold all of them, the oldest are aborted. Large messages have a part
-// of the octets and wait for each other outside, so slow peers of large messages delay no small one. So a destination
-// costs the others nothing, and a bounded amount of memory.
+// message that waits to render a template comes again later (`deliver/admission`) and is not in hand. Deliveries are limited
+// by count and octets. If peers that hang hold all of them, the oldest are aborted. Large messages have a part of the
+// octets and wait for each other outside, so slow peers of large messages delay no small one.
 
 /** Time without an answer after which one more message tries a destination, milliseconds. */
 export const TRIAL_MS = 5_000;
-
-type Place = Pick<TransmitLane, "senderId" | "domain">;
-
-function queueKey({ senderId, domain }: Place): string {
-  return `${senderId} ${domain}`;
-}
 
 /** Starts transmit jobs in fair order, by destination. */
 export class Dispatch {
@@ -94,10 +89,10 @@ export class Dispatch {
   /** Returns whether a job would be taken: it is not here yet, and its domain has room for one more. */
   wants(job: Job, retry: boolean): boolean {
     if (this.#closed || this.#known.has(job.key)) return false;
-    const { senderId, domain, bulk } = parseTransmitLane(job.lane);
-    const queue = this.#queues.get(queueKey({ senderId, domain }));
-    const low = retry || bulk;
-    return this.#room.hasRoom(senderId, (low ? queue?.low : queue?.high)?.size ?? 0, low);
+    const place = parseTransmitLane(job.lane);
+    const queue = this.#queues.get(transmitLane(place));
+    const low = retry || place.bulk;
+    return this.#room.hasRoom(place.senderId, (low ? queue?.low : queue?.high)?.size ?? 0, low);
   }
 
   /** Takes a job. If there is no room it is dropped. Its row stays due, so the sweep brings it again. */
@@ -106,11 +101,11 @@ export class Dispatch {
   }
 
   #add(job: Job, retry: boolean): void {
-    const { bulk, ...place } = parseTransmitLane(job.lane);
-    const low = retry || bulk;
-    const queue = this.#queues.get(queueKey(place)) ?? newDomainQueue(place);
+    const place = parseTransmitLane(job.lane);
+    const low = retry || place.bulk;
+    const queue = this.#queues.get(transmitLane(place)) ?? newDomainQueue(place);
     const keys = low ? queue.low : queue.high;
-    this.#queues.set(queueKey(place), queue);
+    this.#queues.set(transmitLane(place), queue);
     this.#known.add(job.key);
     keys.add(job.key);
     this.#room.add(place.senderId);
@@ -129,12 +124,7 @@ export class Dispatch {
 
   /** Returns how many recipients wait here or are in hand, by lane. */
   waitingByLane(): Map<string, number> {
-    const waiting = new Map<string, number>();
-    for (const { known, high, low } of this.#queues.values()) {
-      const name = known?.destination.lane?.name;
-      if (name !== undefined) waiting.set(name, (waiting.get(name) ?? 0) + high.size + low.size);
-    }
-    return waiting;
+    return waitingByLane(this.#queues.values());
   }
 
   /** Takes no more jobs, drops those that wait, and resolves when the ones in hand are done. */
@@ -148,24 +138,31 @@ export class Dispatch {
     if (queue.lookingUp) return;
     queue.lookingUp = true;
     const after = (queue.known?.lookedUpAt ?? Number.NEGATIVE_INFINITY) + 1;
-    this.#routes.find(queue.domain, after).then((route) => {
+    this.#routes.ways(queue, after).then((ways) => {
       queue.lookingUp = false;
-      this.#setRoute(queue, route);
+      this.#setWays(queue, ways);
     });
   }
 
-  /** Moves a domain to the destination of its route. */
-  #setRoute(queue: DomainQueue, route: DeliveryRoute): void {
+  #setWays(queue: DomainQueue, ways: Ways): void {
     const now = this.#deps.clock.elapsed();
+    const route = this.#destinations.choose(ways);
     if (queue.known !== null && isFailedLookup(queue.known, route, now)) {
       queue.known.lookedUpAt = now;
       this.#resume(queue.known.destination);
       this.#dropIfIdle(queue);
       return;
     }
+    this.#move(queue, { ways, route, foundAt: now, lookedUpAt: now });
+    this.#dropIfIdle(queue);
+  }
+
+  /** Moves a queue to the destination of its route. */
+  #move(queue: DomainQueue, found: Omit<KnownRoute, "destination">): void {
+    const { route } = found;
     const before = queue.known?.destination;
     const destination = this.#destinations.of(route.destination, route.kind, route.lane ?? null);
-    queue.known = { route, destination, foundAt: now, lookedUpAt: now };
+    queue.known = { ...found, destination };
     if (before !== destination) {
       if (queue.high.size > 0) destination.queues.add(queue, false);
       if (queue.low.size > 0) destination.queues.add(queue, true);
@@ -173,7 +170,6 @@ export class Dispatch {
     // The old destination drops the domain when it takes it from its queue.
     if (before !== undefined && before !== destination) this.#wake(before);
     this.#resume(destination);
-    this.#dropIfIdle(queue);
   }
 
   /** Queues a destination if it may start a message. */
@@ -219,21 +215,24 @@ export class Dispatch {
     const keys = low ? queue.low : queue.high;
     const { known } = queue;
     // If the domain has moved to another destination, that one has it in its queue.
-    const key = known?.destination === destination ? keys.take() : undefined;
+    const isHere = known?.destination === destination;
+    const detour = isHere ? this.#destinations.detour(known) : null;
+    if (isHere && detour !== null) this.#move(queue, { ...known, route: detour });
+    const key = isHere && detour === null ? keys.take() : undefined;
     if (known !== null && key !== undefined) {
       if (keys.size > 0) destination.queues.add(queue, low);
       this.#room.remove(queue.senderId);
       const age = this.#deps.clock.elapsed() - known.lookedUpAt;
       if (age >= validMs(known.route, this.#deps.restMs)) this.#lookUp(queue);
       else this.#dropIfIdle(queue);
-      void this.#run({ key, lane: transmitLane({ ...queue, bulk: low }) }, low, known.route, destination);
+      void this.#run({ key, lane: transmitLane(queue) }, low, known, destination);
     }
     this.#wake(destination);
     this.#destinations.forget(destination);
   }
 
   /** Runs one job, from its claim to its settlement. */
-  async #run(job: Job, low: boolean, route: DeliveryRoute, destination: Destination): Promise<void> {
+  async #run(job: Job, low: boolean, { ways, route }: KnownRoute, destination: Destination): Promise<void> {
     const { clock, restMs, transmit } = this.#deps;
     const resting = isResting(destination, clock.elapsed());
     const cancelTrial = resting || destination.answers ? null : this.#watchTrial(destination);
@@ -242,7 +241,10 @@ export class Dispatch {
     destination.inHand++;
     this.#inHand++;
     const handover = new RecipientHandover(
-      { clock, restMs, inFlight: this.#inFlight },
+      {
+        ...{ clock, restMs, inFlight: this.#inFlight },
+        hasOtherWay: () => ways.some((way) => way !== route && this.#destinations.isOpen(way)),
+      },
       route,
       destination,
       () => this.#resume(destination),
@@ -293,6 +295,6 @@ export class Dispatch {
   }
 
   #dropIfIdle(queue: DomainQueue): void {
-    if (queue.high.size + queue.low.size === 0 && !queue.lookingUp) this.#queues.delete(queueKey(queue));
+    if (queue.high.size + queue.low.size === 0 && !queue.lookingUp) this.#queues.delete(transmitLane(queue));
   }
 }

@@ -10,7 +10,12 @@ import {
 } from "./destination.ts";
 import { judge } from "./judge.ts";
 import type { Delivery, InFlight } from "./in-flight-limits.ts";
-import type { DeliveryReport, DeliveryRoute, Shipment } from "../deliver/outcome.ts";
+import {
+  type DeliveryReport,
+  type DeliveryRoute,
+  isBeforeContent,
+  type Shipment,
+} from "../deliver/outcome.ts";
 
 /** Hands one message over, for its transmit job. */
 export interface Handover {
@@ -24,6 +29,8 @@ export interface HandoverDeps {
   inFlight: InFlight;
   /** Time for which a destination rests after it could not be reached, milliseconds. */
   restMs: number;
+  /** Returns whether the message may take another way now. */
+  hasOtherWay: () => boolean;
 }
 
 /**
@@ -95,7 +102,8 @@ export class RecipientHandover implements Handover {
     if (isSign) recordAnswer(destination, times.now);
     else recordReport(destination, report, times, this.#deps.restMs);
     restWithLane(destination, times.now);
-    return report;
+    const mayLeave = isBeforeContent(report) && isResting(destination, times.now);
+    return mayLeave && this.#deps.hasOtherWay() ? { ...report, hasOtherWay: true } : report;
   }
 
   /** Ends the preparation, unless it has ended. */

@@ -6,11 +6,17 @@ import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 const MAX_NAMES = 5;
 const FRESH = { fresh: true };
 
+/** An address that mail leaves from, and our name in EHLO there. */
+export interface SendingAddress {
+  ip: string;
+  ehloName: string;
+}
+
 /** Checks that the PTR name of each sending address resolves back to it and is our EHLO name. */
-export function reverseChecks(resolver: Resolver, ips: readonly string[], hostname: string): Check[] {
-  return ips.map((ip) => ({
+export function reverseChecks(resolver: Resolver, addresses: readonly SendingAddress[]): Check[] {
+  return addresses.map(({ ip, ehloName }) => ({
     name: `ptr ${ip}`,
-    run: () => reverse(resolver, ip, hostname),
+    run: () => reverse(resolver, ip, ehloName),
     fix: "Check that DNS_SERVERS are reachable.",
   }));
 }

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { addLaneFigures, deleteOldLanes, type LaneRow, listLanes } from "../../store/installation/lanes.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
-import { type ProviderLimits, providerLane, providerOfLane } from "./providers.ts";
+import { type ProviderLimits, providerLane, providerOfLane, wayOfLane } from "./providers.ts";
 
 /** Lanes that a process remembers. If there are more, the one that was not looked up for longest is forgotten. */
 export const MAX_LANES = 50_000;
@@ -36,10 +36,11 @@ export class Lanes {
   /**
    * Returns the lane of a set of MX hosts: their provider's, else their own.
    * @param variant tells sets of the same hosts apart that must not share a connection
+   * @param egress our own address, each of which has lanes of its own; null if the system chooses it
    */
-  ofHosts(hosts: readonly string[], variant: string): Lane {
-    const found = providerLane(hosts);
-    return this.named(found?.name ?? hostsName(hosts, variant));
+  ofHosts(hosts: readonly string[], variant: string, egress: string | null = null): Lane {
+    const name = providerLane(hosts)?.name ?? hostsName(hosts, variant);
+    return this.named(egress === null ? name : `${name}@${egress}`);
   }
 
   /** Returns the lane of a name. */
@@ -96,7 +97,8 @@ export function limitsOfLane(
   { overrides, usual }: Pick<LanesDeps, "overrides" | "usual">,
 ): ProviderLimits {
   const provider = providerOfLane(name);
-  const own = overrides.get(name) ?? (provider === null ? undefined : overrides.get(provider.name));
+  const names = [name, wayOfLane(name).name, ...(provider === null ? [] : [provider.name])];
+  const own = names.map((one) => overrides.get(one)).find((one) => one !== undefined);
   return own ?? provider ?? usual;
 }
 

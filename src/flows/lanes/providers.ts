@@ -176,8 +176,14 @@ function siteOf({ hosts }: Provider, host: string): string | null {
   return found === null ? null : (found[1] ?? "");
 }
 
+/** Returns what a lane leads to, and our own address that it leaves from; null if the system chooses that. */
+export function wayOfLane(lane: string): { name: string; egress: string | null } {
+  const [name = "", egress] = lane.split("@");
+  return { name, egress: egress ?? null };
+}
+
 /** Returns the provider with a lane of that name; null if it is no provider's. */
 export function providerOfLane(lane: string): Provider | null {
-  const [name] = lane.split(":");
+  const [name] = wayOfLane(lane).name.split(":");
   return PROVIDERS.find((one) => one.name === name) ?? null;
 }

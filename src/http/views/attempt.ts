@@ -26,6 +26,12 @@ export const AttemptView = Type.Object(
     mx: Nullable(Type.String({ description: "Host that answered, or the last one tried." })),
     ip: Nullable(Type.String()),
     tls: Nullable(Type.String({ description: "TLS version. Null: without TLS." })),
+    egress: Nullable(
+      Type.String({
+        description: "Our own address that the message came from. Null: the system chose it.",
+        examples: ["203.0.113.5"],
+      }),
+    ),
     smtpCode: Nullable(Type.Integer()),
     enhancedCode: Nullable(Type.String()),
     diagnostic: Nullable(Type.String({ description: "The reply that decided the outcome, or the error." })),
@@ -56,7 +62,8 @@ export const AttemptView = Type.Object(
 
 /** Returns an attempt as lists show it. */
 export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
-  const { email, outcome, startedAt, durationMs, mx, ip, tls, smtpCode, enhancedCode, diagnostic } = attempt;
+  const { email, outcome, startedAt, durationMs, mx, ip, tls, egress, smtpCode, enhancedCode, diagnostic } =
+    attempt;
   return {
     email,
     attempt: attempt.attempt,
@@ -66,6 +73,7 @@ export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
     mx,
     ip,
     tls,
+    egress,
     smtpCode,
     enhancedCode,
     diagnostic,

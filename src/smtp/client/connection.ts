@@ -35,7 +35,7 @@ export interface Connection {
 
 /** A destination, with the host and address to connect to. */
 export interface ConnectionOptions
-  extends Pick<Destination, "hosts" | "port" | "tls" | "implicitTls" | "auth" | "ehloName"> {
+  extends Pick<Destination, "hosts" | "port" | "tls" | "implicitTls" | "auth" | "ehloName" | "localAddress"> {
   host: string;
   ip: string;
   timeouts: Timeouts;

@@ -87,6 +87,8 @@ export interface Destination {
   auth?: Credentials;
   /** Our name in EHLO. */
   ehloName: string;
+  /** Our own address, which connections come from. If left out, the system chooses it. */
+  localAddress?: string;
 }
 
 export interface DeliveryReport {

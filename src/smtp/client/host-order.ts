@@ -30,7 +30,7 @@ export function candidates(
   now: number,
 ): Candidate[] {
   const all = destination.hosts.flatMap(({ name, addresses }) => addresses.map((ip) => ({ host: name, ip })));
-  const failed = (candidate: Candidate): boolean => isShunned(shunned, candidate, destination.port, now);
+  const failed = (candidate: Candidate): boolean => isShunned(shunned, candidate, destination, now);
   const ordered = [...all.filter((candidate) => !failed(candidate)), ...all.filter(failed)];
   const share = Math.max(1, Math.floor(MAX_ADDRESSES_TRIED / destination.hosts.length));
   const taken = new Map<string, number>();
@@ -62,7 +62,7 @@ export async function connectInOrder(
   for (const candidate of candidates(destination, shunned, clock.elapsed())) {
     if (failure.tried !== null && clock.elapsed() >= until) break;
     const connecting = await connect(candidate.host, candidate.ip);
-    const address = shunKey(candidate, destination.port);
+    const address = shunKey(candidate, destination);
     if (connecting.kind === "open") {
       shunned.delete(address);
       return connecting;
@@ -83,15 +83,21 @@ export async function connectInOrder(
 export function isShunned(
   shunned: ReadonlyMap<string, number>,
   candidate: Candidate,
-  port: number,
+  way: Pick<Destination, "port" | "localAddress">,
   now: number,
 ): boolean {
-  return (shunned.get(shunKey(candidate, port)) ?? now) > now;
+  return (shunned.get(shunKey(candidate, way)) ?? now) > now;
 }
 
-/** Includes the host's name, so that a domain pointing to another's address does not change that one's order. */
-function shunKey({ host, ip }: Candidate, port: number): string {
-  return `${host} ${ip}:${port}`;
+/**
+ * Includes the host's name, so that a domain pointing to another's address does not change that one's order. Includes
+ * our own address, because that may be what fails.
+ */
+function shunKey(
+  { host, ip }: Candidate,
+  { port, localAddress }: Pick<Destination, "port" | "localAddress">,
+): string {
+  return `${host} ${ip}:${port}${localAddress === undefined ? "" : ` from ${localAddress}`}`;
 }
 
 const PERMANENT = 0;

@@ -51,7 +51,7 @@ export function queueForNextHost(
   const hosts = whole.hosts.filter(
     ({ name, addresses }) =>
       !asked.includes(name) &&
-      !addresses.every((ip) => isShunned(state.shunned, { host: name, ip }, whole.port, now)),
+      !addresses.every((ip) => isShunned(state.shunned, { host: name, ip }, whole, now)),
   );
   if (hosts.length === 0) return null;
   request.triedHosts = asked;

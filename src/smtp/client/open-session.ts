@@ -15,7 +15,8 @@ import type { TransportDeps } from "./transport-queue.ts";
 import { openTransport, type TlsState, type Transport } from "./transport.ts";
 
 /** Options for opening one connection. */
-export interface OpenOptions extends Pick<Destination, "port" | "tls" | "implicitTls" | "auth" | "ehloName"> {
+export interface OpenOptions
+  extends Pick<Destination, "port" | "tls" | "implicitTls" | "auth" | "ehloName" | "localAddress"> {
   /** Name of the host, which its certificate must have. */
   host: string;
   ip: string;
@@ -60,12 +61,14 @@ export async function openSession(
   options: OpenOptions,
   transcript: string[],
 ): Promise<OpenResult> {
-  const { ip, port, timeouts } = options;
-  note(transcript, `* connecting to ${options.host} [${ip}]:${port}`);
+  const { ip, port, timeouts, localAddress } = options;
+  const from = localAddress === undefined ? "" : ` from ${localAddress}`;
+  note(transcript, `* connecting to ${options.host} [${ip}]:${port}${from}`);
   note(transcript, ...policyLines(options));
   const transport = await openTransport(deps, {
     ip,
     port,
+    localAddress,
     connectTimeoutMs: timeouts.connect,
     blockTimeoutMs: timeouts.block,
   });

@@ -60,6 +60,8 @@ export interface Transport {
 export interface TransportOptions {
   ip: string;
   port: number;
+  /** Our own address. If undefined, the system chooses it. */
+  localAddress?: string | undefined;
   connectTimeoutMs: number;
   blockTimeoutMs: number;
 }
@@ -77,9 +79,11 @@ export async function openTransport(
 async function connect(state: TransportState, options: TransportOptions): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const cancel = state.deps.clock.after(options.connectTimeoutMs, () => resolve("connection timed out"));
-  const opening = Bun.connect({
-    hostname: options.ip,
-    port: options.port,
+  const { ip: hostname, port, localAddress } = options;
+  const target = {
+    ...{ hostname, port },
+    // Bun binds the socket to it, although its types do not name it.
+    ...(localAddress === undefined ? {} : { localAddress }),
     socket: {
       open: (socket) => {
         state.socket = socket;
@@ -91,7 +95,8 @@ async function connect(state: TransportState, options: TransportOptions): Promis
       error: (_socket, error) => closeTransport(state, reasonOf(error)),
       connectError: (_socket, error) => resolve(`connection failed: ${reasonOf(error)}`),
     },
-  });
+  } satisfies Bun.TCPSocketConnectOptions & { localAddress?: string };
+  const opening = Bun.connect(target);
   opening.catch((error: unknown) => resolve(`connection failed: ${reasonOf(error)}`));
   const failure = await promise;
   cancel();

@@ -14,6 +14,8 @@ export interface Attempt {
   mx: string | null;
   ip: string | null;
   tls: string | null;
+  /** Our own address that the attempt came from. Null if the system chose it, or nothing was sent. */
+  egress: string | null;
   smtpCode: number | null;
   enhancedCode: string | null;
   diagnostic: string | null;
@@ -36,6 +38,7 @@ const ATTEMPTS = mapping<Attempt>({
   mx: plain("mx"),
   ip: plain("ip"),
   tls: plain("tls"),
+  egress: plain("egress"),
   smtpCode: plain("smtp_code"),
   enhancedCode: plain("enhanced_code"),
   diagnostic: plain("diagnostic"),
@@ -44,7 +47,7 @@ const ATTEMPTS = mapping<Attempt>({
 
 const insertText = textsByGuard(
   (condition) =>
-    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
+    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
 );
 
 /**

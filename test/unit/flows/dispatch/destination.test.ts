@@ -57,7 +57,7 @@ describe("a destination that could not be reached", () => {
     };
     const inFlight = new InFlight({ preparing: 1, delivering: 1, octets: 1 });
     const handover = new RecipientHandover(
-      { clock, inFlight, restMs: REST_MS },
+      { clock, inFlight, restMs: REST_MS, hasOtherWay: () => false },
       route,
       destination,
       () => undefined,
@@ -150,7 +150,7 @@ describe("a destination that rests and has new mail", () => {
     [
       "a way known before",
       (all: Destinations, destination: Destination) =>
-        all.at({ route, destination, foundAt: 0, lookedUpAt: 0 }),
+        all.at({ ways: [route], route, destination, foundAt: 0, lookedUpAt: 0 }),
     ],
   ])("is not forgotten %s when many others rest without new mail", (_, take) => {
     const clock = manualClock();
