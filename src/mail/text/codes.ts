@@ -65,7 +65,7 @@ export function codesIn(subject: string, text: string): string[] {
   const best = new Map<string, number>();
   let looked = 0;
   for (const at of lines.keys()) {
-    const candidates = looked > MAX_CANDIDATES ? [] : candidatesIn(lines, at);
+    const candidates = looked >= MAX_CANDIDATES ? [] : candidatesIn(lines, at);
     looked += candidates.length;
     for (const [code, score] of candidates) {
       const known = best.get(code);

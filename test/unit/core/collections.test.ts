@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Fifo } from "../../../src/core/collections.ts";
+import { Fifo, setBounded } from "../../../src/core/collections.ts";
 
 describe("a Fifo returns items in the order in which they were added", () => {
   test("keeps order and size over thousands of interleaved adds and takes", () => {
@@ -21,4 +21,20 @@ describe("a Fifo returns items in the order in which they were added", () => {
     fifo.add("a");
     expect([fifo.size, fifo.take(), fifo.take()]).toEqual([1, "a", undefined]);
   });
+});
+
+test("a bounded map keeps as many keys as its limit, and evicts the one set longest ago", () => {
+  const map = new Map([["a", 1]]);
+  setBounded(map, "b", 2, 2);
+  expect([...map.keys()]).toEqual(["a", "b"]);
+  setBounded(map, "a", 3, 2);
+  expect([...map]).toEqual([
+    ["b", 2],
+    ["a", 3],
+  ]);
+  setBounded(map, "c", 4, 2);
+  expect([...map]).toEqual([
+    ["a", 3],
+    ["c", 4],
+  ]);
 });

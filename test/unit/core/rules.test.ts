@@ -68,6 +68,8 @@ describe("addresses", () => {
     [`${"é".repeat(40)}@example.com`, "é".repeat(40), "example.com"],
     [`${"ab.".repeat(60)}c@example.com`, `${"ab.".repeat(60)}c`, "example.com"],
     [`${"a".repeat(249)}@b.cd`, "a".repeat(249), "b.cd"],
+    ["a.ü@example.com", "a.ü", "example.com"],
+    [`a@${"b".repeat(63)}.example`, "a", `${"b".repeat(63)}.example`],
   ])("%s is an address", (email, local, domain) => {
     expect(splitAddress(email)).toEqual({ local, domain });
   });
@@ -112,6 +114,11 @@ describe("addresses", () => {
     ["example.com.", "example.com"],
     ["EXAMPLE.Com", "example.com"],
     ["münchen.example", "xn--mnchen-3ya.example"],
+    [`${"b.".repeat(125)}c.d`, `${"b.".repeat(125)}c.d`],
+    [`${"B.".repeat(125)}c.d`, `${"b.".repeat(125)}c.d`],
+    [`${"b.".repeat(125)}c.de`, null],
+    [`${"B.".repeat(125)}c.de`, null],
+    ["", null],
   ])("the domain %s is %s", (given, expected) => {
     expect(normalizeDomain(given)).toBe(expected);
   });
@@ -141,6 +148,20 @@ describe("cursors", () => {
     expect(
       decodeCursor(key, "GET /v1/emails snd_1", encodeCursor(key, "GET /v1/emails snd_1", "msg_2")),
     ).toBe("msg_2");
+  });
+
+  test("a cursor of 512 characters is decoded, a longer one is not", () => {
+    const position = "p".repeat(372);
+    const longest = encodeCursor(key, "scope", position);
+    expect(longest).toHaveLength(512);
+    expect(decodeCursor(key, "scope", longest)).toBe(position);
+    const longer = encodeCursor(key, "scope", `${position}p`);
+    expect(() => decodeCursor(key, "scope", longer)).toThrow(AppError);
+  });
+
+  test("a cursor holds a position of one character, but never none", () => {
+    expect(decodeCursor(key, "scope", encodeCursor(key, "scope", "p"))).toBe("p");
+    expect(() => decodeCursor(key, "scope", encodeCursor(key, "scope", ""))).toThrow(AppError);
   });
 
   const good = encodeCursor(key, "scope", "msg_1");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { der, readDer, readDerParts, TAG } from "../../../../src/core/crypto/der.ts";
+import { der, derTime, readDer, readDerParts, TAG } from "../../../../src/core/crypto/der.ts";
 
 describe("a value in DER", () => {
   test.each([0, 1, 127, 128, 255, 256, 65_535, 65_536])(
@@ -19,6 +19,19 @@ describe("a value in DER", () => {
       readDer(der(TAG.sequence, der(TAG.null), der(TAG.integer, Buffer.from([1])), der(TAG.null))),
     );
     expect(parts.map(({ tag }) => tag)).toEqual([TAG.null, TAG.integer, TAG.null]);
+  });
+
+  test("has a length of at most four octets", () => {
+    expect(readDer(Buffer.from("0484000000010a", "hex")).content).toEqual(Buffer.from([0x0a]));
+    expect(() => readDer(Buffer.from("048500000000010a", "hex"))).toThrow(RangeError);
+  });
+
+  test.each([
+    ["2049-12-31T23:59:59Z", TAG.utcTime, "491231235959Z"],
+    ["2050-01-01T00:00:00Z", TAG.generalizedTime, "20500101000000Z"],
+  ])("holds the time %s with the digits of its year", (time, tag, digits) => {
+    const { tag: is, content } = readDer(derTime(Date.parse(time)));
+    expect([is, content.toString()]).toEqual([tag, digits]);
   });
 
   test.each([

@@ -121,6 +121,21 @@ describe("a send is refused", () => {
     ["with a space in a tag", { tags: [{ name: "a b", value: "c" }] }, "tags[0].name", undefined],
     ["with an over-long tag", { tags: [{ name: "a", value: "c".repeat(257) }] }, "tags[0].value", undefined],
     [
+      "with 77 characters in a header's name",
+      { headers: { ["X".repeat(77)]: "v" } },
+      `headers.${"X".repeat(76)}`,
+      "invalid_header",
+    ],
+    ["with 51 addresses for replies", { replyTo: many(51) }, "replyTo", undefined],
+    ["with 51 recipients in one list", { to: many(1), bcc: many(51) }, "to", "too_many_recipients"],
+    ["with a NUL in the html", { html: "a\0b" }, "html", undefined],
+    [
+      "with an angle bracket in a content id",
+      { attachments: [{ ...file, contentId: "a>" }] },
+      "attachments[0].contentId",
+      "invalid_attachment",
+    ],
+    [
       "with 21 attachments",
       { attachments: Array.from({ length: 21 }, () => file) },
       "attachments",
@@ -172,6 +187,19 @@ describe("a send is refused", () => {
   test("over the message limit once encoded", () => {
     const attachments = [{ filename: "a.bin", content: "A".repeat(26 * 1024 * 1024) }];
     expect(issues({ attachments })[0]?.code).toBe("message_too_large");
+  });
+
+  test("one octet over the message limit, and is taken at the limit", () => {
+    // 76 characters of base64 take 78 octets with their line end.
+    const item = {
+      ...good,
+      html: "é",
+      text: "abc",
+      attachments: [{ filename: "a", content: "A".repeat(76) }],
+    };
+    const of = (maxMessageBytes: number) => checkSend(item, { ...limits, maxMessageBytes }, NOW);
+    expect(of(83)).toMatchObject({ scheduledAt: null });
+    expect(of(82)).toMatchObject([{ param: "", code: "message_too_large" }]);
   });
 
   test("with every fault reported at once", () => {
@@ -236,6 +264,16 @@ describe("a send passes", () => {
       "with 50 headers of 4096 bytes",
       { headers: Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`X-${at}`, "v".repeat(4096)])) },
     ],
+    ["with 50 addresses for replies", { replyTo: many(50) }],
+    ["with 76 characters in a header's name", { headers: { ["X".repeat(76)]: "v" } }],
+    ["with a repeatable header in two cases", { headers: { Comments: "a", comments: "b" } }],
+    ["with 20 tags", { tags: Array.from({ length: 20 }, () => ({ name: "a", value: "b" })) }],
+    ["with 256 characters in a tag", { tags: [{ name: "n".repeat(256), value: "v".repeat(256) }] }],
+    [
+      "with 20 attachments",
+      { attachments: Array.from({ length: 20 }, () => ({ filename: "a.txt", content: "aGk=" })) },
+    ],
+    ["with an attachment and blank content", { text: " ", attachments: [{ filename: "a", content: "" }] }],
     ["with an empty attachment", { attachments: [{ filename: "a", content: "" }] }],
     [
       "with a template instead of content",
@@ -248,6 +286,9 @@ describe("a send passes", () => {
   test.each([
     ["2026-01-02T00:00:00Z", Date.parse("2026-01-02T00:00:00Z")],
     ["2026-01-31T01:00:00+01:00", Date.parse("2026-01-31T00:00:00Z")],
+    ["2026-01-31T00:00:00Z", Date.parse("2026-01-31T00:00:00Z")],
+    ["2026-01-01T00:00:00.001Z", NOW + 1],
+    ["2026-01-01T00:00:00Z", null],
     ["2025-12-31T23:59:59Z", null],
     [undefined, null],
   ])("and %s is due at %p", (scheduledAt, expected) => {

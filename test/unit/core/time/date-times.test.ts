@@ -4,6 +4,8 @@ import { parseDay, parseTime } from "../../../../src/core/time/date-times.ts";
 describe("an RFC 3339 date-time", () => {
   test.each([
     ["in the last minute of a day", "2026-11-22T23:59:59Z", "2026-11-22T23:59:59.000Z"],
+    ["that RFC 3339 can name first", "0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"],
+    ["that RFC 3339 can name last", "9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
     ["in a leap second", "2016-12-31T23:59:60Z", "2017-01-01T00:00:00.000Z"],
     ["in a leap second of long ago", "1912-06-30T23:59:60Z", "1912-07-01T00:00:00.000Z"],
     ["within a leap second", "1990-12-31T23:59:60.25Z", "1991-01-01T00:00:00.250Z"],
@@ -28,6 +30,10 @@ describe("an RFC 3339 date-time", () => {
     ["of second 60 on a day without a leap second", "2016-12-32T23:59:60Z"],
     ["of second 60 in hour 24", "2016-12-31T24:59:60Z"],
     ["of a leap second after the last one known", "9999-12-31T23:59:60Z"],
+    ["before the first year in UTC", "0000-01-01T00:59:59+01:00"],
+    ["after the last year in UTC", "9999-12-31T23:00:00-01:00"],
+    ["of a day that the month does not have", "2026-02-29T10:00:00Z"],
+    ["with ten digits of a second", "2026-11-22T10:00:00.1234567890Z"],
     ["in a zone of 24 hours", "2026-11-22T10:00:00+24:00"],
   ])("%s is not a time", (_, text) => {
     expect(parseTime(text)).toBeNull();

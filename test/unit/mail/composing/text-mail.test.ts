@@ -53,6 +53,18 @@ test("texts are written to the octet as the composer's tree would be", () => {
   expect([...seen].sort()).toEqual(["7bit", "base64", "quoted-printable"]);
 });
 
+test.each([
+  ["a\u0080b", "quoted-printable"],
+  ["a\u0080", "base64"],
+  ["Az\u0080", "quoted-printable"],
+  ["@[`{\u0080", "base64"],
+  ["aZ\u0080\u0080", "base64"],
+])("%j has as many letters as %s takes", (content, encoding) => {
+  const entry = textEntry(content, BOUNDARY);
+  expect(ours(entry, undefined)).toContain(`Content-Transfer-Encoding: ${encoding}`);
+  expect(ours(entry, undefined)).toBe(composers(entry, undefined));
+});
+
 test("a text that the composer judges by its length is left to it", () => {
   const short = { content: "a\r\n".repeat(40_000) };
   expect(ours(short, undefined)).toBe(composers(short, undefined));

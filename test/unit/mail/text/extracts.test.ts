@@ -53,6 +53,42 @@ test("codes beyond the fifth are left out", () => {
   );
 });
 
+const codesOf = (text: string, subject = "") => extractsOf({ subject, html: null, text }).codes;
+
+test.each<[what: string, text: string, codes: string[]]>([
+  ["eight digits", "Your code is 12345678", ["12345678"]],
+  ["nine digits, which are a telephone number", "Your code is 123456789", []],
+  ["a word for it three lines above", "Your code:\na\nb\n493817", ["493817"]],
+  [
+    "a place within the first 1000 characters of a line",
+    `https://${"x".repeat(972)} Your code is 493817`,
+    ["493817"],
+  ],
+  ["a place past the first 1000 characters of a line", `https://${"x".repeat(978)} Your code is 493817`, []],
+  ["a place within the first 32 KiB", `${"\n".repeat(32 * 1024 - 19)}Your code is 493817`, ["493817"]],
+  ["a place past the first 32 KiB", `${"\n".repeat(32 * 1024)}Your code is 493817`, []],
+])("a code with %s is found, or is none", (_what, text, codes) => {
+  expect(codesOf(text)).toEqual(codes);
+});
+
+test("the first 20 numbers and words like codes of a line are looked at, and the first 500 of a message", () => {
+  let made = 1000;
+  const words = (count: number) => Array.from({ length: count }, () => `AB${made++}`).join(" ");
+  expect(codesOf(`${words(19)} Your code is 493817`)).toContain("493817");
+  expect(codesOf(`${words(20)} Your code is 493817`)).not.toContain("493817");
+  const lines = (last: number) =>
+    `${Array.from({ length: 24 }, () => words(20)).join("\n")}\n${words(last)}\n.\n.\n.\nYour code is 493817`;
+  expect(codesOf(lines(19))).toEqual(["493817"]);
+  expect(codesOf(lines(20))).toEqual([]);
+});
+
+test("a tag is searched for its address up to 16 KiB", () => {
+  const linked = (spaces: number) => only(`<a ${" ".repeat(spaces)} href="https://a.example/">x</a>`).links;
+  const rest = '<a  href="https://a.example/"'.length;
+  expect(linked(16 * 1024 - rest)).toHaveLength(1);
+  expect(linked(16 * 1024 - rest + 1)).toHaveLength(0);
+});
+
 /** Texts on which a careless search takes quadratic time. */
 const HOSTILE: readonly (readonly [string, string])[] = [
   ["tags that do not end", "<a href="],
