@@ -68,7 +68,7 @@ function prettyValue(value: unknown): string {
  * Lines of this tick of the event loop. They are written together at its end, because each write is a system call.
  */
 let waiting = "";
-/** Buffered characters that are written before the end of the tick. */
+/** Maximum number of buffered characters that are written before the end of the tick. */
 const MAX_WAITING_CHARS = 64 * 1024;
 
 function add(line: string): void {

@@ -158,7 +158,10 @@ export const networks: Kind<readonly string[]> = {
   read: listOf,
 };
 
-/** Addresses in one setting. All of them are in one SPF record, which must fit a datagram (RFC 7208 §3.4). */
+/**
+ * Maximum number of addresses in one setting. All of them are in one SPF record, which must fit a datagram (RFC
+ * 7208 §3.4).
+ */
 const MAX_IPS = 16;
 
 /** Addresses, read without doubles. */

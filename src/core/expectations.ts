@@ -12,7 +12,7 @@ export const MESSAGE_KEYWORDS: readonly string[] = ["expected", "meaning"];
 
 /** Longest example that a message shows, characters of JSON. */
 const MAX_EXAMPLE_CHARS = 120;
-/** Examples in one message. */
+/** Maximum number of examples in one message. */
 const MAX_EXAMPLES = 2;
 
 /** Returns what the schema expects, with an example: `an address, such as {"email":"ana@example.com"}`. */

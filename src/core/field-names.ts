@@ -1,6 +1,6 @@
 import { typingErrors } from "./typing-errors.ts";
 
-/** Characters of a name that is compared. No field of ours is that long. */
+/** Maximum characters of a name that is compared. No field of ours is that long. */
 const MAX_NAME_CHARS = 64;
 
 /** Returns the field that a name resembles: in another case, with `_` or `-`, or with one typing error. Null if there is none. */

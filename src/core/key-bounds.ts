@@ -11,7 +11,7 @@ export interface KeyBounds {
 /** The bounds of a key that has none. */
 export const UNBOUND: KeyBounds = { allowRecipients: null, approval: false };
 
-/** Entries of `allowRecipients`. */
+/** Maximum number of entries in `allowRecipients`. */
 export const MAX_ALLOWED_RECIPIENTS = 100;
 
 /** Returns an entry of `allowRecipients` in the form that is compared; null if it is neither an address nor `@domain`. */

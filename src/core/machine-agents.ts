@@ -12,7 +12,7 @@ export interface Visit {
 /** A visit this soon after the delivery is a scanner's, because no recipient reads that fast. Milliseconds. */
 export const PREFETCH_WINDOW_MS = 5_000;
 
-/** Characters of a User-Agent field that are read and stored. */
+/** Maximum characters of a User-Agent field that are read and stored. */
 export const MAX_USER_AGENT_CHARS = 512;
 
 /** Machines by the name that they give themselves. If a scanner poses as a browser, only its speed shows it. */

@@ -30,7 +30,10 @@ export function wellFormed<Value extends object>(value: Value): Value {
   return JSON.parse(json.replace(BACKSLASHES_OR_HALF, (found) => (found === "\\\\" ? found : "\ufffd")));
 }
 
-/** Lines of one SMTP conversation that are stored. A limit keeps many failing hosts from filling the record. */
+/**
+ * Maximum number of lines of one SMTP conversation that are stored. A limit keeps many failing hosts from filling
+ * the record.
+ */
 export const MAX_TRANSCRIPT_LINES = 200;
 
 const NOTICE = /^\* (\d+) lines left out$/;

@@ -4,7 +4,7 @@ import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import type { Issue } from "./errors.ts";
 import { expectationOf } from "./expectations.ts";
 
-/** Issues in one answer. A limit keeps a hostile body from making a long answer. */
+/** Maximum number of issues in one answer. A limit keeps a hostile body from making a long answer. */
 export const MAX_ISSUES = 50;
 
 /** Turns `/to/0/email` into `to[0].email`. */
@@ -53,7 +53,10 @@ function* breachOfUnion(error: Breach): Generator<Breach> {
   else yield* within;
 }
 
-/** Errors read of one variant of a union. A place has at most two, so they fill the list of issues. */
+/**
+ * Maximum number of errors read from one variant of a union. A place has at most two, so they fill the list of
+ * issues.
+ */
 const MAX_BREACHES = 2 * MAX_ISSUES;
 
 /** Returns the first errors of a variant, because a list in it may have two hundred thousand. */

@@ -1,6 +1,8 @@
 import { hrefUrl } from "./text/href.ts";
 
-/** Links of one mail that we track. Links beyond them stay as they are. Bounds time and growth. */
+/**
+ * Maximum number of links tracked in one message, which bounds time and growth. Further links stay as they are.
+ */
 export const MAX_TRACKED_LINKS = 500;
 
 /** A link with this attribute, whatever its value, stays as it is. */
@@ -30,7 +32,9 @@ export function trackHtml(html: string, marks: Marks): string {
   }
 }
 
-/** The html in work. There is one at a time, because rewriting a string takes no turn of the event loop. */
+/**
+ * The HTML being rewritten. There is one at a time, because rewriting a string never yields to the event loop.
+ */
 interface Page {
   linkFor: ((url: string) => string | null) | null;
   linksLeft: number;
@@ -41,7 +45,7 @@ interface Page {
   shown: boolean;
 }
 
-/** Rewriters by their marks, made when first needed: making one takes as long as rewriting a mail. */
+/** Rewriters by their marks, made when first needed: making one takes as long as rewriting a message. */
 let rewriters: { links: HTMLRewriter; both: HTMLRewriter } | null = null;
 let page: Page = { linkFor: null, linksLeft: 0, pixel: "", source: "", shown: false };
 

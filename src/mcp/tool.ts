@@ -63,7 +63,7 @@ function unquoted(type: unknown, value: unknown): unknown {
   return value;
 }
 
-/** Unknown arguments that an answer names. */
+/** Maximum number of unknown arguments that an answer names. */
 const MAX_UNKNOWN = 20;
 
 /** Returns what is wrong with the arguments of a call, in sentences that tell the agent what to give; "" if nothing is. */

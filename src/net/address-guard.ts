@@ -18,8 +18,8 @@ const CLOUD_FABRIC: readonly string[] = [
 
 /**
  * Returns true if an address is on the public internet. Refuses private, loopback, link-local, carrier-grade NAT,
- * multicast, unspecified, reserved, documentation and benchmarking ranges, cloud fabric, and every IPv6 form with an
- * embedded IPv4 address (mapped, compatible, NAT64, 6to4, Teredo).
+ * multicast, unspecified, reserved, documentation and benchmarking ranges, and cloud fabric. Also refuses every
+ * IPv6 form with an embedded IPv4 address (mapped, compatible, NAT64, 6to4, Teredo).
  *
  * The defence against server-side request forgery: a customer's URL or MX record must not reach our own network. Only
  * the usual spellings count as addresses. Octal, hexadecimal, short and scoped ones are refused, because two parsers

@@ -12,7 +12,7 @@ import type { HttpResponse } from "./http-response.ts";
 import { resolveAddresses } from "./dns/lookups.ts";
 import type { Resolver } from "./dns/resolver.ts";
 
-/** Addresses tried for one request. */
+/** Maximum number of addresses tried for one request. */
 const MAX_TRIED_ADDRESSES = 3;
 /** Time limit for connecting to one address, if the request has that much time left. */
 const CONNECT_TIMEOUT_MS = 5000;

@@ -15,7 +15,7 @@ export interface HttpRequest {
   maxBodyOctets?: number | undefined;
   /** Time for connection, handshake, request and response together. */
   timeoutMs: number;
-  /** Time for connecting, so that a dead address leaves time for the next. */
+  /** Connect timeout, so that one dead address does not use up the others' time. */
   connectTimeoutMs: number;
 }
 

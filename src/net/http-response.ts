@@ -1,13 +1,13 @@
-/** Octets of status line and header fields. If the head is longer, the response is malformed. */
+/** Maximum octets of status line and header fields. If the head is longer, the response is malformed. */
 const MAX_RESPONSE_HEAD_OCTETS = 16 * 1024;
-/** Octets of the body that are kept by default. */
+/** Maximum octets of the body that are kept by default. */
 const MAX_RESPONSE_BODY_OCTETS = 4096;
 /** 1xx responses before the final one (RFC 9110 §15.2). */
 const MAX_INTERIM_RESPONSES = 8;
-/** Octets of a chunk-size line with its extensions. */
+/** Maximum octets of a chunk-size line with its extensions. */
 const MAX_CHUNK_LINE_OCTETS = 256;
 
-/** An HTTP/1.1 response as far as it was read. Header names are in lower case. */
+/** The part of an HTTP/1.1 response that was read. Header names are in lower case. */
 export interface HttpResponse {
   status: number;
   headers: ReadonlyMap<string, string>;

@@ -2,11 +2,11 @@
 export const MAX_POLICY_AGE_SECONDS = 31_557_600;
 /** MX patterns in one policy. If there are more, the policy is invalid. */
 export const MAX_MX_PATTERNS = 100;
-/** Characters of all its patterns together, because thousands of policies are in memory. */
+/** Maximum characters of all its patterns together, because thousands of policies are in memory. */
 export const MAX_MX_CHARS = 8192;
-/** Octets of a policy (RFC 8461 §3.3 suggests this limit). */
+/** Maximum octets of a policy (RFC 8461 §3.3 suggests this limit). */
 export const MAX_POLICY_OCTETS = 64 * 1024;
-/** Digits of `max_age` (RFC 8461 §3.2). */
+/** Maximum digits of `max_age` (RFC 8461 §3.2). */
 const MAX_AGE = /^[0-9]{1,10}$/;
 
 export type StsMode = "enforce" | "testing" | "none";

@@ -19,10 +19,15 @@ export const FAILURE_PAUSE_SECONDS = 300;
 export const REFRESH_AFTER_SECONDS = 86_400;
 /** Time until a stored policy, or its absence, is read again, because other processes fetch too. */
 const MEMORY_SECONDS = 3600;
-/** Concurrent fetches, and fetches that may wait. If there are more, the delivery is deferred. */
+/**
+ * Maximum number of concurrent fetches, and of fetches that may wait. If there are more, the delivery is deferred.
+ */
 export const MAX_CONCURRENT_FETCHES = 128;
 const MAX_WAITING_FETCHES = 1000;
-/** Concurrent fetches of one organizational domain. Wildcard records and hosts that hang must not use all fetches. */
+/**
+ * Maximum number of concurrent fetches of one organizational domain. Wildcard records and hosts that hang must not
+ * use all fetches.
+ */
 const MAX_FETCHES_PER_OWNER = 8;
 
 /** A policy that has been fetched. */

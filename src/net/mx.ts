@@ -5,7 +5,7 @@ import type { Resolver } from "./dns/resolver.ts";
 
 /** MX hosts tried for one domain, by preference; a longer list is cut. */
 export const MAX_MX_HOSTS = 16;
-/** Addresses tried of one MX host. */
+/** Maximum number of addresses tried of one MX host. */
 export const MAX_ADDRESSES_PER_HOST = 8;
 
 export interface MxHost {

@@ -47,7 +47,7 @@ export class ObjectStoreError extends Error {
 
 /** Time limit of a request: 25 MB at 7 Mbit/s. */
 export const OBJECT_TIMEOUT_MS = 30_000;
-/** Bytes read of an error response. */
+/** Maximum bytes read of an error response. */
 const MAX_REFUSAL_BYTES = 4096;
 /** Seconds a signature is valid. S3 allows clocks to differ by this much. */
 const SIGNED_SECONDS = 15 * 60;

@@ -100,8 +100,8 @@ function policySecurity(host: MxHost, dane: DaneFinding, policy: StoredPolicy | 
 }
 
 /**
- * Returns a key that differs if connections must not be shared: two hosts of the same name may have different
- * requirements, if one of two domains at a provider enforces TLS. Returns "" if there are none.
+ * Returns a key that differs if connections must not be shared. Two hosts of the same name may have different
+ * requirements, for example if only one of two domains at a provider enforces TLS. Returns "" if there are none.
  */
 export function securityKey({ security }: SecuredHost): string {
   if (security === undefined) return "";

@@ -17,7 +17,7 @@ import {
 export const ADD_BATCH = 1_000;
 /** Longest time for an `add` and a `check`, milliseconds. */
 export const REDIS_ANSWER_MS = 5_000;
-/** Jobs on their way to Redis at a time. Jobs beyond that are dropped, and the sweep adds them again. */
+/** Maximum number of jobs in flight to Redis. Jobs beyond that are dropped, and the sweep adds them again. */
 export const MAX_PENDING_JOBS = 20_000;
 
 /** Seconds that an idle worker waits in one blocking read. */
@@ -68,7 +68,7 @@ interface State {
 
 /**
  * Returns a job for BullMQ. Its deduplication keeps one waiting job per key. If the key's job is running, it adds one
- * more after that. A `jobId` made of the key would not: BullMQ silently ignores a second job with the same id, so a
+ * more after that. A `jobId` made of the key would not. BullMQ silently ignores a second job with the same id, so a
  * hint during the run would wait for the sweep.
  */
 function bullJob({ key, lane }: Job) {

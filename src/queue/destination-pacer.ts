@@ -21,7 +21,7 @@ return string.format('%.0f', at - now)
 const LONGEST_WAIT_US = 10_000_000;
 const MINUTE_US = 60_000_000;
 
-/** Reserves the next moment of a key that has so many a minute, and returns the milliseconds until then. */
+/** Reserves a key's next slot at `perMinute`, and returns the milliseconds until then. */
 export type PaceOf = (key: string, perMinute: number) => number | Promise<number>;
 
 /** Moments that all processes on one Redis share. */

@@ -9,7 +9,10 @@ export interface QueueDeps {
 
 /** Time in which the lines of one message are counted, milliseconds. */
 export const LOG_WINDOW_MS = 10_000;
-/** Lines per message and window. If Redis is unreachable, every job fails, and the lines must not fill the disk. */
+/**
+ * Maximum number of lines per message and window. If Redis is unreachable, every job fails, and the lines must not
+ * fill the disk.
+ */
 export const MAX_LINES_PER_WINDOW = 5;
 
 /** Logs a warning. Lines are counted by `message`, so it is a fixed text, and details belong in `properties`. */

@@ -9,7 +9,9 @@ import {
 } from "./limited-log.ts";
 import { settlesWithin } from "../core/time/clock.ts";
 
-/** Jobs that wait in one queue. Jobs beyond that are dropped, and the sweep adds them again. */
+/**
+ * Maximum number of jobs that wait in one queue. Jobs beyond that are dropped, and the sweep adds them again.
+ */
 export const MAX_WAITING_JOBS = 200_000;
 
 /** A handler and its running jobs. */
@@ -21,9 +23,9 @@ interface Worker {
 }
 
 /**
- * The jobs of one name. `waiting` is both queue and index, because a Map keeps the order of insertion. Two texts per
- * job take half the memory of an object. `cursor` stays open, because a new iterator would step over the entries of
- * all deleted jobs again.
+ * The jobs of one name. `waiting` is both queue and index, because a Map keeps the order of insertion. Two strings
+ * per job take half the memory of an object. `cursor` stays open, because a new iterator would step over the
+ * entries of all deleted jobs again.
  */
 interface JobList {
   waiting: Map<string, string>;
@@ -61,7 +63,7 @@ function take(list: JobList): Job | null {
   return { key, lane };
 }
 
-/** Starts jobs in a later turn of the event loop, so that a burst of jobs does not delay sockets. */
+/** Starts jobs in a later tick of the event loop, so that a burst of jobs does not delay sockets. */
 function schedule(state: State, list: JobList): void {
   if (list.scheduled || state.closed || list.worker === null || list.waiting.size === 0) return;
   list.scheduled = true;

@@ -7,7 +7,7 @@ import { settlesWithin } from "../core/time/clock.ts";
 export const ASK_WAIT_MS = 100;
 /** Time between a failure of Redis and the next probe, milliseconds. Until Redis is back, no request waits for it. */
 export const ASK_AWAY_MS = 1_000;
-/** Requests that wait for Redis at a time. Requests beyond that go without it. */
+/** Maximum number of requests that wait for Redis at a time. Requests beyond that go without it. */
 export const MAX_ASKING = 1_000;
 
 /** A Redis for questions that this process can also decide alone. */
@@ -31,7 +31,7 @@ interface State {
 }
 
 /**
- * Opens a connection of its own, because a question on the queue's connection would wait for thousands of jobs.
+ * Opens a separate connection, because a request on the queue's connection would wait for thousands of jobs.
  * @param without the log line while Redis is away
  */
 export function openOptionalRedis(deps: QueueDeps, url: string, without: string): OptionalRedis {

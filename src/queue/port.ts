@@ -5,8 +5,8 @@
 export const DEFAULT_PREFIX = "postrider";
 
 /**
- * The kinds of work in queues: a first delivery to a recipient, a retry, a webhook push. Retries have a queue of
- * their own, so that new messages do not wait for them.
+ * The kinds of work in queues: a first delivery to a recipient, a retry, a webhook push. Retries have a separate
+ * queue, so that new messages do not wait for them.
  */
 export type QueueName = "transmit" | "retry" | "push";
 

@@ -53,7 +53,7 @@ function openOnce(url: string): { client: Redis; cause: () => unknown } {
   return { client, cause: () => cause };
 }
 
-/** Asks a Redis about itself, over a connection of its own. Throws if it cannot be asked. */
+/** Reads a Redis server's facts over a separate connection. Throws if the server does not answer. */
 export async function redisFacts(url: string): Promise<RedisFacts> {
   const { client, cause } = openOnce(url);
   try {

@@ -29,7 +29,7 @@ export type TakeToken = (id: string, plan: Plan) => RateVerdict;
  */
 export const EPSILON = 1e-9;
 
-/** Buckets kept in memory. */
+/** Maximum number of buckets kept in memory. */
 const MAX_BUCKETS = 100_000;
 
 /** Returns the tokens in a bucket at `now`. */
@@ -52,7 +52,7 @@ export function verdictOf(plan: Plan, allowed: boolean, tokens: number): RateVer
 
 /**
  * Returns the buckets of this process. If there are more than MAX_BUCKETS, evicts the one that was unused longest.
- * That one is usually full, as a new one is, so its owner gains nothing.
+ * It is usually full, as a new one is, so its owner gains nothing.
  */
 export function memoryBuckets(now: () => number, maxBuckets = MAX_BUCKETS): TakeToken {
   const buckets = new Map<string, Bucket>();

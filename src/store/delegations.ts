@@ -31,9 +31,9 @@ export interface Claim {
 
 /**
  * Returns the statements that make room for a domain's zone. Served domains at, above or below the name
- * give way if the last check of their own NS record failed: a former owner must not keep a name. If only its records prove
- * the domain, those that are verified stay. If another one stays, the write is undone with the guard `delegation_overlaps`:
- * otherwise one project could answer for names of another.
+ * give way if the last check of their NS record failed: a former owner must not keep a name. If only its records
+ * prove the domain, those that are verified stay. If another one stays, the write is undone with the guard
+ * `delegation_overlaps`: otherwise one project could answer for names of another.
  */
 export function makeRoom(domain: Pick<Domain, "id" | "name">, { proof, condition, now }: Claim): Statement[] {
   const around = servedAround(domain);
@@ -109,8 +109,8 @@ export async function setDelegated(
 export const UNPROVEN_FOR_MS = 7 * DAY_MS;
 
 /**
- * Returns the statement that deletes the registration of a name by another project of the account, if it is that old and was
- * never verified: a project cannot keep a name from its owner by registering it.
+ * Returns the statement that deletes another project's registration of a name within the account, if it is that old
+ * and was never verified. So a project cannot block a name's owner by registering it.
  */
 export function deleteUnproven({
   accountId,

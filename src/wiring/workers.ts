@@ -22,13 +22,16 @@ import { takesSends } from "./process/takes-sends.ts";
 
 /** Recipients that wait in this process. Others stay in the database. */
 const WAITING_RECIPIENTS = 50_000;
-/** Messages claimed, composed and signed at a time. They share commits, and each step's code is in the processor's caches for all. */
+/**
+ * Maximum number of messages claimed, composed and signed at a time. They share commits, and each step's code is in
+ * the processor's caches for all.
+ */
 const MAX_PREPARING = 50;
 /** As many while this process takes sends, whose answers would wait for all of these. */
 const MAX_PREPARING_WITH_SENDS = 16;
 /** Time after the last send in which a process counts as taking sends, milliseconds. */
 const TAKING_SENDS_MS = 50;
-/** Messages under way to all peers at a time, and their octets. */
+/** Maximum number of messages in flight to all peers, and their octets. */
 const MAX_IN_FLIGHT = 4_000;
 const MAX_OCTETS_IN_FLIGHT = 128 * 1024 * 1024;
 /** Messages in progress per connection to a destination. While one is sent, the process composes and records further ones. */

@@ -3,7 +3,7 @@ import { listAccounts } from "../../store/projects/accounts.ts";
 import type { Flag } from "./command.ts";
 import { refused, usage } from "./exit.ts";
 
-/** Accounts that are read to find the right one. */
+/** Maximum number of accounts that are read to find the right one. */
 const MAX_ACCOUNTS = 100;
 
 /** The flag that names the account. It is needed if there is more than one. */

@@ -15,7 +15,7 @@ import { refused, usage } from "./exit.ts";
 import { readSecret } from "./input.ts";
 import { localAddress } from "./local-service.ts";
 
-/** Projects that are read to name them. */
+/** Maximum number of projects that are read to name them. */
 const MAX_PROJECTS = 20;
 
 /** The flags of commands that call a running service. */

@@ -22,7 +22,7 @@ export interface FeedDeps {
 const SILENCE_MS = 60_000;
 /** Pauses before the stream is opened again, milliseconds. The last one repeats. */
 const PAUSES_MS: readonly number[] = [500, 1000, 2000, 5000];
-/** Characters of one event at most. The largest has the bodies of a received message. */
+/** Maximum characters of one event. The largest has the bodies of a received message. */
 const MAX_EVENT_CHARS = 16 * 1024 * 1024;
 /** Maximum number of bytes read of a refusal. */
 const MAX_REFUSAL_BYTES = 64 * 1024;

@@ -45,7 +45,7 @@ export interface DerValue {
   end: number;
 }
 
-/** Octets of a length. Four of them count more than any certificate has. */
+/** Maximum octets of a length. Four of them count more than any certificate has. */
 const MAX_LENGTH_OCTETS = 4;
 
 /**

@@ -3,9 +3,11 @@ import { ADDRESS_EXPECTED, type Mailbox, normalizeAddress } from "../addresses.t
 import type { ErrorCode, Issue } from "../errors.ts";
 import { isLonger } from "../validation.ts";
 
-/** Characters of a display name. */
+/** Maximum characters of a display name. */
 export const MAX_NAME_CHARS = 320;
-/** Characters of an address in text form. A name takes twice its length if each character is escaped. */
+/**
+ * Maximum characters of an address in text form. A name takes twice its length if each character is escaped.
+ */
 const MAX_TEXT_CHARS = 1000;
 
 const EMAIL_EXAMPLE = "ana@example.com";

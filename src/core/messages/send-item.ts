@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Address, AddressList, mailboxesOf, mailboxOf } from "./address-input.ts";
 
 export const MAX_SUBJECT_CHARS = 998;
-/** Addresses in `replyTo`. */
+/** Maximum number of addresses in `replyTo`. */
 export const MAX_REPLY_TO = 50;
 
 const Attachment = Type.Object(

@@ -25,7 +25,7 @@ export const MAX_CUSTOM_HEADERS = 50;
 export const MAX_HEADER_VALUE_BYTES = 4096;
 export const MAX_HEADER_NAME_CHARS = 76;
 const MAX_TAGS = 20;
-/** Bytes of `data` as JSON. A value that fits into a body part fits here. */
+/** Maximum bytes of `data` as JSON. A value that fits into a body part fits here. */
 export const MAX_DATA_BYTES = MAX_BODY_PART_BYTES;
 
 /**

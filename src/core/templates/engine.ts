@@ -27,7 +27,9 @@ export const RENDER_LIMITS: RenderLimits = {
   workUnits: 16 * 1024 * 1024,
 };
 
-/** Nesting of lists and objects that a filter or the output takes. Printing recurses once per level. */
+/**
+ * Maximum nesting of lists and objects that a filter or the output takes. Printing recurses once per level.
+ */
 export const MAX_VALUE_DEPTH = 100;
 
 /** Tags that read other files, or only make sense with one. A template has no other files. */

@@ -36,7 +36,7 @@ export interface SubmittedWhole {
   rfcMessageId?: string | null;
 }
 
-/** Octets of UTF-8 per unit of UTF-16 at most, and octets that a body adds to its texts. */
+/** Maximum octets of UTF-8 per unit of UTF-16, and octets that a body adds to its texts. */
 const MAX_OCTETS_PER_UNIT = 3;
 const MAX_BODY_END_OCTETS = 64;
 

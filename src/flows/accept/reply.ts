@@ -31,9 +31,12 @@ export interface ReplyRequest
   messageId?: string;
 }
 
-/** Replies per thread and minute, so that two programs do not answer each other forever. */
+/** Maximum number of replies per thread and minute, so that two programs do not answer each other forever. */
 const MAX_REPLIES_PER_MINUTE = 20;
-/** Automatic replies (RFC 3834 §5) per thread and hour, because programs may also answer each other slowly. */
+/**
+ * Maximum number of automatic replies (RFC 3834 §5) per thread and hour, because programs may also answer each
+ * other slowly.
+ */
 const MAX_AUTOMATIC_REPLIES_PER_HOUR = 10;
 /** Message-IDs of a References field: the first and the newest (RFC 5322 §3.6.4). */
 export const MAX_REFERENCES = 20;

@@ -33,7 +33,9 @@ export interface Counted {
   statements: readonly Statement[];
 }
 
-/** Attempts of a write that goes over the limit, because each time other writes took the room in between. */
+/**
+ * Maximum number of attempts at a write that exceeds the limit because other writes took the room in between.
+ */
 const MAX_TRIES = 10;
 
 interface Limit {

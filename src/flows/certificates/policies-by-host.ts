@@ -9,7 +9,7 @@ import { domainPolicy, type OwnPolicy, ownPolicy, type PolicyDeps } from "./own-
 
 /** Time for which a policy is kept. Any number of requests for it read the database once in it. */
 const FRESH_SECONDS = 1;
-/** Policies that are kept, each a hundred octets. */
+/** Maximum number of policies that are kept, each a hundred octets. */
 const MAX_KEPT = 1000;
 /** Reads of the database at a time for hosts that are not kept, and those that may wait. Further ones fail at once. */
 const LOOKUPS = 8;

@@ -24,7 +24,7 @@ import { advanceOrder, newKey, type OrderDeps } from "./order.ts";
 import { FARTHEST_MS, renewalTime, retryPauseMs, windowCheckMs } from "./renewal-times.ts";
 import type { WantedCertificate } from "./wanted.ts";
 
-/** Certificates that one turn works on. */
+/** Maximum number of certificates handled in one turn. */
 const MAX_PER_TURN = 20;
 /** Domains that get a certificate to order in one comparison. */
 const NEW_DOMAINS_PER_LOOK = 100;

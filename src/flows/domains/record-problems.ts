@@ -5,7 +5,9 @@ import type { DnsRecord } from "../records/records.ts";
 import type { SpfCheck } from "./spf-check.ts";
 import { unquoted } from "./spf-merge.ts";
 
-/** Values of a record that are shown, and the characters of each. A zone may hold any number. */
+/**
+ * Maximum number of a record's values that are shown, and of the characters of each. A zone may hold any number.
+ */
 const MAX_SHOWN_VALUES = 10;
 const MAX_SHOWN_CHARS = 1000;
 

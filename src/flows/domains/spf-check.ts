@@ -29,9 +29,9 @@ export interface SpfCheck {
 
 /** Time for all evaluations of a domain. After that nothing is known. */
 const MAX_CHECK_MS = 20 * SECOND_MS;
-/** Addresses of ours that are evaluated. */
+/** Maximum number of addresses of ours that are evaluated. */
 const MAX_ADDRESSES = 8;
-/** Lookups of one domain's check, of all its evaluations together. */
+/** Maximum number of lookups in one domain's check, over all its evaluations. */
 const MAX_LOOKUPS = 200;
 /** An address that no host has (RFC 1112 §4). A record that lets it send lets everybody send. */
 const STRANGER = "240.0.0.1";

@@ -4,10 +4,10 @@ const ALL = /^[+?~-]?all$/i;
 const REDIRECT = /^redirect=(.+)$/i;
 /** Terms that ask the DNS (RFC 7208 §4.6.4), with the name that they evaluate further. */
 const ASKS = /^[+?~-]?(?:(?:include:|redirect=)(.+)|(?:a|mx|ptr|exists)(?:[:/].*)?)$/i;
-/** Includes within includes that are counted, and terms of one record. */
+/** Maximum depth of nested includes that are counted, and number of terms in one record. */
 const MAX_DEPTH = 10;
 const MAX_COUNTED = 50;
-/** Records that are read to count the lookups of one. */
+/** Maximum number of records read to count the lookups of one. */
 const MAX_RECORDS = 100;
 
 /**

@@ -39,7 +39,7 @@ export interface VerifyDeps {
 /** Time for which a replaced DKIM key stays published, for messages under way, milliseconds. */
 export const RETIRED_KEY_MS = 7 * DAY_MS;
 
-/** Attempts to store the result of a check while the domain keeps changing. */
+/** Maximum number of attempts to store the result of a check while the domain keeps changing. */
 const MAX_STORES = 3;
 
 /** The states of a domain's records, and of its delegation to us if it has one. */

@@ -16,7 +16,7 @@ import type { IsCaptureDomain } from "../domains/capture-domain.ts";
 import { checkSpf } from "../domains/spf-check.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Domains that are checked, oldest first. */
+/** Maximum number of domains that are checked, oldest first. */
 export const MAX_DOMAINS = 200;
 
 export interface DomainParts {

@@ -10,7 +10,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { type Holder, holdersNear } from "../../store/projects/holdings.ts";
 import { type Check, type Finding, ok, warn } from "./check.ts";
 
-/** Projects that the finding names. */
+/** Maximum number of projects that the finding names. */
 const MAX_NAMED = 5;
 
 /** A project that has nearly used up a resource. */

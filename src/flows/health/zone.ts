@@ -12,7 +12,10 @@ import { openZone } from "../zone/service-zone.ts";
 import type { ZoneSettings } from "../zone/zone-settings.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Domain keys that are looked up. There may be thousands, and the same server answers for all of them. */
+/**
+ * Maximum number of domain keys that are looked up. There may be thousands, and the same server answers for all of
+ * them.
+ */
 const MAX_KEYS = 20;
 /** Wrong records that the message names. */
 const SHOWN_FAULTS = 3;

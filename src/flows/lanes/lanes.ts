@@ -6,7 +6,10 @@ import { addLaneFigures, deleteOldLanes, type LaneRow, listLanes } from "../../s
 import { Lane, type LaneDeps } from "./lane.ts";
 import { type ProviderLimits, providerLane, providerOfLane, wayOfLane } from "./providers.ts";
 
-/** Lanes that a process remembers. If there are more, the one that was not looked up for longest is forgotten. */
+/**
+ * Maximum number of lanes that a process remembers. If there are more, the one that was not looked up for longest
+ * is forgotten.
+ */
 export const MAX_LANES = 50_000;
 /** Longest name of a lane, characters. A longer one is cut and ends with a hash. */
 const MAX_NAME_CHARS = 200;

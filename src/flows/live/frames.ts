@@ -10,7 +10,7 @@ export interface StreamFilter {
   messageId: string | null;
 }
 
-/** Octets of the events that are made into one piece of a stream, unless one event alone has more. */
+/** Maximum octets of the events that are made into one piece of a stream, unless one event alone has more. */
 export const MAX_PIECE_OCTETS = 256 * 1024;
 /** Octets that an event without a body takes, roughly. */
 const EVENT_OCTETS = 1024;

@@ -5,7 +5,7 @@ import { unrevokedKeys } from "../../store/projects/keys.ts";
 import type { LogEntry } from "../../store/events/event-log.ts";
 import { type SharePiece, Stream, type StreamDeps, type StreamWanted } from "./stream.ts";
 
-/** Streams of one project in this process at a time. */
+/** Maximum number of streams of one project in this process at a time. */
 export const MAX_STREAMS_PER_PROJECT = 1000;
 /** Time between two signs of life, milliseconds. Proxies close a connection that is silent for a minute. */
 export const BEAT_MS = 20_000;

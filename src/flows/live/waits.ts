@@ -7,7 +7,7 @@ import { matches, messagesWithIds, recipientKey, recipientKeys } from "../../sto
 import type { Tail } from "./tail.ts";
 import { watch, type WatchDeps } from "./watch.ts";
 
-/** Requests of one project that wait in this process at a time. */
+/** Maximum number of requests of one project that wait in this process at a time. */
 export const MAX_WAITS_PER_PROJECT = 1000;
 /** Time between two looks for waits that are over, milliseconds. A timer and a listener for each would take memory. */
 const OVER_PAUSE_MS = 250;

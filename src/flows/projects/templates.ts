@@ -21,7 +21,9 @@ export interface TemplateDeps {
   renderer: Renderer;
 }
 
-/** Tries of a write. It is repeated if another write came between its read and its write. */
+/**
+ * Maximum number of tries of a write. It is repeated if another write came between its read and its write.
+ */
 const MAX_TRIES = 50;
 
 /**

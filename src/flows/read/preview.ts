@@ -19,7 +19,7 @@ export interface PreviewDeps extends RenderDeps {
 /** Most images of a message that a preview shows. Each may need the whole message to be read. */
 export const MAX_PREVIEW_IMAGES = 16;
 
-/** Octets of images that are read. As base64 they have a third more. */
+/** Maximum octets of images that are read. As base64 they have a third more. */
 export const MAX_IMAGE_OCTETS = (MAX_INLINE_CHARS / 4) * 3;
 
 /** Formats that only show a picture. SVG can do more. */

@@ -13,7 +13,7 @@ import { messagesOfRaw } from "../../store/messages/message-content.ts";
  * (RFC 1047), usually within minutes, but after an outage hours later.
  */
 export const DUPLICATE_WINDOW_MS = DAY_MS;
-/** Messages with the same Message-ID that are compared, newest first. */
+/** Maximum number of messages with the same Message-ID that are compared, newest first. */
 export const MAX_COMPARED = 5;
 
 /** Reads what the database knows about a message for an inbox; null if the inbox is gone. @param asNew see `StoreAsNew` */

@@ -39,9 +39,14 @@ export interface InboundHandlerDeps extends RouteDeps, StoreInboundDeps, Pick<Re
 
 /** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
 const MAX_RECEIVED = 100;
-/** Addresses whose inbox is cached between RCPT and the end of DATA. A missing one is looked up again. */
+/**
+ * Maximum number of addresses whose inbox is cached between RCPT and the end of DATA. A missing one is looked up
+ * again.
+ */
 const MAX_CACHED_TARGETS = 10_000;
-/** Octets of a report that are read. The report comes first, then the returned message, which may be large. */
+/**
+ * Maximum octets of a report that are read. The report comes first, then the returned message, which may be large.
+ */
 const MAX_REPORT_OCTETS = 256 * 1024;
 
 const NO_DOMAIN = reply(550, "5.1.2", "No such domain here. To send, log in at the SUBMISSION_PORT");

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../core/time/units.ts";
 /** Messages and octets that one role mailbox accepts per day. */
 export const ROLE_LIMITS = { mails: 20_000, octets: 128 * 1024 * 1024 } as const;
 export type RoleLimits = Readonly<Record<keyof typeof ROLE_LIMITS, number>>;
-/** Role mailboxes whose use is counted. Evicts the least recently used one when full. */
+/** Maximum number of role mailboxes whose use is counted. Evicts the least recently used one when full. */
 export const MAX_COUNTED_ROLE_MAILBOXES = 10_000;
 
 interface Use {

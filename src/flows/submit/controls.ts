@@ -44,7 +44,7 @@ type ControlName = keyof typeof NAMES;
 
 const TAG_FIELD = "x-postrider-tag";
 const MAX_NAME_CHARS = 64;
-/** Levels of nested values in X-Postrider-Data, as in a JSON body. */
+/** Maximum number of levels of nested values in X-Postrider-Data, as in a JSON body. */
 const MAX_DATA_DEPTH = 32;
 
 /**

@@ -7,7 +7,7 @@ import { nearQuotas } from "../health/quotas.ts";
 
 /** Pause between two checks, milliseconds. Each reads a row per project. */
 export const QUOTA_PAUSE_MS = MINUTE_MS;
-/** Projects of a plan that one check reports. */
+/** Maximum number of projects of a plan that one check reports. */
 const MAX_PROJECTS = 100;
 
 /** Makes the chore that warns in the log once when a project nears a quota, and again if it nears it after it left. */

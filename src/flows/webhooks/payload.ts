@@ -14,7 +14,7 @@ import { largeReadBudget } from "../../store/contents/large-reads.ts";
 import type { MadePayload, SharedPayload, SharedPayloads } from "./shared-payloads.ts";
 import { readWhole } from "../mime/read-whole.ts";
 
-/** Octets of UTF-8 that an `inbound_received` event carries of each body. */
+/** Maximum octets of UTF-8 that an `inbound_received` event carries of each body. */
 export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
 /** Octets of JSON that one octet of a text may take. A control character becomes `\\u0001` (RFC 8259 §7). */
 const MOST_JSON_OCTETS = 6;

@@ -29,7 +29,7 @@ export interface LaneLimits {
   waiting: number;
 }
 
-/** Empty lanes that are remembered as slow. If there are more, the oldest is dropped. */
+/** Maximum number of empty lanes that are remembered as slow. If there are more, the oldest is dropped. */
 const MAX_KNOWN_SLOW = 10_000;
 
 /** An endpoint's answer to a job. */

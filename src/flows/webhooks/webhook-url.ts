@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { normalizeDomain } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
 
-/** Characters of a webhook's URL. */
+/** Maximum characters of a webhook's URL. */
 export const MAX_URL_CHARS = 2048;
 
 const FOR_DEVELOPMENT =

@@ -19,7 +19,7 @@ const READ_TIMEOUT_MS = 3000;
 export const CHALLENGE_TTL_SECONDS = 30;
 /** TTL of records that depend on the certificate. TLSA records must be gone before another key is used. */
 export const CERTIFICATE_TTL_SECONDS = 1800;
-/** Answers at one name. There is one for each order under way. */
+/** Maximum number of answers at one name. There is one for each order in progress. */
 const MAX_ANSWERS = 8;
 /** DANE-EE, the public key, by its SHA-256 (RFC 7671 §5.1, RFC 6698 §2.1). */
 const THIS_KEY = { usage: 3, selector: 1, matchingType: 1 } as const;

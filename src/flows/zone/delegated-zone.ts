@@ -24,13 +24,15 @@ import {
 import { startOfAuthority } from "./start-of-authority.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 
-/** Labels of a delegated domain. A longer name is looked up by its last labels alone. */
+/** Maximum labels of a delegated domain. A longer name is looked up by its last labels alone. */
 export const MAX_DELEGATED_LABELS = 10;
 /** A public suffix has at least one label, and a domain at least one more. */
 const MIN_LABELS = 2;
 /** Time for which a zone is kept. Any number of queries for its names cost one read of the database in it. */
 const ZONE_FRESH_SECONDS = 1;
-/** Zones that are kept. One has at most 200 records of its owner, half a megabyte in all. */
+/**
+ * Maximum number of zones that are kept. One has at most 200 records of its owner, half a megabyte in all.
+ */
 const MAX_CACHED_ZONES = 200;
 
 /**

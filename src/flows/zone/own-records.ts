@@ -4,9 +4,9 @@ import { invalid } from "../../core/errors.ts";
 import type { RecordData } from "../../net/zone/records.ts";
 import type { OwnRecord, OwnRecordType } from "../../store/domains/domain-records.ts";
 
-/** Octets of a TXT record. A DKIM key of 4096 bits has 740. */
+/** Maximum octets of a TXT record. A DKIM key of 4096 bits takes 740. */
 export const MAX_TEXT_OCTETS = 2000;
-/** Octets of the value of a CAA record: one character-string. */
+/** Maximum octets of the value of a CAA record: one character-string. */
 const MAX_CAA_OCTETS = 255;
 /** RFC 8659 §4.1: only the first bit of the flags has a meaning. */
 const CAA = /^(0|128) (issue|issuewild|iodef) "([\x20-\x7e]*)"$/;

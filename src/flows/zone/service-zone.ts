@@ -38,7 +38,7 @@ export const KEY_TTL_SECONDS = 3600;
 
 /** Time for which a key is cached. After that, the key of a deleted domain is gone. */
 export const KEY_CACHE_SECONDS = 30;
-/** Cached keys, each about half a kilobyte. */
+/** Maximum number of cached keys, each about half a kilobyte. */
 export const MAX_CACHED_KEYS = 10_000;
 /** Database lookups at a time, and those that may wait. Further ones fail at once. */
 export const LOOKUPS = 32;

@@ -4,7 +4,7 @@ import { log } from "../../log.ts";
 /** Shortest time between two writes of a key's `lastUsedAt`, milliseconds. */
 export const KEY_USE_INTERVAL_MS = 60_000;
 
-/** Keys that are remembered. Forgetting one costs only one more write. */
+/** Maximum number of keys that are remembered. Forgetting one costs only one more write. */
 const MAX_REMEMBERED_KEYS = 10_000;
 
 /** Records the use of keys, without delaying requests. */

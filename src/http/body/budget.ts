@@ -1,9 +1,12 @@
 import { Admission, type Release } from "../../core/concurrency/admission.ts";
 import { AppError } from "../../core/errors.ts";
 
-/** Octets of request bodies in memory at once, unfinished ones included. */
+/** Maximum bytes of request bodies in memory at once, unfinished ones included. */
 export const MAX_BODY_OCTETS = 512 * 1024 * 1024;
-/** Octets for one project, or for one account's own routes, so that its slow requests leave room for other projects. */
+/**
+ * Maximum bytes for one project, or for one account's own routes, so that its slow requests leave room for other
+ * projects.
+ */
 export const MAX_BODY_OCTETS_PER_OWNER = 256 * 1024 * 1024;
 
 /** Limits of memory that requests or answers share. A single one always fits. */

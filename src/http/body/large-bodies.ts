@@ -6,9 +6,12 @@ import { MAX_BODY_OCTETS } from "./budget.ts";
 
 /** Octets from which a body is large. Parsing it takes several times its size in memory. */
 export const LARGE_BODY_OCTETS = 1024 * 1024;
-/** Octets of large bodies that are worked on at once. A larger body is worked on alone. */
+/** Maximum bytes of large bodies processed at once. A larger body is processed alone. */
 export const MAX_LARGE_BODY_OCTETS = 32 * 1024 * 1024;
-/** Large bodies that may wait. One project's bodies may take half of the places: as many as its budget of octets has room for. */
+/**
+ * Maximum number of large bodies that may wait. One project's bodies may take half of the places: as many as its
+ * budget of octets has room for.
+ */
 export const MAX_BODIES_WAITING = MAX_BODY_OCTETS / LARGE_BODY_OCTETS;
 
 /** Runs the work on a body of so many octets when its owner's turn comes. Work on a small body starts at once. */

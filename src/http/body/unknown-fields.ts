@@ -8,9 +8,9 @@ export interface UnknownField {
   meant: string;
 }
 
-/** Unknown fields in one answer. */
+/** Maximum number of unknown fields in one answer. */
 export const MAX_UNKNOWN_FIELDS = 50;
-/** Objects and unknown names that are looked at in one body. */
+/** Maximum number of objects and unknown names checked in one body. */
 export const MAX_STEPS = 2_000;
 
 /**

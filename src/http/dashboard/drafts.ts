@@ -7,7 +7,10 @@ import { created, raw } from "../routing/answer.ts";
 import { accountRoute, type Route } from "../routing/route.ts";
 import { PREVIEW_QUERY, PREVIEW_TYPE, previewHeaders } from "../views/preview.ts";
 
-/** Drafts that are kept. A newer one replaces the oldest. With the limit of a body they hold at most 32 MiB. */
+/**
+ * Maximum number of drafts that are kept. A newer one replaces the oldest. With the limit of a body they hold at
+ * most 32 MiB.
+ */
 const MAX_DRAFTS = 32;
 /** Milliseconds for which a draft is kept. */
 export const DRAFT_MS = 5 * 60 * 1000;

@@ -119,7 +119,7 @@ function head(files: readonly UiFile[], cookie: string): string {
   ].join("\n");
 }
 
-/** Octets of a character in UTF-8, at most. */
+/** Maximum octets of a character in UTF-8. */
 const MAX_CHAR_OCTETS = 3;
 
 function hasRoom(pending: PendingAnswer, octets: number): boolean {

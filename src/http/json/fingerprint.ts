@@ -24,7 +24,7 @@ export function* fingerprint(value: unknown): Steps<string> {
 
 /** Octets of the buffer through which a large body goes into the hash. */
 const BUFFER_OCTETS = 4 * STEP_OCTETS;
-/** Octets of UTF-8 for one unit of UTF-16, at most. */
+/** Maximum octets of UTF-8 for one unit of UTF-16. */
 const MAX_OCTETS_PER_UNIT = 3;
 
 /** Writes text into a hash, a step at a time. */

@@ -9,9 +9,9 @@ import {
 } from "./outline.ts";
 import { STEP_OCTETS, type Steps } from "./steps.ts";
 
-/** Lists and objects within one another. */
+/** Maximum nesting of lists and objects. */
 export const MAX_JSON_DEPTH = 32;
-/** Values and keys of a body, counted together. */
+/** Maximum number of values and keys of a body, counted together. */
 export const MAX_JSON_VALUES = 200_000;
 /**
  * Numbers in lists that a body with files as lists of byte numbers may have besides. In memory a number takes eight octets, and an
@@ -24,7 +24,10 @@ export const MAX_LIST_NUMBERS = 4 * 1024 * 1024;
  */
 export const MAX_TOKEN_OCTETS = 64 * 1024;
 
-/** Octets of all keys of a body together. Each different key is kept by the engine, and all of them are collected at once. */
+/**
+ * Maximum octets of all keys of a body together. The engine keeps each different key, and collects all of them at
+ * once.
+ */
 export const MAX_KEY_OCTETS = 4 * 1024 * 1024;
 
 const QUOTE = 0x22;

@@ -4,11 +4,11 @@ import { MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
 import { expectationOf } from "../../core/expectations.ts";
 import { MAX_NAME_CHARS } from "../routing/schemas.ts";
 
-/** Characters of an id, and of a name in a path. */
+/** Maximum characters of an id, and of a name in a path. */
 const MAX_ID_CHARS = 64;
-/** Characters of an address with its display name. */
+/** Maximum characters of an address with its display name. */
 const MAX_ADDRESS_CHARS = 1000;
-/** Values of a contact's properties, or of a template's variables in a send. */
+/** Maximum number of values of a contact's properties, or of a template's variables in a send. */
 const MAX_VALUES = 1000;
 
 /** Returns the schema of a field that may be left out. Null is the same as no value. */

@@ -1,7 +1,9 @@
 import { invalid } from "../../core/errors.ts";
 import { parseTime } from "../../core/time/date-times.ts";
 
-/** Characters of a time or of words for one. The library takes the square of the length for texts such as `1/1/1/`. */
+/**
+ * Maximum characters of a time or of words for one. The library takes quadratic time for strings such as `1/1/1/`.
+ */
 export const MAX_WORDS_CHARS = 100;
 
 const EXPECTED =

@@ -9,13 +9,13 @@ import { AddressText, Given, Id, ShortText, Part, Values } from "./given.ts";
 import { MAX_WORDS_CHARS, timeOf } from "./scheduled-words.ts";
 import { refuseFields, renamed, withoutNulls } from "./translate.ts";
 
-/** Recipients of a message, as the largest setting allows. */
+/** Maximum number of recipients of a message, as the largest setting allows. */
 const MAX_ADDRESSES = 1000;
 const MAX_TAGS = 20;
 const MAX_TAG_CHARS = 256;
-/** Attachments of a message. The setting's own limit comes after it. */
+/** Maximum number of attachments of a message. The setting's own limit comes after it. */
 const MAX_FILES = 1000;
-/** Characters of a file's base64: as many as a body may have by default. */
+/** Maximum characters of a file's base64: as many as a body may have by default. */
 const MAX_CONTENT_CHARS = 40 * 1024 * 1024;
 const MAX_FILE_NAME_CHARS = 255;
 

@@ -15,7 +15,7 @@ import { OneOf, showTime } from "../routing/schemas.ts";
 import { AddressText, Given, Id } from "./given.ts";
 import { callOperation, ID_PAGE, listRoute, type Operations, resendRoute, translated } from "./translate.ts";
 
-/** Addresses or ids in one request. */
+/** Maximum number of addresses or ids in one request. */
 const MAX_ENTRIES = 100;
 
 /** Returns the routes of `/resend/suppressions`. */

@@ -35,9 +35,9 @@ const UNSUPPORTED = {
   from: "Give it with each send.",
   reply_to: "Give it with each send.",
 };
-/** Variables in one template. */
+/** Maximum number of variables in one template. */
 const MAX_VARIABLES = 50;
-/** Characters of a fallback, which is repeated at each placeholder of its variable. */
+/** Maximum characters of a fallback, which is repeated at each placeholder of its variable. */
 const MAX_FALLBACK_CHARS = 2000;
 const COPY_SUFFIX = " (copy)";
 

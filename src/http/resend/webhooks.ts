@@ -24,7 +24,7 @@ import { Given, ShortText } from "./given.ts";
 import { listRoute, type Operations, type RequestWith, resendRoute, withoutNulls } from "./translate.ts";
 
 const DIALECT = "resend";
-/** Names of events in one webhook, doubled ones included. */
+/** Maximum number of event names in one webhook, duplicates included. */
 const MAX_EVENTS = 100;
 /** How long the previous secret also signs after a rotation, milliseconds. */
 const GRACE_MS = 24 * 60 * 60 * 1000;

@@ -17,7 +17,7 @@ export const CALL_LIMITS: BudgetLimits = {
   perOwner: 64 * 1024 * 1024,
   refusal: "Too many MCP calls wait for their answers. Try again.",
 };
-/** Bytes of a message without the arguments of its tool. The library checks all of it at once. */
+/** Maximum bytes of a message without the arguments of its tool. The library checks all of it at once. */
 export const MAX_FRAME_BYTES = 64 * 1024;
 /** Headers of the agent's request that its calls to the API repeat. */
 const FORWARDED = ["authorization", "x-service-product", "x-service-sender"];

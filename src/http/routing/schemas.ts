@@ -36,7 +36,7 @@ export const DAY_OR_TIME = {
   examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
 };
 
-/** Characters in the name of a key, project, template, contact or inbox. */
+/** Maximum characters in the name of a key, project, template, contact or inbox. */
 export const MAX_NAME_CHARS = 200;
 const MAX_SEARCH_CHARS = 256;
 

@@ -4,7 +4,7 @@ import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { type RecordDeps, readRecord } from "../../flows/read/record.ts";
 import { MessageView, showMessage } from "./message.ts";
 
-/** Characters of one body in a thread. The message's own record has all of it. */
+/** Maximum characters of one body in a thread. The message's own record has all of it. */
 export const MAX_BODY_CHARS = 256 * 1024;
 /**
  * Characters of bodies and header fields in one answer. Anyone can write to an inbox, so a hundred messages of 25 MiB

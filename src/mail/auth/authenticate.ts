@@ -16,7 +16,9 @@ import { type Signed, unverifiedDkim, verifyDkim } from "./verify-dkim.ts";
 const MIN_KEY_BITS = 1024;
 /** RFC 8301 §3.1: neither does rsa-sha1, whatever the record of the key says. */
 const rejectRsaSha1 = true;
-/** Characters of a word in Authentication-Results. A longer one comes from the mail and is left out. */
+/**
+ * Maximum characters of a word in Authentication-Results. A longer one comes from the mail and is left out.
+ */
 const MAX_RESULT_WORD_CHARS = 400;
 
 /** Facts of the SMTP session about the client. */
@@ -36,7 +38,7 @@ export interface AuthVerdict {
   arc: { result: string };
 }
 
-/** The findings of the checks of a mail. */
+/** The results of authenticating a message. */
 export interface Authentication {
   verdict: AuthVerdict;
   /** A whole Authentication-Results field (RFC 8601), folded, with its last line end. */
@@ -51,7 +53,7 @@ export interface AuthDeps {
   memory?: CheckMemory;
 }
 
-/** The moments at which lookups for a mail end. */
+/** Deadlines of the lookups for a message. */
 export interface CheckEnds {
   /** Ends all lookups but those of the author's domain. */
   signal: AbortSignal;
@@ -60,8 +62,8 @@ export interface CheckEnds {
 }
 
 /**
- * Checks SPF, DKIM, ARC and DMARC of a mail. A lookup that does not finish is `temperror`. If a check throws, the policy and SPF
- * alone decide. Never throws.
+ * Checks SPF, DKIM, ARC and DMARC of a message. A lookup that does not finish is `temperror`. If a check throws,
+ * the policy and SPF alone decide. Never throws.
  */
 export async function authenticate(
   deps: AuthDeps,
@@ -78,8 +80,8 @@ export async function authenticate(
 }
 
 /**
- * Checks SPF and DMARC of a mail by its header alone. Its signatures count as `temperror`, so that the author's policy never
- * refuses a mail for a signature that we did not check. Never throws.
+ * Checks SPF and DMARC of a message by its header alone. Its signatures count as `temperror`, so that the author's
+ * policy never refuses a message for a signature that we did not check. Never throws.
  */
 export async function authenticateSender(
   deps: AuthDeps,
@@ -98,7 +100,7 @@ export async function authenticateSender(
 
 interface CheckOptions {
   ends: CheckEnds;
-  /** Finds out about the signatures. */
+  /** Verifies the DKIM signatures. */
   dkim: typeof verifyDkim;
 }
 
@@ -125,7 +127,9 @@ async function checked(
   );
 }
 
-/** Returns the findings for a mail that came from no client: there is nothing to check (RFC 8601 §2.2 "none"). */
+/**
+ * Returns the findings for a message that came from no client: there is nothing to check (RFC 8601 §2.2 "none").
+ */
 export function unchecked(host: string): Authentication {
   return { verdict: UNCHECKED, header: resultsField(host, ["none"]) };
 }

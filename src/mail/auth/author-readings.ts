@@ -3,7 +3,7 @@ import { toHeaderField } from "../reading/header-block.ts";
 import { MAX_ADDRESS_FIELD_CHARS, mailboxes } from "../reading/parse.ts";
 import type { RawField } from "../reading/raw-headers.ts";
 
-/** The authors of a mail as its record has them. */
+/** The authors of a message as its record has them. */
 export interface ShownAuthors {
   /** The values of its From fields, joined. */
   text: string;

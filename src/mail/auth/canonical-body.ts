@@ -17,7 +17,7 @@ export type BodyCanonicalization = "relaxed" | "simple";
 export function canonicalPieces(canonicalization: BodyCanonicalization, body: Uint8Array): Iterable<Buffer> {
   const octets = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (canonicalization === "simple") return simplePieces(octets);
-  // Most bodies need no replacing, and searching for white space natively takes a tenth of the time.
+  // Bodies rarely need replacing, and searching for white space natively takes a tenth of the time.
   return UNRELAXED.some((space) => octets.includes(space)) || hasBareLf(octets)
     ? relaxedPieces(octets)
     : trimmedPieces(octets, octets[octets.length - 1] === SPACE ? octets.length - 1 : octets.length);

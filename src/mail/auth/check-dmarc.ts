@@ -8,7 +8,6 @@ import { dmarcVerdict, type Evaluated } from "./dmarc-verdict.ts";
 import { policyAnswer } from "./policy-answer.ts";
 import type { Signed } from "./verify-dkim.ts";
 
-/** The dependencies of the checks of a mail. */
 export interface CheckDeps {
   host: string;
   resolver: MailauthResolver;
@@ -21,7 +20,7 @@ export type SpfCheck = Awaited<ReturnType<typeof spf>>;
 /** The result of ARC for the way here. */
 export type Chain = Awaited<ReturnType<typeof arc>>;
 
-/** The checks that a mail's author can pass by. */
+/** The checks by which a message's author can pass. */
 interface Checked {
   signed: Signed;
   sender: SpfCheck;
@@ -29,7 +28,8 @@ interface Checked {
 }
 
 /**
- * Returns DMARC's result for a mail, by each reading of its authors. A mail with a reading that names no domain never passes.
+ * Returns DMARC's result for a message, by each reading of its authors. If a reading names no domain, the message
+ * never passes.
  * @param shown the domain of the author that a record shows
  */
 export async function checkDmarc(
@@ -63,8 +63,9 @@ async function worstOf(
 }
 
 /**
- * Returns the result, or a worse one by the domain that the record shows as the author's. A mail without an author, or with
- * one that programs read differently, does not get round the policy of the domain shown. Nothing passes by it.
+ * Returns the result, or a worse one by the domain that the record shows as the author's. A message without an
+ * author, or with one that programs read differently, cannot evade the policy of the domain shown. Nothing passes
+ * by it.
  */
 async function heldAsShown(
   evaluated: Evaluated,

@@ -1,11 +1,13 @@
 import { setBounded } from "../../core/collections.ts";
 import type { MailauthResolver } from "./resolver.ts";
 
-/** Checks remembered. Beyond them the one that was unused for longest is forgotten. */
+/** Maximum number of checks remembered. Beyond them the one that was unused for longest is forgotten. */
 export const MAX_REMEMBERED = 1000;
-/** Characters of a key. A longer one comes from the mail and is hardly seen twice. */
+/** Maximum characters of a key. A longer one comes from the mail and is hardly seen twice. */
 export const MAX_KEY_CHARS = 2048;
-/** Lookups of a check, and characters of all their answers. They bound the memory of an entry. */
+/**
+ * Maximum number of lookups in a check, and of characters in all their answers. They bound the memory of an entry.
+ */
 export const MAX_REMEMBERED_LOOKUPS = 20;
 export const MAX_ANSWER_CHARS = 4096;
 

@@ -4,18 +4,21 @@ import { mailboxes } from "../reading/parse.ts";
 
 /** DKIM signatures of one mail that we check: each costs an RSA operation and a lookup (RFC 6376 §8.4). */
 export const MAX_SIGNATURES = 20;
-/** Octets of one signature field; a longer `h=` would be compared with every field of the header. */
+/** Maximum octets of one signature field; a longer `h=` would be compared with every field of the header. */
 export const MAX_SIGNATURE_OCTETS = 8 * 1024;
-/** Different body hashes that signatures may ask for: each reads the whole body (`l=` alone makes any number). */
+/**
+ * Maximum number of different body hashes that signatures may ask for: each reads the whole body (`l=` alone makes
+ * any number).
+ */
 export const MAX_BODY_HASHES = 4;
-/** Header octets and lines that we check signatures over. A signature that covers more fails. */
+/** Maximum octets and lines of header that we check signatures over. A signature that covers more fails. */
 export const MAX_CHECKED_HEADER_OCTETS = 256 * 1024;
 export const MAX_CHECKED_HEADER_LINES = 4000;
-/** Octets of a From field that we read as it is. A longer one is reduced to its addresses. */
+/** Maximum octets of a From field that we read as it is. A longer one is reduced to its addresses. */
 const MAX_FROM_OCTETS = 8 * 1024;
-/** From fields that we read: two are as wrong as a thousand. */
+/** Maximum number of From fields that we read: two are as wrong as a thousand. */
 const MAX_FROM_FIELDS = 2;
-/** Instances of an ARC chain (RFC 8617 §4.2.1). */
+/** Maximum number of instances of an ARC chain (RFC 8617 §4.2.1). */
 const MAX_ARC_SETS = 50;
 
 /** Fields that hold signatures, and the number of each that we check. */
@@ -26,7 +29,7 @@ const SIGNATURE_FIELDS: ReadonlyMap<string, number> = new Map([
 ]);
 const LF = 0x0a;
 
-/** A mail as it is checked. */
+/** A message in the form that is checked. */
 export interface CheckableMail {
   /** Its header block with the empty line. */
   header: Buffer;
@@ -35,8 +38,8 @@ export interface CheckableMail {
 
 /**
  * Returns the mail with a header that can be checked in bounded time. Every honest mail keeps the limits and is left as it is.
- * Otherwise fields over them are left out, but never the author, and signatures over those fields fail. A mail without signatures has
- * its body left out, and, if its header has fields alone, all but its author.
+ * Otherwise fields over them are left out, but never the author, and signatures over those fields fail. Without
+ * signatures the body is left out. If the header then has only fields, all but the author is left out too.
  * @param fields the fields of its header, by `rawFields`
  */
 export function checkable(raw: Buffer, fields: readonly RawField[]): CheckableMail {

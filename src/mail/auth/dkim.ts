@@ -12,7 +12,7 @@ const ED25519_OCTETS = 32;
 /**
  * Fields that are signed and named once more than the mail has them (RFC 6376 §8.15). Another one, added later, breaks the signature:
  * a second Subject or Content-Type in front, which many readers would show, or a first Reply-To or List-Unsubscribe.
- * A mailing list that adds fields of its own signs the mail again.
+ * A mailing list that adds its own fields signs the message again.
  */
 const SEALED_FIELDS = [
   "from",
@@ -62,7 +62,7 @@ export interface DkimSigning {
   raw: Buffer;
   /** The `d=` domain, A-labels. */
   domain: string;
-  /** Each makes a signature of its own, the first on top. */
+  /** Each makes a separate signature, the first on top. */
   keys: readonly DkimSigner[];
   /** Milliseconds since the epoch, for `t=`. Without it the signature has no `t=`. */
   signedAt?: number;

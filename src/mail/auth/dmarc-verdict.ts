@@ -32,8 +32,9 @@ function policyOf(response: DMARCResult): Policy | null {
 }
 
 /**
- * Returns whether the policy may be `reject` though mailauth gives a weaker one. A subdomain's is `sp` or `np`, and mailauth takes
- * the weaker if it could not find out whether the subdomain exists. It then names no applied policy.
+ * Returns whether the policy may be `reject` though mailauth gives a weaker one. A subdomain's is `sp` or `np`, and
+ * mailauth takes the weaker if it could not determine whether the subdomain exists. It then names no applied
+ * policy.
  */
 function mayReject({ status, policyDomain, sp, np, testMode }: DMARCResult): boolean {
   if (status.result !== "temperror" || status.policy !== undefined || testMode || np === undefined)

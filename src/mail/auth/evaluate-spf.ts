@@ -1,12 +1,12 @@
 import { spf } from "mailauth/lib/spf";
 import type { AuthResolver, MailauthResolver } from "./resolver.ts";
 
-/** Terms of a record that ask the DNS (RFC 7208 §4.6.4). An evaluation has at most this many. */
+/** Maximum number of terms in one evaluation that need a DNS lookup (RFC 7208 §4.6.4). */
 export const MAX_SPF_LOOKUPS = 10;
-/** Lookups without a result that an evaluation may have (RFC 7208 §4.6.4). */
+/** Maximum number of lookups without a result that an evaluation may have (RFC 7208 §4.6.4). */
 export const MAX_VOID_SPF_LOOKUPS = 2;
 
-/** What receivers find for mail from one client. */
+/** The result that receivers get for mail from one client. */
 export interface SpfEvaluation {
   /** As in RFC 7208 §2.6. */
   result: string;
@@ -16,7 +16,9 @@ export interface SpfEvaluation {
   voidLookups: number;
 }
 
-/** Evaluates SPF as for a mail of the domain that the client sends, by the checker for incoming mail. Never throws. */
+/**
+ * Evaluates SPF for a message of the domain from that client, with the checker for incoming mail. Never throws.
+ */
 export async function evaluateSpf(
   resolve: AuthResolver,
   { ip, domain, helo }: { ip: string; domain: string; helo: string },

@@ -4,9 +4,9 @@ import { findHeaderEnd } from "../reading/raw-headers.ts";
 const RESULTS_FIELD = /^authentication-results[ \t]*:(?:.*(?:\r?\n[ \t].*)*)(?:\r?\n|$)/gim;
 
 /**
- * Removes the Authentication-Results fields that a stranger wrote in our name (RFC 8601 §5), so that nobody takes them
- * for our findings. The kept octets of the header move towards the body within `raw`: a large message must not be in
- * memory twice.
+ * Removes the Authentication-Results fields that a stranger wrote in our name (RFC 8601 §5), so that they are not
+ * taken for our findings. The kept octets of the header move towards the body within `raw`: a large message must
+ * not be in memory twice.
  * @param host our authserv-id
  * @returns the message: `raw` itself, or what is left of it
  */

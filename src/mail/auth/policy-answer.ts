@@ -1,6 +1,6 @@
 import type { DmarcVerdict } from "./dmarc-verdict.ts";
 
-/** The answer to a mail by its author's policy: 250, 550, or 451 so that its sender brings it again. */
+/** The answer to a message by its author's policy: 250, 550, or 451 so that its sender tries again. */
 export type PolicyAnswer = "take" | "refuse" | "defer";
 
 type Answers = Readonly<Record<"none" | "quarantine" | "reject" | "unknown", PolicyAnswer>>;
@@ -42,8 +42,8 @@ const ANSWERS: Readonly<Record<string, Answers>> = {
 };
 
 /**
- * Returns the answer to a mail. An ARC chain changes nothing: that takes trust in a sealer (RFC 8617 §7.2.1), and we
- * trust none. A result that is not in the table defers.
+ * Returns the answer to a message. An ARC chain changes nothing: that takes trust in a sealer (RFC 8617 §7.2.1),
+ * and we trust none. A result that is not in the table defers.
  */
 export function policyAnswer({ result, policy }: DmarcVerdict): PolicyAnswer {
   return ANSWERS[result]?.[policy ?? "unknown"] ?? "defer";

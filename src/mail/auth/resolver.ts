@@ -23,9 +23,9 @@ export interface LookupEnds {
 }
 
 /**
- * Returns the given resolver for one mail, bound by the limit of lookups and by the moments at which they end. Earlier answers stay
- * known. Lookups of the author's policy and keys end later: a forger's slow name servers must not hide the policy, or that
- * the author has no such key.
+ * Wraps the resolver for one message: caps lookups and gives each a deadline. Answers are reused. Lookups of the
+ * author's policy and keys end later: a forger's slow name servers must not hide the policy, or that the author has
+ * no such key.
  */
 export function boundedResolver(
   resolve: AuthResolver,

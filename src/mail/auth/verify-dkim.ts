@@ -5,14 +5,14 @@ import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { type BodyCanonicalization, canonicalPieces, PIECE_OCTETS } from "./canonical-body.ts";
 import type { CheckableMail } from "./checkable.ts";
 
-/** The results of DKIM for a mail, its author, and what ARC needs. */
+/** The DKIM results of a message, its author, and what ARC needs. */
 export type Signed = Omit<DKIMVerifyResult, "envelopeFrom">;
 
 const CANONICALIZATIONS: readonly BodyCanonicalization[] = ["relaxed", "simple"];
 
 /**
- * Verifies the DKIM signatures of a mail by mailauth, with body hashes of our own. mailauth's relaxed hash reads a line
- * that does not end again with each chunk, so one line of 24 MiB held the thread for seconds.
+ * Verifies the DKIM signatures of a message with mailauth, but with our own body hashes. mailauth's relaxed hash
+ * rereads an unfinished line with each chunk, so one line of 24 MiB held the thread for seconds.
  */
 export async function verifyDkim(mail: CheckableMail, options: DKIMVerifyOptions): Promise<Signed> {
   const verifier = new LinearVerifier(options);

@@ -5,7 +5,9 @@ export interface Diagnostic {
   stage: string | null;
 }
 
-/** Texts that name a command, such as Postfix's "(in reply to RCPT TO command)", and our name for its stage. */
+/**
+ * Phrases that name a command, such as Postfix's "(in reply to RCPT TO command)", and our name for its stage.
+ */
 const STAGES: readonly (readonly [pattern: RegExp, stage: string])[] = [
   [
     /in reply to end of data|after (?:pipelined )?end of data|end of (?:data|message)|after data\b|<CRLF>\.<CRLF>|(?:after|while) sending data block|\bfor text command/i,
@@ -52,15 +54,15 @@ export function peerReply(reported: string): string {
   const text = folded(reported);
   const quoted = /[45]\d\d[ -]'([^']{3,})'/.exec(text)?.[0];
   if (quoted !== undefined) return quoted;
-  // A text that begins with a code is the peer's reply, even if it quotes others: Postfix's address verification
+  // If it begins with a code, it is the peer's reply, even if it quotes others: Postfix's address verification
   // quotes hosts.
   const found = /^[45]\d\d[ -]/.test(text) ? null : QUOTED.exec(text);
   return (found === null ? text : text.slice(found.index + found[0].length)).replace(IN_REPLY_TO, "");
 }
 
 /**
- * Reads the reply code, the enhanced code and the stage from a text. The last enhanced code is nearest to the peer's
- * reply.
+ * Reads the reply code, the enhanced code and the stage from a diagnostic. The last enhanced code is nearest to the
+ * peer's reply.
  */
 export function readDiagnostic(reported: string): Diagnostic {
   const text = folded(reported);
@@ -82,8 +84,8 @@ export function readDiagnostic(reported: string): Diagnostic {
 }
 
 /**
- * Returns a text with each run of white space as one space. Servers break their lines anywhere, so a phrase is only
- * found if its words are on one line.
+ * Collapses each run of white space to one space. Servers break their lines anywhere, so a phrase is only found if
+ * its words are on one line.
  */
 export function folded(text: string): string {
   return text.replace(/\s+/g, " ").trim();

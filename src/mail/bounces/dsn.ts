@@ -25,7 +25,10 @@ export interface DeliveryReportMail {
   recipients: ReportedRecipient[];
 }
 
-/** Characters of one recipient's diagnostic that are read for its class. Reading takes time, and a report has many. */
+/**
+ * Maximum characters of one recipient's diagnostic that are read for its class. Reading takes time, and a report
+ * has many.
+ */
 const MAX_DIAGNOSTIC_READ = 1024;
 
 const ACTIONS: ReadonlyMap<string, ReportedRecipient["action"]> = new Map([
@@ -38,7 +41,7 @@ const ACTIONS: ReadonlyMap<string, ReportedRecipient["action"]> = new Map([
   ["expanded", "expanded"],
 ]);
 
-/** Octets that are read as text if the MIME structure of a message is broken. */
+/** Maximum octets that are read as text if the MIME structure of a message is broken. */
 const MAX_BROKEN_OCTETS = 64 * 1024;
 
 /**
@@ -93,7 +96,7 @@ function bodyText({ text, html, attachments }: ParsedMail, raw: Uint8Array): str
   // The MIME reader does not know `text/plain charset=…` without its semicolon (RFC 2045 §5.1) as text.
   const broken = attachments.find(({ contentType }) => /^text\/plain\s/.test(contentType));
   if (broken !== undefined) return storedText(`${asText(broken.bytes)}\n${text ?? ""}`);
-  // A text without an address may say no more than "view this in html".
+  // A plain part without an address may say only "view this in html".
   if (text !== null && text.trim() !== "")
     return html === null || text.includes("@") ? text : `${text}\n${htmlText(html)}`;
   if (html !== null) return htmlText(html);

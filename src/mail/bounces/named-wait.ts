@@ -12,7 +12,7 @@ export interface NamedWait {
 
 /** Longest wait that is taken from a reply, milliseconds. A lane must not be closed for weeks by a number in a reply. */
 const MAX_NAMED_MS = DAY_MS;
-/** Wait after a limit for a day, milliseconds: such limits slide, or count from midnight somewhere. */
+/** Wait after a daily limit, milliseconds: such limits slide, or count from midnight in some time zone. */
 const DAILY_MS = 4 * HOUR_MS;
 
 const UNIT = "(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)";

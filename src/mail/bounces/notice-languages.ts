@@ -6,7 +6,7 @@ export type Statement = "failure-subject" | "failure-text" | "automatic-subject"
 
 let groups: ReadonlyMap<string, readonly RegExp[]> | null = null;
 
-/** Returns whether a text makes a statement, in any language. */
+/** Returns whether the words make a statement, in any language. */
 export function makes(statement: Statement, said: string): boolean {
   groups ??= new Map(patternGroups(text, "i").map(({ head, patterns }) => [head, patterns]));
   return groups.get(`[${statement}]`)?.some((pattern) => pattern.test(said)) ?? false;

@@ -15,16 +15,16 @@ import type { HeaderBlock } from "../reading/header-block.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import { classByText } from "./reply-class.ts";
 
-/** Characters of a subject that are searched for signs of a failure. */
+/** Maximum characters of a subject that are searched for signs of a failure. */
 const MAX_SUBJECT_CHARS = 500;
-/** Characters of a text that are searched for signs of a failure. */
+/** Maximum characters of a body that are searched for signs of a failure. */
 const MAX_SIGN_CHARS = 8192;
 
 /** The parts of the returned message that a notice shows. */
 export interface Shown {
-  /** Says if the notice has the returned message, or its header. */
+  /** True if the notice has the returned message, or its header. */
   original: boolean;
-  /** Returns the recipients that it names on a line of their own, not within a sentence. */
+  /** Returns the recipients that it names on a separate line, not within a sentence. */
   named(): readonly string[];
 }
 
@@ -133,7 +133,7 @@ function isReceipt(mail: ParsedMail): boolean {
   return mail.attachments.some(({ contentType }) => contentType === "message/disposition-notification");
 }
 
-/** Returns whether a text is about a recipient: MDaemon's notices say no more. */
+/** Returns whether the words are about a recipient: MDaemon's notices say no more. */
 function isOfRecipient(text: string): boolean {
   const textClass = classByText(text);
   return textClass !== null && (textClass.category === "recipient" || textClass.category === "mailbox-full");

@@ -1,11 +1,11 @@
 import { folded } from "./diagnostic.ts";
 import { addressOf, MAX_REPORT_RECIPIENTS } from "./status-fields.ts";
 
-/** Characters of a notice's text that are read. The failed recipients are in its first lines. */
+/** Maximum characters of a notice's text that are read. The failed recipients are in its first lines. */
 const MAX_NOTICE_CHARS = 32 * 1024;
-/** Characters of a line that are searched for an address. */
+/** Maximum characters of a line that are searched for an address. */
 const MAX_LINE_CHARS = 500;
-/** Lines below an address that may have its reason. */
+/** Maximum number of lines below an address that may have its reason. */
 const MAX_REASON_LINES = 12;
 
 /** Lines at which the returned message begins within a notice. */
@@ -35,7 +35,7 @@ const TOUCHING =
   /(?<=[a-z0-9])(?=[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}])|(?<=[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}])(?=[a-z0-9])/giu;
 
 /**
- * Text that looks like a recipient's address but is another: a Message-ID (RFC 5322 §3.6.4), the sender, or an
+ * Strings that look like a recipient's address but are not: a Message-ID (RFC 5322 §3.6.4), the sender, or an
  * address for questions.
  */
 const NOT_RECIPIENTS: readonly RegExp[] = [

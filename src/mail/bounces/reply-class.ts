@@ -27,13 +27,16 @@ export interface Refusal {
   stage?: string | null;
 }
 
-/** The class of a text, and the codes that outweigh it: see `PhraseGroup`. */
+/** The class of a reply's words, and the codes that outweigh it: see `PhraseGroup`. */
 export type TextClass = FinalClass & Pick<PhraseGroup, "vague" | "unlessPolicy" | "later">;
 
 /** The class of a refusal that is final. */
 export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
 
-/** Characters of a reply's text that are read. Servers put their meaning into the first lines (RFC 5321 §4.5.3.1.5). */
+/**
+ * Maximum characters of a reply's text that are read. Servers put their meaning into the first lines (RFC 5321
+ * §4.5.3.1.5).
+ */
 const MAX_TEXT_CHARS = 2048;
 
 /**
@@ -189,7 +192,7 @@ const ADDRESS =
 /** The words "IP address": no address of a mailbox. */
 const IP_ADDRESS = /\bip[- ]address\b/g;
 
-/** Returns a text from the reply code on: the words before it are the reporter's. */
+/** Drops what the reporter wrote before the reply code. */
 function afterCode(text: string, code: number): string {
   return text.slice(Math.max(0, text.lastIndexOf(String(code))));
 }
@@ -199,7 +202,7 @@ export function isAboutClient(text: string, code: number): boolean {
   return ABOUT_CLIENT.test(afterCode(plainText(text), code));
 }
 
-/** Returns the form of a text that patterns match: short, in lower case, with single spaces and without addresses. */
+/** Returns the form that patterns match: short, in lower case, with single spaces and without addresses. */
 export function plainText(text: string): string {
   return folded(text.slice(0, MAX_TEXT_CHARS))
     .replace(CONTINUATION, " ")
@@ -208,7 +211,7 @@ export function plainText(text: string): string {
     .replace(IP_ADDRESS, "ip");
 }
 
-/** Returns the class of a text by itself, or null if no pattern matches. */
+/** Returns the class of the words by themselves, or null if no pattern matches. */
 export function classByText(text: string): TextClass | null {
   const plain = plainText(text);
   const group = textRules().find(({ patterns }) => patterns.some((pattern) => pattern.test(plain)));

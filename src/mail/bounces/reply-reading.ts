@@ -17,13 +17,15 @@ export type LaneEffect = "none" | "slow" | "rest" | "block";
 /** The party that can change the outcome: the recipient, the sender (`you`), the operator (`us`) or the provider. */
 export type ResponsibleParty = "recipient" | "you" | "us" | "provider";
 
-/** All that a refusal says: its class, its subject, and what to do about it. */
+/** The full reading of a refusal: its class, its subject, and what to do about it. */
 export interface ReplyReading extends ReplyClass {
   who: ResponsibleParty;
   laneEffect: LaneEffect;
   /** Milliseconds before which another try makes no sense. Null if the refusal is final. */
   retryAfterMs: number | null;
-  /** Milliseconds that the text names until another try. Null if it names none, or the refusal is final. */
+  /**
+   * Milliseconds until another try, as the reply names them. Null if it names none, or the refusal is final.
+   */
   namedMs: number | null;
 }
 

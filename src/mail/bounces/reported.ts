@@ -24,7 +24,7 @@ export interface ReportedRecipient extends Pick<ReplyClass, "category"> {
   remoteMta: string | null;
 }
 
-/** Characters of a diagnostic that are kept. */
+/** Maximum characters of a diagnostic that are kept. */
 export const MAX_DIAGNOSTIC_CHARS = 2000;
 
 /** The text of a report for people. */
@@ -38,7 +38,6 @@ export interface Notice {
   originalTo: string | null;
 }
 
-/** A text and its class. */
 export interface ClassifiedText {
   text: string;
   textClass: TextClass | null;

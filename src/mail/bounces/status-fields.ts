@@ -4,14 +4,14 @@ import { folded } from "./diagnostic.ts";
 import { storedLine } from "../text/stored-text.ts";
 
 /**
- * Most recipients that are read of one report. A report is about one message of ours, so about its recipients at
- * most.
+ * Maximum number of recipients read from one report. A report is about one message of ours, so about its recipients
+ * at most.
  */
 export const MAX_REPORT_RECIPIENTS = 100;
-/** Characters of a machine-readable report that are read. */
+/** Maximum characters of a machine-readable report that are read. */
 export const MAX_STATUS_CHARS = 256 * 1024;
 
-/** Characters of one of its fields that are read. */
+/** Maximum characters of one of its fields that are read. */
 const MAX_FIELD_CHARS = 4096;
 
 /** The part of a delivery status notification about one recipient (RFC 3464 §2.3). */

@@ -62,8 +62,8 @@ function wireContentType(given: string): string {
 }
 
 /**
- * Returns the type of a text, with its charset if the sender named none and the bytes show it. A text without a
- * charset is US-ASCII (RFC 2046 §4.1.2), so readers and calendars would guess.
+ * Returns the type of a text file, with its charset if the sender named none and the bytes show it. Without a
+ * charset it is US-ASCII (RFC 2046 §4.1.2), so readers and calendars would guess.
  */
 function withCharset(type: string, bytes: Uint8Array): string {
   const isSilent = /^text\//i.test(type) && !/; *charset=/i.test(type);

@@ -10,8 +10,8 @@ export const MAX_LINE_OCTETS = 998;
 /** A word longer than this many characters fits a line only as encoded words. */
 const MAX_WORD_CHARS = 900;
 /**
- * Units of a display name that are written. The API takes fewer, but a message that is answered may have a longer
- * name.
+ * Units of a display name that are written. The API takes fewer, but the name in a message that we reply to may be
+ * longer.
  */
 const MAX_NAME_UNITS = 500;
 /** Characters of one encoded word. RFC 2047 §2 allows 75; the rest is for the text before it in the line. */
@@ -64,7 +64,7 @@ function fold(line: string): string {
   return out;
 }
 
-/** Returns the RFC 2047 encoded words of a text, as Q or B, whichever is shorter. */
+/** Returns the RFC 2047 encoded words of a string, as Q or B, whichever is shorter. */
 function encodedWords(text: string): string {
   const beyondAscii = text.length - text.replace(/[^\x20-\x7e]/g, "").length;
   return encodeWord(text, beyondAscii * 3 > text.length ? "B" : "Q", ENCODED_WORD_CHARS);
@@ -132,7 +132,7 @@ function isPlain(text: string): boolean {
   return PRINTABLE.test(text) && !hasLongWord(text);
 }
 
-/** Octets of a message id that fit a line after the space of a fold. */
+/** Maximum octets of a message id that fit a line after the space of a fold. */
 const MAX_MESSAGE_ID_OCTETS = MAX_LINE_OCTETS - 1;
 
 /**

@@ -19,8 +19,8 @@ const OCTETS_AT_A_TIME = 192 * 1024;
 const BASE64_LINE = 76;
 
 /**
- * Returns the bytes of a composer's tree. Its own stream takes about twenty turns of the event loop per message. Here
- * the content is in memory, so one turn is enough.
+ * Returns the bytes of a composer's tree. Its own stream takes about twenty ticks of the event loop per message.
+ * Here the content is in memory, so one tick is enough.
  */
 export function writeTree(root: MimeNode, fields: Fields): Buffer {
   const chunks: Chunk[] = [fields.before];
@@ -94,7 +94,8 @@ function write(node: MimeNode, chunks: Chunk[], after: string): void {
 }
 
 /**
- * Headers of text parts, by the composer's few types and encodings. Building them takes longer than encoding a text.
+ * Headers of text parts, by the composer's few types and encodings. Building them takes longer than encoding a
+ * body.
  */
 const textHeaders = new Map<string, string>();
 

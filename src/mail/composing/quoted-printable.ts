@@ -23,7 +23,7 @@ function escaped(content: string): string {
   return hasEndingSpace ? text.replace(ENDING_SPACE, (space) => (space === " " ? "=20" : "=09")) : text;
 }
 
-/** Wraps the lines that are too long. Most are not, and the library would spend long on each. */
+/** Wraps the lines that are too long. Few lines are, and the library would take long for every one. */
 function wrapped(text: string): string {
   let out = "";
   let kept = 0;

@@ -12,8 +12,8 @@ export function normalizeLineEnds(text: string): string {
 }
 
 /**
- * Returns the entry of a text, or nothing if there is no text. The composer chooses the encoding, except for text
- * that would wrongly pass as 7bit. Such text has a "From " line that an mbox would alter, the boundary, a control, or
+ * Returns the entry of a body, or nothing if there is none. The composer chooses the encoding, except for text that
+ * would wrongly pass as 7bit. Such text has a "From " line that an mbox would alter, the boundary, a control, or
  * only white space.
  */
 export function textEntry(text: string | null | undefined, boundary: string): TextEntry | undefined {
@@ -31,10 +31,10 @@ function isLongLined(content: string): boolean {
   return isAsciiText(content) && hasLongLine(content) && /[A-Za-z]/.test(content);
 }
 
-/** Characters of a line that the composer leaves unchanged. */
+/** Maximum characters of a line that the composer leaves unchanged. */
 const MAX_LINE_CHARS = 76;
 
-/** Returns whether a text with CRLF line ends has a longer line. */
+/** Returns whether a body with CRLF line ends has a longer line. */
 export function hasLongLine(content: string): boolean {
   for (let start = 0; start + MAX_LINE_CHARS < content.length; ) {
     const found = content.indexOf("\r\n", start);
@@ -45,7 +45,7 @@ export function hasLongLine(content: string): boolean {
   return false;
 }
 
-/** Returns whether a text has only printable ASCII, tabs and line ends. */
+/** Returns whether a body has only printable ASCII, tabs and line ends. */
 export function isPlainAscii(text: string): boolean {
   return isAsciiText(text) && !CONTROL.test(text);
 }

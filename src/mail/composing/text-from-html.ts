@@ -4,9 +4,9 @@ import { storedText } from "../text/stored-text.ts";
 
 /** Largest html that a text part is made from, characters. Hostile html of this size takes half a second. */
 export const MAX_TEXT_SOURCE_CHARS = 64 * 1024;
-/** Levels of nested elements. A newsletter of nested tables has 40. */
+/** Maximum number of levels of nested elements. A newsletter of nested tables has 40. */
 export const MAX_TEXT_SOURCE_DEPTH = 100;
-/** Children of one element. */
+/** Maximum number of children of one element. */
 export const MAX_TEXT_SOURCE_CHILDREN = 10_000;
 
 /** A mark for what the library leaves out at a limit. No html can have it: the parser and we remove NUL. */

@@ -2,18 +2,18 @@ import { isAsciiText } from "../../core/text.ts";
 import { type Chunk, contentOf, type Encoding, type Fields, joined } from "./mime-tree.ts";
 import { hasLongLine, type TextEntry } from "./text-entry.ts";
 
-/** Characters of a text from which the composer asks no more for its lines. */
+/** Number of characters from which the composer no longer checks a body's lines. */
 const MAX_CHARS = 128 * 1024;
 
-/** The texts of a message. Undefined: it has no such part. */
+/** The bodies of a message. Undefined: it has no such part. */
 export interface Texts {
   text: TextEntry | undefined;
   html: TextEntry | undefined;
 }
 
 /**
- * Returns the bytes of a message without attachments, the same that its composer's tree would give. Most messages are of this
- * form, and making the tree takes longer than writing it. Null: the composer is needed.
+ * Returns the bytes of a message without attachments, the same ones that the composer's tree would give. This is
+ * the usual form, and making the tree takes longer than writing it. Null: the composer is needed.
  */
 export function writeTexts({ text, html }: Texts, fields: TextMailFields, boundary: string): Buffer | null {
   if ((text?.content.length ?? 0) > MAX_CHARS || (html?.content.length ?? 0) > MAX_CHARS) return null;
@@ -68,7 +68,7 @@ function withBoundary(part: Part, boundary: string): Chunk[] {
   return [`--${boundary}\r\n${type}${encoding}\r\n`, part.content, "\r\n"];
 }
 
-/** Returns the encoding that the composer chooses for a text without controls. */
+/** Returns the encoding that the composer chooses for a body without controls. */
 function encodingOf(content: string): Encoding {
   if (isAsciiText(content) && !hasLongLine(content)) return "7bit";
   let letters = 0;

@@ -68,9 +68,9 @@ export function decoderAsRead(charset: string): TextDecoder {
 }
 
 /**
- * Returns the decoder for a text, whose charset may be named by mistake. Text named UTF-8 without any of its
- * characters beyond ASCII is in an encoding of old programs. Text named Latin with only UTF-8 characters is UTF-8. A
- * byte order mark of UTF-16 decides in any of them.
+ * Returns the decoder for a body whose charset may be wrongly named. Text named UTF-8 without any of its characters
+ * beyond ASCII is in an encoding of old programs. Text named Latin with only UTF-8 characters is UTF-8. A byte
+ * order mark of UTF-16 decides in any of them.
  * @param beginning its first octets
  */
 export function decoderFor(named: Decoder, beginning: Uint8Array): Decoder {
@@ -92,7 +92,7 @@ function utf16Mark([first, second]: Uint8Array): Decoder | null {
   return first === 0xff && second === 0xfe ? new TextDecoder("utf-16le") : null;
 }
 
-/** Octets of unmarked UTF-16 that are searched for zeros. */
+/** Maximum octets of unmarked UTF-16 that are searched for zeros. */
 const MAX_ORDER_OCTETS = 1024;
 
 /** Returns the decoder of UTF-16 without a mark: the zeros of ASCII characters show the order of its octets. */
@@ -116,7 +116,7 @@ export function unnamedText(octets: Uint8Array): string {
   return isCut || whole > broken ? text : new TextDecoder("windows-1252").decode(octets);
 }
 
-/** Octets of a character of UTF-8, at most. */
+/** Maximum octets of a character of UTF-8. */
 const MAX_UTF8_OCTETS = 4;
 
 /** Returns the octets up to the last whole character, if the text may continue. */

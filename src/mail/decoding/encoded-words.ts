@@ -33,8 +33,8 @@ const NAMELESS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the word in UTF-8 if the reader does not know its charset, or if it names none and is UTF-8. The same holds
- * for UTF-16, whose mark the reader ignores. Otherwise returns it unchanged.
+ * Returns the word in UTF-8 if the reader does not know its charset, or if it names none and is UTF-8. UTF-16 is
+ * handled in the same way, because the reader ignores its byte order mark. Otherwise returns it unchanged.
  */
 function knownWord(word: string, charset: string, encoding: string, written: string): string {
   const name = charset.toLowerCase();

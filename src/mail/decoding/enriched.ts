@@ -1,4 +1,6 @@
-/** Characters of a command that are held back: RFC 1896 limits its name to 60. A longer one is text. */
+/**
+ * Maximum characters of a command that are held back: RFC 1896 limits its name to 60. A longer one is text.
+ */
 const MAX_COMMAND_CHARS = 64;
 /** Commands whose content is no text: the values of another command, and notes of the old text/richtext (RFC 1341). */
 const UNSHOWN = /^<(\/?)(?:param|comment)>$/i;

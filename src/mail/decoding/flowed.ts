@@ -1,11 +1,14 @@
-/** Characters of a line that are held back. A longer line is read in parts; quote marks beyond this are text. */
+/**
+ * Maximum characters of a line that are held back. A longer line is read in parts; quote marks beyond this are
+ * text.
+ */
 export const MAX_FLOWED_LINE_CHARS = 64 * 1024;
 /** Characters kept from the end of a line read in parts: more than a signature's line, which must be compared whole. */
 const LINE_END_CHARS = 16;
 
 /**
  * Reads text of format=flowed (RFC 3676 §4) piece by piece. A line that ends in a space continues in the next one if
- * both are quoted equally deep. So an answer below a quoted line stays a line of its own.
+ * both are quoted equally deep. So a reply below a quoted line stays a separate line.
  * @param deleteSpace whether that space is removed (DelSp)
  */
 export function* unflowed(pieces: Iterable<string>, deleteSpace: boolean): Generator<string> {

@@ -27,7 +27,7 @@ interface Decoder {
   finalize: () => Promise<ArrayBuffer>;
 }
 
-/** The texts of a part or an alternative, by kind. */
+/** The bodies of a part or an alternative, by kind. */
 export type TextEntry = Partial<Record<TextKind, { type: "text"; value: string }[]>>;
 export type TextKind = "plain" | "html";
 

@@ -1,7 +1,7 @@
 /** The encoding of a body (RFC 2045 §6). */
 export type Encoding = "identity" | "quoted-printable" | "base64";
 
-/** Octets that a decoder may hold back from one piece and give with the next. */
+/** Maximum octets that a decoder may hold back from one piece and give with the next. */
 export const MAX_KEPT_BACK = 80;
 
 /**
@@ -49,7 +49,7 @@ function base64Digit(octet: number): number {
 }
 
 const [PLAIN, ESCAPE, HALF_ESCAPE, PADDED] = [0, 1, 2, 3];
-/** White space after the sign of a soft line break that is taken for an addition on the way: at most one line. */
+/** Maximum white space after a soft line break that counts as added in transit: at most one line. */
 const MAX_PADDING = 76;
 
 /** Decodes quoted-printable (RFC 2045 §6.7). Text that is no escape is content. An escaped line end stays as it is. */

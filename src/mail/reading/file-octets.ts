@@ -55,14 +55,13 @@ function withCrlf(octets: Uint8Array): Uint8Array {
   return memory.subarray(0, size);
 }
 
-/** Octets of a file. */
 export function fileSize(raw: Uint8Array, file: FileBody): number {
   let size = 0;
   for (const { length } of pieces(raw, file)) size += length;
   return size;
 }
 
-/** Returns the bytes of a file in memory of their own. */
+/** Returns a copy of a file's bytes. */
 export function fileBytes(raw: Uint8Array, file: FileBody): Uint8Array {
   const bytes = new Uint8Array(fileSize(raw, file));
   let at = 0;

@@ -3,11 +3,14 @@ import { joinedWords } from "../decoding/encoded-words.ts";
 import { fieldValue, firstValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
 import { storedLine } from "../text/stored-text.ts";
 
-/** Message ids of a References field that are kept: the first and the newest ones (RFC 5322 §3.6.4 sets no limit). */
+/**
+ * Maximum number of message ids of a References field that are kept: the first and the newest ones (RFC 5322 §3.6.4
+ * sets no limit).
+ */
 export const MAX_REFERENCES = 100;
-/** Characters of a Message-ID that is accepted. RFC 5322 §2.1.1 limits a line to 998. */
+/** Maximum characters of a Message-ID that is accepted. RFC 5322 §2.1.1 limits a line to 998. */
 export const MAX_MESSAGE_ID_CHARS = 998;
-/** Characters of one header value that are kept. */
+/** Maximum characters of one header value that are kept. */
 export const MAX_HEADER_VALUE_CHARS = 16 * 1024;
 
 export interface HeaderField {

@@ -1,8 +1,8 @@
 import { fieldsOf, findHeaderEnd, firstValue } from "./raw-headers.ts";
 
-/** Octets of a body that are searched for the first delimiter. */
+/** Maximum octets of a body that are searched for the first delimiter. */
 const MAX_SEARCHED_OCTETS = 64 * 1024;
-/** Octets of a nested multipart that are searched for it. There may be many. */
+/** Maximum octets of a nested multipart that are searched for it. There may be many. */
 const MAX_PREAMBLE_OCTETS = 4 * 1024;
 /** A line that begins with two dashes, followed by a MIME field: the first delimiter (RFC 2046 §5.1.1). */
 const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,40}:)/i;

@@ -7,12 +7,12 @@ import type { Decoder } from "../decoding/rare-charsets.ts";
 import { MAX_REPLY_CHARS } from "../text/reply-text.ts";
 import { storedText } from "../text/stored-text.ts";
 
-/** Characters of a text that are read first, and one more that shows whether the text continues. */
+/** Characters of a body that are read first, and one more that shows whether it continues. */
 export const BEGINNING_CHARS = Math.max(MAX_REPLY_CHARS, MAX_HTML_CHARS) + 1;
 /** Characters of a piece of text that was made as a whole. */
 const PIECE_CHARS = 64 * 1024;
 
-/** A text of a message. A large one is made piece by piece on each request. */
+/** A body of a message. A large one is decoded piece by piece on each request. */
 export interface MailText {
   /** The first characters, enough for previews and replies. If they are blank, also the first visible character. */
   beginning: string;
@@ -49,7 +49,7 @@ export function mailText(pieces: () => Iterable<string>): MailText | null {
     if (shown !== "") beginning += shown.slice(0, 1);
     if (!blank || shown !== "") return { beginning, whole: false, pieces: stored };
   }
-  // A text of only controls is a text, but nothing of it remains.
+  // A body of only controls is a body, but nothing of it remains.
   if (empty) return null;
   const whole = beginning.length < BEGINNING_CHARS;
   return { beginning, whole, pieces: whole ? () => [beginning] : stored };
@@ -88,7 +88,7 @@ function* decoded(named: Decoder, content: Iterable<Uint8Array>): Generator<stri
   yield (decoder ?? named).decode();
 }
 
-/** Yields the pieces of a text that was made as a whole. */
+/** Yields the pieces of a body that was made as a whole. */
 export function* slices(text: string): Generator<string> {
   for (let at = 0; at < text.length; at += PIECE_CHARS) yield text.slice(at, at + PIECE_CHARS);
 }

@@ -17,13 +17,13 @@ import { storedLine } from "../text/stored-text.ts";
  * the thread. 40 MiB of base64 have fewer lines.
  */
 export const MAX_LINES = 600_000;
-/** Mailboxes of one header field that are kept. */
+/** Maximum number of mailboxes of one header field that are kept. */
 export const MAX_MAILBOXES = 1000;
-/** Characters of a file name, a Content-ID and a media type that are kept. */
+/** Maximum characters kept of a file name, Content-ID or media type. */
 const MAX_NAME_CHARS = 255;
-/** Characters of a field of the MIME structure that are read. */
+/** Maximum characters of a field of the MIME structure that are read. */
 const MAX_MIME_FIELD_CHARS = 16 * 1024;
-/** Characters of an address header that are read. */
+/** Maximum characters of an address header that are read. */
 export const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
 
 /** Names for parts that usually have none, so that programs can open the saved file. */
@@ -62,8 +62,8 @@ export interface ParsedMail extends HeaderBlock {
 }
 
 /**
- * A received message whose large bodies stay in place. Texts are made on request, and attachments have only their
- * size.
+ * A received message whose large bodies stay in place. Bodies are decoded on request, and attachments have only
+ * their size.
  */
 export interface OpenMail extends Omit<ParsedMail, "attachments" | "text" | "html"> {
   text: MailText | null;
@@ -85,7 +85,9 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   };
 }
 
-/** Reads a message whose bodies may be large. Its bytes must not change while its texts are in use. Never throws. */
+/**
+ * Reads a message whose bodies may be large. Its bytes must not change while its bodies are in use. Never throws.
+ */
 export async function openMail(raw: Uint8Array): Promise<OpenMail> {
   const fields = rawFields(raw);
   const parts = await partsOf(raw, fields);

@@ -3,7 +3,7 @@ import { ASCII_NAMES, decoderNamed } from "../decoding/charsets.ts";
 import { joinedWords } from "../decoding/encoded-words.ts";
 import { isText, type MimePart } from "../decoding/mime-part.ts";
 
-/** Octets of a page that are searched for its charset, as in a browser. */
+/** Maximum octets of a page that are searched for its charset, as in a browser. */
 const MAX_META_OCTETS = 1024;
 
 /** The body of a part, for questions about its charset. */
@@ -16,8 +16,8 @@ export interface PartBody {
 
 /**
  * Corrects parts that the MIME reader would misread. Such a part has an unknown or unnamed charset, a malformed type,
- * a name whose words divide its characters, or is an attached text file. It runs after all parts are known and before
- * they become texts or attachments.
+ * a name whose words divide its characters, or is an attached text file. It runs after all parts are known and
+ * before they become bodies or attachments.
  */
 export function repairParts(root: MimePart, bodyOf: (part: MimePart) => PartBody): void {
   repair(root, null, 0, bodyOf);
@@ -80,7 +80,7 @@ function bareType(value: string): string {
 }
 
 /**
- * Returns whether a text is a file: it has a name and follows other parts, whatever its disposition (RFC 8621
+ * Returns whether a text part is a file: it has a name and follows other parts, whatever its disposition (RFC 8621
  * §4.1.4). Shown as text it would lose its name and its end.
  */
 function isFile(part: MimePart, parent: MimePart | null, place: number): boolean {
@@ -93,7 +93,9 @@ function nameOf({ contentType, contentDisposition }: MimePart): string {
   return contentDisposition.parsed.params.filename ?? contentType.parsed.params.name ?? "";
 }
 
-/** Names the charset of a text that names none: UTF-8 if the text is valid, else that of old programs. */
+/**
+ * Names the charset of a text part that names none: UTF-8 if the bytes are valid, else that of old programs.
+ */
 function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || ASCII_NAMES.has(charset);

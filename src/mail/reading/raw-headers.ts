@@ -6,9 +6,9 @@ import { unfoldedParameter } from "./text-start.ts";
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** Octets of a header block that are read. The rest counts as body. */
+/** Maximum octets of a header block that are read. The rest counts as body. */
 export const MAX_HEADER_OCTETS = 1024 * 1024;
-/** Fields of a header block that are read. */
+/** Maximum number of fields of a header block that are read. */
 export const MAX_HEADER_FIELDS = 2000;
 
 /** One field in its original form. */

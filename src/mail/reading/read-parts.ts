@@ -10,7 +10,7 @@ import { rendered, type Room, roomFor } from "./rendered-text.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
 import { type Encoding, encodingOf } from "../decoding/transfer-decoders.ts";
 
-/** Levels of nested multiparts that are read. */
+/** Maximum number of levels of nested multiparts that are read. */
 export const MAX_NESTING_DEPTH = 50;
 
 /** An attachment, whose bytes stay in the mail. */
@@ -34,7 +34,7 @@ interface Parts {
   spans: ReadonlyMap<MimePart, Span>;
   /** The parts of the attachments, in order. */
   files: MimePart[];
-  /** The parts of the texts, by the name put in their place. */
+  /** The text parts, by the name put in their place. */
   texts: Map<string, MimePart>;
 }
 
@@ -100,8 +100,8 @@ function nameTexts(part: MimePart, texts: Map<string, MimePart>): void {
 }
 
 /**
- * Yields the texts of that kind one after another. Texts that exist only in the other kind are rendered, within the
- * room left.
+ * Yields the text parts of that kind one after another. Parts that exist only in the other kind are rendered,
+ * within the room left.
  */
 function textOf(parts: Parts, kind: TextKind): MailText | null {
   const { textMap, textTypes } = parts.reader;

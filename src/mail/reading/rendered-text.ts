@@ -8,8 +8,9 @@ import type { Reader, TextKind } from "../decoding/mime-part.ts";
  */
 export const MAX_HTML_READ_CHARS = 1024 * 1024;
 /**
- * Characters of html, over all parts, that are made of text and added to the message's own html. The largest text of
- * words becomes less. A text of marks would grow sevenfold; the message's text shows all of it.
+ * Characters of html, over all parts, that are made of text and added to the message's own html. Even the largest
+ * body of words becomes less. A body of markup characters would grow sevenfold; the message's plain text shows all
+ * of it.
  */
 export const MAX_HTML_MADE_CHARS = 32 * 1024 * 1024;
 
@@ -18,18 +19,18 @@ export interface Room {
   chars: number;
 }
 
-/** Returns the room for a message's texts of that kind. */
+/** Returns the room for a message's bodies of that kind. */
 export function roomFor(kind: TextKind): Room {
   return { chars: kind === "html" ? MAX_HTML_MADE_CHARS : MAX_HTML_READ_CHARS };
 }
 
 /**
- * Returns a text in the other kind, as the MIME reader renders it. If a message has parts of both kinds, each kind
+ * Returns a body in the other kind, as the MIME reader renders it. If a message has parts of both kinds, each kind
  * shows them all. Text without room is left out.
  */
 export function rendered(text: () => Iterable<string>, as: TextKind): (room: Room) => Iterable<string> {
   if (as === "html") return (room) => asHtml(text(), room);
-  // It is made as a whole, and only once, because it takes long. A later reader of the texts finds equal room.
+  // It is made as a whole, and only once, because it takes long. A later reader of the bodies finds equal room.
   let made: { text: string; chars: number } | null = null;
   return (room) => {
     made ??= asText(text(), room.chars);
@@ -39,7 +40,7 @@ export function rendered(text: () => Iterable<string>, as: TextKind): (room: Roo
 }
 
 /**
- * Returns the text of at most so many characters of an html, and their number. A tag or a character that the limit
+ * Returns the text of at most `maxChars` characters of HTML, and their number. A tag or a character that the limit
  * cuts in two is left out.
  */
 function asText(html: Iterable<string>, maxChars: number): { text: string; chars: number } {
@@ -100,7 +101,7 @@ function* asHtml(text: Iterable<string>, room: Room): Generator<string> {
   yield end;
 }
 
-/** Yields a text without the white space around it. */
+/** Yields the pieces without the white space around them. */
 function* trimmed(pieces: Iterable<string>): Generator<string> {
   const space: string[] = [];
   let begun = false;

@@ -1,7 +1,7 @@
 import { type HeaderField, toHeaderField } from "./header-block.ts";
 import { fieldsOf } from "./raw-headers.ts";
 
-/** Header fields that a record shows. The raw message has all of them. */
+/** Maximum number of header fields that a record shows. The raw message has all of them. */
 export const MAX_SHOWN_HEADERS = 200;
 
 /** Returns header fields by name. If a name occurs twice, the first one counts. */

@@ -9,9 +9,9 @@ export interface Authorship {
   replyTo: Mailbox[];
 }
 
-/** What is wrong with a header, as the reply says it. */
+/** A fault of a header, in the words of the reply. */
 export interface AuthorshipFault {
-  /** True if the header is well-formed, but names somebody that it may not name. */
+  /** True if the header is well-formed, but names an author that it may not name. */
   forbidden: boolean;
   text: string;
 }
@@ -23,8 +23,8 @@ const SINGLE: ReadonlyMap<string, string> = new Map(
 const AS_ADDRESS = "written as Name <user@example.com>, without comments, groups or control characters";
 
 /**
- * Reads who a message is from. Refuses every header in which a reader could find another author than the one whose
- * domain is checked and signed.
+ * Reads the author of a message. Refuses every header in which a reader could find another author than the one
+ * whose domain is checked and signed.
  */
 export function readAuthorship(fields: readonly RawField[]): Authorship | AuthorshipFault {
   const single = new Map<string, RawField>();

@@ -7,12 +7,12 @@ import { rawFields } from "../reading/raw-headers.ts";
 import { headerOctets } from "./header.ts";
 import { type TextPart, textParts } from "./text-parts.ts";
 
-/** Octets of a text that is changed. A larger one is sent as it is. */
+/** Maximum octets of a text part that is changed. A larger one is sent as it is. */
 export const MAX_CHANGED_OCTETS = 2 * 1024 * 1024;
 
 /**
- * Changes a text. Equal output leaves the part untouched.
- * @param exact false if characters beyond ASCII stand for octets of another charset
+ * Changes a text part. Equal output leaves the part untouched.
+ * @param exact false if characters beyond ASCII represent octets of another charset
  */
 export type ChangeText = (text: string, kind: TextPart["kind"], exact: boolean) => string;
 
@@ -22,8 +22,8 @@ const ASCII_BASED =
 const UTF8 = /^(?:|utf-?8|us-ascii|ascii)$/;
 
 /**
- * Returns the message with changed texts. A changed part gets the transfer encoding quoted-printable, or stays in
- * base64; all other octets stay as they are.
+ * Returns the message with changed text parts. A changed part gets the transfer encoding quoted-printable, or stays
+ * in base64; all other octets stay as they are.
  */
 export function changeTexts(bytes: Buffer, change: ChangeText): Buffer {
   const pieces: Buffer[] = [];

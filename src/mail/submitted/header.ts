@@ -30,8 +30,8 @@ const BREAKS = /[\0-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2\x85|\xe2\x80[\xa8\x
 const NAME = /^[\x21-\x39\x3b-\x7e]+(?=[ \t]*:)/;
 
 /**
- * Splits the header of a message whose line ends are all CRLF. Returns a text that says what is wrong with it if
- * readers could disagree about where it ends, or if it is over our limits.
+ * Splits the header of a message whose line ends are all CRLF. If readers could disagree about where it ends, or if
+ * it is over our limits, returns the error message.
  */
 export function splitHeader(raw: Uint8Array): SubmittedHeader | string {
   const end = findHeaderEnd(raw);

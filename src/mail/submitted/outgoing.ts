@@ -24,8 +24,8 @@ export interface AddedFields {
 }
 
 /**
- * Returns the bytes to send: those of the message, with our fields and with changed texts. A message is sent under
- * SMTPUTF8 (RFC 6531) if its client said so and its header needs it.
+ * Returns the bytes to send: those of the message, with our fields and with changed text parts. A message is sent
+ * under SMTPUTF8 (RFC 6531) if its client said so and its header needs it.
  */
 export function outgoingMail(
   { bytes, smtpUtf8 }: WholeMail,

@@ -3,7 +3,7 @@ import { octetsOf } from "../reading/part-octets.ts";
 import { storedText } from "../text/stored-text.ts";
 import { onlyTexts, type TextPart } from "./text-parts.ts";
 
-/** The texts of a message that has nothing else. */
+/** The bodies of a message that has nothing else. */
 export interface SimpleTexts {
   text: string | null;
   html: string | null;
@@ -15,8 +15,8 @@ export function isSimple(raw: Uint8Array): boolean {
 }
 
 /**
- * Reads a message that is one text, or a plain one and its html, in UTF-8. Most submitted messages are such, and the
- * full parser, which finds the same, takes five times as long. Returns null for every other message.
+ * Reads a message that is one text part, or plain text and its HTML, in UTF-8. This is the usual form of submitted
+ * messages. The full parser finds the same, but takes five times as long. Returns null for every other message.
  */
 export function simpleTexts(raw: Uint8Array): SimpleTexts | null {
   const bytes = bufferOf(raw);

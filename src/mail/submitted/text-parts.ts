@@ -1,9 +1,9 @@
 import { fieldValue, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
 import { type Encoding, encodingOf } from "../decoding/transfer-decoders.ts";
 
-/** Levels of nested multiparts that are searched. */
+/** Maximum number of levels of nested multiparts that are searched. */
 export const MAX_DEPTH = 20;
-/** Parts of one message that are searched. */
+/** Maximum number of parts of one message that are searched. */
 export const MAX_TEXT_PARTS = 200;
 
 /** A text part of a message, which is not a file. */
@@ -24,20 +24,22 @@ export interface TextPart {
 interface Search {
   bytes: Buffer;
   found: TextPart[];
-  /** True if the message has anything but texts, or structure other than one list of alternatives. */
+  /** True if the message has anything but text parts, or structure other than one list of alternatives. */
   hasMore: boolean;
   left: number;
 }
 
 /**
- * Finds the texts that a reader shows. Parts that are signed or encrypted as a whole (RFC 1847) are left out, because a
- * change would break them, and so are messages within the message. Line ends must be CRLF.
+ * Finds the text parts that a reader shows. Parts that are signed or encrypted as a whole (RFC 1847) are left out,
+ * because a change would break them, and so are messages within the message. Line ends must be CRLF.
  */
 export function textParts(bytes: Buffer): TextPart[] {
   return searched(bytes).found;
 }
 
-/** Returns the texts of a message that is one text, or a plain one and its html; null for every other message. */
+/**
+ * Returns the parts of a message that is one text part, or plain text and its HTML. Null for every other message.
+ */
 export function onlyTexts(bytes: Buffer): TextPart[] | null {
   const { found, hasMore } = searched(bytes);
   const [first, second, ...others] = found;

@@ -1,10 +1,10 @@
 import { ASKED_AFTER, ASKED_BEFORE, ENTERS, NO_NOUN, OTHER_CODES, PRESENTED, PURPOSE } from "./code-signs.ts";
 
-/** Codes that are shown. */
+/** Maximum number of codes that are shown. */
 export const MAX_CODES = 5;
-/** Characters of text that are searched. A code is near the beginning. */
+/** Maximum characters of text that are searched. A code is near the beginning. */
 export const MAX_SEARCHED_CHARS = 32 * 1024;
-/** Characters of a line that are searched. */
+/** Maximum characters of a line that are searched. */
 const MAX_LINE_CHARS = 1000;
 /** Lines before a code in which a word for it counts. */
 const LINES_BEFORE = 3;
@@ -105,7 +105,7 @@ function candidatesIn(lines: readonly Line[], at: number): [code: string, score:
     if (alone && score >= ENOUGH) line.names = true;
     return [[plainCode(written), score]];
   });
-  // "Enter 938104 to reset the PIN of card 4021": beside a clear code, another number is none.
+  // "Enter 938104 to reset the PIN of card 4021": next to a clear code, another number is not a code.
   const clearest = Math.max(...found.map(([, score]) => score));
   return found.filter(([, score]) => clearest - score < CLEARER);
 }
@@ -115,7 +115,7 @@ interface Place {
   /** The line before and after it. */
   before: string;
   after: string;
-  /** True if it has a line of its own. */
+  /** True if it is alone on its line. */
   alone: boolean;
 }
 
@@ -184,7 +184,7 @@ function isAskedAbove(lines: readonly Line[], at: number, written: string): bool
   return above.some(introduces) || (lines[0]?.hasPurpose === true && /^\d{3}[ -]?\d{3}$/.test(written));
 }
 
-/** Digits of a code. A telephone number has more. */
+/** Maximum digits of a code. A telephone number has more. */
 const MAX_DIGITS = 8;
 
 /** Returns whether the text has the form of a code rather than of a word or a short number. */

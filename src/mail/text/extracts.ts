@@ -2,7 +2,7 @@ import { isTrackableUrl } from "./href.ts";
 import { codesIn } from "./codes.ts";
 import { type Link, MAX_SCANNED_CHARS, scanHtml } from "./html-scan.ts";
 
-/** Links of a message that are shown. */
+/** Maximum number of links of a message that are shown. */
 export const MAX_LINKS = 100;
 
 /** The links and codes of a message. */
@@ -13,7 +13,7 @@ export interface Extracts {
   codes: string[];
 }
 
-/** Texts of a message. */
+/** Bodies of a message. */
 export interface Texts {
   subject: string;
   html: string | null;

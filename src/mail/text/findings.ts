@@ -8,7 +8,7 @@ export interface Finding {
   fix: string;
 }
 
-/** The parts of a message that are looked at. */
+/** The parts of a message that are checked. */
 export interface Draft {
   subject: string;
   html: string | null;
@@ -26,12 +26,12 @@ export const CLIPPED_OCTETS = 102 * 1024;
 export const LARGE_IMAGE_OCTETS = 1024 * 1024;
 /** Octets of attachments beyond which many servers refuse a message. */
 export const LARGE_MESSAGE_OCTETS = 10 * 1024 * 1024;
-/** Findings of one kind. More would not help. */
+/** Maximum number of findings of one kind. More would not help. */
 const MAX_OF_A_KIND = 10;
 /** Characters of a subject that most programs show. */
 const SHOWN_SUBJECT_CHARS = 78;
 
-/** Endings of files that most providers refuse, and of those that they look at closely. */
+/** File extensions that most providers refuse, and those that they inspect closely. */
 const REFUSED_FILES =
   /\.(?:exe|com|scr|bat|cmd|pif|js|jse|vbs|vbe|wsf|hta|jar|msi|ps1|reg|lnk|iso|img|cpl)$/i;
 const DOUBTED_FILES = /\.(?:docm|xlsm|pptm|zip|rar|7z|htm|html)$/i;
@@ -88,7 +88,7 @@ function bodyFindings({ subject, html, text, makesText }: Draft): Finding[] {
   ];
 }
 
-/** Finds links whose text names another host than their address, as those of fraud do. */
+/** Finds links whose text names another host than their address, as in phishing. */
 function mismatches(links: readonly Link[]): Finding[] {
   return links
     .flatMap(({ url, text }) => {

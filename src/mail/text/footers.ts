@@ -1,9 +1,12 @@
-/** Characters of a line that may be a footer. */
+/** Maximum characters of a line that may be a footer. */
 const MAX_FOOTER_CHARS = 160;
-/** Characters of the part of a footer that names its program. */
+/** Maximum characters of the part of a footer that names its program. */
 const MAX_NAMED_CHARS = 90;
 
-/** Words with which programs begin "Sent from my …", by language. What follows decides: a sentence may begin so, too. */
+/**
+ * Words with which programs begin "Sent from my …", by language. The words after them decide, because a sentence
+ * may begin in the same way.
+ */
 const SENT = new RegExp(
   `^(?:${[
     "sent (?:from|via|with|using|by)|this (?:e-?mail|message) was sent from",
@@ -28,13 +31,13 @@ const MY_DEVICE =
 /** A second sentence that asks for patience, or invites to the program. */
 const EXCUSE =
   /\bapp\b|excus|sorry|pardon|forgiv|brev|brièv|kürze|typos|tippfehler|kort|fåordig|beknopt|zwięz|краткост|disculp|perdon/iu;
-/** Lines that invite to a program, which name it in the language's order of words. */
+/** Lines that advertise a program, in the word order of each language. */
 const INVITATIONS: readonly RegExp[] = [
   /^(?:get|hol|hole|download|obtenez|télécharge[rz]|obt[eé]n|obtener|descarg\p{L}{1,4}|obter|obtenha|baixar|scarica|ottieni|verkrijg|haal|hämta|skaffa|hent|last ned|få|hanki|lataa|pobierz|uzyskaj|získ\p{L}{2,8}|stáhn\p{L}{2,6}|stiahn\p{L}{2,6}|scărca\p{L}{0,4}|obține\p{L}{0,3}|загруз\p{L}{2,5}|скача\p{L}{2,4}|завантаж\p{L}{1,4}|preuzmi\p{L}{0,3}|dapatkan|tải|获取|取得) (?:\S{1,12} ){0,2}outlook .{2,24}(?:ios|android)$/iu,
   /^outlook (?:für|for|voor) (?:ios|android) (?:beziehen|herunterladen|laden|holen|downloaden|ophalen)$/iu,
   /^yahoo mail ?: [^.!?]{1,60}$/iu,
 ];
-/** The same with the store's address, which no sentence has. */
+/** An invitation with the store's address, which no sentence has. */
 const STORE = /^.{0,50}\bOutlook\b.{1,24}\b(?:iOS|Android)\b.{0,40}[<(]https:\/\/aka\.ms\/\S{1,40}$/u;
 /** Languages that put the device first. */
 const DEVICE_FIRST = /^iP(?:hone|ad)(?:['’]umdan gönderildi| ?から送信)$/u;

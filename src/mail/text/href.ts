@@ -1,8 +1,8 @@
 import { setBounded } from "../../core/collections.ts";
 
-/** Bytes of a URL in UTF-8. A longer one is not tracked: clients and proxies may cut the address. */
+/** Maximum bytes of a URL in UTF-8. A longer one is not tracked: clients and proxies may cut the address. */
 export const MAX_TRACKED_URL_BYTES = 2048;
-/** Characters of an attribute: each byte of a URL may be written as a reference such as `&#x26;`. */
+/** Maximum characters of an attribute: each byte of a URL may be written as a reference such as `&#x26;`. */
 export const MAX_ATTRIBUTE_CHARS = 6 * MAX_TRACKED_URL_BYTES;
 
 /** Named references that occur in URLs. */
@@ -63,7 +63,7 @@ function named(whole: string, name: string, closed: boolean, beforeEquals: boole
 
 /** Web addresses by the source of their `href`: the messages of a mailing have the same links. */
 const addresses = new Map<string, string | null>();
-/** Sources kept at most, and characters of one. */
+/** Maximum number of sources kept, and characters of one. */
 const MAX_KNOWN = 1000;
 const MAX_KNOWN_CHARS = 512;
 
@@ -85,7 +85,7 @@ function readHref(source: string): string | null {
   return isTrackableUrl(url) ? url : null;
 }
 
-/** Removes the ASCII white space around a text in linear time, which `/ +$/` does not have. */
+/** Removes the ASCII white space around a string in linear time, which `/ +$/` does not have. */
 function stripSpace(value: string): string {
   const isSpace = (at: number): boolean => "\t\n\f\r ".includes(value.charAt(at));
   let from = 0;

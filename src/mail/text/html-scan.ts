@@ -12,11 +12,11 @@ export interface ScannedHtml {
   links: Link[];
 }
 
-/** Characters of html that are scanned. */
+/** Maximum characters of html that are scanned. */
 export const MAX_SCANNED_CHARS = 256 * 1024;
-/** Links that are noted. */
+/** Maximum number of links that are noted. */
 export const MAX_SCANNED_LINKS = 500;
-/** Characters of a link's text. */
+/** Maximum characters of a link's text. */
 export const MAX_LINK_TEXT_CHARS = 200;
 
 /** Elements whose content is no text for the reader. */
@@ -32,7 +32,7 @@ const CELLS: ReadonlySet<string> = new Set(["td", "th"]);
 const TAG_NAME = /^<(\/?)([a-z][a-z0-9]*)/i;
 const HREF = /\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i;
 const ALT = /\salt\s*=\s*(?:"([^"]*)"|'([^']*)')/i;
-/** Characters of a tag that are searched for attributes. */
+/** Maximum characters of a tag that are searched for attributes. */
 const MAX_TAG_CHARS = 16 * 1024;
 
 interface Scan {

@@ -11,7 +11,6 @@ declare module "html-to-text" {
   }
   export interface Node {
     type: string;
-    /** The text of a text node. */
     data?: string;
   }
   interface Element {

@@ -9,11 +9,11 @@ import {
   YEAR,
 } from "./quote-signs.ts";
 
-/** Characters of a line that may begin a quoted message. This limits the cost of each pattern. */
+/** Maximum characters of a line that may begin a quoted message. This limits the cost of each pattern. */
 export const MAX_INTRO_CHARS = 300;
-/** Lines over which mail programs break an introduction such as "On … wrote:". */
+/** Maximum number of lines over which mail programs break an introduction such as "On … wrote:". */
 const MAX_INTRO_LINES = 3;
-/** Empty lines between an introduction and the lines it introduces. */
+/** Maximum number of empty lines between an introduction and the lines it introduces. */
 const MAX_GAP_LINES = 3;
 /** Characters that a line has if its next word did not fit. */
 const WRAPPED_CHARS = 60;

@@ -5,11 +5,11 @@ import { REORDERING, storedText } from "./stored-text.ts";
 
 /** Characters of a preview. */
 export const PREVIEW_CHARS = 200;
-/** Characters of an html that are read for its text. The first screen of a message needs far fewer. */
+/** Maximum characters of HTML that are read for its text. The first screen of a message needs far fewer. */
 export const MAX_HTML_CHARS = 64 * 1024;
-/** Levels of nested elements that are read. Deeper ones would exhaust the stack. */
+/** Maximum number of levels of nested elements that are read. Deeper ones would exhaust the stack. */
 const MAX_HTML_DEPTH = 100;
-/** Children of one element that are read. */
+/** Maximum number of children of one element that are read. */
 const MAX_HTML_CHILDREN = 2000;
 
 const HTML_OPTIONS = {
@@ -43,7 +43,7 @@ export function htmlText(html: string): string {
  */
 const FILLERS =
   /(?<=^|\s)(?:\u034f|[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u2800\ufeff])+(?=\s|$)/g;
-/** A quick check: texts in Latin letters have none of these. */
+/** A quick check: Latin letters need none of these. */
 const MAY_FILL = /\u00ad|[^\0-\u034e]/;
 
 /** Returns the first characters of a message's text, or of its html's text, on one line. */

@@ -14,7 +14,7 @@ import {
   TIMED,
 } from "./quote-signs.ts";
 
-/** Characters of a text that are searched for a quoted message. */
+/** Maximum characters of a body that are searched for a quoted message. */
 export const MAX_REPLY_CHARS = 64 * 1024;
 /**
  * Characters of text or html for a preview alone, which is made on the main thread. The worst takes some ten
@@ -23,7 +23,10 @@ export const MAX_REPLY_CHARS = 64 * 1024;
 export const MAX_PREVIEW_READ_CHARS = 16 * 1024;
 /** Lines below a "From:" that are searched for the other lines of a quoted header. */
 const HEADER_BLOCK_LINES = 4;
-/** Lines of text in a list's footer, or below "--", at most. With more lines, the first one belongs to the message. */
+/**
+ * Maximum number of lines of text in a list's footer, or below "--". With more lines, the first one belongs to the
+ * message.
+ */
 const MAX_FOOTER_LINES = 5;
 const MAX_SIGNATURE_LINES = 10;
 
@@ -57,7 +60,7 @@ export function htmlReplyText(html: string): string | null {
   return known && reply !== "" ? reply : null;
 }
 
-/** The bodies of a mail. */
+/** The bodies of a message. */
 interface Bodies {
   text: string | null;
   html: string | null;
@@ -99,7 +102,7 @@ interface QuoteStart {
 }
 
 function quoteStart(lines: readonly string[]): QuoteStart {
-  // Most texts quote nothing: they have no line that could begin a header or end an introduction.
+  // Most bodies quote nothing: they have no line that could begin a header or end an introduction.
   const anyColon = lines.some((line) => COLON.test(line));
   const anyIntroduces = anyColon && lines.some((line) => /[:：]$/.test(line.trimEnd()));
   for (const [at, line] of lines.entries()) {
@@ -176,7 +179,7 @@ function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly strin
 
 /**
  * Leaves out a signature with all lines below it, and lines that a device added. Other lines below those stay.
- * @param from first line that may begin one: a text is more than its signature
+ * @param from first line that may begin one: a body is more than its signature
  */
 function withoutSignature(lines: readonly string[], from = 1): readonly string[] {
   const at = lines.findIndex((line, index) => index >= from && beginsSignature(lines, line, index));

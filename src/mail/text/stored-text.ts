@@ -1,8 +1,9 @@
 import { firstChars } from "../../core/text.ts";
 
 /**
- * Returns text that SQLite TEXT and JSON can hold and show. NUL ends a text in SQLite and is left out. Controls other than tab and line
- * ends are left out, because terminals obey them. Lone surrogates are replaced; CRLF and CR become LF.
+ * Returns text that SQLite TEXT and JSON can hold and show. NUL ends a string in SQLite and is left out. Controls
+ * other than tab and line ends are left out, because terminals obey them. Lone surrogates are replaced; CRLF and CR
+ * become LF.
  */
 export function storedText(text: string): string {
   return text

@@ -41,7 +41,7 @@ export function signRequest(account: AccountKey, url: string, nonce: string, pay
   return JSON.stringify({ protected: head, payload: body, signature });
 }
 
-/** A key that a CA has given to a customer of its own, to bind accounts to (RFC 8555 §7.3.4). */
+/** A key that a CA gives to a customer, to bind accounts to (RFC 8555 §7.3.4). */
 export interface ExternalAccount {
   kid: string;
   /** base64url. */

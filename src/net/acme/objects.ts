@@ -2,9 +2,9 @@ import { isObject } from "../../core/validation.ts";
 import { AcmeError, type Problem, readProblem } from "./problem.ts";
 import type { AcmeAnswer } from "./signed-requests.ts";
 
-/** Authorizations of an order, one for each name. */
+/** Maximum number of authorizations in an order, one for each name. */
 export const MAX_AUTHORIZATIONS = 100;
-/** Names of CAs in CAA records. */
+/** Maximum number of names of CAs in CAA records. */
 const MAX_CAA_NAMES = 8;
 
 /** The URLs of a CA (RFC 8555 §7.1.1). */

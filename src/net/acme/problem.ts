@@ -1,9 +1,9 @@
 import { isObject } from "../../core/validation.ts";
 import { firstChars } from "../../core/text.ts";
 
-/** Characters that are kept of a text of the CA. */
+/** Maximum characters kept of a message from the CA. */
 const MAX_DETAIL_CHARS = 300;
-/** Names of an order whose problems are in the text. */
+/** Maximum number of an order's names whose problems are in the message. */
 const MAX_SUBPROBLEMS = 3;
 const PREFIX = "urn:ietf:params:acme:error:";
 
@@ -46,7 +46,9 @@ export interface Problem {
   text: string;
 }
 
-/** Reads a problem document. Its texts come from outside, so they are shortened and lose control characters. */
+/**
+ * Reads a problem document. Its strings come from outside, so they are shortened and lose control characters.
+ */
 export function readProblem(json: unknown): Problem | null {
   if (!isObject(json) || typeof json.type !== "string") return null;
   const type = json.type.startsWith(PREFIX) ? json.type.slice(PREFIX.length) : null;

@@ -9,9 +9,11 @@ import { AcmeError, readProblem, unreachable } from "./problem.ts";
 
 /** Time for one request. Every step of an order is one to four of them. */
 export const REQUEST_TIMEOUT_MS = 20_000;
-/** Octets of an answer. The largest is a chain of certificates. */
+/** Maximum octets of an answer. The largest is a chain of certificates. */
 export const MAX_ANSWER_OCTETS = 64 * 1024;
-/** Times that a request is signed again because the CA did not know its nonce (RFC 8555 §6.5). */
+/**
+ * Maximum number of times that a request is signed again because the CA did not know its nonce (RFC 8555 §6.5).
+ */
 export const MAX_NONCE_TRIES = 5;
 /** Longest pause that a CA may ask for. Limits of a week are the longest in use. */
 export const MAX_PAUSE_MS = 7 * DAY_MS;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { setBounded } from "../../core/collections.ts";
 
-/** Answers cached. If the cache is full, the one unused for longest is evicted. */
+/** Maximum number of answers cached. If the cache is full, the one unused for longest is evicted. */
 export const MAX_CACHE_ENTRIES = 10_000;
 /** Larger answers are not cached, so that hostile zones cannot fill the memory. */
 export const MAX_CACHED_OCTETS = 8192;

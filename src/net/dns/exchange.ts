@@ -20,14 +20,14 @@ export interface ServerQuery {
 }
 
 /**
- * If this many packets do not match our question, it is asked by TCP: an attacker is guessing ids (RFC 5452 §9.2), and
- * cannot guess a TCP handshake.
+ * If this many packets do not match our question, we repeat it over TCP: an attacker is guessing ids (RFC 5452
+ * §9.2), and cannot guess a TCP handshake.
  */
 const MAX_STRAY_PACKETS = 16;
 const MAX_ID = 0x10000;
 const LENGTH_OCTETS = 2;
 
-/** Why a question is asked again: the answer is truncated or forgeries arrive, or its case is not ours. */
+/** The reason to repeat a question: the answer is truncated, forgeries arrive, or its case is not ours. */
 type RetryReason = "by TCP" | "respelled";
 
 /**

@@ -12,9 +12,9 @@ import { askableName, type DnsQuestion } from "./packet.ts";
 const TRIES = 2;
 /** Time limit of a server in the first round. It doubles with each round. */
 const TRY_TIMEOUT_MS = 2000;
-/** Concurrent questions; each uses a socket. */
+/** Maximum number of concurrent questions; each uses a socket. */
 const MAX_CONCURRENT_LOOKUPS = 256;
-/** Questions that may wait. If there are more, they fail at once. */
+/** Maximum number of questions that may wait. If there are more, they fail at once. */
 export const MAX_WAITING_LOOKUPS = 20_000;
 
 const FORMAT_ERROR = 1;

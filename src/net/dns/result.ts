@@ -15,7 +15,7 @@ export type DnsResult<Record> =
   | { status: "nxdomain" }
   | { status: "failure"; reason: DnsFailure };
 
-/** Aliases followed from one name, so that a loop of CNAMEs ends. */
+/** Maximum number of aliases followed from one name, so that a loop of CNAMEs ends. */
 export const MAX_CNAME_CHAIN = 12;
 
 const NO_ERROR = 0;

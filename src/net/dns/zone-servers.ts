@@ -19,18 +19,18 @@ export interface ZoneServerDeps {
   port: number;
 }
 
-/** Name servers that are asked. Zones have two to thirteen. */
+/** Maximum number of name servers queried. Zones have two to thirteen. */
 export const MAX_ZONE_SERVERS = 4;
-/** Labels of the zones that are asked. */
+/** Minimum number of labels of a zone whose servers we query. */
 const MIN_LABELS = 2;
-/** Labels that are removed from a name in search of its zone. */
+/** Maximum labels that are removed from a name in search of its zone. */
 const MAX_CLIMB = 8;
-/** Time limit of each question. It is asked once. */
+/** Timeout of each question, which is not repeated. */
 const TIMEOUT_MS = 1500;
 
 /**
  * Finds the name servers of the zone that holds a name: those of the nearest name above it that has NS records, but not
- * of a top-level domain. Each is asked directly, so that an answer does not come from a cache.
+ * of a top-level domain. The resolver queries each directly, so that no answer comes from a cache.
  */
 export async function findZoneServers(
   deps: ZoneServerDeps,

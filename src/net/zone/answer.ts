@@ -57,7 +57,7 @@ const ANY_TTL_SECONDS = 86_400;
 
 /** All zones that a name server answers for. */
 export interface Zones {
-  /** The service's own zone. Its names are looked up here alone. */
+  /** The service's own zone. Only this zone answers for its names. */
   own: ZoneIndex;
   /** Returns another zone that holds a name; null if there is none. Rejects if that is unknown now. */
   find(name: string): Promise<ZoneIndex | null>;

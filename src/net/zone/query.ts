@@ -43,7 +43,7 @@ export type Incoming = { kind: "query"; query: Query } | ({ kind: "refusal" } & 
 
 /** A query is a name and a few options. Larger packets are dropped unread. */
 export const MAX_QUERY_OCTETS = 4096;
-/** Records allowed after the question: an OPT, a signature and a few more. */
+/** Maximum number of records allowed after the question: an OPT, a signature and a few more. */
 const MAX_EXTRA_RECORDS = 8;
 const OPTION_HEAD_OCTETS = 4;
 /** Size of an OPT without options, and its octets before the data length. */

@@ -3,12 +3,12 @@ import { createResponder, type Responder, type ResponderDeps } from "./responder
 import { clientNetwork, createResponseLimiter, type ResponseLimiter } from "./response-limiter.ts";
 import { TcpSession, type TcpSocket } from "./tcp-session.ts";
 
-/** Connections in total and from one network (RFC 7766 §6.2.2: a client needs one). */
+/** Maximum number of connections in total and from one network (RFC 7766 §6.2.2: a client needs one). */
 export const MAX_TCP_CONNECTIONS = 512;
 export const MAX_TCP_CONNECTIONS_PER_NETWORK = 32;
 /** Attempts to find a port that is free for both UDP and TCP, if any port will do. */
 const PORT_PICKS = 20;
-/** Attempts to send one datagram. */
+/** Maximum number of attempts to send one datagram. */
 const MAX_SENDS = 3;
 
 export interface ZoneServerOptions {

@@ -33,7 +33,7 @@ export class Connection implements Holder, SocketOwner {
   #closed = false;
   /** True while the handler works on a recipient or a message. */
   #asking = false;
-  /** True if the session continues in the next turn of the event loop. */
+  /** True if the session continues in the next tick of the event loop. */
   #continuing = false;
   /** Cancels the wait before the greeting; null after it. */
   #cancelGreeting: (() => void) | null = null;
@@ -254,7 +254,7 @@ export class Connection implements Holder, SocketOwner {
     if (this.#peerEnded && phase !== "waiting" && !hasBacklog) this.#socket.end();
   }
 
-  /** Continues the session in the next turn of the event loop, after other connections. */
+  /** Continues the session in the next tick of the event loop, after other connections. */
   async #continueLater(): Promise<void> {
     if (this.#continuing) return;
     this.#continuing = true;

@@ -7,7 +7,7 @@ import { networkOf } from "../../core/networks.ts";
 export const MAX_FAILED_LOGINS = 20;
 /** Time for which a failed login counts. */
 export const FAILURE_WINDOW_MS = MINUTE_MS;
-/** Networks remembered. Beyond them, the one that is known longest is forgotten. */
+/** Maximum number of networks remembered. Beyond them, the one that is known longest is forgotten. */
 const MAX_NETWORKS = 10_000;
 
 /** Counts failed logins by network, against programs that guess keys. */

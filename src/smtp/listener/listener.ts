@@ -26,10 +26,10 @@ const LARGE_MESSAGES_IN_FLIGHT = 1.5;
  * Delay of the greeting for unknown peers. There is none if the peer has delivered mail before, or is on this machine.
  */
 export const GREET_AFTER_MS = 300;
-/** Addresses remembered of peers whose mail we accepted. */
+/** Maximum number of addresses remembered of peers whose mail we accepted. */
 const MAX_KNOWN_PEERS = 10_000;
 
-/** Recipients of one inbound transaction: the minimum of RFC 5321 §4.5.3.1.8. */
+/** Maximum number of recipients of one inbound transaction: the minimum of RFC 5321 §4.5.3.1.8. */
 export const MAX_INBOUND_RECIPIENTS = 100;
 
 export interface ListenerDeps {

@@ -12,7 +12,10 @@ export function indexOr(octets: Uint8Array, octet: number, from: number): number
   return at < 0 ? octets.length : at;
 }
 
-/** Octets of a command line with CRLF: 512 (RFC 5321 §4.5.3.1.4), plus room for the parameters of extensions. */
+/**
+ * Maximum octets of a command line with CRLF: 512 (RFC 5321 §4.5.3.1.4), plus room for the parameters of
+ * extensions.
+ */
 export const MAX_COMMAND_LINE_OCTETS = 2048;
 
 const NOTHING = Buffer.alloc(0);

@@ -32,7 +32,7 @@ export type LoginStep =
   | { credentials: Credentials }
   | { reply: Reply };
 
-/** Octets of a user name and of a password. No key of ours comes near. */
+/** Maximum octets of a user name and of a password. Our keys are far shorter. */
 const MAX_CREDENTIAL_OCTETS = 512;
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

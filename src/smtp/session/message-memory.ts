@@ -1,12 +1,14 @@
 import { edenGC } from "bun:jsc";
 import type { Clock } from "../../core/time/clock.ts";
 
-/** Unused buffers that are kept: as many as large messages arrive at a time (`listener`). */
+/**
+ * Maximum number of unused buffers that are kept: as many as large messages arrive at a time (`listener`).
+ */
 export const MAX_FREE = 3;
 /** If no large message comes for this time, the unused buffers are freed. */
 export const IDLE_MS = 60_000;
 /**
- * Octets of large messages between two young-generation collections. Each piece from the socket has memory of its own.
+ * Octets of large messages between two young-generation collections. Each piece from the socket has its own memory.
  * Without these collections, more than two of the largest messages would pile up.
  */
 export const COLLECTED_OCTETS = 8 * 1024 * 1024;

@@ -8,7 +8,7 @@ export interface Reply {
 
 /** RFC 5321 §4.5.3.1.5: octets of a reply line, CRLF included. */
 export const MAX_REPLY_LINE_OCTETS = 512;
-/** Lines sent of one reply; further lines are dropped. */
+/** Maximum number of lines sent of one reply; further lines are dropped. */
 export const MAX_REPLY_LINES = 64;
 
 /** Creates a reply of one or more lines. */

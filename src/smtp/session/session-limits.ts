@@ -9,5 +9,7 @@ export const MAX_LOGIN_FAILURES = 5;
  * client has to read its replies.
  */
 export const MAX_COMMANDS_IN_A_ROW = 100;
-/** Octets a client may send ahead while it must wait for a reply. The connection stops reading long before. */
+/**
+ * Maximum octets a client may send ahead while it must wait for a reply. The connection stops reading long before.
+ */
 export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { type ContentDeps, contentBytes, contentRange, type StoredContent } from
 import type { MemoryBudget } from "./memory-budget.ts";
 import { type BodyEnd, bodyEndIn, bodyEndSize, bodyIn, type MessageBody } from "./message-body.ts";
 
-/** The beginning of a text. */
+/** The beginning of a string. */
 export interface Clipped {
   /** Null if the message has no such text. */
   part: string | null;
@@ -11,14 +11,14 @@ export interface Clipped {
   cut: boolean;
 }
 
-/** The beginning of a body's texts, and its header fields. */
+/** The beginning of a message's bodies, and its header fields. */
 export interface BodyStart {
   html: Clipped;
   text: Clipped;
   headers?: Record<string, string> | undefined;
 }
 
-/** Returns the first octets of UTF-8 of a text, not cut within a character. */
+/** Returns the first octets of a string in UTF-8, not cut within a character. */
 export function clipText(text: string | null, octets: number): Clipped {
   if (text === null || text.length * 3 <= octets) return { part: text, cut: false };
   // Each unit of UTF-16 takes an octet or more, so units after that number are cut off in any case.
@@ -40,8 +40,8 @@ export function startOf({ html, text, headers }: MessageBody, octets: number): B
 }
 
 /**
- * Reads the first octets of a stored body's texts. Of a body in chunks, only the chunks with those octets and with its end
- * are read. An object is read as a whole.
+ * Reads the first octets of each stored body. If it is in chunks, only the chunks with those octets and with its
+ * end are read. An object is read as a whole.
  */
 export async function readBodyStart(
   deps: ContentDeps,

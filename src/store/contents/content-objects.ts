@@ -110,7 +110,8 @@ export async function lostStrays(db: Db, before: number, limit: number): Promise
 
 /**
  * Removes contents that are objects and were not referenced for `UNUSED_KEPT_MS`, and marks their objects for removal in the
- * same write. So no content names an object that is being removed. The same bytes get a new object if they are stored again.
+ * same write. So no content names an object that is being removed. If identical bytes are stored again, they get a
+ * new object.
  * @returns how many were found
  */
 export async function dropUnusedObjects(db: Db, now: number, limit: number): Promise<number> {

@@ -1,4 +1,4 @@
-/** The texts of a message. They are stored as one content. */
+/** The bodies of a message. They are stored as one content. */
 export interface MessageBody {
   html: string | null;
   text: string | null;
@@ -8,7 +8,7 @@ export interface MessageBody {
   headers?: Record<string, string>;
 }
 
-/** The JSON after the texts of a stored body. */
+/** The JSON after the bodies of a stored message. */
 export interface BodyEnd {
   /** Octets of html, text and reply text; null if the message has no such text. */
   octets: (number | null)[];
@@ -21,9 +21,9 @@ const END = "\0";
 const LENGTH_DIGITS = 8;
 
 /**
- * Encodes a body: its texts in UTF-8 one after another, then the JSON with their lengths. Each text is encoded by itself, so
- * a lone surrogate becomes the replacement character. Otherwise the last unit of one text and the first of the next could
- * form a character that belongs to neither.
+ * Encodes a message's bodies: one after another in UTF-8, then the JSON with their lengths. Each is encoded by
+ * itself, so a lone surrogate becomes the replacement character. Otherwise the last unit of one and the first of
+ * the next could form a character that belongs to neither.
  */
 export function bodyBytes({ html, text, replyText = null, headers }: MessageBody): Uint8Array {
   const texts = [html, text, replyText];

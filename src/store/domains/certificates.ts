@@ -13,7 +13,7 @@ export interface IssuedCertificate {
   servedFrom: number;
 }
 
-/** A certificate that we get and renew, with the order under way. */
+/** A certificate that we get and renew, with the pending order. */
 export interface CertificateRecord {
   id: string;
   /** The delegated domain whose hosts it is for; null: the service's own. */

@@ -51,7 +51,7 @@ export function countDomainOrder(certificateId: string, now: number, since: numb
   ];
 }
 
-/** Returns a text that is another one if certificates of domains were issued or deleted since. It reads an index alone. */
+/** Returns a string that changes if certificates of domains are issued or deleted. It reads only an index. */
 export async function domainCertificatesVersion(db: Db): Promise<string> {
   const row = await db.first<{ version: string }>(
     `SELECT COUNT(issued_at) || ' ' || COALESCE(SUM(issued_at), 0) AS version FROM certificates

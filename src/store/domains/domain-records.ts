@@ -7,9 +7,12 @@ import { requireGuard } from "../engine/guards.ts";
 export const OWN_RECORD_TYPES = ["A", "AAAA", "CNAME", "TXT", "MX", "CAA"] as const;
 export type OwnRecordType = (typeof OWN_RECORD_TYPES)[number];
 
-/** Records of its owner in one domain. */
+/** Maximum number of records of its owner in one domain. */
 export const MAX_OWN_RECORDS = 200;
-/** Records of one type at one name: with the longest values, an answer still fits into a message by TCP. */
+/**
+ * Maximum number of records of one type at one name: with the longest values, an answer still fits into a message
+ * by TCP.
+ */
 export const MAX_RECORDS_AT_NAME = 20;
 
 /** A record of a domain's owner in the zone that we hold. */

@@ -21,8 +21,9 @@ export interface DueCertificates {
 }
 
 /**
- * One certificate that is due. Our own come first, then orders under way, then domains of the project with the fewest orders
- * lately. A project may begin as many as it leaves to all others. A domain whose delegation is not seen could prove nothing.
+ * One certificate that is due. Our own come first, then pending orders, then domains of the project with the fewest
+ * recent orders. A project may begin as many as it leaves to all other projects. A domain whose delegation is not
+ * seen could prove nothing.
  */
 const DUE = `WITH recent AS (SELECT sender_id, COUNT(*) AS orders FROM domain_orders
     WHERE begun_at > ?1 AND begun_at <= ?2 GROUP BY sender_id)

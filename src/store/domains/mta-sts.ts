@@ -1,6 +1,6 @@
 import type { Db } from "../engine/client.ts";
 
-/** Most policies that are kept. The one that expires first is deleted. */
+/** Maximum number of policies kept. The one that expires first is deleted. */
 const MAX_KEPT_POLICIES = 100_000;
 
 /** The MTA-STS policy of a remote domain, as fetched. It is public and belongs to no project. Times in milliseconds. */

@@ -6,8 +6,8 @@ import { EngineError, errorCode } from "../sql/errors.ts";
 import { mergeStatements } from "../sql/rows-text.ts";
 
 /**
- * Prepared statements cached at most. Preparing costs several times as much as running. A process has few texts, except
- * those with a varying number of rows.
+ * Maximum number of cached prepared statements. Preparing costs several times as much as running. A process has few
+ * distinct statements, except those with a varying number of rows.
  */
 export const MAX_PREPARED = 500;
 
@@ -76,7 +76,7 @@ function pageCount(database: Database.Database): number {
   return (database.prepare("PRAGMA page_count").get() as { page_count: number }).page_count;
 }
 
-/** Returns the prepared statement for a text. If the cache is full, evicts the oldest. */
+/** Returns the prepared statement for some SQL. If the cache is full, evicts the oldest. */
 export function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
   const known = cache.get(sql);
   if (known !== undefined) return known;

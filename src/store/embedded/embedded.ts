@@ -38,7 +38,7 @@ import { Writer, type WriterOptions } from "./writer.ts";
  * Both ways run the same `Transaction`, so results and errors are the same; test/store/file/write-thread.test.ts compares them.
  */
 
-/** Octets of contents and texts that a transaction on the event loop may store. */
+/** Maximum bytes of contents and SQL that a transaction on the event loop may store. */
 export const MAX_OCTETS_HERE = 256 * 1024;
 
 export interface EmbeddedOptions {
@@ -111,7 +111,7 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
       return written;
     },
     writesOnCpu: maxValuesHere === 0,
-    // More writers together would go to the thread, for no reason of their own.
+    // More writers together would go to the thread, although each alone would not.
     ...(thread === null || maxValuesHere === 0 ? {} : { octetsPerCommit: MAX_OCTETS_HERE }),
     refreshReads: sharedReads.end,
     configVersion() {
@@ -151,7 +151,7 @@ interface VersionReader {
   close(): void;
 }
 
-/** Reads the version on a connection of its own, opened at the first call. */
+/** Reads the version on a separate connection, opened at the first call. */
 function separateVersionReader(path: string): VersionReader {
   let database: Database.Database | null = null;
   let version: (() => number | null) | null = null;

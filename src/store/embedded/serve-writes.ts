@@ -48,7 +48,7 @@ class Writer {
   }
 
   #run({ encoded, first, last }: Extract<ToWriter, { kind: "statements" }>): FromWriter | null {
-    // Decoded even if they are not run, because they may carry texts for later ones.
+    // Decoded even if they are not run, because they may carry SQL for later ones.
     const statements = this.#decoder.decode(encoded);
     if (first) this.#refused = null;
     let written: FromWriter | null = null;

@@ -9,8 +9,8 @@ export interface SharedReads {
 }
 
 /**
- * Lets the reads of one turn of the event loop share a transaction, from the second read on. Outside a transaction SQLite
- * locks and unlocks the file for each read, which costs as much as a small read does.
+ * Lets the reads of one tick of the event loop share a transaction, from the second read on. Outside a transaction
+ * SQLite locks and unlocks the file for each read, which costs as much as a small read does.
  *
  * Reads in one transaction see the database as of one moment. So a write of this process ends it first, and so does
  * `Db.refreshReads`.

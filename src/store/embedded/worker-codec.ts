@@ -52,9 +52,9 @@ type Text = Pick<ReadyStatement, "sql" | "rows">;
 
 /** Statements in a message. */
 export interface EncodedStatements {
-  /** Texts that were not sent before. Later messages name each by its number. */
+  /** SQL strings that were not sent before. Later messages name each by its number. */
   texts: Text[];
-  /** True if the receiver has to forget the texts sent before. */
+  /** True if the receiver must forget the strings sent before. */
   forgetTexts: boolean;
   /** `StatementsJson` as JSON. */
   values: string;
@@ -68,15 +68,18 @@ export interface EncodedResults {
   bytes: ArrayBuffer | null;
 }
 
-/** Encodes statements. It names texts by number, so one `StatementDecoder` must decode all its messages. */
+/**
+ * Encodes statements. It names SQL strings by number, so one `StatementDecoder` must decode all its messages.
+ */
 export class StatementEncoder {
   readonly #numbers = new Map<string, number>();
-  /** True if an encoding failed midway: texts have numbers that the decoder does not know. */
+  /** True if an encoding failed midway: strings have numbers that the decoder does not know. */
   #isUnfinished = false;
 
   /** @throws if JSON cannot carry a value, or all together are too long for one string */
   encode(statements: readonly Statement[]): EncodedStatements {
-    // Large writes have texts of their own. Now and then both sides forget all texts, so that neither grows forever.
+    // Large writes have their own SQL strings. From time to time both sides forget all of them, so that neither
+    // grows forever.
     const forgetTexts = this.#isUnfinished || this.#numbers.size > MAX_PREPARED;
     if (forgetTexts) this.#numbers.clear();
     this.#isUnfinished = true;
@@ -135,7 +138,7 @@ export function encodeResults(written: readonly Written[]): EncodedResults {
     rows.length === 0
       ? changes
       : rows.map((row) =>
-          // Columns of a query hold texts, numbers, null and ArrayBuffers.
+          // Columns of a query hold strings, numbers, null and ArrayBuffers.
           Object.fromEntries(
             Object.entries(row).map(([name, value]) => [name, buffer.encode(toValue(value))]),
           ),

@@ -20,12 +20,12 @@ export interface Guard {
   orderIndependent?: boolean;
 }
 
-/** Texts kept by `textsByGuard`: few kinds of guards come to one statement. */
+/** Maximum number of strings kept by `textsByGuard`: a statement has few kinds of guards. */
 const MAX_TEXTS = 100;
 
 /**
- * Returns a function that makes a text with a guard's condition and keeps it. A new text would be hashed at its look-up, which takes
- * a tenth of the statement's time.
+ * Returns a function that makes the SQL with a guard's condition and keeps it. A new string would be hashed at its
+ * look-up, which takes a tenth of the statement's time.
  */
 export function textsByGuard(make: (condition: string) => string): (guard: Guard) => string {
   const texts = new Map<string, string>();

@@ -11,24 +11,27 @@ export interface ConfigurationQuery<Row, Answer> {
   read(row: Row): Answer;
 }
 
-/** Answers cached per query, which is the number of keys, addresses or projects in use at a time. Evicts the oldest. */
+/**
+ * Maximum number of answers cached per query, which is the number of keys, addresses or projects in use at a time.
+ * Evicts the oldest.
+ */
 export const MAX_ANSWERS = 5000;
 
 type Answers = Map<string, unknown>;
 
 /**
  * Caches the answers to configuration queries until one of their tables changes. To detect that, it reads the version of
- * configuration before the first question of each turn of the event loop. It does so again after each write of this process,
- * and after data has come over a socket. So a key that another process has revoked is refused here. If an engine has no version, every
- * question is a query.
+ * configuration before the first question of each tick of the event loop. It does so again after each write of this
+ * process, and after data has come over a socket. So a key that another process has revoked is refused here. If an
+ * engine has no version, every question is a query.
  */
 export class ConfigCache {
   readonly #engine: Engine;
   readonly #answers = new Map<unknown, Answers>();
   #version: number | null = null;
-  /** True if the version was read in this turn of the event loop, with no write since. */
+  /** True if the version was read in this tick of the event loop, with no write since. */
   #isChecked = false;
-  /** True if `#isChecked` will be reset at the end of this turn. */
+  /** True if `#isChecked` will be reset at the end of this tick. */
   #willReset = false;
 
   constructor(engine: Engine) {

@@ -13,16 +13,18 @@ import { ConstraintError, EngineError } from "../sql/errors.ts";
 import { type ConfigurationQuery, ConfigCache } from "./config-cache.ts";
 import { retryWhileBusy } from "./retry-while-busy.ts";
 
-/** Statements in one commit at most, which bounds how long it holds the event loop. */
+/** Maximum number of statements in one commit, which bounds how long it holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
-/** Octets of contents and texts in one commit at most, unless its engine names fewer. A single writer may exceed it. */
+/**
+ * Maximum bytes of contents and SQL in one commit, unless its engine names fewer. A single writer may exceed it.
+ */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /**
  * Share of a commit's members that must wait for the next commit to begin at once. This is for engines that write in a thread:
  * while it writes, the members of the commit before resolve on the event loop.
  */
 const SHARE_FOR_NEXT = 0.2;
-/** Turns of the event loop that a commit waits for more members at most. */
+/** Maximum number of ticks of the event loop that a commit waits for more members. */
 const MAX_GATHERING_TURNS = 10;
 /**
  * Length of a turn after which it waits for no other, milliseconds. Several turns of a busy process would take a tenth of a second,
@@ -31,8 +33,8 @@ const MAX_GATHERING_TURNS = 10;
 const LONG_TURN_MS = 4;
 
 /**
- * Members of a commit that resolve in one turn of the event loop. Each continues at once, with one or two tenths of a
- * millisecond of work. Four hundred pushes that were claimed together would block the event loop for all of it.
+ * Members of a commit that resolve in one tick of the event loop. Each continues at once, with one or two tenths of
+ * a millisecond of work. Four hundred pushes that were claimed together would block the event loop for all of it.
  */
 export const RESOLVED_PER_TURN = 64;
 
@@ -140,7 +142,9 @@ export class GroupCommit implements Db {
     this.#running = null;
   }
 
-  /** Waits for writers that can join this commit, as long as each turn of the event loop is short and brings more. */
+  /**
+   * Waits for writers that can join this commit, as long as each tick of the event loop is short and brings more.
+   */
   async #gather(): Promise<void> {
     for (let turns = 0; turns < MAX_GATHERING_TURNS; turns++) {
       const before = this.#waiting.length;

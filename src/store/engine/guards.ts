@@ -2,17 +2,17 @@ import { ConstraintError, type Guard, type Statement } from "./client.ts";
 
 /*
  * A guard is a condition that the whole write depends on: if it does not hold, the write is undone. SQL has no statement
- * for that, so a guard is a NULL for a column that is NOT NULL. Each reason has a column of its own, which the database
- * names in its error: two guards of one write cannot be confused.
+ * for that, so a guard is a NULL for a column that is NOT NULL. Each reason has its own column, which the database
+ * names in its error, so two guards of one write cannot be confused.
  */
 
-/** Reasons with a statement of their own: columns of the table `guards`, which never gets a row. */
+/** Reasons with their own statement: columns of the table `guards`, which never gets a row. */
 const OWN_COLUMNS = {
   /** The API key that makes another key has been revoked. */
   key_revoked: "guards.key_revoked",
   webhook_deleted: "guards.webhook_deleted",
   webhook_disabled: "guards.webhook_disabled",
-  /** An attempt at the delivery is under way, or its webhook is disabled. */
+  /** An attempt at the delivery is in progress, or its webhook is disabled. */
   delivery_not_replayable: "guards.delivery_not_replayable",
   /** The message's time has come, or it was canceled. */
   message_not_scheduled: "guards.message_not_scheduled",

@@ -106,9 +106,9 @@ function refuseUnknown(applied: ReadonlyMap<number, LedgerRow>, steps: readonly 
 }
 
 /**
- * Brings the schema up to date. Each step is a transaction of its own; a new database gets all of them in one.
+ * Brings the schema up to date. Each step is a separate transaction; a new database gets all of them in one.
  * @param now milliseconds
- * @param steps all steps in order; tests add some of their own
+ * @param steps all steps in order; tests add their own
  * @returns the versions applied now
  * @throws if the database is from a newer or an unknown version of the program
  */

@@ -1,8 +1,8 @@
 import type { Value } from "./client.ts";
 
 /**
- * Where a page of a list, newest first, stands. Null: it begins at the newest row. A text: it begins below that id.
- * `above`: it ends above that id.
+ * The position of a page in a list, newest first. Null: it begins at the newest row. A string: it begins below that
+ * id. `above`: it ends above that id.
  */
 export type Place = string | null | { above: string };
 
@@ -19,7 +19,7 @@ export interface PageOrder {
   newestFirst<Row>(rows: Row[]): Row[];
 }
 
-/** Returns the SQL of the page at a place. @param ceiling a text above all ids of the list */
+/** Returns the SQL of the page at a place. @param ceiling a string above all ids of the list */
 export function pageOrder(place: Place, ceiling: string): PageOrder {
   if (typeof place === "string" || place === null)
     return {
@@ -38,7 +38,7 @@ export interface OwnedPage {
   where: string;
   args: Value[];
   place: Place;
-  /** A text above all ids of the list. */
+  /** A string above all ids of the list. */
   ceiling: string;
   take: number;
 }

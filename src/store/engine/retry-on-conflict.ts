@@ -1,6 +1,6 @@
 import { isBroken } from "./guards.ts";
 
-/** Attempts before giving up on a message that other processes keep changing. */
+/** Maximum number of attempts before giving up on a message that other processes keep changing. */
 const MAX_ATTEMPTS = 3;
 
 /**

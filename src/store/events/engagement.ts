@@ -2,7 +2,8 @@ import type { RecipientStatus } from "../../core/messages/states.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 
 /**
- * Most events of one kind that are recorded for a recipient: anyone with a link could fill the database with visits.
+ * Maximum number of events of one kind recorded for a recipient: anyone with a link could fill the database with
+ * visits.
  */
 export const MAX_RECORDED = 100;
 

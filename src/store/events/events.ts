@@ -23,8 +23,8 @@ function rowsOf(count: number): string {
 }
 
 /**
- * The texts for one event, as for most changes, and for two, as for a new message to one recipient. They are constants
- * because texts are hashed at each look-up.
+ * The SQL for one event, as for most changes, and for two, as for a new message to one recipient. They are
+ * constants because new strings are hashed at each look-up.
  */
 const [ONE, TWO] = [
   rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7)"),

@@ -47,7 +47,7 @@ export function silentGuard({ id, heartbeatAt }: Instance): Guard {
   };
 }
 
-/** Returns the statement that unregisters a process. The same write frees its claims. */
+/** Returns the statement that unregisters a process. This write also frees its claims. */
 export function deleteInstance(id: string, guard: Guard = ALWAYS): Statement {
   return { sql: `DELETE FROM instances WHERE id = ? AND ${guard.sql}`, args: [id, ...guard.args] };
 }

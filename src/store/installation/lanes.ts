@@ -18,7 +18,7 @@ export interface LaneRow {
   changedAt: number;
 }
 
-/** What a process has seen of a lane on a day. */
+/** The figures of a lane in one process on a day. */
 export interface LaneFigures {
   lane: string;
   accepted: number;
@@ -74,7 +74,9 @@ export function addLaneFigures(
   };
 }
 
-/** Returns the figures of all processes for a day. What waits is counted in processes that still run. */
+/**
+ * Returns the figures of all processes for a day. Waiting messages are counted only in processes that still run.
+ */
 export function laneFigures(db: Db, day: number): Promise<LaneFigures[]> {
   return db.all<LaneFigures>(
     `SELECT f.lane, SUM(f.accepted) AS accepted, SUM(f.deferred) AS deferred, SUM(f.refused) AS refused,

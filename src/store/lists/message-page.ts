@@ -7,9 +7,9 @@ import type { Direction } from "../messages/messages.ts";
 import { hasRecipient, hasText } from "../search/search-terms.ts";
 
 /**
- * Messages that one walk of a page looks at. The next page continues there. Messages found by the index nearly always
- * match, but a sender can craft messages that match the index alone. The index is no help for texts of one or two
- * characters.
+ * Maximum number of messages that one page reads. The next page continues there. Messages found by the index nearly
+ * always match, but a sender can craft messages that match the index alone. The index does not help for searches of
+ * one or two characters.
  */
 export const MAX_LOOKED_AT = 2000;
 /**
@@ -28,7 +28,7 @@ const CHUNK_GROWTH = 4;
  */
 const MAX_CHUNK_ROWS = 128;
 
-/** A row of a list of messages, with the texts that a search compares. */
+/** A row of a list of messages, with the strings that a search compares. */
 export interface SummaryRow {
   id: string;
   position: number | null;
@@ -49,7 +49,7 @@ export interface SummaryRow {
 export const SUMMARY_COLUMNS = `m.id, m.position, m.from_email, m.from_name, m.to_list, m.cc_list, m.bcc_list, m.subject,
   m.status, m.direction, m.created_at`;
 
-/** The request for a page: the project, its filter, where it begins and how long it is. */
+/** The request for a page: the project, the filter, the start and the length. */
 export interface Page {
   senderId: string;
   filter: MessageFilter;

@@ -80,7 +80,7 @@ async function chooseQuery(db: Db, page: Page, { status, wholes, grams }: Terms)
   return { expression: expressionOr([...terms, ...grams], milestone), places: { ...places, low }, end };
 }
 
-/** Returns the position of the milestone at which a page ends; null if there are not so many. */
+/** Returns the position of the milestone at which a page ends; null if there are too few. */
 async function milestoneBelow(db: Db, milestone: string, { low, high }: Positions): Promise<number | null> {
   const row = await db.first<{ place: number }>(
     `SELECT ${POSITION_OF_ROW} AS place FROM message_terms

@@ -1,13 +1,13 @@
 import { isAsciiText } from "../../core/text.ts";
 
 /**
- * The rule for comparing texts in all lists: which letters count as one. Case does not count, nor how Unicode spells
- * an accent, nor the dot of an i (`istanbul`, `İstanbul`), nor whether `ß` or `ss` is written.
+ * The rule for comparing strings in all lists: which letters count as one. Case does not count, nor how Unicode
+ * spells an accent, nor the dot of an i (`istanbul`, `İstanbul`), nor whether `ß` or `ss` is written.
  */
 
 /**
- * Letters that count as one if case is ignored, though no change of case leads from each to each. The first stands for
- * all.
+ * Letters that count as one if case is ignored, though no change of case leads from each to each. The first
+ * represents all.
  */
 const KIN = [
   ...["iIıİ", "kK\u212a", "sSſ", "åÅ\u212b", "ṡṠẛ"],
@@ -17,7 +17,7 @@ const KIN = [
   ...["ᾀᾈ ᾁᾉ ᾂᾊ ᾃᾋ ᾄᾌ ᾅᾍ ᾆᾎ ᾇᾏ ᾐᾘ ᾑᾙ ᾒᾚ ᾓᾛ ᾔᾜ ᾕᾝ", "ᾖᾞ ᾗᾟ ᾠᾨ ᾡᾩ ᾢᾪ ᾣᾫ ᾤᾬ ᾥᾭ ᾦᾮ ᾧᾯ ᾳᾼ ῃῌ ῳῼ"].flatMap(
     (pairs) => pairs.split(" "),
   ),
-  // Two letters in one, with a form of their own at the beginning of a name.
+  // Two letters in one, with a separate form at the beginning of a name.
   ...["ǆǄǅ", "ǉǇǈ", "ǌǊǋ", "ǳǱǲ"],
 ];
 
@@ -29,7 +29,7 @@ export const WRITTEN_OUT: Readonly<Record<string, string>> = {
 /** An i with a combining dot: the lower case of `İ`. An i has a dot anyway. */
 const DOTTED = /([iI])\u0307/g;
 
-/** The characters of a text in lower case that `spelledOut` replaces. */
+/** The characters of a lower-case string that `spelledOut` replaces. */
 const NOT_SPELLED_OUT = new RegExp(
   `i\u0307|[${Object.keys(WRITTEN_OUT).join("")}${KIN.map((letters) => letters.slice(1)).join("")}]`,
   "g",
@@ -40,7 +40,7 @@ const BEYOND_LATIN = /[^\0-\u02ff]/;
 
 const KIN_OF = new Map(KIN.flatMap((letters) => Array.from(letters, (letter) => [letter, letters] as const)));
 
-/** Returns the letters that count as one with a letter, apart from its own cases; the first stands for all. */
+/** Returns the letters that count as one with a letter, apart from its own cases; the first represents all. */
 export function kinOf(letter: string): string | undefined {
   return KIN_OF.get(letter);
 }
@@ -52,7 +52,7 @@ export function spelledOut(text: string): string {
   );
 }
 
-/** Returns a text as it is compared. If one text contains another, so do their folded forms. */
+/** Returns a string as it is compared. If one string contains another, so do their folded forms. */
 export function fold(text: string): string {
   if (isAsciiText(text)) return text.toLowerCase();
   const cased = foldCase(text);
@@ -62,7 +62,8 @@ export function fold(text: string): string {
 }
 
 /**
- * Returns a text without its case and spelling of accents, while all its letters count. It is for addresses and tags.
+ * Returns a string without its case and spelling of accents, while all its letters count. It is for addresses and
+ * tags.
  */
 export function foldCase(text: string): string {
   return (BEYOND_LATIN.test(text) ? text.normalize("NFC") : text).toLowerCase();

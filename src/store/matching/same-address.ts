@@ -22,11 +22,14 @@ export function addressPatterns(address: string): string[] {
   return [...new Set(spelled.map((form) => Array.from(form, inEachCase).join("")))];
 }
 
-/** Characters whose cases are cached. Finding them takes microseconds, and a message may name fifty long addresses. */
+/**
+ * Maximum number of characters whose cases are cached. Finding them takes microseconds, and a message may name
+ * fifty long addresses.
+ */
 const MAX_KNOWN = 2000;
 const known = new Map<string, string>();
 
-/** Returns a pattern for a character in its cases. GLOB's special characters stand for themselves. */
+/** Returns a pattern for a character in its cases. GLOB's special characters match themselves. */
 function inEachCase(char: string): string {
   const found = known.get(char) ?? casesOf(char);
   if (known.size < MAX_KNOWN) known.set(char, found);

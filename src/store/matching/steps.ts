@@ -12,8 +12,8 @@ export const MAX_SCANNED = 100_000;
 export const SCAN_STEP = 5000;
 
 /**
- * The share of a full step that a step counts as if it is short because of long texts. The number of texts per step
- * allows for the worst texts, and others take a hundredth of that.
+ * The share of a full step that a step counts as if it is short because of long strings. The number of strings per
+ * step allows for the worst case, and usual strings take a hundredth of that.
  */
 const SHARE_COUNTED = 1 / 4;
 
@@ -23,7 +23,7 @@ export interface ScannedList<Row, Place> {
   positionAfter(from: Place, rows: number): Promise<Place | null>;
   /** Returns the first `limit` matching rows after `from`, up to the row at `end`; null: to the list's end. */
   wanted(from: Place, end: Place | null, limit: number): Promise<Row[]>;
-  /** If texts are compared: the octets of the texts between two positions, and how many are compared at a time. */
+  /** If strings are compared: their octets between two positions, and how many are compared at a time. */
   text?: { octets(from: Place, end: Place | null): Promise<number>; inOneGo: number } | undefined;
 }
 
@@ -64,7 +64,7 @@ export async function scanInSteps<Row, Place>(
   return { rows, stoppedAt: from };
 }
 
-/** Returns the next step of `most` rows, or of half as many until their texts can be compared at once. */
+/** Returns the next step of `most` rows, or of half as many until their strings can be compared at once. */
 async function nextStep<Row, Place>(
   { positionAfter, text }: ScannedList<Row, Place>,
   from: Place,
@@ -112,7 +112,7 @@ export interface OwnedRows {
   columns: string;
   /** The condition of the owner, which the index serves. */
   owner: Condition;
-  /** The filters of a row, except a text. */
+  /** The filters of a row, except the search. */
   where: readonly Condition[];
   text?: TextCondition | undefined;
   /** The direction in which the rows are read. */

@@ -8,9 +8,9 @@ export interface Condition {
   args: Value[];
 }
 
-/** A condition on texts. Its time depends on their size and on the searched text. */
+/** A condition on strings. Its time depends on their size and on the searched text. */
 export interface TextCondition extends Condition {
-  /** SQL for the octets that it compares in a row. SQLite knows them without reading the texts. */
+  /** SQL for the octets that it compares in a row. SQLite knows them without reading the strings. */
   octets: string;
   /** Octets compared at a time, in five to ten milliseconds. Other requests are served in between. */
   octetsInOneGo: number;
@@ -23,7 +23,7 @@ const SPELLING_OUT = 16;
 
 /**
  * Returns the condition that one of the columns contains the text, by the rule of `fold`: `привет` finds `Привет Мир`.
- * Special characters of LIKE and GLOB stand for themselves.
+ * Special characters of LIKE and GLOB match themselves.
  */
 export function containsText(columns: readonly string[], text: string): TextCondition {
   // As typed, and in both Unicode forms of accents: names from a Mac's files have them decomposed.
@@ -72,7 +72,7 @@ function globMatch(forms: readonly string[]): Match {
   return {
     test(column) {
       const tests = forms.map((form) => `${spelledOutBy(form, column)} GLOB ?`);
-      // Most columns are ASCII, which this finds out fast.
+      // Columns are usually ASCII, which this detects fast.
       return `(LENGTH(CAST(${column} AS BLOB)) > LENGTH(${column}) AND (${tests.join(" OR ")}))`;
     },
     patterns: forms.map((form) => `*${Array.from(form, inAnyCase).join("")}*`),
@@ -88,7 +88,7 @@ function spelledOutBy(form: string, column: string): string {
   return [...dotted, ...written].reduce((sql, [from, to]) => `REPLACE(${sql}, '${from}', '${to}')`, column);
 }
 
-/** Returns true if a text in ASCII may match one that is not ASCII. */
+/** Returns true if an ASCII string may match one that is not ASCII. */
 function mayBeBeyondAscii(text: string): boolean {
   const lower = text.toLowerCase();
   return (

@@ -18,7 +18,7 @@ export interface ArrivalQuestion {
   since: number;
   /** The most messages with its Message-ID that are returned. */
   limit: number;
-  /** True if a message that names no other may count as new unasked. `beginsThreadGuard` finds out. */
+  /** True if a message that names no other may count as new without a query. `beginsThreadGuard` decides. */
   asNew?: boolean;
 }
 
@@ -59,7 +59,7 @@ const MAIL = `SELECT (${THREAD_OF_IDS}) AS thread_id,
         ORDER BY id DESC)) AS earlier`;
 
 /**
- * Finds out whether the inbox knows a Message-ID. It costs a third of the query above, and for most messages it is
+ * Checks whether the inbox knows a Message-ID. It costs a third of the query above, and for most messages it is
  * enough.
  */
 const KNOWN = `SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = ?2
@@ -142,7 +142,7 @@ const unthreaded = (id: string): string => `NOT EXISTS (SELECT 1 FROM messages
 export function beginsThreadGuard({ inboxId, senderId, related }: BeginningMail): Guard | null {
   const [first, ...others] = related;
   if (first === undefined) return null;
-  // Most messages that begin a thread name only one id.
+  // A message that begins a thread usually names only one id.
   return others.length === 0
     ? { sql: unthreaded("?"), args: [inboxId, first, senderId, inboxId, first, senderId] }
     : {

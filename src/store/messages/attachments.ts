@@ -12,7 +12,7 @@ import {
 } from "../contents/content-read.ts";
 import type { MemoryBudget } from "../contents/memory-budget.ts";
 
-/** A part of a message with a name of its own. `size` in bytes. */
+/** A named part of a message. `size` in bytes. */
 export interface Attachment {
   id: string;
   filename: string;

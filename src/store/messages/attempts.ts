@@ -23,9 +23,11 @@ export interface Attempt {
   transcript: readonly string[];
 }
 
-/** Characters kept of one line. */
+/** Maximum characters kept of one line. */
 export const MAX_TRANSCRIPT_LINE_CHARS = 2100;
-/** Characters kept of one conversation: a peer that never stops talking must not fill the database. */
+/**
+ * Maximum characters kept of one conversation: a peer that never stops talking must not fill the database.
+ */
 export const MAX_TRANSCRIPT_CHARS = 16_384;
 
 const ATTEMPTS = mapping<Attempt>({

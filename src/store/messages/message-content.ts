@@ -23,7 +23,7 @@ interface Row extends ContentRow {
   trace: string | null;
   rendered: number;
   direction: Direction;
-  /** 1 if the content is the message as it was submitted, which has no body of its own. */
+  /** 1 if the content is the message as it was submitted, which has no separate body. */
   is_raw: number;
 }
 
@@ -61,7 +61,7 @@ export async function getContent(
     data: row.data === null ? null : JSON.parse(row.data),
     envelope: row.envelope === null ? null : JSON.parse(row.envelope),
     auth: row.auth === null ? null : JSON.parse(row.auth),
-    // Most received messages quote nothing. Then the reply text is the whole text, and is not stored twice.
+    // If a received message quotes nothing, as most do, the reply text is the whole text, and is not stored twice.
     replyText: row.direction === "inbound" ? (replyText ?? text?.trim() ?? null) : null,
     rendered: row.rendered === 1,
     trace: row.trace,
@@ -75,7 +75,7 @@ async function bodyOf(deps: BodyDeps, row: Row, budget: MemoryBudget): Promise<M
   return row.is_raw === 1 ? deps.readWhole(bytes) : bodyIn(bytes);
 }
 
-/** The first octets of a message's texts, with its headers. */
+/** The first octets of a message's bodies, with its headers. */
 export interface ContentStart extends Pick<MessageContent, "headers" | "auth"> {
   html: Clipped;
   text: Clipped;

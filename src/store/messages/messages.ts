@@ -115,7 +115,7 @@ const STORED = [...MESSAGES.names.filter((name) => name !== "created_at"), "row_
 const VALUES_BEFORE_GUARD = STORED.length - 1;
 const PARAMETERS = STORED.map((_, at) => `?${at + 1}`);
 const INSERT = rowsText("messages", STORED.join(", "), `(${PARAMETERS.join(", ")})`);
-/** Texts with a guard by the guard's SQL, of which there are few. */
+/** Guarded SQL by the guard's own SQL, of which there are few. */
 const GUARDED = new Map<string, RowsText>();
 
 /** Position of a message's `row_octets` among the values of its INSERT. */
@@ -136,8 +136,8 @@ function guardedText({ sql }: Guard): RowsText {
 export const ROW_OCTETS = 1024;
 
 /**
- * Returns the octets that the rows of a message count as: a fixed number each, and the octets of their texts. Captured mail
- * counts in no quota.
+ * Returns the octets that the rows of a message count as: a fixed number each, and the octets of their strings.
+ * Captured mail counts in no quota.
  */
 function rowOctets({ direction, testMode, to, cc, bcc }: Message, texts: readonly Value[]): number {
   if (direction === "outbound" && testMode) return 0;

@@ -15,11 +15,13 @@ export interface Claim {
 export type TriedKey = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
 
 /**
- * The condition that a recipient waits, is due, and has been tried so often. Parameters: message, ord, now, attempts.
+ * The condition that a recipient waits, is due, and has had this number of attempts. Parameters: message, ord, now,
+ * attempts.
  */
 export const IS_DUE = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
 
-// Texts of statements are constants, because a new text is hashed at its look-up, which takes a tenth of the statement's time.
+// Statements are constants, because a new string is hashed at its look-up, which takes a tenth of the statement's
+// time.
 const DUE = `(EXISTS (SELECT 1 FROM recipients WHERE ${IS_DUE}) AND ${IS_REGISTERED})`;
 
 /**

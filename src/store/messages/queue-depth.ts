@@ -1,6 +1,8 @@
 import type { Db } from "../engine/client.ts";
 
-/** Most rows of one kind that are counted. A file is read on the thread that serves all requests. */
+/**
+ * Maximum number of rows of one kind that are counted. A file is read on the thread that serves all requests.
+ */
 export const MAX_COUNTED = 10_000;
 
 /** The number of rows that wait in one outbox, over all projects and processes. */

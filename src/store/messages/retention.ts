@@ -57,8 +57,8 @@ export function mayGoGuard(ids: readonly string[], before: number): Guard {
 }
 
 /**
- * Returns the statement that deletes messages and their rows. Contents, threads and the search index have statements
- * of their own.
+ * Returns the statement that deletes messages and their rows. Contents, threads and the search index have separate
+ * statements.
  */
 export function deleteMessages(ids: readonly string[]): Statement {
   return {

@@ -66,7 +66,7 @@ function refusalsQuery(among: string): string {
         AND subscribed = 0) END AS unsubscribed`;
 }
 
-/** Most mail has one recipient. Its query costs a third less than one with a list in JSON. */
+/** A message usually has one recipient. Its query costs a third less than one with a list in JSON. */
 const REFUSALS_OF_ONE = refusalsQuery("= ?2");
 const REFUSALS_OF_SOME = refusalsQuery("IN (SELECT value FROM json_each(?2))");
 

@@ -6,7 +6,7 @@ import { ROW_OCTETS_AT } from "./messages.ts";
  * would count them. The result decides which sends of a batch fit; the write itself enforces the limit.
  */
 
-/** Octets that the triggers count for a row, without its texts. */
+/** Bytes that the triggers count for a row, without its strings. */
 const [CONTENT_ROW, DELIVERY_ROW, ANSWER_ROW] = [256, 512, 256];
 /** Positions of a content's size and place among the values of its statement. */
 const [CONTENT_SIZE, CONTENT_PLACE] = [1, 3];

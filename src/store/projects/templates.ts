@@ -45,7 +45,7 @@ export function insertTemplate(template: SavedTemplate): Statement {
   return TEMPLATES.insert(template);
 }
 
-/** Returns the column that a name is looked up in. An id has an underscore, and a slug has none. */
+/** Returns the column to search for a name. An id has an underscore, and a slug has none. */
 function nameColumn(idOrSlug: string): "id" | "slug" {
   return isId("tpl", idOrSlug) ? "id" : "slug";
 }
@@ -92,7 +92,7 @@ export async function listTemplates(
   take: number,
 ): Promise<TemplatesFound> {
   const start = after ?? idCeiling("tpl");
-  // SQLite reads sizes from a row's header, without the texts.
+  // SQLite reads sizes from a row's header, without the values.
   const sizes = await db.all<{ id: string; octets: number }>(
     `SELECT id, COALESCE(octet_length(html), 0) + COALESCE(octet_length(text), 0) AS octets
       FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,

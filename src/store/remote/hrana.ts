@@ -15,7 +15,7 @@ interface WireStatement {
   args: WireValue[];
 }
 
-/** Integers are texts, because JSON has no 64 bits. */
+/** Integers are strings, because JSON has no 64 bits. */
 type WireValue =
   | { type: "null" }
   | { type: "integer"; value: string }
@@ -36,7 +36,7 @@ interface WireError {
   code?: string | null;
 }
 
-/** The result of one request, as far as we read it. */
+/** The result of one request: the fields that we read. */
 export type WireOutcome =
   | { type: "ok"; response?: { result?: unknown } }
   | { type: "error"; error: WireError };
@@ -49,7 +49,10 @@ interface BatchResult {
 /** The code of an answer that does not follow the protocol. */
 export const NO_HRANA = "HRANA_PROTO_ERROR";
 const NOT_RUN: WireError = { message: "the server did not run the statement", code: "TRANSACTION_CLOSED" };
-/** Texts that a stream can store for one transaction. sqld keeps fifty, each of less than 5000 octets. */
+/**
+ * Maximum number of SQL strings that a stream can store for one transaction. sqld keeps fifty, each of less than
+ * 5000 bytes.
+ */
 const MAX_TEXTS = 40;
 const MAX_TEXT_OCTETS = 4000;
 
@@ -119,7 +122,7 @@ export interface Transaction {
 
 /**
  * Makes a transaction that takes the write lock first. Each statement runs only if the one before succeeded, and what did not
- * reach its COMMIT is rolled back. A text that is used several times is sent once.
+ * reach its COMMIT is rolled back. SQL that is used several times is sent once.
  */
 export function transactionRequests(statements: readonly ReadyStatement[]): Transaction {
   const ids = repeatedTexts(statements);
@@ -188,7 +191,7 @@ export function writtenOf(outcome: WireOutcome | undefined, statements: number):
   });
 }
 
-/** A line of a cursor's answer, as far as we read it. */
+/** A line of a cursor's answer: the fields that we read. */
 interface CursorEntry {
   type: string;
   cols?: WireResult["cols"];

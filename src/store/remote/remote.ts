@@ -35,7 +35,10 @@ const RETRY_PAUSES_MS: readonly number[] = [50, 250];
 const RETRY_READS: ReadonlySet<EngineFault> = new Set(["unreachable", "lost"]);
 const RETRY_WRITES: ReadonlySet<EngineFault> = new Set(["unreachable"]);
 
-/** Most queries of one transaction. Its answer comes in one piece, so the first query waits for the last. */
+/**
+ * Maximum number of queries in one transaction. Its answer comes in one piece, so the first query waits for the
+ * last.
+ */
 const MOST_TOGETHER = 16;
 
 type Rows = Record<string, unknown>[];

@@ -127,8 +127,9 @@ class Replica implements Engine {
     this.#database = database;
     this.#remote = remote;
     this.#release = release;
-    // Each statement is prepared for one use and read to its end. With sqld's protocol, libSQL does not reset a statement that
-    // is reused, or left after its first row: it would return old rows, and keep the connection at an old state.
+    // Each statement is prepared for one use and read to its end. With sqld's protocol, libSQL does not reset a
+    // statement that is reused or left after its first row. It would return old rows, and keep the connection at an
+    // old state.
     const reads = readsOf((sql) => preparedIn(new Map(), database, sql));
     this.#local = { all: reads.all, first: async (sql, args) => (await reads.all(sql, args))[0] ?? null };
   }

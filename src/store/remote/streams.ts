@@ -43,7 +43,7 @@ interface Stream {
   idleSince: number;
 }
 
-/** An answer of the server, as far as we read it. */
+/** An answer of the server: the fields that we read. */
 interface PipelineAnswer {
   baton?: string | null;
   base_url?: string | null;
@@ -84,7 +84,7 @@ export class Streams {
     return outcome ?? undefined;
   }
 
-  /** Makes a query whose answer may have any size, on a stream of its own. */
+  /** Makes a query whose answer may have any size, on a separate stream. */
   async runLarge({ stmt }: WireRequest): Promise<WireOutcome | undefined> {
     const outcome = await this.#inTurn(async () => {
       const stream = this.#newStream();
@@ -135,7 +135,7 @@ export class Streams {
     return { baton: null, url: this.#url, openedAt: now, idleSince: now };
   }
 
-  /** Takes over from an answer how the stream goes on. */
+  /** Updates the stream's state from an answer. */
   #goOn(stream: Stream, answer: PipelineAnswer | null): void {
     stream.baton = answer?.baton ?? null;
     if (typeof answer?.base_url === "string") stream.url = new URL(answer.base_url);

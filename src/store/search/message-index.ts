@@ -12,7 +12,9 @@ import { isSettled, type Searchable, termOfStatus, termsOf } from "./search-term
  * A walk down the positions that has come below a time has seen every id of that time and later.
  */
 const POSITIONS_PER_MS = 16;
-/** A message that is later than this gets a position of its own time, which costs the index one more segment. */
+/**
+ * A message that is later than this gets the position of its time, which costs the index one more segment.
+ */
 const LAG_MS = 250;
 
 /** Above every position until the year 2109. */
@@ -68,7 +70,7 @@ export interface SearchedRow {
   cc_list: string;
   bcc_list: string;
   subject: string;
-  /** The exact subject. A NUL ends a text that leaves the database, but not the stored one. */
+  /** The exact subject. A NUL ends a string that leaves the database, but not the stored one. */
   subject_hex: string;
   tags: string;
 }

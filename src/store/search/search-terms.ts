@@ -31,11 +31,17 @@ export interface SearchFilter {
 
 /** UTF-16 units of a trigram. A shorter text has no term. */
 const GRAM = 3;
-/** Most units of a message's terms, because it may name thousands of recipients. Text after them is not found. */
+/**
+ * Maximum UTF-16 units of a message's terms, because it may name thousands of recipients. Text after them is not
+ * found.
+ */
 export const MAX_TERMS_UNITS = 64 * 1024;
-/** Most trigrams of a searched text: enough to leave few messages without it. */
+/** Maximum number of trigrams of a searched text: enough to leave few messages without it. */
 const MAX_WANTED_GRAMS = 8;
-/** Units of an address or a tag in its term. A longer one ends in a hash, so that similar ones have different terms. */
+/**
+ * Maximum units of an address or a tag in its term. A longer one ends in a hash, so that similar ones have
+ * different terms.
+ */
 const MAX_FACET_UNITS = 200;
 /** Characters of that hash. */
 const FACET_HASH_CHARS = 16;
@@ -131,7 +137,7 @@ function gramsWanted(senderId: string, q: string): string[] {
 
 /**
  * Returns the term of milestones, which one in 1024 of a project's messages has by chance. FTS5 joins terms until it
- * finds a message with all of them, or reaches the ends of their lists. If a milestone may stand for any term, FTS5
+ * finds a message with all of them, or reaches the ends of their lists. If a milestone may match any term, FTS5
  * returns at each of them.
  */
 export function milestoneTerm(senderId: string): string {

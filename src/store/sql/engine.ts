@@ -18,8 +18,9 @@ export const MERGED_TABLES = [
 ] as const;
 
 /**
- * A text that only adds rows to a table, or counts on existing ones. By using it, a writer allows its statement to run before
- * or after statements of other writers, and of its own for other tables, as long as parents come first. It returns no rows.
+ * SQL that only adds rows to a table, or counts on existing ones. By using it, a writer allows its statement to run
+ * out of order, as long as parents come first. It may run before or after other writers' statements, and the
+ * writer's statements for other tables. It returns no rows.
  */
 export interface RowsText {
   /** The whole text for one statement. */
@@ -47,12 +48,15 @@ export interface ReadyStatement extends Statement {
 }
 
 /**
- * Values of statements that are handled in one turn of the event loop, at most. Writers that share a transaction stay below
- * it together. A single writer may exceed it: a hundred messages to fifty recipients each have eighty thousand values.
+ * Maximum number of statement values handled in one tick of the event loop. Writers that share a transaction stay
+ * below it together. A single writer may exceed it: a hundred messages to fifty recipients each have eighty
+ * thousand values.
  */
 export const VALUES_PER_TURN = 5000;
 
-/** Counts the values that statements store, and the octets of contents and characters of texts among them. */
+/**
+ * Counts the values that statements store, and the octets of contents and characters of strings among them.
+ */
 export function weightOf(statements: readonly Statement[]): { values: number; octets: number } {
   let values = 0;
   let octets = 0;
@@ -88,7 +92,9 @@ export interface Engine {
   batch(statements: readonly Statement[]): Promise<Written[]>;
   /** True if a worker thread runs whole batches, so that the event loop is free during a commit. */
   readonly writesOnCpu?: boolean;
-  /** Octets of contents and texts up to which writers share a commit. Absent if there is no reason to stop early. */
+  /**
+   * Bytes of contents and strings up to which writers share a commit. Absent if there is no reason to stop early.
+   */
   readonly octetsPerCommit?: number;
   /** Makes later reads see everything committed before this call. Absent if they always do. */
   refreshReads?(): void;

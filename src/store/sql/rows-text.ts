@@ -5,10 +5,10 @@ import { MERGED_TABLES, type ReadyStatement, type RowsText, type Statement, type
  * for many rows takes half the time of one for each, because SQLite and its client begin and end fewer statements.
  */
 
-/** Rows of one statement at most. Each power of two up to it is a prepared statement. */
+/** Maximum number of rows of one statement. Each power of two up to it is a prepared statement. */
 const MAX_ROWS = 16;
 
-/** Optional parts of a text besides its rows. */
+/** Optional parts of the SQL besides its rows. */
 interface RowsOptions {
   /** Follows the rows, for example an ON CONFLICT clause. */
   after?: string;
@@ -22,8 +22,8 @@ interface RowsOptions {
 }
 
 /**
- * Makes a text that may be merged.
- * @param rows for example `(?1, ?2)`. If the text repeats, the rest of it has no parameters.
+ * Makes SQL that may be merged.
+ * @param rows for example `(?1, ?2)`. If the rows repeat, the rest of the SQL has no parameters.
  */
 export function rowsText(
   table: RowsText["table"],
@@ -44,12 +44,12 @@ export function numbered(sql: string, first = 1): string {
   return sql.replace(/\?/g, () => `?${number++}`);
 }
 
-/** Makes a text that may be moved before or after others, but not merged. */
+/** Makes SQL that may be moved before or after others, but not merged. */
 export function reorderableText(table: RowsText["table"], sql: string): RowsText {
   return { sql, table, before: sql, rows: "", after: "", parameters: null };
 }
 
-/** Makes a statement of a text that may be merged or moved. */
+/** Makes a statement of SQL that may be merged or moved. */
 export function rowsStatement(rows: RowsText, args: Statement["args"]): Statement {
   return { sql: rows.sql, args, rows };
 }
@@ -89,7 +89,8 @@ export function mergeStatements(statements: readonly ReadyStatement[]): MergedSt
 function inOrder(statements: readonly ReadyStatement[], waiting: ReadonlyMap<string, number[]>): number[][] {
   const rank = ([index = 0]: number[]): number => {
     const rows = statements[index]?.rows;
-    // Texts that repeat come first: if a write names a content twice, the second time is a text for one statement.
+    // SQL with repeated rows comes first: if a write names a content twice, the second time is SQL for one
+    // statement.
     return rows === undefined ? -1 : 2 * MERGED_TABLES.indexOf(rows.table) + Number(rows.parameters === null);
   };
   return [...waiting.values()].sort((a, b) => rank(a) - rank(b));

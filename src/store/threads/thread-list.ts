@@ -87,7 +87,7 @@ function flags({ archived, unread }: ThreadFilter): Condition[] {
   ];
 }
 
-/** Participants are a JSON list. A text with a character of its syntax is in no address that mail can be sent to. */
+/** Participants are a JSON list. No deliverable address contains a character of its syntax. */
 function columnsFor(q: string): string[] {
   return /[[\]",\\]/.test(q) ? ["subject", "preview"] : ["subject", "preview", "participants"];
 }
@@ -133,7 +133,7 @@ async function positionAfter(
   return row === null ? null : { lastMessageAt: row.last_message_at, id: row.id };
 }
 
-/** Returns the octets that a text is compared with. */
+/** Returns the octets that a search compares. */
 async function octetsAfter(
   db: Db,
   list: IndexedList,

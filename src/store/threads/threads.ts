@@ -44,9 +44,14 @@ export interface ThreadStep {
   at: number;
 }
 
-/** Most addresses that a thread shows: a message with thousands of recipients must not grow the row without bound. */
+/**
+ * Maximum number of addresses that a thread shows: a message with thousands of recipients must not grow the row
+ * without bound.
+ */
 export const MAX_PARTICIPANTS = 50;
-/** Characters of an address that is shown. A header may have longer ones, which mail cannot be sent to. */
+/**
+ * Maximum characters of an address that is shown. A header may have longer ones, which mail cannot be sent to.
+ */
 const MAX_PARTICIPANT_CHARS = 320;
 
 /**
@@ -75,7 +80,7 @@ export function stepThread(step: ThreadStep): Statement {
 }
 
 /**
- * Returns the patterns of a participant beyond ASCII. Texts that mail cannot be sent to have none and are compared as
+ * Returns the patterns of a participant beyond ASCII. Undeliverable addresses have none and are compared as
  * written. A stranger may name fifty, and each would be compared with all of the thread's.
  */
 function formsOf(email: string): string[] {
@@ -236,12 +241,12 @@ export interface ThreadPlace {
   threadId: string;
 }
 
-/** Most ids that are remembered for one message, the nearest ones: a message may name any number. */
+/** Maximum number of ids remembered for one message, the nearest ones: a message may name any number. */
 export const MAX_REMEMBERED_REFERENCES = 20;
 
 /**
- * Most ids that are remembered for a thread. A sender could keep a thread alive, while its messages are deleted by
- * retention, and fill the table. Messages also name the thread's first messages, so these ids are enough.
+ * Maximum number of ids remembered for a thread. A sender could keep a thread alive, while its messages are deleted
+ * by retention, and fill the table. Messages also name the thread's first messages, so these ids are enough.
  */
 export const MAX_THREAD_REFERENCES = 1000;
 

@@ -169,7 +169,9 @@ export function standingWebhookGuard(senderId: string, webhookId: string): Guard
   };
 }
 
-/** Holds while the webhook is enabled and no attempt at the delivery is under way, so that it may be replayed. */
+/**
+ * Holds while the webhook is enabled and no attempt at the delivery is in progress, so that it may be replayed.
+ */
 export function replayGuard(senderId: string, webhookId: string, id: string): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id

@@ -13,9 +13,11 @@ export interface DeliveryResult {
   error: string | null;
 }
 
-/** Attempts in the log of a delivery. Replays may make any number; the oldest are dropped. */
+/**
+ * Maximum number of attempts in the log of a delivery. Replays may make any number; the oldest are dropped.
+ */
 export const MAX_LOGGED_ATTEMPTS = 20;
-/** Characters of a response in the log. The delivery itself keeps more of the last one. */
+/** Maximum characters of a response in the log. The delivery itself keeps more of the last one. */
 const MAX_LOGGED_CHARS = 512;
 
 /** Parameters: HTTP status, response, error of the attempt that ends. */

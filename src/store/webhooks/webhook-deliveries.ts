@@ -83,7 +83,8 @@ const COLUMNS_STORED = "id, webhook_id, sender_id, message_id, event_id, type, s
 const ROW = "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)";
 /**
  * The condition that the webhook has not been deleted. A missing one would break the foreign key and undo the whole
- * commit. Each is looked up, because a subquery would list all webhooks of all projects for every statement.
+ * commit. The condition names one webhook, because a subquery would list all webhooks of all projects for every
+ * statement.
  */
 const WEBHOOK_STANDS = `EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND ${WEBHOOK_EXISTS})`;
 
@@ -92,8 +93,8 @@ function insertText(count: number, where: string): RowsText {
 }
 
 /**
- * The text for one delivery, because most projects have one webhook. It is a constant because texts are hashed at each
- * look-up.
+ * The SQL for one delivery, because most projects have one webhook. It is a constant because new strings are hashed
+ * at each look-up.
  */
 const ONE = rowsText("webhook_deliveries", COLUMNS_STORED, numbered(ROW), {
   where: WEBHOOK_STANDS,

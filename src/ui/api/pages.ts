@@ -8,9 +8,11 @@ import type { Page } from "./types.ts";
 
 /** Rows of one page. */
 const PAGE_ROWS = 50;
-/** Rows that a list keeps. After so many it asks for a narrower filter. */
+/** Maximum number of rows that a list keeps. Beyond it, the list asks for a narrower filter. */
 export const MAX_ROWS = 20_000;
-/** Empty pages that are skipped in one go. A search may answer several before it finds a row. */
+/**
+ * Maximum number of empty pages that are skipped in one go. A search may answer several before it finds a row.
+ */
 const MAX_EMPTY_PAGES = 20;
 
 /** A list of the API that is read page by page, newest first. */

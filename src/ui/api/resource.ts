@@ -17,7 +17,10 @@ export interface Resource<Value> {
   set(value: Value): void;
 }
 
-/** Resources and lists that are remembered, so that Back shows them at once. The oldest are forgotten. */
+/**
+ * Maximum number of resources and lists that are remembered, so that Back shows them at once. The oldest are
+ * forgotten.
+ */
 const MAX_REMEMBERED = 60;
 const remembered = new Map<string, Remembered>();
 

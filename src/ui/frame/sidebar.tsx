@@ -14,7 +14,7 @@ import { ThemeChoice } from "./theme-choice.tsx";
 
 /** Sections in the bottom bar of a phone. The rest is in the menu "More". */
 const BAR_SECTIONS = 4;
-/** Unread threads that are counted; more are shown as `99+`. */
+/** Maximum number of unread threads that are counted; more are shown as `99+`. */
 const MAX_UNREAD = 100;
 const UNREAD_MS = 1_500;
 

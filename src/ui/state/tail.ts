@@ -3,7 +3,7 @@ import { listen } from "../api/live.ts";
 import type { LiveEvent } from "../api/types.ts";
 import { throttle } from "../browser/clock.ts";
 
-/** Events that are kept; the oldest make room. */
+/** Maximum events kept; the oldest are dropped. */
 const MAX_EVENTS = 1_000;
 /** Events that arrive within this time are shown together, so that a burst does not keep the page busy. */
 const BATCH_MS = 100;

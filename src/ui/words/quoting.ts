@@ -1,4 +1,4 @@
-/** Lines of a message that a reply quotes. Longer ones are cut. */
+/** Maximum number of lines of a message that a reply quotes. Longer ones are cut. */
 const MAX_QUOTED_LINES = 500;
 
 interface Quoted {

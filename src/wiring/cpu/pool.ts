@@ -3,9 +3,11 @@ import { Fifo } from "../../core/collections.ts";
 import { PoolClosedError } from "../../flows/mime/rendering-tasks.ts";
 import { asError, type Loss, Cpu, type Task, type CpuOptions } from "./cpu.ts";
 
-/** Tasks on all worker threads at a time. Most tasks for received messages wait for DNS. */
+/**
+ * Maximum number of tasks on all worker threads at a time. Tasks for received messages mostly wait for DNS.
+ */
 export const MAX_TASKS_IN_HAND = 256;
-/** Octets of all large tasks at a time. A larger task runs without other large ones. */
+/** Maximum octets of all large tasks at a time. A larger task runs without other large ones. */
 export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
 /** Size above which a task is large. All small tasks together have at most half of those octets. */
 export const LARGE_TASK_OCTETS = 64 * 1024;

@@ -10,7 +10,7 @@ import { ok } from "../../routing/answer.ts";
 import { type Principal, projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf, WITHOUT_NUL } from "../../routing/schemas.ts";
 
-/** Characters of the reason of a rejection. */
+/** Maximum characters of the reason of a rejection. */
 const MAX_REASON_CHARS = 500;
 
 const Approved = Type.Object({ id: Type.String(), status: OneOf(["queued", "accepted"]) });
