@@ -39,14 +39,9 @@ export interface InboundHandlerDeps extends RouteDeps, StoreInboundDeps, Pick<Re
 
 /** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
 const MAX_RECEIVED = 100;
-/**
- * Maximum number of addresses whose inbox is cached between RCPT and the end of DATA. A missing one is looked up
- * again.
- */
+/** Maximum number of addresses with a cached inbox from RCPT to the end of DATA. Others are read again. */
 const MAX_CACHED_TARGETS = 10_000;
-/**
- * Maximum octets of a report that are read. The report comes first, then the returned message, which may be large.
- */
+/** Maximum octets read of a report. It comes before the returned message, which may be large. */
 const MAX_REPORT_OCTETS = 256 * 1024;
 
 const NO_DOMAIN = reply(550, "5.1.2", "No such domain here. To send, log in at the SUBMISSION_PORT");
