@@ -173,9 +173,31 @@ describe("a time in words", () => {
     "later today",
     "tomorrow at 25:00",
     "tomorrow or so",
+    "this hour",
+    "this week",
+    "2027-01-05T09:00:00+24:00",
     "",
   ])("%p is refused, because a word is not part of one time", async (words) => {
     const { timeOf } = await import("../../src/http/resend/scheduled-words.ts");
     expect(timeOf(words, Date.parse(at))).rejects.toThrow("Each word must belong to the time.");
+  });
+
+  test.each([
+    "yesterday",
+    "5 minutes ago",
+    "2027-13-01",
+    "two days before tuesday",
+    "today at 8am",
+    "Jan 5 25",
+    "2027-01-04T11:58:00",
+  ])("%p is refused as past, because it would send at once", async (words) => {
+    const { timeOf } = await import("../../src/http/resend/scheduled-words.ts");
+    expect(timeOf(words, Date.parse("2027-01-14T12:00:00Z"))).rejects.toThrow("in the past");
+  });
+
+  test("of this moment is taken: it means now", async () => {
+    const { timeOf } = await import("../../src/http/resend/scheduled-words.ts");
+    expect(await timeOf("now", Date.parse(at))).toBe("2027-01-04T12:00:00.000Z");
+    expect(await timeOf("2027-01-04T11:59:00", Date.parse(at))).toBe("2027-01-04T11:59:00.000Z");
   });
 });
