@@ -79,15 +79,18 @@ export function normalizeDomain(text: string): string | null {
   return ascii;
 }
 
+/** An encoded word. RFC 2047 §5 forbids it in an address: some programs decode it and show another address. */
+const ENCODED_WORD = /=\?[^?]*\?[bq]\?.*\?=/i;
+
 /**
  * Splits an address into local part and domain. Returns null if no mail can be sent to it. The local part must be a
- * dot-atom.
+ * dot-atom without an encoded word.
  */
 export function splitAddress(email: string): SplitAddress | null {
   const at = email.lastIndexOf("@");
   if (at < 1 || octets(email) > MAX_ADDRESS_OCTETS) return null;
   const local = email.slice(0, at);
-  if (!isDotAtom(local)) return null;
+  if (!isDotAtom(local) || (local.includes("=?") && ENCODED_WORD.test(local))) return null;
   const domain = normalizeDomain(email.slice(at + 1));
   // The A-labels may be several times as long as the text, and they are what is sent.
   if (domain === null || octets(local) + 1 + domain.length > MAX_ADDRESS_OCTETS) return null;

@@ -81,12 +81,16 @@ function trimmedReferences(value: string): string {
 
 /** Returns a header's text on one line, with its encoded words (RFC 2047) decoded. Broken ones stay unchanged. */
 export function decodedText(value: string): string {
-  const bounded = value.slice(0, MAX_HEADER_VALUE_CHARS);
-  if (!bounded.includes("=?")) return storedLine(bounded, MAX_HEADER_VALUE_CHARS);
+  return storedLine(wordsDecoded(value.slice(0, MAX_HEADER_VALUE_CHARS)), MAX_HEADER_VALUE_CHARS);
+}
+
+/** Returns a value with its encoded words decoded, controls included. Broken words stay unchanged. */
+export function wordsDecoded(value: string): string {
+  if (!value.includes("=?")) return value;
   try {
-    return storedLine(decodeWords(joinedWords(bounded)), MAX_HEADER_VALUE_CHARS);
+    return decodeWords(joinedWords(value));
   } catch {
-    return storedLine(bounded, MAX_HEADER_VALUE_CHARS);
+    return value;
   }
 }
 

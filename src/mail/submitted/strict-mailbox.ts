@@ -1,7 +1,7 @@
 import { domainToUnicode } from "node:url";
-import { type Mailbox, normalizeDomain } from "../../core/addresses.ts";
+import { type Mailbox, normalizeDomain, splitAddress } from "../../core/addresses.ts";
 import { readAddressList } from "../reading/address-list.ts";
-import { MAX_HEADER_VALUE_CHARS } from "../reading/header-block.ts";
+import { MAX_HEADER_VALUE_CHARS, wordsDecoded } from "../reading/header-block.ts";
 import { mailboxes } from "../reading/parse.ts";
 import { fieldValue, type RawField } from "../reading/raw-headers.ts";
 
@@ -14,6 +14,8 @@ const NAMED = /^(?:[^\0-\x1f\x7f()<>[\]:;@\\,"]|"(?:[^"\\\0-\x1f\x7f]|\\[\x20-\x
 const BARE = /^([^\s()<>]+)(?: \([^\0-\x1f\x7f()<>[\]:;@\\,"]*\))?$/;
 /** RFC 5322 §3.2.3 and RFC 6532 §3.2, without a quoted local part, which no mail can be sent to. */
 const ADDR_SPEC = /^([^\0-\x20\x7f()<>[\]:;@\\,"]+)@([^\0-\x20\x7f()<>[\]:;@\\,"]+)$/;
+/** Characters that some programs end a name at, or turn it around at. Encoded words may hold them, too. */
+const UNSHOWN = /[\0-\x08\x0a-\x1f\x7f-\x9f\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /**
  * Returns the one mailbox of a field, or null unless every reader finds the same. Readers differ about comments, groups,
@@ -28,9 +30,10 @@ export function strictMailbox(field: RawField): Mailbox | null {
   if (/\n[ \t]+(?:\r|$)/.test(line)) return null;
   const value = fieldValue(field).replace(/\t/g, " ");
   const address = (NAMED.exec(value) ?? BARE.exec(value))?.[1];
-  if (address === undefined || /[\x80-\x9f\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value)) return null;
+  if (address === undefined || UNSHOWN.test(value) || UNSHOWN.test(wordsDecoded(value))) return null;
   const [, local, domain] = ADDR_SPEC.exec(address) ?? [];
   if (local === undefined || domain === undefined || local.normalize("NFKC") !== local) return null;
+  if (splitAddress(address) === null) return null;
   const ascii = spelledOut(domain);
   const [found, ...others] = mailboxes(value);
   return ascii !== null && found?.email === `${local}@${ascii}` && others.length === 0 ? found : null;
