@@ -162,6 +162,10 @@ function isNamedNear(place: Place): boolean {
   return WORDS.test(`${said} ${follows}`) || (WORDS.test(previous) && !/\d{4}/.test(previous));
 }
 
+/** Words after a code that saves money: "use SAVE2026 at checkout to confirm your discount". */
+const COUPON =
+  /checkout|discount|coupon|promo|voucher|gutschein|rabatt|\bkasse\b|\bcaisse\b|remise|descuento|sconto|desconto|korting|zniżk/i;
+
 /** Returns whether the message asks its reader to enter the candidate, for example to sign in or to confirm something. */
 function isAsked(lines: readonly Line[], at: number, place: Place): boolean {
   const { written, before, after, alone } = place;
@@ -171,6 +175,7 @@ function isAsked(lines: readonly Line[], at: number, place: Place): boolean {
   const { said, follows } = sentenceOf(place);
   const presented = /^\W*$|[:：]\s*$/.test(said) && !line.namesOther && PRESENTED.test(follows);
   if (presented) return PURPOSE.test(follows);
+  if (COUPON.test(follows)) return false;
   const entered = ASKED_AFTER.test(follows) || (ASKED_BEFORE.test(said) && NO_NOUN.test(follows));
   return entered && (PURPOSE.test(said) || PURPOSE.test(follows) || lines[0]?.hasPurpose === true);
 }

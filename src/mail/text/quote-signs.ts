@@ -51,9 +51,9 @@ export const NOTES =
 export const SEPARATOR =
   /^-{2,20} ?(?:original message|forwarded message|original appointment|ursprüngliche (?:nachricht|mail)|original-nachricht|weitergeleitete nachricht|message d['’]origine|(?:message|mail) original|message transféré|mensaje original|mensaje reenviado|mensagem original|mensagem encaminhada|messaggio originale|messaggio inoltrato|oorspronkelijk bericht|doorgestuurd bericht|oprindelig (?:besked|meddelelse)|opprinnelig melding|videresendt (?:besked|meddelelse|melding)|originalmeddelande|ursprungligt meddelande|vidarebefordrat meddelande|alkuperäinen viesti|välitetty viesti|oryginalna wiadomość|wiadomość przekazana|původní zpráva|pôvodná správa|eredeti üzenet|mesaj original|orijinal mesaj|wiadomość oryginalna|исходное сообщение|пересылаемое сообщение|原始邮件|回复的原邮件|转发的邮件|元のメッセージ|転送メッセージ) ?-{2,20}$/i;
 
-/** The line that Apple Mail puts above a forwarded message. */
+/** The line that Apple Mail puts above a forwarded message, or Orange above a quoted one. */
 export const FORWARD =
-  /^(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:transféré|réexpédié)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)|Begin doorgestuurd bericht|Начало переадресованного сообщения|开始转发的邮件|転送されたメッセージ) ?[:：]$/i;
+  /^(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:transféré|réexpédié)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)|Begin doorgestuurd bericht|Начало переадресованного сообщения|开始转发的邮件|転送されたメッセージ) ?[:：]$|^Message du \d{1,2}\/\d{1,2}\/\d{2,4} \d{1,2}:\d{2}$/i;
 
 /** The author's line of a header block that Outlook puts above a quoted message. */
 export const BLOCK_FROM =

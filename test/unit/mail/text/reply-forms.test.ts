@@ -233,6 +233,10 @@ test.each<[string, string]>([
     "Orange",
     'Message du : 14/11/2023 22:13\nDe : "Ben" <ben@example.org>\nA : ana@example.com\nCopie à :\nSujet : Hej',
   ],
+  [
+    "Orange without a colon",
+    'Message du 14/11/23 22:13\nDe : "Ben" <ben@example.org>\nA : ana@example.com\nCopie à :\nObjet : Hej',
+  ],
   ["SFR", 'De : "Ben" <ben@example.org>\nA : ana@example.com\nEnvoyé: mardi 14 novembre 2023\nObjet : Hej'],
   [
     "Yahoo in French",
