@@ -1,20 +1,10 @@
-import type { DiagnosedRecord } from "../flows/domains/diagnose.ts";
 import { API_FLAGS, apiFor } from "./support/api-access.ts";
-import { type Api, callApi } from "./support/api-client.ts";
+import { type Api, callApi, type Schemas } from "./support/api-client.ts";
 import { itemsOf, showItems } from "./support/api-list.ts";
 import { type Context, defineCommand } from "./support/command.ts";
 import { EX_NO, EX_OK, refused } from "./support/exit.ts";
 import { LIMIT_FLAG, limitOf } from "./support/listing.ts";
 import { field } from "./support/output.ts";
-
-/** A domain as the API answers it. The details of its records come with a check. */
-interface ShownDomain {
-  id: string;
-  domain: string;
-  status: string;
-  verifiedBy: string | null;
-  records: readonly (Omit<DiagnosedRecord, "status" | "found"> & Partial<DiagnosedRecord>)[];
-}
 
 const COLUMNS = [
   ...[field("id"), field("domain"), field("status"), field("verifiedBy", "verified by")],
@@ -31,7 +21,7 @@ export const domainsAdd = defineCommand({
   example: "postrider domains add shop.test",
   async run({ flags, args: [domain] }, context) {
     const api = await apiFor(flags, context);
-    const made = await ask(context, api, "/v1/domains", { domain });
+    const made = await callApi<Schemas["Domain"]>(context.clock, api, "POST", "/v1/domains", { domain });
     const advice =
       made.status === "verified"
         ? []
@@ -53,7 +43,8 @@ postrider domains verify verify.shop.test`,
   async run({ flags, args: [wanted = ""] }, context) {
     const api = await apiFor(flags, context);
     const id = await idOf(context, api, wanted);
-    const checked = await ask(context, api, `/v1/domains/${encodeURIComponent(id)}/verify`);
+    const path = `/v1/domains/${encodeURIComponent(id)}/verify`;
+    const checked = await callApi<Schemas["CheckedDomain"]>(context.clock, api, "POST", path);
     context.out.record(
       { ...checked },
       [`${checked.domain} ${checked.status}`, ...checked.records.flatMap(checkedLines)].join("\n"),
@@ -77,15 +68,6 @@ postrider domains list`,
   },
 });
 
-async function ask(
-  { clock }: Context,
-  api: Api,
-  path: string,
-  body?: Readonly<Record<string, unknown>>,
-): Promise<ShownDomain> {
-  return (await callApi(clock, api, "POST", path, body)) as unknown as ShownDomain;
-}
-
 /** Returns the id of a domain that is named by its id or name. */
 async function idOf({ clock }: Context, api: Api, wanted: string): Promise<string> {
   if (wanted.startsWith("dom_")) return wanted;
@@ -95,12 +77,12 @@ async function idOf({ clock }: Context, api: Api, wanted: string): Promise<strin
   throw refused(`the project has no domain ${wanted}: postrider domains add ${wanted}`);
 }
 
-function recordLines({ records }: ShownDomain): string[] {
+function recordLines({ records }: Schemas["Domain"]): string[] {
   return records.map(({ type, name, value }) => `  ${name} ${type} ${type === "TXT" ? `"${value}"` : value}`);
 }
 
-function checkedLines(record: ShownDomain["records"][number]): string[] {
-  const { purpose, status, problem, fix, found = [] } = record;
+function checkedLines(record: Schemas["CheckedDnsRecord"]): string[] {
+  const { purpose, status, problem, fix, found } = record;
   return [
     `  ${purpose} ${status}`,
     ...(problem === null ? [] : [`    ${problem}`]),

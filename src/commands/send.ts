@@ -1,7 +1,7 @@
 import { type Clock, sleep, remainingTime } from "../core/time/clock.ts";
 import { MOVING } from "../core/messages/states.ts";
 import { API_FLAGS, apiFor } from "./support/api-access.ts";
-import { type Api, callApi } from "./support/api-client.ts";
+import { type Api, callApi, type Schemas } from "./support/api-client.ts";
 import { type Context, defineCommand, type Flag } from "./support/command.ts";
 import { EX_NO, EX_OK, unavailable, usage } from "./support/exit.ts";
 import { readInput } from "./support/input.ts";
@@ -68,7 +68,7 @@ echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboa
     const bodies = await bodiesOf(wanted);
     const api = await apiFor(flags, context);
     const item = { from: flags.from, ...addresseesOf(flags), subject: flags.subject, ...bodies };
-    const { id, status } = (await callApi(clock, api, "POST", "/v1/emails", item)) as unknown as Accepted;
+    const { id, status } = await callApi<Schemas["AcceptedMessage"]>(clock, api, "POST", "/v1/emails", item);
     if (!flags.wait) {
       out.record({ id, status }, `${id} ${status}`);
       return EX_OK;
@@ -76,15 +76,6 @@ echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboa
     return follow({ api, clock, out }, id, waitMs);
   },
 });
-
-interface Accepted {
-  id: string;
-  status: string;
-}
-
-interface Followed extends Accepted {
-  recipients: readonly { email: string; status: string; reason: unknown; diagnostic: unknown }[];
-}
 
 interface Bodies {
   text?: string;
@@ -161,7 +152,7 @@ async function follow(
 ): Promise<number> {
   const left = remainingTime(clock, waitMs);
   for (let pause = POLL_MS; ; pause = Math.min(pause * 2, POLL_MAX_MS)) {
-    const found = (await callApi(clock, api, "GET", `/v1/emails/${id}`)) as unknown as Followed;
+    const found = await callApi<Schemas["Message"]>(clock, api, "GET", `/v1/emails/${id}`);
     const { status } = found;
     if (!isMoving(status)) {
       const recipients = found.recipients.map(({ email, status: its, reason, diagnostic }) => {

@@ -1,6 +1,7 @@
-import { type Job as BullJob, Queue as BullQueue, Worker as BullWorker, WaitingError } from "bullmq";
+import { type Job as BullJob, Queue as BullQueue, type Worker as BullWorker, WaitingError } from "bullmq";
 import type { Redis } from "ioredis";
 import { sleep, settlesWithin } from "../core/time/clock.ts";
+import { BackoffWorker, RETRY_MS } from "./backoff-worker.ts";
 import { DEFAULT_PREFIX, type Job, type JobHandler, type Queue, type QueueName } from "./port.ts";
 import { chooseDatabase } from "./redis-facts.ts";
 import { type ConnectionState, openProducer, untilNoRetry, workerConnection } from "./redis.ts";
@@ -36,8 +37,6 @@ const LOCK_MS = 5_000;
 const LOCK_GONE =
   /^(?:(?:Missing (?:lock|key)|Lock mismatch|could not renew lock) for job |Job \S+ is not in the active state)/;
 const LOCK_GONE_MESSAGE = "a job outlived its lock, it may run again";
-/** Wait before the next request for a job if Redis refused one or the connection was lost, milliseconds. */
-const RETRY_MS = 1_000;
 /** Time to record finished jobs and disconnect from Redis when the queue closes, milliseconds. */
 const PARTING_MS = 3_000;
 /** Time in which Redis must answer while the queue closes, milliseconds. If it does not, it counts as gone. */
@@ -123,23 +122,8 @@ async function run(state: State, handler: JobHandler, job: BullJob<Hint>, token?
   }
 }
 
-/**
- * A worker that waits if Redis refused it a job. BullMQ waits only if the connection is lost. If Redis takes no
- * writes, BullMQ would ask again at once, thousands of times a second.
- */
-class BackoffWorker extends BullWorker<Hint> {
-  protected override async moveToActive(token: string, name?: string) {
-    try {
-      return await super.moveToActive(token, name);
-    } catch (error) {
-      await this.delay(RETRY_MS);
-      throw error;
-    }
-  }
-}
-
 function openWorker(state: State, name: QueueName, handler: JobHandler, concurrency: number) {
-  const worker = new BackoffWorker(name, (job, token) => run(state, handler, job, token), {
+  const worker = new BackoffWorker<Hint>(name, (job, token) => run(state, handler, job, token), {
     connection: workerConnection(state.deps.clock, state.url, state.connections),
     prefix: state.prefix,
     concurrency,

@@ -52,8 +52,8 @@ const STARTERS: readonly string[] = ["main.ts", "app.ts"];
 
 /** The home of each library, which alone may import it: a room or one file. */
 export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
-  elysia: ["http"],
-  "@elysiajs/swagger": ["http"],
+  elysia: ["http/server/router.ts"],
+  "@elysiajs/swagger": ["http/openapi/reference-page.ts"],
   "@scalar/api-reference": ["wiring"],
   "chrono-node": ["http"],
   "@modelcontextprotocol/server": ["mcp"],

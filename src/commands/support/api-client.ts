@@ -1,7 +1,11 @@
+import type { components } from "../../../sdk/src/api.ts";
 import { isObject } from "../../core/validation.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { exchangeDirect } from "./direct-fetch.ts";
 import { refused, unavailable, usage } from "./exit.ts";
+
+/** The bodies of the API, by the names of its reference. */
+export type Schemas = components["schemas"];
 
 /** Time for one request and its answer. */
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -22,15 +26,15 @@ export interface Api {
  * @throws CommandError unavailable if the service cannot be reached or is busy, else refused with the service's own
  * words
  */
-export async function callApi(
+export async function callApi<Body = Record<string, unknown>>(
   clock: Clock,
   api: Api,
   method: "GET" | "POST" | "PATCH",
   path: string,
   body?: Readonly<Record<string, unknown>>,
-): Promise<Record<string, unknown>> {
+): Promise<Body> {
   const { status, text } = await requestApi(clock, api, { method, path, body });
-  return bodyOf(api, status, text);
+  return bodyOf(api, status, text) as Body;
 }
 
 /** A request to a running service. */

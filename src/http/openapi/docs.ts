@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { JSON_TYPE, raw } from "../routing/answer.ts";
@@ -6,10 +5,8 @@ import { compressedFile } from "../pipeline/compressed.ts";
 import { openRoute, type Route } from "../routing/route.ts";
 import { type DocPage, llmsRoutes } from "./llms.ts";
 import type { Reference } from "./reference-text.ts";
-import { INFO, openApiDocument } from "./openapi.ts";
-
-// The page is the one of @elysiajs/swagger's Scalar provider. The rest of its plugin is not used: its document shows
-// what Elysia checks, which is nothing here, and its routes are unknown to the access log, the metrics and 405.
+import { openApiDocument } from "./openapi.ts";
+import { referencePage, referencePolicy } from "./reference-page.ts";
 
 /** The script of the reference page: `standalone.js` of @scalar/api-reference. */
 export interface DocsFiles {
@@ -26,50 +23,8 @@ export interface DocsDeps {
   routes: readonly Route[];
 }
 
-/** The page's configuration. Parts of Scalar that talk to its makers' servers are off. */
-const CONFIGURATION = {
-  url: "/docs/json",
-  // No theme of the plugin.
-  customCss: "",
-  documentDownloadType: "direct",
-  authentication: { preferredSecurityScheme: "apiKey" },
-  orderSchemaPropertiesBy: "preserve",
-  persistAuth: false,
-  withDefaultFonts: false,
-  hideClientButton: true,
-  showDeveloperTools: "never",
-  telemetry: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-} as const;
-
 /** Tells zod, which the script contains, not to try whether it may make code. The policy would report the try. */
 const WITHOUT_EVAL = "globalThis.__zod_globalConfig={jitless:true};";
-
-/** Returns the page. Its only inline script tag holds the configuration as attributes. */
-async function pageOf(script: string): Promise<string> {
-  const { ScalarRender } = await import("@elysiajs/swagger/scalar");
-  return ScalarRender({ ...INFO, description: INFO.summary }, "", CONFIGURATION, script);
-}
-
-/**
- * Returns the policy of the page. It loads nothing from other origins. The only inline script that may run is the
- * white space in the page's own script tag, so text that is stored cannot run either (XSS).
- */
-function policyOf(page: string): string {
-  const inline = /<script(?![^>]*\ssrc=)[^>]*>([^<]*)<\/script>/.exec(page)?.[1] ?? "";
-  return [
-    "default-src 'none'",
-    `script-src 'self' 'sha256-${createHash("sha256").update(inline).digest("base64")}'`,
-    // The script of the page adds style elements and sets style attributes.
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
-}
 
 /** Returns the script, compressed on the thread pool. */
 async function compressedScript(file: Blob): Promise<Blob> {
@@ -105,7 +60,7 @@ export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
 
 function pageRoutes({ script, version }: DocsFiles): Route[] {
   const path = `/docs/scalar-${version}.js`;
-  const page = once(() => pageOf(path));
+  const page = once(() => referencePage(path));
   const compressed = once(() => compressedScript(script));
   return [
     openRoute({
@@ -117,7 +72,7 @@ function pageRoutes({ script, version }: DocsFiles): Route[] {
       async handle() {
         const html = await page();
         return raw(html, "text/html; charset=utf-8", {
-          "content-security-policy": policyOf(html),
+          "content-security-policy": referencePolicy(html),
           "referrer-policy": "no-referrer",
         });
       },

@@ -7,7 +7,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { EVENT_STREAM_TYPE, toResponse } from "../routing/answer.ts";
 import { pathIn, type ServesAt } from "../routing/domain-hosts.ts";
 import { errorAnswer } from "../routing/errors.ts";
-import { SECURITY_HEADERS } from "./plugins.ts";
+import { SECURITY_HEADERS } from "./router.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../pipeline/request-log.ts";
 
 /**

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Quotas } from "../../core/quotas.ts";
@@ -22,12 +21,11 @@ import { type Answering, listen, type ListeningServer, type TlsFiles } from "./l
 import { trackKeyUse } from "../access/key-use.ts";
 import { mcpRoutes } from "../routes/mcp.ts";
 import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
-import { errors, requestId, requestIdIn, securityHeaders } from "./plugins.ts";
+import { createRouter, type Matched, requestIdIn, textsOf } from "./router.ts";
 import type { AnsweredRequest } from "../pipeline/request-log.ts";
 import type { KeyLimiter, RateLimiter } from "../access/rate.ts";
 import { limitCostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Route } from "../routing/route.ts";
-import { routeTable } from "./route-table.ts";
 import { createTlsServer } from "./tls-server.ts";
 
 /** Dependencies of the HTTP server. */
@@ -114,14 +112,9 @@ export function createHttp(deps: HttpDeps): Http {
   const page =
     deps.ui === null ? null : dashboardPage({ ...deps, ...deps.ui, answers: shell.answers }, answerWhole);
   const ips = new WeakMap<Request, string>();
-  // Otherwise Elysia finds the path only if the host name has a standard length.
-  const app: { fetch(request: Request): Response | Promise<Response> } = new Elysia({
-    handler: { standardHostname: false },
-  })
-    .use(requestId(deps.clock))
-    .use(securityHeaders())
-    .use(errors(routeTable(routes), page))
-    .use(resources({ deps, shell, later, ips, page }, routes));
+  const app = createRouter({ clock: deps.clock, page }, routes, (route) =>
+    handlerOf({ deps, shell, later, ips, page }, route),
+  );
   const answer: Answering = async (request, ip) => {
     if (ip !== null) ips.set(request, ip);
     const response = await app.fetch(request);
@@ -160,14 +153,6 @@ interface Shared {
   page: Page | null;
 }
 
-/** Registers our routes with Elysia. The body is read later, after key and scope have been checked. */
-function resources(shared: Shared, routes: readonly Route[]) {
-  const app = new Elysia({ name: "resources" });
-  for (const route of routes)
-    app.route(route.method, route.path, handlerOf(shared, route), { parse: "none" });
-  return app;
-}
-
 /** The facts of a request that its answer needs. */
 interface Asked {
   route: Route;
@@ -183,17 +168,14 @@ interface Asked {
 function handlerOf(shared: Shared, route: Route) {
   const { deps, shell, later, ips } = shared;
   const page = route.path === "/" ? shared.page : null;
-  return async ({ request, params, set }: Routed): Promise<Response> => {
-    const { headers } = set;
+  return async ({ request, params, headers }: Matched): Promise<Response> => {
     const { method } = request;
     const requestId = requestIdIn(headers);
     const hasKey = request.headers.has("authorization");
     const asked = { route, method, requestId, startedAt: deps.clock.elapsed(), headers, hasKey };
-    const routed = { request, params: textsOf(params), requestId, ip: ips.get(request) ?? null, headers };
+    const routed = { request, params, requestId, ip: ips.get(request) ?? null, headers };
     const shown = async () => (await page?.(request)) ?? dispatch(shell, route, routed);
     const answer = await shown().catch((error: unknown) => failed(asked, error));
-    // Elysia would copy remaining headers into a second response made from this one.
-    set.headers = {};
     return answer.later === undefined
       ? respond(deps, asked, answer)
       : later.standIn(whenReady(shared, asked, answer.later));
@@ -220,19 +202,4 @@ function whenReady(shared: Shared, asked: Asked, later: LaterAnswer): Promise<Re
 async function respondLater({ deps, shell }: Shared, asked: Asked, later: LaterAnswer): Promise<Response> {
   const made = later.make().then((answer) => shell.answers(later.owner).send(answer));
   return respond(deps, asked, await made.catch((error: unknown) => failed(asked, error)));
-}
-
-interface Routed {
-  request: Request;
-  /** Absent if the path has no parameters. */
-  params?: Record<string, unknown>;
-  set: { headers: Record<string, string | number> };
-}
-
-/**
- * Returns the path parameters as texts. If a segment is not valid percent-encoding, the router gives null. It becomes
- * the empty text, which is never an id.
- */
-function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value ?? "")]));
 }

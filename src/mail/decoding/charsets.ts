@@ -1,6 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import PostalMime from "postal-mime";
-import type { Reader } from "./mime-part.ts";
+import { openReader } from "./mime-part.ts";
 import { charsetName } from "./charset-names.ts";
 import { type Decoder, rareDecoderOf } from "./rare-charsets.ts";
 
@@ -54,8 +53,7 @@ function tellingOctets(): Uint8Array {
  * answers every one. By itself it would decode a body as a whole.
  */
 export function decoderAsRead(charset: string): TextDecoder {
-  // The reader's declarations omit its parts.
-  const { root } = new PostalMime() as unknown as Reader;
+  const { root } = openReader();
   root.contentType.parsed.params = { charset };
   const octets = tellingOctets();
   root.content = octets;

@@ -1,4 +1,4 @@
-import type { Attachment } from "postal-mime";
+import PostalMime, { type Attachment } from "postal-mime";
 
 /** A part as the MIME reader keeps it. Its typings omit the tree. */
 export interface MimePart {
@@ -46,6 +46,11 @@ export interface Reader {
   collectNode: (part: MimePart, alternative: false, related: false) => Promise<void>;
   collectAttachment: (part: MimePart, content: ArrayBuffer, related: boolean, tooDeep: boolean) => void;
   renderTextContent: () => void;
+}
+
+/** Returns a MIME reader with the steps and the state that its declarations omit. */
+export function openReader(options?: ConstructorParameters<typeof PostalMime>[0]): Reader {
+  return new PostalMime(options) as unknown as Reader;
 }
 
 const UNREAD: Decoder = { update: () => undefined, finalize: () => Promise.resolve(new ArrayBuffer(0)) };

@@ -1,8 +1,14 @@
 import { isAscii } from "node:buffer";
-import PostalMime, { type Attachment } from "postal-mime";
+import type { Attachment } from "postal-mime";
 import { fileBytes, fileSize } from "./file-octets.ts";
 import { type MailText, mailText, partText } from "./mail-text.ts";
-import type { MimePart, Reader, TextEntry, TextKind } from "../decoding/mime-part.ts";
+import {
+  type MimePart,
+  openReader,
+  type Reader,
+  type TextEntry,
+  type TextKind,
+} from "../decoding/mime-part.ts";
 import { readTree, type Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
 import { repairParts } from "./part-repairs.ts";
@@ -44,11 +50,7 @@ interface Parts {
  * @param body the start of the message's body
  */
 export async function readParts(raw: Uint8Array, header: Uint8Array, body: number): Promise<ReadParts> {
-  // The reader's declarations omit its steps.
-  const reader = new PostalMime({
-    maxNestingDepth: MAX_NESTING_DEPTH,
-    maxHeadersSize: MAX_HEADER_OCTETS,
-  }) as unknown as Reader;
+  const reader = openReader({ maxNestingDepth: MAX_NESTING_DEPTH, maxHeadersSize: MAX_HEADER_OCTETS });
   const spans = await readTree(reader, header, raw, body);
   const parts: Parts = { reader, raw, spans, files: [], texts: new Map() };
   repairParts(reader.root, (part) => ({

@@ -1,6 +1,5 @@
-import PostalMime from "postal-mime";
 import { slices } from "./mail-text.ts";
-import type { Reader, TextKind } from "../decoding/mime-part.ts";
+import { openReader, type TextKind } from "../decoding/mime-part.ts";
 
 /**
  * Characters of html, over all parts, whose text is added to the message's own text. Making it takes up to 26 octets
@@ -59,8 +58,7 @@ function asText(html: Iterable<string>, maxChars: number): { text: string; chars
 const OTHER: Readonly<Record<TextKind, TextKind>> = { plain: "html", html: "plain" };
 
 function render(value: string, as: TextKind): string {
-  // The reader's declarations omit its steps.
-  const reader = new PostalMime() as unknown as Reader;
+  const reader = openReader();
   reader.textMap.set(reader.root, { [OTHER[as]]: [{ type: "text", value }] });
   for (const kind of [OTHER[as], as]) reader.textTypes.add(kind);
   reader.renderTextContent();

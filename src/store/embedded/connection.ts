@@ -1,8 +1,8 @@
 import Database from "libsql";
-import PromiseDatabase from "libsql/promise";
 import { setBounded } from "../../core/collections.ts";
 import type { ReadyStatement, Value, Written } from "../sql/engine.ts";
 import { EngineError, errorCode } from "../sql/errors.ts";
+import { execOffLoop } from "../sql/off-loop.ts";
 import { mergeStatements } from "../sql/rows-text.ts";
 
 /**
@@ -142,8 +142,7 @@ export class Transaction {
    */
   async commitOffLoop(): Promise<Written[]> {
     try {
-      // The method uses nothing but the native connection, which both forms of the package have.
-      await PromiseDatabase.prototype.exec.call(this.#connection.database, "COMMIT");
+      await execOffLoop(this.#connection.database, "COMMIT");
     } catch (error) {
       this.rollback();
       throw translated(error, null);

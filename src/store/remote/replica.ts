@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import Database from "libsql";
-import AsyncDatabase from "libsql/promise";
+import { syncOffLoop } from "../sql/off-loop.ts";
 import { type Clock, sleep, within } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import { preparedIn } from "../embedded/connection.ts";
@@ -225,7 +225,7 @@ class Replica implements Engine {
   #start(): Promise<void> {
     this.#next = null;
     const serves = this.#requested;
-    this.#running = pull(this.#database)
+    this.#running = syncOffLoop(this.#database)
       .then(
         () => this.#synced(serves),
         (error: unknown) => this.#failed(error),
@@ -251,9 +251,4 @@ class Replica implements Engine {
     if (hasNoFrames(error)) this.#overdue = ++this.#requested;
     throw error;
   }
-}
-
-/** Runs one sync on libSQL's threads. The package's synchronous form would block the event loop. */
-function pull(database: Database.Database): Promise<unknown> {
-  return Promise.resolve(AsyncDatabase.prototype.sync.call(database));
 }
