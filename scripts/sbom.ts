@@ -26,7 +26,7 @@ function purlOf({ name, version }: Packaged): string {
   return `pkg:npm/${name.replace(/^@/, "%40")}@${version}`;
 }
 
-/** SPDX identifiers, and expressions of them (SPDX 2.3, annex D). Any other text is a name of its own. */
+/** SPDX identifiers, and expressions of them (SPDX 2.3, annex D). Any other string is a free-form name. */
 const SPDX = /^\(?[A-Za-z0-9.+-]+(?: (?:AND|OR|WITH) \(?[A-Za-z0-9.+-]+\)?)*\)?$/;
 
 function licensesOf({ license }: Packaged): object[] {

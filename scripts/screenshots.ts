@@ -13,7 +13,7 @@ const VIEWPORT = { width: 1280, height: 800 };
 const DOMAIN = "postrider.localhost";
 const SIMULATOR = `simulator.${DOMAIN}`;
 
-/** A page, and a text that it shows as soon as it is complete. */
+/** A page, and words that it shows as soon as it is complete. */
 interface Picture {
   name: string;
   path: string;

@@ -91,12 +91,12 @@ export function sdkTypes(document: object): string {
     // Types that the client does not use, and one with the name of a global one.
     .replace(/^export interface (?:paths|webhooks) \{\n[\s\S]*?\n\}\n/gm, "")
     .replace(/^export type (?:Error|\$defs)\b.*\n/gm, "")
-    // Editors then still propose the known texts.
+    // Editors then still propose the known values.
     .replace(/(?<=" ?\)? \| )string(?=;| \|)/g, "(string & {})");
   return NOTE + types;
 }
 
-/** Starts the service in a folder of its own and returns its document. */
+/** Starts the service in a temporary folder and returns its document. */
 async function currentDocument(): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), "sdk-document-"));
   const app = await startApp(

@@ -67,7 +67,7 @@ CREATE TABLE lanes (
   changed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What each process has seen of each lane on a day (UTC, days since 1970), and how many recipients wait in it.
+-- Figures of each lane in each process on a day (UTC, days since 1970), and how many recipients wait in it.
 CREATE TABLE lane_figures (
   day INTEGER NOT NULL,
   lane TEXT NOT NULL,
@@ -266,12 +266,11 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_by_message ON attachments (message_id, ord);
 
 -- Bodies, raw messages and attachments, each kept once per project; small ones of received messages once per write.
--- sender_id: the project. Of captured mail, another text made from it, which no quota counts.
--- key: SHA-256 over sender_id and the SHA-256 of the bytes as they are read back. That of a small content of a
--- received message begins with the time in milliseconds (6 octets) in place of the hash's first octets.
--- refs: how many messages and attachments name it. At 0 it may be removed, one hour after created_at.
--- created_at is renewed when the last of them lets go of it.
--- stored_in: this row, content_chunks, or in the object store under the name `object`.
+-- sender_id: the project. For captured mail, a different value made from it, which no quota counts. key: SHA-256
+-- over sender_id and the SHA-256 of the bytes as they are read back. That of a small content of a received message
+-- begins with the time in milliseconds (6 octets) in place of the hash's first octets. refs: how many messages and
+-- attachments name it. At 0 it may be removed, one hour after created_at. created_at is renewed when the last of
+-- them lets go of it. stored_in: this row, content_chunks, or in the object store under the name `object`.
 CREATE TABLE contents (
   id INTEGER PRIMARY KEY,
   key BLOB NOT NULL UNIQUE,
@@ -308,8 +307,8 @@ CREATE INDEX stray_objects_by_age ON stray_objects (doomed, since);
 -- The outbox: one row per recipient of an outbound message.
 -- due_at: when a worker must look at it next; NULL while it is claimed and once it is final.
 -- claimed_by: the instance that delivers it now. A settle that has lost its claim changes nothing.
--- bulk: 1 if the message's stream is bulk, so that whoever orders what is due need not read the message.
--- One index serves both the count and the sweep of what is due, in the sweep's order.
+-- bulk: 1 if the message's stream is bulk, so that due rows can be ordered without reading the message. One index
+-- serves both the count and the sweep of what is due, in the sweep's order.
 CREATE TABLE recipients (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   ord INTEGER NOT NULL,
@@ -359,7 +358,7 @@ CREATE TABLE attempts (
 ) STRICT, WITHOUT ROWID;
 
 -- Opens and clicks of a recipient, those of machines counted apart.
--- It is a table of its own so that a visit does not write the outbox row again.
+-- It is a separate table so that a visit does not write the outbox row again.
 CREATE TABLE engagement (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   ord INTEGER NOT NULL,
@@ -635,7 +634,7 @@ CREATE TABLE stats_destinations (
   PRIMARY KEY (sender_id, day, domain, outcome)
 ) STRICT, WITHOUT ROWID;
 
--- How many domains of a day have rows of their own.
+-- How many domains of a day have separate rows.
 CREATE TABLE stats_domains (
   sender_id TEXT NOT NULL,
   day INTEGER NOT NULL,
@@ -735,8 +734,9 @@ END;
 
 -- Holdings of each project and account: all that a quota limits. Triggers count it in the write that makes it true.
 -- owner_id: the id of a project or an account.
--- stored_octets: each content once, uncompressed; the texts of rows; and a flat number of octets per row for the rest of it.
--- octets_before: for a write that changes rows, the stored octets before it. bound: never stored; a write compares with it.
+-- stored_octets: each content once, uncompressed; the strings of rows; and a flat number of octets per row for the
+-- rest of it. octets_before: for a write that changes rows, the stored octets before it. bound: never stored; a
+-- write compares with it.
 CREATE TABLE holdings (
   owner_id TEXT PRIMARY KEY,
   stored_octets INTEGER NOT NULL DEFAULT 0,
@@ -1145,7 +1145,7 @@ CREATE TABLE certificates (
   -- When every process uses a certificate with this key. A renewal with the same key keeps it. NULL if there is no chain.
   served_from INTEGER,
   renew_at INTEGER,
-  -- The order under way.
+  -- The pending order.
   order_url TEXT,
   order_key TEXT,
   order_at INTEGER,

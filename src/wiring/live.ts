@@ -7,7 +7,7 @@ import { type CommitHints, openCommitHints } from "../queue/commit-hints.ts";
 import { isAnyWatched } from "../store/events/event-log.ts";
 import type { Services } from "./services.ts";
 
-/** Time for which a process without followers of its own takes it that no project is watched, milliseconds. */
+/** Milliseconds for which a process without followers assumes that no project is watched. */
 const UNWATCHED_FRESH_MS = 1000;
 
 /** The followers of events in this process. */

@@ -79,7 +79,7 @@ const JSON_FLAG: Flag = {
   help: "print JSON, one object per line (default unless standard output is a terminal); --no-json: text",
 };
 
-/** Returns a command from its texts and its function. */
+/** Returns a command from its descriptions and its function. */
 export function defineCommand<const F extends Flags>(
   text: Text<F> & { run(input: Input<F>, context: Context): Promise<number> },
 ): Command {

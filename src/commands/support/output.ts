@@ -1,4 +1,4 @@
-/** A column of a table: its heading, and its value of a row. */
+/** A table column: its heading and how to read a row's value. */
 export interface Column {
   heading: string;
   text(row: Readonly<Record<string, unknown>>): string;
@@ -8,7 +8,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 /** Output of a command: text for people, or one JSON object per line for programs. */
 export interface Output {
-  /** Prints one thing: the object, or a text about it. */
+  /** Prints one thing: the object, or words about it. */
   record(value: Row, text: string): void;
   /** Prints a list: one object per line, or a table. */
   rows(rows: readonly Row[], columns: readonly Column[]): void;

@@ -162,8 +162,8 @@ async function keepContents(
 }
 
 /**
- * Commits prepared sends of one project together, as far as its volume of the day allows, then hints the queues. If
- * another process has changed the thread or inbox of one, nothing is written, and `sending` retries.
+ * Commits prepared sends of one project together, up to its volume for the day, then hints the queues. If another
+ * process has changed the thread or inbox of one, nothing is written, and `sending` retries.
  * @param record statements for the same write (an idempotent answer), given the refused sends
  * @returns the refusals by send; all other sends are accepted
  */

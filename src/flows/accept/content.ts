@@ -11,7 +11,7 @@ import { base64Pieces, shownAttachment } from "./attachment.ts";
 export interface SendContent {
   /** Returns whether it may have to be written before the commit. False is certain. */
   mayWriteAhead(): boolean;
-  /** Returns its texts, or their beginnings, for a preview. */
+  /** Returns its bodies, or their beginnings, for a preview. */
   texts(): Promise<Pick<MessageBody, "html" | "text">>;
   /** Stores it for the commit. @param owner see `holderOf`. @param now milliseconds */
   keep(deps: PrepareDeps, owner: string, now: number): Promise<KeptContent>;
@@ -36,7 +36,7 @@ export interface SubmittedWhole {
   rfcMessageId?: string | null;
 }
 
-/** Maximum octets of UTF-8 per unit of UTF-16, and octets that a body adds to its texts. */
+/** Maximum octets of UTF-8 per unit of UTF-16, and octets that a stored body adds to its strings. */
 const MAX_OCTETS_PER_UNIT = 3;
 const MAX_BODY_END_OCTETS = 64;
 

@@ -24,7 +24,7 @@ export interface FromInbox {
 /** Threads of the sends in one commit, by inbox and the Message-IDs that they name. */
 export type NamedThreads = Map<string, string>;
 
-/** The conversation of a send, as far as the database does not know it. */
+/** The part of a send's conversation that the database does not know. */
 export interface Conversation {
   /** The thread of the From inbox. If left out, the references lead to it. */
   into?: ThreadEntry;

@@ -57,7 +57,7 @@ function refuseRecipients({ addressees, bounds }: PolicySubject): void {
 }
 
 /**
- * Refuses recipients that a key may not send to. Whoever approves a message or moves it sends it too.
+ * Refuses recipients that a key may not send to. A key that approves or reschedules a message counts as sending it.
  * @throws AppError 403 `recipient_not_allowed`
  */
 export function requireAllowed(

@@ -210,7 +210,8 @@ export function withoutDoubles(item: ReadItem, own: number): ReadItem {
 }
 
 /**
- * Returns the addresses to answer: Reply-To, else From (RFC 5322 §3.6.3). For a message of our own, its recipients.
+ * Returns the addresses to answer: Reply-To, else From (RFC 5322 §3.6.3). For a message that we sent, its
+ * recipients.
  * @throws AppError 409 if Reply-To is an address that we do not send to, because From may not be read
  */
 function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
@@ -245,7 +246,7 @@ function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
 /** Returns In-Reply-To and References (RFC 5322 §3.6.4). If the parent has no Message-ID, there are none. */
 async function referenceHeaders(deps: ReplyDeps, parent: Message): Promise<Record<string, string>> {
   if (parent.rfcMessageId === null) return {};
-  // Reads only the header fields, which are stored after the texts.
+  // Reads only the header fields, which are stored after the bodies.
   const budget = largeReadBudget(deps.memory.largeReads, parent.senderId);
   const content = await getContentStart({ ...deps, readWhole }, parent.senderId, parent.id, 0, budget);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");

@@ -1,7 +1,7 @@
 import type { ReadItem } from "../../core/messages/send-item.ts";
 import { firstChars } from "../../core/text.ts";
 
-/** What an accepted send may do that its client does not expect. */
+/** A possible effect of an accepted send that its client may not expect. */
 export interface SendWarning {
   /** JSON path of the field. */
   param: string;
@@ -37,8 +37,8 @@ const NAME = /^\.?([^.[\]]+)/;
 const OWN_NAMES: ReadonlySet<string> = new Set(["size", "first", "last"]);
 
 /**
- * Returns true if the data has nothing at a variable's path. The path is followed while it has names with dots. What
- * an index or a name in brackets reads is taken to exist.
+ * Returns true if the data has nothing at a variable's path. The path is followed while it has names with dots. A
+ * value read by an index or a name in brackets counts as present.
  */
 function isMissing(data: Readonly<Record<string, unknown>>, path: string): boolean {
   let value: unknown = data;

@@ -44,7 +44,9 @@ interface Limit {
   message: string;
 }
 
-/** Returns the limit of the project: the lower of its own quota and its tier's, or null if there is none. */
+/**
+ * Returns the limit of the project: the lower of its quota and its tier's limit, or null if there is none.
+ */
 function limitOf(
   { tiers, defaultTrustTier }: VolumeLimits,
   { trustTier, dailyQuota }: Project,

@@ -86,7 +86,7 @@ async function makeAccount(
     await db.write(statements);
     return told();
   } catch (error) {
-    // Committed, and the reply was lost: these secrets are told now or never.
+    // Committed, and the reply was lost: this is the only chance to show these secrets.
     if (secrets !== null && (await findKeyByHash(db, hashSecret(secrets.accountKey))) !== null) return told();
     kept?.giveUp();
     // Another process was first: our account was not made, and the sender's foreign key undid this write.

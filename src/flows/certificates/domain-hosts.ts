@@ -4,8 +4,8 @@ import { linksHost, mtaStsHost } from "../../core/own-names.ts";
 import { type CertificateSettings, usesAcme } from "./served.ts";
 
 /**
- * Most certificates of delegated domains. A process that serves TLS_PORT reads all of them again after a change, which holds
- * its event loop for 30 to 60 ms with that many.
+ * Maximum number of certificates of delegated domains. A process that serves TLS_PORT reads all of them again after
+ * a change, which holds its event loop for 30 to 60 ms with that many.
  */
 export const MAX_DOMAIN_CERTIFICATES = 1000;
 /**
@@ -18,9 +18,9 @@ export const MAX_DOMAIN_ORDERS = 200;
 export type HostSettings = CertificateSettings & Pick<Config, "tlsPort" | "publicIps" | "delivery">;
 
 /**
- * Returns true if delegated domains have hosts of their own: certificates are ordered, TLS_PORT serves them, and PUBLIC_IPS
- * lead there. In capture mode nothing leaves the machine, so links stay on it. It depends on settings alone, so that
- * processes with the same settings agree, whatever their roles.
+ * Returns true if delegated domains have their own hosts: certificates are ordered, TLS_PORT serves them, and
+ * PUBLIC_IPS lead there. In capture mode nothing leaves the machine, so links stay on it. It depends on settings
+ * alone, so that processes with the same settings agree, whatever their roles.
  */
 export function hostsDomains(settings: HostSettings): boolean {
   const { tlsPort, publicIps, delivery } = settings;

@@ -16,7 +16,7 @@ import { pollPauseMs } from "./renewal-times.ts";
 
 /** Time after which every process of ours answers with a record that was published. It is longer than zones keep one. */
 export const CHALLENGE_SETTLE_MS = 2000;
-/** Time after which they do so if there are secondaries, which first copy the zone. */
+/** The same when there are secondaries, which must copy the zone first. */
 export const SECONDARIES_SETTLE_MS = 20_000;
 /** Time after which every process uses a new certificate. It is longer than their pauses between looks for one. */
 export const IN_USE_MS = MINUTE_MS;
@@ -73,7 +73,7 @@ export async function newKey(boxKey: Uint8Array, { domainId }: CertificateRecord
   return seal(boxKey, await newCertificateKey(domainId === null ? "rsa" : "p256"));
 }
 
-/** Reads the order under way from the CA, or begins one. If the CA no longer has it, begins another. */
+/** Reads the pending order from the CA, or begins one. If the CA no longer has it, begins another. */
 async function openOrder(
   deps: OrderDeps,
   account: AccountKey,

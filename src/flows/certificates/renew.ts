@@ -62,8 +62,8 @@ export function openRenewal(deps: RenewDeps): () => Promise<void> {
 }
 
 /**
- * Stores the certificates that are wanted, and returns the ids of our own. Those that are no longer wanted are left as they
- * are. Those of domains are deleted with their domain, or when its zone is no longer ours.
+ * Stores the certificates that are wanted, and returns the ids of ours. Those that are no longer wanted are left as
+ * they are. Those of domains are deleted with their domain, or when its zone is no longer ours.
  */
 async function lookForWanted({ db, clock, directory, wanted, domains }: RenewDeps): Promise<string[]> {
   const now = clock.now();

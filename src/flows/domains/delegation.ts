@@ -99,7 +99,7 @@ export async function switchDelegation(
   }
 }
 
-/** Keys whose signatures are on messages under way. */
+/** Keys whose signatures are on messages in transit. */
 const SIGNING: readonly DkimKeyStatus[] = ["active", "retired"];
 
 /** Checks that the domain no longer leads to us, and that its records are published elsewhere. */

@@ -49,7 +49,7 @@ export interface DiagnoseDeps {
 /** Longest wait for the name servers of a zone, milliseconds. Their answers only add to the diagnosis. */
 export const MAX_ZONE_WAIT_MS = 5000;
 
-/** What a check of a domain's DNS found. */
+/** The findings of a check of a domain's DNS. */
 export interface Diagnosed {
   records: DiagnosedRecord[];
   spf: SpfCheck;
@@ -134,7 +134,9 @@ async function diagnosed(
   };
 }
 
-/** Returns the diagnosis of a record that is fine, under way or unknown. Returns null for one that is at fault. */
+/**
+ * Returns the diagnosis of a record that is fine, pending or unknown. Returns null for one that is at fault.
+ */
 function usualDiagnosis({ name, value }: DnsRecord, state: RecordState, spread: Spread): Diagnosis | null {
   const { having, lacking } = spread;
   if (having.length > 0 && lacking.length > 0)

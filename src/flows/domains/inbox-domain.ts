@@ -6,8 +6,8 @@ import { isInboxDomain } from "./capture-domain.ts";
 import { type RegisterDeps, registerDomain } from "./register.ts";
 
 /**
- * Returns the project's domain for an inbox; null if it has none. In capture mode, `inbox.` + service domain and the
- * names below it are registered when the first inbox is made there, so that receiving can be tried without a domain.
+ * Returns the project's domain for an inbox; null if it has none. In capture mode, `inbox.` + service domain and
+ * the names below it are registered with their first inbox. So receiving can be tried without a domain.
  * @throws AppError 409 if another project of the account has the name
  */
 export async function domainForInbox(

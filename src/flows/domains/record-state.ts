@@ -3,7 +3,7 @@ import { findDkim, findDmarc, findMx, type RecordState } from "../records/lookup
 import { checkSpf, type SpfDeps } from "./spf-check.ts";
 import type { DnsRecord } from "../records/records.ts";
 
-/** A domain whose records are looked up, with its keys. */
+/** A domain to check, with its keys. */
 export interface Subject {
   domain: string;
   keys: readonly PublicDkimKey[];

@@ -14,7 +14,7 @@ export interface SpfDeps {
   publicIps: readonly string[];
 }
 
-/** What receivers make of a domain's SPF record for our mail. */
+/** The result of a domain's SPF record for our mail, as receivers see it. */
 export interface SpfCheck {
   state: RecordState;
   /** As in RFC 7208 §2.6; of our addresses the one with the worst result. */
@@ -33,9 +33,9 @@ const MAX_CHECK_MS = 20 * SECOND_MS;
 const MAX_ADDRESSES = 8;
 /** Maximum number of lookups in one domain's check, over all its evaluations. */
 const MAX_LOOKUPS = 200;
-/** An address that no host has (RFC 1112 §4). A record that lets it send lets everybody send. */
+/** An address that no host has (RFC 1112 §4). A record that lets it send lets anyone send. */
 const STRANGER = "240.0.0.1";
-/** Stands for our addresses if PUBLIC_IPS is not set: whatever reaches our record passes. */
+/** Represents our addresses if PUBLIC_IPS is not set: an evaluation that reaches our record passes. */
 const UNKNOWN_ADDRESS = "240.0.0.2";
 
 /**
@@ -51,7 +51,7 @@ const UNKNOWN: SpfCheck = {
   ...{ problem: "The DNS did not answer for the SPF record. Verify again.", fix: null },
 };
 
-/** What is said of a domain whose name counts as verified without DNS. */
+/** The result for a domain whose name counts as verified without DNS. */
 export const CAPTURED_SPF: SpfCheck = {
   ...{ state: "present", result: "pass", lookups: 0, voidLookups: 0, problem: null, fix: null },
 };
@@ -147,7 +147,7 @@ function reason(comment: string): string {
   return comment.split(": ").slice(2).join(": ") || "it has an error";
 }
 
-/** Answers as node's resolver does. Names of one check are asked once, and no more than the limit of them. */
+/** Answers as node's resolver does. Each name of a check is queried once, up to the limit. */
 function resolverOf({ lookups, serviceDomain, publicIps }: SpfDeps): AuthResolver {
   const ours = spfInclude(serviceDomain);
   const ips = publicIps.length === 0 ? [UNKNOWN_ADDRESS] : publicIps;

@@ -36,7 +36,7 @@ export interface VerifyDeps {
   isCaptureDomain: IsCaptureDomain;
 }
 
-/** Time for which a replaced DKIM key stays published, for messages under way, milliseconds. */
+/** Milliseconds that a replaced DKIM key stays published, for messages in transit. */
 export const RETIRED_KEY_MS = 7 * DAY_MS;
 
 /** Maximum number of attempts to store the result of a check while the domain keeps changing. */

@@ -22,7 +22,7 @@ export interface NearQuota {
   limit: number;
 }
 
-/** Says which projects have nearly used up a resource of their plan. */
+/** Warns about projects that are close to a plan limit. */
 export function quotaCheck({ db, quotas }: { db: () => Db; quotas: Quotas }): Check {
   return {
     name: "quotas",

@@ -2,7 +2,7 @@ import { resolveAddresses, resolvePtr, toReverseName } from "../../net/dns/looku
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Maximum number of names of one address that are looked up. */
+/** Maximum number of names checked for one address. */
 const MAX_NAMES = 5;
 const FRESH = { fresh: true };
 

@@ -13,8 +13,7 @@ import type { ZoneSettings } from "../zone/zone-settings.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /**
- * Maximum number of domain keys that are looked up. There may be thousands, and the same server answers for all of
- * them.
+ * Maximum number of domain keys checked. There may be thousands, and the same server answers for all of them.
  */
 const MAX_KEYS = 20;
 /** Wrong records that the message names. */
@@ -39,7 +38,7 @@ const isDkim = ({ name }: ZoneRecord): boolean => /\._domainkey\./.test(name);
 const isDmarc = ({ name }: ZoneRecord): boolean => /(?:^|\.)_dmarc\./.test(name);
 const isOfTls = ({ name, type }: ZoneRecord): boolean =>
   type === "CAA" || type === "TLSA" || /^(?:_mta-sts|_smtp\._tls)\./.test(name);
-/** Only the authority asks for it, while an order is under way. */
+/** Only the authority asks for it, while an order is pending. */
 const isChallenge = ({ name }: ZoneRecord): boolean => name.startsWith("_acme-challenge.");
 
 const GROUPS: readonly Group[] = [

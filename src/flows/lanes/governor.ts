@@ -1,7 +1,7 @@
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 
-// What a lane does about a provider's answers. `RULES` may be read aloud.
+// A lane's reactions to a provider's answers. `RULES` may be read aloud.
 
 /** The most that a lane may do. */
 export interface LaneLimits {
@@ -15,7 +15,7 @@ export interface LaneState {
   /** Messages a minute. */
   rate: number;
   connections: number;
-  /** What the next minute of acceptance adds to the rate. */
+  /** The amount that the next minute of acceptance adds to the rate. */
   step: number;
   /** When rate or connections were lowered last, and raised last. */
   loweredAt: number | null;
@@ -40,7 +40,7 @@ export interface LaneCause {
 }
 
 /**
- * What an answer says about a lane.
+ * The meaning of an answer for a lane.
  * - `accepted`: the provider took a message.
  * - `rate`: it wants fewer messages. `connections`: it wants fewer connections.
  * - `reputation`: it wants nothing for a time. `blocked`: it refuses our address for good.
@@ -62,8 +62,9 @@ export interface Sign {
 }
 
 /**
- * What becomes of the message. `normal`: what its own reply says. `later`: it is due when the lane opens. `doubtful`: its
- * refusal counts as one for now at its first try, because our address may be blocked. `held`: it is, until the lane opens.
+ * The fate of the message. `normal`: what its own reply says. `later`: it is due when the lane opens. `doubtful`:
+ * its refusal counts as one for now at its first try, because our address may be blocked. `held`: it is, until the
+ * lane opens.
  */
 export type Fate = "normal" | "later" | "doubtful" | "held";
 

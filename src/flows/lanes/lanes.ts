@@ -28,7 +28,7 @@ export interface LanesDeps extends LaneDeps {
 export class Lanes {
   readonly #deps: LanesDeps;
   readonly #byName = new Map<string, Lane>();
-  /** What the database held at the last look. */
+  /** The rows of the database at the last read. */
   #stored: ReadonlyMap<string, LaneRow> = new Map();
   #cleanedOn = 0;
 

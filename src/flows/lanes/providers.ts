@@ -16,14 +16,14 @@ export interface Provider extends ProviderLimits {
   title: string;
   /**
    * Names of its mail hosts, and of those alone: a host in its zone that takes no mail would let a stranger close the
-   * lane. If the pattern has a group, each value of it has a lane of its own: a customer or a region.
+   * lane. If the pattern has a group, each value of it has a separate lane: a customer or a region.
    */
   hosts: RegExp;
   /** True if mail must not go to it in the clear. */
   tlsRequired: boolean;
   /** The page on which an operator asks to be taken off its block list. Null if none is known. */
   delisting: string | null;
-  /** What the numbers rest on, and when it was read. */
+  /** The source of the numbers, and when it was read. */
   source: string;
 }
 

@@ -10,7 +10,7 @@ export interface Reply {
   text: string;
 }
 
-/** What a reply says about the lane. */
+/** The meaning of a reply for the lane. */
 export interface LaneSign {
   kind: SignKind;
   category: ReplyCategory;

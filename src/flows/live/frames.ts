@@ -48,7 +48,7 @@ export async function framesOf(deps: ArrivalDeps, events: readonly LoggedEvent[]
 async function frameOf(deps: ArrivalDeps, event: LoggedEvent): Promise<string> {
   const { id, type } = event;
   const arrival = type === "inbound_received" ? await arrivalOf(deps, event) : {};
-  // JSON has no line breaks outside of its texts, and escapes those within.
+  // JSON has no line breaks outside of its strings, and escapes those within.
   const data = JSON.stringify({ type, ...commonData(event, event), ...event.data, ...arrival });
   return `event: ${type}\nid: ${id}\ndata: ${data}\n\n`;
 }

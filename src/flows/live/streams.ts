@@ -11,7 +11,7 @@ export const MAX_STREAMS_PER_PROJECT = 1000;
 export const BEAT_MS = 20_000;
 /** Time between two looks at keys and slow clients, milliseconds. A stream outlives its key by two of them at most. */
 export const CHECK_MS = 2_000;
-/** Time in which a stream must be opened that was admitted, milliseconds. An answer that nobody reads never is. */
+/** Milliseconds within which an admitted stream must be opened. An answer that no client reads never is. */
 export const OPENING_MS = 10_000;
 /** Time in which a client must have taken a piece, milliseconds. */
 export const SLOW_MS = 15_000;

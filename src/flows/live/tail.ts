@@ -37,8 +37,9 @@ interface Channel {
 
 /**
  * The committed events of the projects that this process follows. The log in the database says which events there are, and in
- * which order. A commit of this process, a message of Redis, or a short pause only says when to look. Each project has a channel
- * of its own, which reads at its own pace, so what waits is in the database and not in memory. Without a follower it reads nothing.
+ * which order. A commit of this process, a message of Redis, or a short pause only says when to look. Each project
+ * has a separate channel, which reads at its own pace, so what waits is in the database and not in memory. Without
+ * a follower it reads nothing.
  */
 export class Tail {
   readonly #deps: { db: Db; clock: Clock };

@@ -11,7 +11,10 @@ import { watch, type WatchDeps } from "./watch.ts";
 export const MAX_WAITS_PER_PROJECT = 1000;
 /** Time between two looks for waits that are over, milliseconds. A timer and a listener for each would take memory. */
 const OVER_PAUSE_MS = 250;
-/** Comparisons of a message and a filter in one turn of the event loop, in a few milliseconds. */
+/**
+ * Maximum number of comparisons between messages and filters in one tick of the event loop, a few milliseconds'
+ * worth.
+ */
 const COMPARED_PER_TURN = 2000;
 
 export interface WaitDeps extends WatchDeps {
@@ -86,7 +89,9 @@ export class Wait {
 /** The waits of one project. */
 interface Waiting {
   all: Set<Wait>;
-  /** Those that name a recipient, by its key, so that a thousand of them cost one look-up. Most keys have one. */
+  /**
+   * Those that name a recipient, by its key, so that a thousand of them cost one look-up. A key usually has one.
+   */
   byRecipient: Map<string, Wait | Set<Wait>>;
   others: Set<Wait>;
   leave: () => void;

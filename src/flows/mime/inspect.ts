@@ -59,7 +59,7 @@ export interface InspectDeps extends AuthDeps {
 
 /** Authenticates the sender of a message and parses it. Blocks the thread while it parses. */
 export async function inspectMail(deps: InspectDeps, mail: MailToInspect): Promise<Inspection> {
-  // Parse while the DNS queries are under way.
+  // Parse while the DNS queries are in flight.
   const checking = check(deps, mail, authenticate);
   const parsed = await openMail(mail.raw);
   const reply = newPart({ text: parsed.text?.beginning ?? null, html: parsed.html?.beginning ?? null });
@@ -96,7 +96,7 @@ function recorded({ text: _, html: __, fields: ___, ...mail }: OpenMail): ReadMa
 
 function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw: Uint8Array): MailContents {
   const more = {
-    // Most messages quote nothing.
+    // Messages mostly quote nothing.
     replyText: reply?.trim() === text?.beginning.trim() ? null : reply,
     headers: fieldsByName(fields),
   };

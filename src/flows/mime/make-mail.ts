@@ -15,7 +15,7 @@ export class UnsignedError extends Error {}
 
 /** Keys and addresses that all messages are made with. */
 export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
-  /** Domain of our own Message-IDs. */
+  /** Domain of our Message-IDs. */
   serviceDomain: string;
   /** True if the links of delegated domains lead to hosts of theirs. */
   hostsDomains: boolean;

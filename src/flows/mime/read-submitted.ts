@@ -14,7 +14,7 @@ export interface SubmittedParts<Contents = HashedBody | MessageBody> {
   attachments: Omit<ParsedAttachment, "bytes">[];
   /** Hashed if the message was read on a worker thread. */
   contents: Contents;
-  /** The first characters of the texts. */
+  /** The first characters of the bodies. */
   text: string | null;
   html: string | null;
 }

@@ -8,8 +8,9 @@ import { fieldsByName } from "../../mail/reading/shown-headers.ts";
 export const MAX_PARSED_HERE = 16 * 1024;
 
 /**
- * Returns whether a submitted message is stored as it is, without a body of its own. It is if it is small and nothing but
- * texts, as most are. Then the accept stores half as much, and `readWhole` reads the texts when they are shown.
+ * Returns whether a submitted message is stored as it is, without a separate body. This holds if it is small and
+ * has only text parts, as most do. Accepting then stores half as much, and `readWhole` reads the bodies when they
+ * are shown.
  */
 export function isStoredAlone(raw: Uint8Array): boolean {
   return raw.length <= MAX_PARSED_HERE && isSimple(raw);

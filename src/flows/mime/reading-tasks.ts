@@ -81,7 +81,7 @@ export function runReading<Kind extends ReadingKind>(
  * neither.
  */
 export function resultIfUnreadable(asked: AnyAsked): Found<ReadingKind> | Asked<"header"> {
-  // Each entry takes the input of its own kind.
+  // Each entry takes the input of its kind.
   const row = READINGS[asked.kind] as { unread: (asked: AnyAsked) => Found<ReadingKind> | Asked<"header"> };
   return row.unread(asked);
 }

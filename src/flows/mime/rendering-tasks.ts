@@ -70,7 +70,7 @@ export type Refusal = Pick<RenderingFailure, "message"> & {
 /** Keys parsed on this thread, by their text. Parsing one costs as much as signing with it. */
 export type OpenedKeys = Map<string, KeyObject>;
 
-/** Most parsed keys that are cached. */
+/** Maximum number of parsed keys that are cached. */
 const MAX_OPENED_KEYS = 1000;
 
 const RENDERINGS: {

@@ -163,7 +163,7 @@ export const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
   },
 };
 
-/** Causes of a subject that is somebody else's to change than usual. */
+/** Causes of a subject that an unusual party must change. */
 export const BY_PARTY: Partial<Record<ReplyCategory, Partial<Record<ResponsibleParty, Omit<Cause, "who">>>>> =
   {
     policy: {

@@ -16,7 +16,7 @@ export interface PreviewDeps extends RenderDeps {
   inspect: Inspect;
 }
 
-/** Most images of a message that a preview shows. Each may need the whole message to be read. */
+/** Maximum number of a message's images that a preview shows. Each may need the whole message to be read. */
 export const MAX_PREVIEW_IMAGES = 16;
 
 /** Maximum octets of images that are read. As base64 they have a third more. */

@@ -53,7 +53,7 @@ export async function readRecord(
   });
   const content = await getContent({ ...deps, readWhole }, senderId, id, budget);
   if (content === null) return null;
-  // Read in one turn of the event loop, so that all show the same state of the message.
+  // Read in one tick of the event loop, so that all show the same state of the message.
   const [message, attachments, recipients, events] = await Promise.all([
     getMessage(db, senderId, id),
     listAttachments(db, senderId, id),

@@ -90,7 +90,7 @@ export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
   const state: HandlerState = {
     deps,
     // Related messages are stored one after another. A sender may repeat a message while we still work on it, or
-    // deliver a message and its replies at once, and they must find each other's thread.
+    // deliver a message and its replies at once, and they must end up in one thread.
     mutex: createKeyedMutex(),
     storeAsNew: createStoreAsNew(deps.clock),
     targetsAtRcpt: new Map(),

@@ -30,7 +30,7 @@ const EVERYWHERE: readonly string[] = [POSTMASTER, "abuse"];
 /** The service domain also has the mailboxes that our SOA, DMARC and TLS reporting records name. */
 const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, DMARC_MAILBOX, TLS_REPORT_MAILBOX];
 
-/** Returns the role mailboxes of one of our own names; null for other domains. */
+/** Returns the role mailboxes of one of our names; null for other domains. */
 function rolesAt(domain: string, serviceDomain: string): readonly string[] | null {
   if (domain === serviceDomain) return AT_SERVICE_DOMAIN;
   const hosts = [mxHost(serviceDomain), bounceDomain(serviceDomain), onboardingDomain(serviceDomain)];

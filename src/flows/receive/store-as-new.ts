@@ -11,8 +11,8 @@ export const NO_GUESS_MS = 10_000;
 export type StoreAsNew = <Written>(store: (asNew: boolean) => Promise<Written>) => Promise<Written | null>;
 
 /**
- * Guesses that each message is new, as nearly all are. The guard of its write finds out, so a right guess saves a query, and
- * a wrong one costs another try.
+ * Guesses that each message is new, as nearly all are. The guard of its write checks, so a right guess saves a
+ * query, and a wrong one costs another try.
  */
 export function createStoreAsNew(clock: Clock): StoreAsNew {
   let wrongAt = Number.NEGATIVE_INFINITY;

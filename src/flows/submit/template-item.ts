@@ -17,7 +17,7 @@ export interface TemplateDeps {
   limits: { maxAttachments: number };
 }
 
-/** A message whose texts a template replaces. */
+/** A message whose bodies a template replaces. */
 export interface TemplateMail {
   item: ReadItem;
   block: HeaderBlock;
@@ -26,8 +26,8 @@ export interface TemplateMail {
 }
 
 /**
- * Returns the send item of a message whose texts a template replaces. Its files and its own header fields are kept, and
- * its subject if there is one, as for a posted item.
+ * Returns the send item of a message whose bodies a template replaces. Its files and its header fields are kept,
+ * and its subject if there is one, as for a posted item.
  * @throws AppError 422 if it has too many files
  */
 export async function templateItem(

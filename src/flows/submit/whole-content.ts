@@ -40,8 +40,8 @@ export interface WholeMessage {
 }
 
 /**
- * Returns the content of a send that is kept whole: the bytes to send, and the texts that the record shows unless they
- * are read from the bytes.
+ * Returns the content of a send that is kept whole: the bytes to send, and the bodies that the record shows unless
+ * they are read from the bytes.
  */
 export function wholeContent({ raw, header, block, parts, envelope }: WholeMessage): SendContent {
   const isUnchanged = header.octets.length === header.body;

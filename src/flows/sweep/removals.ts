@@ -33,7 +33,7 @@ export function removeDeletedInboxes({ db, clock }: { db: Db; clock: Clock }): (
   });
 }
 
-/** Removes deleted webhooks and their logs, as far as one turn gets. */
+/** Removes deleted webhooks and their logs, one limited step per turn. */
 export async function removeDeletedWebhooks(db: Db): Promise<void> {
   for (let write = 0; write < LOG_WRITES_PER_TURN; write++)
     if (!(await removeDeleted(db, LOG_ROWS_PER_WRITE))) return;
@@ -45,7 +45,7 @@ export async function removeUnusedContents({ db, clock }: { db: Db; clock: Clock
     if (!(await removeUnused(db, clock.now(), CONTENTS_PER_WRITE))) return;
 }
 
-/** Gives pages of the file that deletions have freed back to the file system, as far as one turn gets. */
+/** Gives pages that deletions have freed back to the file system, one limited step per turn. */
 export async function giveBackSpace(db: Db): Promise<void> {
   for (let write = 0; write < PAGE_WRITES_PER_TURN; write++)
     if (!(await giveBackPages(db, PAGES_PER_WRITE))) return;

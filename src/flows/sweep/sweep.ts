@@ -37,8 +37,8 @@ export interface LocalWorkers {
 
 /**
  * Time after which a due row goes straight to the workers of this process, milliseconds. If Redis evicted a list but kept the
- * keys of its jobs, it ignores new hints as duplicates. So what it lost is under way within two minutes. If several processes
- * take the row, one gets the claim.
+ * keys of its jobs, it ignores new hints as duplicates. So lost hints are taken up within two minutes. If several
+ * processes take the row, one gets the claim.
  */
 const LOST_HINT_AFTER_MS = 60_000;
 

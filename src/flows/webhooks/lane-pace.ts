@@ -1,7 +1,7 @@
 /** A lane as its pace sees it. */
 export interface PacedLane {
   readonly project: string;
-  /** Jobs of the lane in hand. */
+  /** Running jobs of the lane. */
   readonly running: number;
 }
 
@@ -9,8 +9,8 @@ interface Project<Lane> {
   name: string;
   running: number;
   /**
-   * Lanes with a job and room for it, in the order of their turns: with fewer jobs in hand than each lane may have, and
-   * with more.
+   * Lanes with a job and room for it, in the order of their turns: with fewer running jobs than each lane may have,
+   * and with more.
    */
   few: Set<Lane>;
   many: Set<Lane>;
@@ -20,13 +20,14 @@ interface Project<Lane> {
 const GROWN_SHARE = 1 / 2;
 
 /**
- * Lanes of one pace, and the limit of jobs that they share. Projects take turns, and so do the lanes of a project. A
- * project starts a job only if it has fewer in hand than may still be started, so the next project always finds room.
+ * Lanes of one pace, and the limit of jobs that they share. Projects take turns, and so do the lanes of a project.
+ * A project starts a job only if fewer of its jobs run than may still be started, so the next project always finds
+ * room.
  */
 export class LanePace<Lane extends PacedLane> {
-  /** Jobs in hand at which no more are started. */
+  /** Number of running jobs at which no more are started. */
   readonly #total: number;
-  /** Jobs that each lane may have in hand. */
+  /** Maximum number of running jobs per lane. */
   readonly #perLane: number;
   readonly #projects = new Map<string, Project<Lane>>();
   /** Projects with lanes in `few` or `many`, in the order of their turns. */
@@ -38,7 +39,7 @@ export class LanePace<Lane extends PacedLane> {
     this.#perLane = perLane;
   }
 
-  /** Jobs in hand. */
+  /** Number of running jobs. */
   get running(): number {
     return this.#running;
   }
@@ -61,7 +62,7 @@ export class LanePace<Lane extends PacedLane> {
     this.#tidy(project);
   }
 
-  /** Counts so many more of the lane's jobs in hand, or fewer if negative. */
+  /** Adds to the lane's count of running jobs, or subtracts if negative. */
   count(lane: Lane, jobs: number): void {
     const project = this.#projectOf(lane);
     project.running += jobs;

@@ -11,9 +11,9 @@ const NOISE_MS = 20;
 const GROWTH = 1.01;
 
 /**
- * The number of jobs that one endpoint has in hand at once. It grows by one with each good answer, so it doubles in
- * each round trip. A bad answer halves it, and then it grows by one in each round trip. If answers take twice as long
- * as the shortest one, it does not grow, because more jobs would only wait there.
+ * The number of jobs that run at once for one endpoint. It grows by one with each good answer, so it doubles in
+ * each round trip. A bad answer halves it, and then it grows by one in each round trip. If answers take twice as
+ * long as the shortest one, it does not grow, because more jobs would only wait there.
  */
 export class LaneWindow {
   readonly #limits: WindowLimits;
@@ -30,7 +30,7 @@ export class LaneWindow {
     this.#size = limits.least;
   }
 
-  /** Jobs that may be in hand now. */
+  /** Number of jobs that may run now. */
   get size(): number {
     return Math.floor(this.#size);
   }
@@ -49,8 +49,8 @@ export class LaneWindow {
   }
 
   /**
-   * Records that the job of that number failed or takes long. If several that were in hand together do, the window is
-   * halved once.
+   * Records that the job of that number failed or takes long. If several that ran together do, the window is halved
+   * once.
    */
   answeredBadly(job: number): void {
     if (job < this.#current) return;

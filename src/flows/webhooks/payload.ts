@@ -16,7 +16,9 @@ import { readWhole } from "../mime/read-whole.ts";
 
 /** Maximum octets of UTF-8 that an `inbound_received` event carries of each body. */
 export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
-/** Octets of JSON that one octet of a text may take. A control character becomes `\\u0001` (RFC 8259 §7). */
+/**
+ * Octets of JSON that one octet of a string may take. A control character becomes `\\u0001` (RFC 8259 §7).
+ */
 const MOST_JSON_OCTETS = 6;
 /** Octets of UTF-8 that one octet of a message may become. */
 const MOST_TEXT_OCTETS = 4;

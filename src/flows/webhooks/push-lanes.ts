@@ -5,22 +5,22 @@ import { Fifo } from "../../core/collections.ts";
 import { LanePace } from "./lane-pace.ts";
 import { LaneWindow } from "./lane-window.ts";
 
-/** Limits of jobs in hand and of jobs that wait. */
+/** Limits of running jobs and of jobs that wait. */
 export interface LaneLimits {
-  /** Jobs of one lane in hand at once, whatever its endpoint answers. */
+  /** Maximum number of running jobs of one lane, whatever its endpoint answers. */
   perLane: number;
-  /** Jobs of one lane in hand at once, if its endpoint answers well. */
+  /** Maximum number of running jobs of one lane whose endpoint answers well. */
   mostPerLane: number;
-  /** Jobs of all quick lanes in hand at once. */
+  /** Maximum number of running jobs of all quick lanes. */
   total: number;
   /**
-   * Milliseconds in hand after which a job makes its lane a slow one. If a job ends sooner and the lane has no late one
-   * in hand, the lane is quick again.
+   * Milliseconds of running after which a job makes its lane a slow one. If a job ends sooner and no late one of
+   * the lane still runs, the lane is quick again.
    */
   slowAfterMs: number;
   /**
-   * Jobs of all slow lanes in hand at once. They start in half of this number. The other half is for jobs whose lane
-   * turns slow while they are in hand.
+   * Maximum number of running jobs of all slow lanes. They may start in half of this number. The other half is for
+   * jobs whose lane turns slow while they run.
    */
   slowTotal: number;
   /** Jobs of one lane that may wait here, so that a lane that hangs does not take the room of all. */
@@ -34,7 +34,7 @@ const MAX_KNOWN_SLOW = 10_000;
 
 /** An endpoint's answer to a job. */
 export interface JobReport {
-  /** False if the job failed, or the endpoint could not take so many. */
+  /** False if the job failed, or the endpoint could not take that many. */
   well: boolean;
   /** Milliseconds that it took. */
   ms: number;
@@ -48,7 +48,7 @@ interface Lane {
   project: string;
   waiting: Fifo<Job>;
   running: number;
-  /** Jobs in hand for longer than `slowAfterMs`. */
+  /** Jobs that have run longer than `slowAfterMs`. */
   late: number;
   window: LaneWindow;
   pace: LanePace<Lane>;
@@ -56,8 +56,8 @@ interface Lane {
 
 /**
  * Waiting jobs, each in the lane of its endpoint. Lanes take turns, and so do projects, so an endpoint that hangs
- * delays no other. If an endpoint answers well, its lane has more and more jobs in hand. Slow lanes are counted apart:
- * however many of them hang, after `slowAfterMs` they take no room of the quick ones.
+ * does not delay the others. While an endpoint answers well, its lane runs more and more jobs. Slow lanes are
+ * counted apart: however many of them hang, after `slowAfterMs` they take no room of the quick ones.
  */
 export class Lanes {
   readonly #limits: LaneLimits;
@@ -107,7 +107,7 @@ export class Lanes {
     this.#start();
   }
 
-  /** Takes no more jobs, drops those that wait, and resolves when the ones in hand are done. */
+  /** Takes no more jobs, drops those that wait, and resolves when the running ones are done. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#inHand() > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -158,7 +158,7 @@ export class Lanes {
     lane.running--;
     lane.pace.count(lane, -1);
     if (!quick) lane.late--;
-    // If late jobs are still in hand, they would take room of the quick lanes.
+    // If late jobs still ran, they would take room of the quick lanes.
     else if (lane.late === 0) this.#setPace(lane, this.#quick);
     if (report?.well === false) lane.window.answeredBadly(number);
     else if (report !== null && quick) lane.window.answeredWell(report.ms, lane.waiting.size > 0);
@@ -178,7 +178,7 @@ export class Lanes {
     }
   }
 
-  /** Moves a lane and its jobs in hand to a pace. If there is no room for it, it keeps its pace. */
+  /** Moves a lane and its running jobs to a pace. If there is no room for it, it keeps its pace. */
   #setPace(lane: Lane, pace: LanePace<Lane>): void {
     const { slowTotal } = this.#limits;
     if (lane.pace === pace || (pace === this.#slow && pace.running + lane.running > slowTotal)) return;

@@ -5,13 +5,13 @@ import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 export const PAYLOAD_LIMITS: AdmissionLimits = {
   total: 32 * 1024 * 1024,
   perOwner: 8 * 1024 * 1024,
-  // More than pushes in hand, so none is refused.
+  // More than running pushes, so none is refused.
   maxWaiting: 10_000,
 };
 
 /** Octets above which a payload is large. Signing and writing it takes the event loop a good part of a millisecond. */
 const LARGE_PAYLOAD_OCTETS = 64 * 1024;
-/** Large payloads are handed out one per turn of the event loop, in fair order between projects. */
+/** Large payloads are handed out one per tick of the event loop, in fair order between projects. */
 const HANDOUT_LIMITS: AdmissionLimits = { total: 1, perOwner: 1, maxWaiting: 10_000 };
 
 /**
@@ -35,8 +35,8 @@ export interface MadePayload extends Payload {
 /** A payload for one push. Its memory is shared with other pushes of the event. */
 export interface SharedPayload extends Payload {
   /**
-   * Resolves in a turn of the event loop that no other large payload has. Called last before the payload is signed: pushes
-   * that waited for one commit would else sign in one turn. Null if the payload is small.
+   * Resolves in a tick of the event loop that no other large payload has. Called last before the payload is signed:
+   * otherwise pushes that waited for one commit would all sign in one tick. Null if the payload is small.
    */
   turn: (() => Promise<void>) | null;
   /** Is called once, when the push has ended. */
@@ -62,8 +62,8 @@ interface Entry {
 }
 
 /**
- * Payloads that are made once per event and shared by all pushes of it in hand. Their octets are limited in all and per
- * project. If there is no room for a payload, its push waits. A payload without a push is dropped.
+ * Payloads that are made once per event and shared by all running pushes of it. Their size is limited in total and
+ * per project. If there is no room for a payload, its push waits. A payload without a push is dropped.
  */
 export class SharedPayloads {
   readonly #admission: Admission;
@@ -98,7 +98,7 @@ export class SharedPayloads {
     return null;
   }
 
-  /** Waits for a turn of the event loop in which no other large payload is handed out. */
+  /** Waits for a tick of the event loop in which no other large payload is handed out. */
   async #turnOf(owner: string): Promise<void> {
     const release = await this.#turns.enter({ owner, weight: 1 });
     if (release !== null) void yieldToEventLoop().then(() => release());

@@ -24,7 +24,7 @@ import {
 import { startOfAuthority } from "./start-of-authority.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 
-/** Maximum labels of a delegated domain. A longer name is looked up by its last labels alone. */
+/** Maximum labels of a delegated domain. Only the last labels of a longer name count. */
 export const MAX_DELEGATED_LABELS = 10;
 /** A public suffix has at least one label, and a domain at least one more. */
 const MIN_LABELS = 2;

@@ -18,8 +18,8 @@ export function namesOfHosts(domain: string): string[] {
 }
 
 /**
- * Returns the records of a delegated domain's hosts: their addresses, the answers to challenges of the order under way, and
- * the announcement of the MTA-STS policy while it is served.
+ * Returns the records of a delegated domain's hosts: their addresses and the answers to challenges of the pending
+ * order. While the MTA-STS policy is served, they also announce it.
  */
 export async function domainHostRecords(
   deps: ZoneDeps,

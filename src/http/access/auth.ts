@@ -23,7 +23,7 @@ export interface Authenticated {
   session: { renewal: string | null } | null;
 }
 
-/** Longest secret that is looked up. */
+/** Longest secret that is checked against the database. */
 const MAX_SECRET_CHARS = 512;
 
 function refuse(message: string): AppError {

@@ -36,8 +36,8 @@ export function requireOwnPage(request: Request, { browserLoads }: Loading, publ
 }
 
 /**
- * Returns whether the origin is this service's: that of PUBLIC_URL, or any with the host that was asked. A proxy may
- * speak https for us, so the scheme counts only at the host of PUBLIC_URL.
+ * Returns whether the origin is this service's: that of PUBLIC_URL, or any with the host of the request. A proxy
+ * may speak https for us, so the scheme counts only at the host of PUBLIC_URL.
  */
 function isOwnOrigin(origin: string, host: string, publicUrl: string): boolean {
   const ours = URL.parse(publicUrl);

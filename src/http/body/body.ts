@@ -28,7 +28,7 @@ export interface BodyReading {
   maxBytes: number;
   /** Counts the memory; null: it is not counted. */
   reservation: Reservation | null;
-  /** Copies the pieces of large bodies, one in each turn of the event loop. Bun lets the other clients wait. */
+  /** Copies the pieces of large bodies, one in each tick of the event loop. Bun lets the other clients wait. */
   runSteps: RunSteps;
 }
 

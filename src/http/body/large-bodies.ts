@@ -34,7 +34,7 @@ export function createLargeBodyLimit(): RunForBody {
   return async (owner, octets, work) => {
     if (octets < LARGE_BODY_OCTETS) return work();
     const running = admission.run({ owner, weight: octets }, async () => {
-      // The work before it ended in this turn of the event loop.
+      // The work before it ended in this tick of the event loop.
       await yieldToEventLoop();
       return work();
     });
@@ -45,7 +45,10 @@ export function createLargeBodyLimit(): RunForBody {
   };
 }
 
-/** Gives other requests a turn of the event loop before and after a handler, which takes tens of milliseconds for a large body. */
+/**
+ * Gives other requests a tick of the event loop before and after a handler, which takes tens of milliseconds for a
+ * large body.
+ */
 export async function yieldAround(handle: () => Answer | Promise<Answer>): Promise<Answer> {
   await yieldToEventLoop();
   const answer = await handle();

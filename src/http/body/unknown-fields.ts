@@ -14,8 +14,8 @@ export const MAX_UNKNOWN_FIELDS = 50;
 export const MAX_STEPS = 2_000;
 
 /**
- * Returns the fields that the schema ignores and that are near one of its own: in another case, with `_` or `-`, or
- * with one typing error. `scheduled_at` must not send at once in silence.
+ * Returns the fields that the schema ignores and that resemble one of its fields: in another case, with `_` or `-`,
+ * or with one typing error. `scheduled_at` must not send at once in silence.
  */
 export function unknownFields(schema: TSchema, body: unknown): UnknownField[] {
   const found: UnknownField[] = [];

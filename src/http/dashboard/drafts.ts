@@ -33,9 +33,9 @@ const NewDraft = Type.Object({ html: Type.String() });
 const DraftUrl = Type.Object({ url: Type.String({ description: "Works for five minutes." }) });
 
 /**
- * Returns the routes that show html which is not stored, such as that of a template being written. A frame needs a URL
- * with headers of its own: a page in `srcdoc` would have the dashboard's policy. Drafts are kept in this process, and
- * only the key that made one may see it.
+ * Returns the routes that show html which is not stored, such as that of a template being written. A frame needs a
+ * URL with its own headers: a page in `srcdoc` would have the dashboard's policy. Drafts are kept in this process,
+ * and only the key that made one may see it.
  */
 export function draftRoutes(): Route[] {
   const drafts = new Map<string, Draft>();

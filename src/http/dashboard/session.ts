@@ -51,7 +51,7 @@ function signInRoute({ db, config, sessionKey, signIns }: SessionDeps): Route {
     answers: { 204: null },
     errors: ["authentication_error", "permission_error", "rate_limited"],
     async handle({ request, body, ip, now }) {
-      // Otherwise another page could sign the browser in with a key of its own (login CSRF).
+      // Otherwise another page could sign the browser in with its own key (login CSRF).
       requireOwnPage(request, {}, config.publicUrl);
       if (signIns !== null) requireAllowed(await signIns(ip === null ? "unknown" : networkOf(ip)));
       const keyId = await keyOf(db, body, now);

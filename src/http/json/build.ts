@@ -59,8 +59,8 @@ function* buildObject(bytes: Buffer, { members }: LargeContainer): Steps<Record<
 }
 
 /**
- * Parses members as a list or an object of their own. The brackets take the place of the octets around them for that long: to
- * join texts would make as much garbage again.
+ * Parses members as a separate list or object. The brackets temporarily replace the octets around them: joining
+ * strings would make as much garbage again.
  */
 function parseRun(bytes: Buffer, { start, end }: Run, brackets: Brackets): unknown {
   const [before, after] = [bytes[start - 1] ?? 0, bytes[end] ?? 0];

@@ -7,7 +7,7 @@ export const STEP_OCTETS = 128 * 1024;
 /** Long work in steps. It yields after about `STEP_OCTETS` octets. */
 export type Steps<Result> = Generator<void, Result, void>;
 
-/** Does long work step by step, with a turn of the event loop before each step. */
+/** Does long work step by step, with a tick of the event loop before each step. */
 export type RunSteps = <Result>(work: Steps<Result>) => Promise<Result>;
 
 /**

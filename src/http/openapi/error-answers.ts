@@ -52,7 +52,9 @@ const ERROR_TEXT: Readonly<Record<ErrorType, string>> = {
   service_unavailable: "The service cannot answer just now.",
 };
 
-/** Returns whether the schema can refuse a query. If all its fields are optional plain texts, it takes any query. */
+/**
+ * Returns whether the schema can refuse a query. If all its fields are optional plain strings, it takes any query.
+ */
 function canRefuse(query: TSchema | undefined): boolean {
   const properties: TSchema[] = Object.values(query?.properties ?? {});
   const isAnyText = ({ type, pattern, minLength, maxLength }: TSchema) =>

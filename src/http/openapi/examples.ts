@@ -65,7 +65,7 @@ const FIELDS: Readonly<Record<string, unknown>> = {
   ...{ "Stats.byDestination.domain": "example.com", "Stats.rates.bounce": 0.01 },
 };
 
-/** Examples by the name of the field alone. The example of its own schema is stronger. */
+/** Examples by the name of the field alone. An example in the field's schema takes precedence. */
 const NAMES: Readonly<Record<string, unknown>> = {
   ...{ email: "ben@example.com", ownerEmail: "owner@example.com", address: "support@mail.example.com" },
   ...{ from: "ana@mail.example.com", to: "ben@example.com", participants: "ben@example.com" },
@@ -107,7 +107,7 @@ const MOSTLY_EMPTY: ReadonlySet<string> = new Set(["cc", "bcc", "replyTo", "atta
 /** Additions in the titles of schemas that add to another one: `NewApiKey` to `ApiKey`. */
 const VARIANT = /^(?:New|Checked|Thread(?=Message))|Detail$/;
 
-/** A text of which no example is known. Better give its schema `examples`. */
+/** A string without a known example. It is better to give its schema `examples`. */
 const UNKNOWN_TEXT = "…";
 
 /** Returns an id of a kind as examples show it. */
@@ -116,8 +116,8 @@ export function exampleId(prefix: string): string {
 }
 
 /**
- * Returns an example that fits the schema: one by name, its own, or one made of its parts. An object has its required fields,
- * and of the others those with an example of their own.
+ * Returns an example that fits the schema: one by name, its own, or one made of its parts. An object has its
+ * required fields, and the optional ones that have an example.
  * @param name the schema or operation, and after a dot the field: `Domain.records.value`
  */
 export function exampleOf(schema: TSchema, name: string): unknown {

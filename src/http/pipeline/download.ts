@@ -6,8 +6,8 @@ import { type BudgetLimits, createBudget, type Reservation } from "../body/budge
 import { type BodyTime, startBodyTime } from "../body/time.ts";
 
 /**
- * Octets that are read before the answer begins. Most messages have no more. For a larger one it shows that the content
- * can be read. Answers up to this size are not counted, because the socket soon has all of them.
+ * Bytes that are read before the answer begins. This covers most messages. For a larger one it shows that the
+ * content can be read. Answers up to this size are not counted, because the socket soon has all of them.
  */
 export const READ_BEFORE = 128 * 1024;
 /** Octets handed to the socket at a time. */

@@ -6,7 +6,7 @@ type JsonObject = Record<string, unknown>;
 
 /**
  * Returns a function that adds to an answer its own warnings and those of unknown fields in the body. If there are
- * none, the answer stays as it is. The same body always gets the same warnings, so a repeated request does too.
+ * none, the answer stays as it is. Equal bodies always get equal warnings, so a repeated request does too.
  */
 export function warner(schema: TSchema | undefined, body: unknown): (answer: Answer) => Answer {
   let unknown: UnknownField[] | null = null;

@@ -208,7 +208,7 @@ function showContact({ id, email, firstName, lastName, subscribed, createdAt }: 
   };
 }
 
-/** Returns the metadata that Resend's properties can hold: texts and numbers. */
+/** Returns the metadata that Resend's properties can hold: strings and numbers. */
 function showProperties(metadata: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(metadata).flatMap(([name, value]) => {

@@ -25,7 +25,7 @@ const MISREAD =
   /\b(?:last|past|previous)\b|\b(?:before|after)\s+(?:\d|noon|midnight)|\bthis\s+(?:minute|hour|week|month|quarter|year)\b/i;
 
 /**
- * Returns the ISO 8601 time of a text such as `in 1 min` or `tomorrow at 9am` (UTC).
+ * Returns the ISO 8601 time of words such as `in 1 min` or `tomorrow at 9am` (UTC).
  * @param now milliseconds
  * @throws AppError 422 unless the whole text is one time, because an ignored word would change it. Words for a past time
  * are refused too: most were misread (`2026-13-01` as 13 January), and they would send at once.
@@ -34,7 +34,7 @@ export async function timeOf(text: string, now: number): Promise<string> {
   if (parseTime(text) !== null) return text;
   const words = text.trim().replaceAll(/\s+/g, " ");
   if (words.length > MAX_WORDS_CHARS || MISREAD.test(words)) throw invalid("scheduledAt", EXPECTED);
-  // Loaded when it is needed, because most processes never see such a text.
+  // Loaded when it is needed, because most processes never see such words.
   const { parse } = await import("chrono-node/en");
   const [found, ...others] = parse(words, { instant: new Date(now), timezone: 0 }, { forwardDate: true });
   const isWhole =

@@ -18,8 +18,8 @@ const OURS =
   /\{\{ ([A-Za-z_][A-Za-z0-9_]{0,63})(?: \| default: ("(?:[^"\\]|\\.){0,10000}"|-?\d+(?:\.\d+)?))? \| raw \}\}/g;
 
 /**
- * Returns a text with Resend's placeholders as Liquid's. Resend does not escape values, so `raw` leaves them as they are.
- * A fallback becomes the `default` of each placeholder.
+ * Converts Resend's placeholders to Liquid's. Resend does not escape values, so `raw` leaves them as they are. A
+ * fallback becomes the `default` of each placeholder.
  * @throws AppError 422 as soon as the fallbacks make it too long
  */
 export function toLiquid(param: string, text: string, fallbacks: ReadonlyMap<string, Fallback>): string {
@@ -42,12 +42,12 @@ export function toLiquid(param: string, text: string, fallbacks: ReadonlyMap<str
   });
 }
 
-/** Returns a text with its placeholders as Resend's. */
+/** Converts Liquid's placeholders to Resend's. */
 export function fromLiquid(text: string): string {
   return text.replace(OURS, (_all, key: string) => `{{{${key}}}}`);
 }
 
-/** Returns the variables that the texts use, with their fallbacks. */
+/** Returns the variables that the template's parts use, with their fallbacks. */
 export function variablesIn(texts: readonly (string | null)[], names: readonly string[]): TemplateVariable[] {
   const fallbacks = new Map<string, string | number>();
   for (const text of texts)

@@ -93,7 +93,7 @@ export function translated<Body, Given extends TSchema = typeof NO_FIELDS>(
   });
 }
 
-/** Returns a route of Resend's API with a handler of its own and the rights of an operation. */
+/** Returns a route of Resend's API with a separate handler and the rights of an operation. */
 export function resendRoute<Given extends TSchema = typeof NO_FIELDS>(
   operations: Operations,
   { method, path, operation, summary, query, body, byteLists }: ResendRoute<Given>,

@@ -15,7 +15,7 @@ export function withNamedSchemas<Part>(part: Part): { part: Part; schemas: Recor
     if (Array.isArray(value)) return value.map(walk);
     const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, walk(inner)]));
     const { title } = copy;
-    // A field may itself be called title. Then the value is a schema, not a text.
+    // A field may itself be called title. Then the value is a schema, not a string.
     if (typeof title !== "string" || !isNamed(copy)) return copy;
     if ("discriminator" in copy) copy.discriminator = { ...DISCRIMINATOR, mapping: mappingOf(value, copy) };
     const text = JSON.stringify(copy);

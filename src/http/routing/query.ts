@@ -10,7 +10,7 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /**
- * Parsers of query values by schema type. If a text does not parse, it stays a text, and the schema refuses it.
+ * Parsers of query values by schema type. If a value does not parse, it stays a string, and the schema refuses it.
  * Python's clients write a boolean as `True`.
  */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {

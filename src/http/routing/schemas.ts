@@ -11,14 +11,17 @@ export const Timestamp = Type.String({
   examples: ["2026-01-31T09:30:00.000Z"],
 });
 
-/** Options of a text that is stored, because libSQL returns a text only up to its first NUL. */
+/** Options of a string that is stored, because libSQL returns a string only up to its first NUL. */
 export const WITHOUT_NUL = { pattern: "^[^\\u0000]*$", meaning: "without NUL" };
 /** Options of a stored text that must show something, because a name of spaces cannot be told apart in a list. */
 export const NOT_BLANK = {
   pattern: "^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$",
   meaning: "with at least one visible character and without NUL",
 };
-/** Options of a text that may get into a header field. A line break in it would begin another field (header injection). */
+/**
+ * Options of a string that may get into a header field. A line break in it would begin another field (header
+ * injection).
+ */
 export const ONE_LINE = {
   pattern: "^[^\\u0000-\\u001f\\u007f]*$",
   meaning: "without line breaks or control characters",
@@ -53,7 +56,7 @@ export function Nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** Returns a schema that takes one of the texts. */
+/** Returns a schema that takes one of the values. */
 export function OneOf<Text extends string>(texts: readonly Text[], description?: string) {
   return Type.Union(
     texts.map((text) => Type.Literal(text)),
@@ -61,7 +64,7 @@ export function OneOf<Text extends string>(texts: readonly Text[], description?:
   );
 }
 
-/** Returns a schema that shows one of the texts. */
+/** Returns a schema that shows one of the values. */
 export function ShownOneOf(texts: readonly string[]) {
   return Type.Unsafe<string>(OneOf(texts));
 }
@@ -76,7 +79,7 @@ export const PlanName = NameOf(PLANS, "the name of a plan", "Sets the request ra
 /** The trust tier of a project. */
 export const TierName = NameOf(TRUST_TIERS, "the name of a trust tier", "Limits the recipients per UTC day.");
 
-/** Returns the schema of the optional query parameter that searches a list for a text. */
+/** Returns the schema of the optional query parameter that searches a list. */
 export function Search(description: string) {
   return Type.Optional(
     Type.String({

@@ -1,8 +1,8 @@
 import { MESSAGE_KEYWORDS } from "../../core/expectations.ts";
 
 /**
- * The keyword for a text's format in the API document only. Under the name `format`, the checker would enforce it.
- * Our rules differ slightly from the format: a time needs no seconds.
+ * The keyword for a string's format in the API document only. Under the name `format`, the checker would enforce
+ * it. Our rules differ slightly from the format: a time needs no seconds.
  */
 const SHOWN_FORMAT = "shownFormat";
 
@@ -40,8 +40,8 @@ function listOf(anyOf: readonly object[]): object {
 }
 
 /**
- * Returns a document of schemas as readers expect it: with `format`, and with a choice of texts as one `enum`. From
- * an `enum` generators of clients make one type, but from `anyOf` one type per text.
+ * Returns a document of schemas as readers expect it: with `format`, and with a choice of strings as one `enum`.
+ * Client generators make one type from an `enum`, but one type per string from `anyOf`.
  */
 export function asShown<Part>(part: Part): Part {
   if (typeof part !== "object" || part === null) return part;
@@ -65,14 +65,14 @@ export function asShown<Part>(part: Part): Part {
   return Object.fromEntries(entries) as Part;
 }
 
-/** Returns the texts of a union, or null if it has other variants. */
+/** Returns the strings of a union, or null if it has other variants. */
 function textsOf(variants: unknown): string[] | null {
   if (!Array.isArray(variants)) return null;
   const texts = variants.map((variant: { const?: unknown }) => variant.const);
   return texts.every((text) => typeof text === "string") ? texts : null;
 }
 
-/** Returns the schema of a record's values. Records have texts as keys, so they have one pattern. */
+/** Returns the schema of a record's values. Records have strings as keys, so they have one pattern. */
 function valuesOf(patterns: unknown): unknown {
   const [values = {}] = Object.values(patterns as object);
   return Object.keys(values).length === 0 ? ANY_JSON : asShown(values);

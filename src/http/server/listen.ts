@@ -17,7 +17,7 @@ import { REQUEST_ID_HEADER, requestIdOf } from "../pipeline/request-log.ts";
  */
 export const IDLE_TIMEOUT_SECONDS = 75;
 
-/** Turns of the event loop in which a stopping server still reads what clients have sent. */
+/** Ticks of the event loop in which a stopping server still reads what clients have sent. */
 const PARTING_TURNS = 20;
 
 /** Bun answers an empty 413 over its own limit. Ours must apply first, because its 413 has the error envelope. */
@@ -150,8 +150,8 @@ function pathUrl(target: string): string {
 }
 
 /**
- * Waits a few turns of the event loop. When Bun stops, it closes each connection on which it has read no request, and
- * requests that were already sent would be lost.
+ * Waits a few ticks of the event loop. When Bun stops, it closes each connection on which it has read no request,
+ * and requests that were already sent would be lost.
  */
 async function untilRead(): Promise<void> {
   for (let count = 0; count < PARTING_TURNS; count++) await yieldToEventLoop();

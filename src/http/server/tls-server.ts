@@ -19,7 +19,7 @@ export const OLD_SERVER_GRACE_MS = 600_000;
 /**
  * Creates a server with TLS. Bun reads a certificate only when a server begins to listen. So for each new one a second
  * server listens on the port before the first one stops. No connection is refused in between, and requests in progress are
- * finished. A handshake that is under way when the first one stops may have to be repeated.
+ * finished. A handshake in progress when the first one stops may have to be repeated.
  */
 export function createTlsServer(listen: (on: ListenOn) => ListeningServer): TlsServer {
   const old = new Set<ListeningServer>();

@@ -11,9 +11,9 @@ export const PREVIEW_QUERY = {
 };
 
 /**
- * Returns the headers of a preview. In its sandbox a page has an origin of its own, runs no script, sends no form,
- * opens no window, leaves its frame never, and takes no focus. It loads nothing but, if `images`, pictures. Only our own
- * pages may frame it.
+ * Returns the headers of a preview. In its sandbox a page has a separate origin, runs no script, sends no form,
+ * opens no window, never leaves its frame, and takes no focus. It loads nothing except pictures, if `images` is
+ * true. Only our own pages may frame it.
  */
 export function previewHeaders(images: boolean): Record<string, string> {
   return {

@@ -1,6 +1,6 @@
 import type { Page } from "./types.ts";
 
-/** The position of a row in the list's order, as a text that sorts. */
+/** The position of a row in the list's order, as a sortable string. */
 export type OrderOf<Row> = (row: Row) => string;
 
 /** Rows that are known, and the cursor of the page after them. */

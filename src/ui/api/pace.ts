@@ -3,7 +3,7 @@
 /** With more events a second than this, a page reads less often. */
 const BUSY_PER_SECOND = 100;
 const BUSY_MS = 1_500;
-/** With so many a second, a person cannot follow the single rows. */
+/** Above this rate, rows pass too fast to read. */
 const FLOOD_PER_SECOND = 100;
 
 /**

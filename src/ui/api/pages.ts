@@ -60,7 +60,7 @@ function createPages<Row>({ path, query, orderOf, brought }: PagesProps<Row>): P
     const limit = ceiling.value;
     return limit === null ? all.value : all.value.filter((row) => orderOf(row) <= limit);
   });
-  /** Asked for while another answer was under way. */
+  /** Requested while another answer was pending. */
   let again = false;
   let moreAgain = false;
 
@@ -82,7 +82,7 @@ function createPages<Row>({ path, query, orderOf, brought }: PagesProps<Row>): P
     } else if (moreAgain) more();
   };
   const refresh = () => {
-    // An answer that is under way may be older than the event, so the page is read once more after it.
+    // A pending answer may be older than the event, so the page is read once more after it.
     if (loading.value) again = true;
     else void run(readFirst);
   };

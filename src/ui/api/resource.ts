@@ -96,7 +96,7 @@ function createResource<Value>(
   const loading = signal(false);
   let again = false;
   const reload = () => {
-    // An answer that is under way may be older than the change, so the resource is read once more after it.
+    // A pending answer may be older than the change, so the resource is read once more after it.
     if (loading.value) again = true;
     else void run();
   };

@@ -13,7 +13,7 @@ interface PreviewProps {
 
 type Width = "desktop" | "phone";
 
-/** The html of a message in a frame of its own. */
+/** The HTML of a message in a separate frame. */
 export function Preview({ messageId, ...rest }: PreviewProps) {
   return <PagePreview path={`/v1/emails/${encodeURIComponent(messageId)}/preview`} {...rest} />;
 }
@@ -23,7 +23,7 @@ interface PagePreviewProps extends Omit<PreviewProps, "messageId"> {
   path: string;
 }
 
-/** Html in a frame of its own, which runs nothing and loads nothing until asked to. */
+/** HTML in a separate frame, which runs nothing, and loads nothing unless the user asks. */
 export function PagePreview({ path, title, small = false }: PagePreviewProps) {
   const width = useSignal<Width>("desktop");
   const isDarkPage = isDark();

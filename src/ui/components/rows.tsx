@@ -29,7 +29,7 @@ interface RowsProps<Row> {
   onView?: (top: number, end: number) => void;
 }
 
-/** Rows of one height, drawn only as far as they are visible, and moved in with `j` and `k`. */
+/** Rows of one height, of which only the visible ones are drawn. `j` and `k` move between them. */
 export function Rows<Row>(props: RowsProps<Row>) {
   const { rows, keyOf, hrefOf, selected = null, fresh = 0, complete = true, scroller, onView } = props;
   const top = useSignal(0);
@@ -121,7 +121,7 @@ function rowHeight(box: HTMLElement): number {
   return Number.parseFloat(getComputedStyle(box).getPropertyValue("--row")) || FIRST_ROW_PX;
 }
 
-/** Scrolls just as far as needed for a row to be visible. */
+/** Scrolls just enough for a row to be visible. */
 function showRow(box: HTMLElement | null, at: number): void {
   if (box === null || at < 0) return;
   const rowPx = rowHeight(box);

@@ -16,7 +16,7 @@ interface SearchProps {
 export function SearchField({ label, placeholder, value, onSearch }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   const cancel = useRef(() => {});
-  // A text from the URL replaces the field's, unless the person is typing.
+  // The search in the URL replaces the field's, unless the person is typing.
   useEffect(() => {
     const field = input.current;
     if (field !== null && document.activeElement !== field) field.value = value;
@@ -26,7 +26,7 @@ export function SearchField({ label, placeholder, value, onSearch }: SearchProps
     cancel.current = after(PAUSE_MS, () => onSearch(text.trim()));
   };
   useEffect(() => {
-    // A text that was typed before the app took over the page.
+    // Input that was typed before the app took over the page.
     const typed = input.current?.value ?? "";
     if (typed.trim() !== value) search(typed);
     return () => cancel.current();

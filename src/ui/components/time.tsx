@@ -3,7 +3,7 @@ import { isSeen } from "../api/live.ts";
 import { every, now } from "../browser/clock.ts";
 import { clockTime, localTime, shortAge, utcTime } from "../words/time.ts";
 
-/** Relative times are drawn again so often. */
+/** How often relative times are redrawn, in ms. */
 const TICK_MS = 5_000;
 const tick = signal(0);
 

@@ -15,7 +15,7 @@ interface CopyProps {
   children?: ComponentChildren;
 }
 
-/** A button that copies a text and confirms it in place. */
+/** A button that copies text and confirms it in place. */
 export function CopyButton({ text, what, children }: CopyProps) {
   const [copied, setCopied] = useState(false);
   useEffect(() => (copied ? after(CONFIRM_MS, () => setCopied(false)) : undefined), [copied]);
@@ -39,7 +39,7 @@ export function CopyButton({ text, what, children }: CopyProps) {
   );
 }
 
-/** Copies a text. Browsers offer the clipboard on https and localhost only; elsewhere a selection is copied. */
+/** Copies text. Browsers offer the clipboard on https and localhost only; elsewhere a selection is copied. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

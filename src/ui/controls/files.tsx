@@ -7,7 +7,7 @@ import { Icon } from "./icon.tsx";
 
 interface FilesProps {
   files: Signal<readonly ChosenFile[]>;
-  /** Most files. */
+  /** Maximum number of files. */
   limit: number;
 }
 

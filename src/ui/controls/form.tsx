@@ -202,7 +202,7 @@ interface SelectProps {
   hint?: ComponentChildren;
 }
 
-/** A field with a choice of several texts. */
+/** A field with a choice of several values. */
 export function SelectField({ label, name, value, options, task, hint }: SelectProps) {
   return (
     <Field label={label} name={name} task={task} hint={hint}>

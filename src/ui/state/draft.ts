@@ -38,7 +38,7 @@ export const EMPTY_DRAFT: Draft = {
 /** The draft that the next compose window takes up. */
 export const draft = signal<Draft>(EMPTY_DRAFT);
 
-/** Texts that were typed and neither sent nor saved, by the thing that they belong to. */
+/** Input that was neither sent nor saved, by the object that it belongs to. */
 export const unsent = new Map<string, string>();
 
 /** Forgets all that was not sent or saved, because the project or the session has changed. */

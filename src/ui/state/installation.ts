@@ -40,7 +40,7 @@ export function codeContext(): CodeContext {
   };
 }
 
-/** Most domains that a form offers. */
+/** Maximum number of domains that a form offers. */
 const OFFERED_DOMAINS = 100;
 
 /** Returns the project's domains for forms that offer them. */

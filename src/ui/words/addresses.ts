@@ -1,7 +1,7 @@
 import type { Mailbox } from "../api/types.ts";
 
 /**
- * Returns the mailboxes of a text such as `Ana <ana@example.com>, ben@example.com`. Commas within quotes or angle
+ * Returns the mailboxes in input such as `Ana <ana@example.com>, ben@example.com`. Commas within quotes or angle
  * brackets do not separate. The API checks the addresses themselves.
  */
 export function parseMailboxes(text: string): Mailbox[] {

@@ -1,4 +1,4 @@
-/** Returns a text that begins with a capital letter. */
+/** Returns the words with a capital first letter. */
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,7 +1,7 @@
 import type { Mailbox, SendItem } from "../api/types.ts";
 import { mailboxText } from "./addresses.ts";
 
-/** Quotes a text for a POSIX shell. */
+/** Quotes a string for a POSIX shell. */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -17,7 +17,10 @@ export interface CodeContext {
 /** Characters of an attachment that are shown in code; the rest is replaced by dots. */
 const SHOWN_CONTENT = 24;
 
-/** Returns the item as code shows it: addresses as texts, and long attachments cut, because no person reads base64. */
+/**
+ * Returns the item as code shows it: addresses as strings, and long attachments cut, because no person reads
+ * base64.
+ */
 function shown(item: SendItem): object {
   const { from, to, cc, bcc, replyTo, attachments, ...rest } = item;
   const cut = (content: string) =>
@@ -33,7 +36,7 @@ function shown(item: SendItem): object {
   };
 }
 
-/** Returns one address as a text, and several as a list. */
+/** Returns one address as a string, and several as a list. */
 function listOf(mailboxes: readonly Mailbox[]): string | string[] {
   const [only] = mailboxes;
   return only !== undefined && mailboxes.length === 1 ? mailboxText(only) : mailboxes.map(mailboxText);

@@ -4,7 +4,7 @@ function isData(value: unknown): value is Data {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the JSON object of a text, or null. */
+/** Returns the JSON object in a string, or null. */
 export function parseData(text: string): Data | null {
   try {
     const value: unknown = JSON.parse(text.trim() === "" ? "{}" : text);

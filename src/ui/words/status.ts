@@ -46,7 +46,7 @@ export const AWAITING: Words = {
   means: "It waits until another key approves it.",
 };
 
-/** What capture mode has delivered. On the wire its status is `delivered`. */
+/** Mail that capture mode has delivered. On the wire its status is `delivered`. */
 const CAPTURED: Words = {
   word: "Captured",
   tone: "good",

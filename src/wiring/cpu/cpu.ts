@@ -95,7 +95,7 @@ export class Cpu<Asked, Found> {
     this.#tell({ kind: "start", pulse: this.#pulse, settings: options.settings });
   }
 
-  /** Tasks in hand. */
+  /** Number of running tasks. */
   get inHand(): number {
     return this.#tasks.size;
   }
@@ -160,7 +160,8 @@ export class Cpu<Asked, Found> {
     const beats = Atomics.load(pulse, BEATS);
     if (beats !== this.#beats) this.#beatAt = now;
     this.#beats = beats;
-    // If we missed a look, the whole process stood still. That time is not the worker thread's silence.
+    // If we missed a look, the whole process stood still. Such a pause does not count as silence of the worker
+    // thread.
     const missed = Math.max(0, now - this.#lookedAt - WATCH_MS);
     this.#lookedAt = now;
     this.#beatAt = Math.min(this.#beatAt + missed, now);

@@ -65,7 +65,7 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
     // Not limited here, because the callers are: requests by their bodies, deliveries by their lanes.
     waiting: { tasks: Number.POSITIVE_INFINITY, octets: Number.POSITIVE_INFINITY },
     sent: inSharedMemory,
-    // Templates have a time limit of their own, so the machine was too slow, and the message is tried again.
+    // Templates have a separate time limit, so the machine was too slow, and the message is tried again.
     givenUp() {
       throw new AppError("service_unavailable", "This could not be rendered in time, try again later.", {
         retryAfterSeconds: 1,

@@ -95,7 +95,7 @@ export type FromCpu<Found> =
   | { id: number; found: Found; error?: undefined }
   | { id: number; found?: undefined; error: string };
 
-/** A result as texts alone. Bun passes such an object between threads in half the time. */
+/** A result made only of strings. Bun passes such an object between threads in half the time. */
 export type Packed = Readonly<Record<`${string}Text`, string>>;
 
 /** The answer of a worker thread if its result is packed. */

@@ -85,7 +85,7 @@ function firstSend(config: Config, key: string, url: string): string {
   ].join("\n");
 }
 
-/** Quotes a text for the shell. An address may hold an apostrophe. */
+/** Quotes a string for the shell. An address may hold an apostrophe. */
 function shellWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,4 +1,4 @@
-/** Returns how a person calls this program: by its name, or in a clone by the package's script. */
+/** Returns the command to type: `postrider`, or `npm run postrider --` in a clone. */
 export function programName(): string {
   return import.meta.path.startsWith("/$bunfs/") ? "postrider" : "npm run postrider --";
 }

@@ -103,7 +103,7 @@ export function emailListRoute(deps: EmailListDeps): Route {
   });
 }
 
-/** The page that was asked for. */
+/** The requested page. */
 interface Asked {
   senderId: string;
   page: Page;

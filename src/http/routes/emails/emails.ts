@@ -38,7 +38,7 @@ export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDep
   limits: SendLimits;
 }
 
-/** Most items in a batch. */
+/** Maximum number of items in a batch. */
 export const MAX_BATCH = 100;
 
 const BATCH_BOUNDS = { minItems: 1, maxItems: MAX_BATCH };
@@ -95,7 +95,9 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
   ];
 }
 
-/** Returns a send item that needs no domain of one's own: from the onboarding domain to a simulated recipient. */
+/**
+ * Returns a send item that needs no registered domain: from the onboarding domain to a simulated recipient.
+ */
 function exampleItem({ serviceDomain }: EmailRouteDeps): Static<typeof SendItem> {
   return {
     from: `Ana <hello@${onboardingDomain(serviceDomain)}>`,

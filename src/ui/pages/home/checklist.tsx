@@ -11,7 +11,7 @@ import { accountWide, can, me, program, projectId } from "../../state/session.ts
 import { readChoice, storeChoice } from "../../state/storage.ts";
 import { curlText } from "../../words/code.ts";
 
-/** While events arrive, the steps are read again at most so often. */
+/** Minimum time between reloads of the steps while events arrive, ms. */
 const REFRESH_MS = 1_500;
 
 /** Which first steps are done. */
@@ -69,7 +69,7 @@ interface Step {
   title: string;
   why: string;
   button: string;
-  /** Where the step is done; null if the key may not open that page. */
+  /** The page on which the step is done; null if the key may not open it. */
   href: string | null;
   command: string;
 }

@@ -19,7 +19,7 @@ const EVENTS: ReadonlySet<string> = new Set([
   ...["bounce", "complaint", "failed", "rejected", "rendering_failure", "delivery_delayed"],
   ...["delivery", "sent"],
 ]);
-/** While events arrive, the list is read again at most so often. */
+/** Minimum time between reloads of the list while events arrive, ms. */
 const REFRESH_MS = 3_000;
 /** Messages that are shown. */
 const SHOWN = 6;

@@ -14,7 +14,7 @@ import { counted } from "../../words/amounts.ts";
 import { ThreadMessage } from "./message.tsx";
 import { Reply } from "./reply.tsx";
 
-/** While events arrive, the conversation is read again at most so often. */
+/** Minimum time between reloads of the conversation while events arrive, ms. */
 const REFRESH_MS = 150;
 
 interface ConversationProps {

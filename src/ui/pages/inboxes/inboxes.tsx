@@ -22,7 +22,7 @@ import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
 import { Simulate } from "./simulate.tsx";
 
-/** While messages arrive, the list is read again at most so often. */
+/** Minimum time between reloads of the list while messages arrive, ms. */
 const REFRESH_MS = 150;
 
 const VIEWS = [

@@ -47,7 +47,9 @@ export function ThreadMessage({ message, open }: ThreadMessageProps) {
   );
 }
 
-/** The codes in a message, to copy. A thread of the API has none, so the message itself is asked. */
+/**
+ * The codes in a message, to copy. The API's threads do not include them, so this reads the message itself.
+ */
 function Codes({ id }: { id: string }) {
   const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
   const { codes = [], links = [] } = message.value.value ?? {};

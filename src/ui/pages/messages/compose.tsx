@@ -130,7 +130,10 @@ export function Compose({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Returns a text that no other window has. `randomUUID` is not there if the page was opened over http from another machine. */
+/**
+ * Returns a string that no other window has. `randomUUID` is not there if the page was opened over http from
+ * another machine.
+ */
 function randomText(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("");
 }

@@ -14,7 +14,7 @@ import { counted, sizeText } from "../../words/amounts.ts";
 import { duration } from "../../words/time.ts";
 import { Authentication } from "./authentication.tsx";
 
-/** Maximum characters of a text or source that are shown. The download has all of it. */
+/** Maximum characters shown of a body or source. The download has all of it. */
 const MAX_SOURCE_CHARS = 256 * 1024;
 /** Header fields that are shown. The source has all of them. */
 const SHOWN_HEADERS = 200;

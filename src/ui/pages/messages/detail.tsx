@@ -15,7 +15,7 @@ import { ContentTabs } from "./content.tsx";
 import { Recipients } from "./recipients.tsx";
 import { Why } from "./why.tsx";
 
-/** While events arrive, the message is read again at most so often. */
+/** Minimum time between reloads of the message while events arrive, ms. */
 const REFRESH_MS = 150;
 
 interface DetailProps {

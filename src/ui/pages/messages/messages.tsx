@@ -17,7 +17,7 @@ import { FILTER_NAMES, Filters } from "./filters.tsx";
 import { MessageDetail } from "./detail.tsx";
 import { NoMessages } from "./none.tsx";
 
-/** While events arrive, the list is read again at most so often. */
+/** Minimum time between reloads of the list while events arrive, ms. */
 const REFRESH_MS = 150;
 
 /** All messages with filters and search, and next to them the one that the path names. */

@@ -21,7 +21,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   default: "default",
 };
 
-/** The settings in effect, where each value comes from, and its meaning. */
+/** The settings in effect, with the source and meaning of each value. */
 export function SettingsPage() {
   const settings = useResource("settings", () =>
     get<{ data: Setting[] }>("/v1/settings", {}, { account: true }),

@@ -25,7 +25,7 @@ const VIEWS = [
   { id: "manual", name: "Added by hand" },
 ] as const;
 
-/** Addresses that get no mail, and next to them the one that the path names. */
+/** The suppression list, with the selected address beside it. */
 export function SuppressionsPage({ params }: PageProps) {
   const selected = params.email ?? null;
   const filter = { reason: query.value.get("reason"), q: query.value.get("q") };

@@ -19,7 +19,7 @@ interface DetailProps {
   onSecret: (secret: string) => void;
 }
 
-/** One webhook: where it pushes, and what became of each delivery. */
+/** One webhook: its URL, and the outcome of each delivery. */
 export function WebhookDetail({ id, onClose, onChanged, onSecret }: DetailProps) {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`;
   const webhook = useResource(`webhook ${id}`, () => get<Webhook>(path));

@@ -12,7 +12,7 @@ import type { Tone } from "../../words/status.ts";
 import { DeliveryBody } from "./delivery.tsx";
 import { TestButton } from "./test.tsx";
 
-/** After an event the log is read again at most so often. */
+/** Minimum time between reloads of the log while events arrive, ms. */
 const REFRESH_MS = 500;
 /** No event says that an attempt has ended, so the log is read again so often while a delivery waits. */
 const WATCH_MS = 2_000;
