@@ -130,30 +130,40 @@ function histogramsIn(registry: Registry) {
     labelNames: Label[] = [],
   ) => new Histogram({ name: `postrider_${name}`, help, buckets, labelNames, registers: [registry] });
   return {
-    requests: make("http_request_duration_seconds", "Requests that a route has answered.", REQUESTS, [
+    requests: make("http_request_duration_seconds", "Duration of answered requests, by route.", REQUESTS, [
       ...(["method", "route", "status"] as const),
     ]),
-    accepts: make("accept_duration_seconds", "Requests that took mail to be sent.", WORK, ["kind"]),
-    waits: make("queue_wait_seconds", "From being due to being taken up.", WAITS, ["queue"]),
+    accepts: make("accept_duration_seconds", "Duration of requests that accepted mail for sending.", WORK, [
+      "kind",
+    ]),
+    waits: make("queue_wait_seconds", "Time from due to claimed by a worker.", WAITS, ["queue"]),
     attempts: make(
       "attempt_duration_seconds",
-      "Tries to deliver to one recipient, composing included.",
+      "Duration of delivery attempts to one recipient, composing included.",
       CONVERSATIONS,
       ["outcome"],
     ),
-    webhooks: make("webhook_duration_seconds", "Tries to push one event.", CONVERSATIONS, ["outcome"]),
-    sessions: make("smtp_session_duration_seconds", "SMTP sessions of others with us.", CONVERSATIONS, [
+    webhooks: make("webhook_duration_seconds", "Duration of attempts to push one event.", CONVERSATIONS, [
+      "outcome",
+    ]),
+    sessions: make("smtp_session_duration_seconds", "Duration of incoming SMTP sessions.", CONVERSATIONS, [
       "end",
     ]),
-    inspections: make("inspection_duration_seconds", "Messages read on a cpu, waiting included.", WORK, [
-      ...(["kind", "outcome"] as const),
-    ]),
-    renderings: make("rendering_duration_seconds", "Rendered on a cpu, waiting included.", WORK, [
-      ...(["kind", "outcome"] as const),
-    ]),
-    commits: make("commit_duration_seconds", "Commits of the database.", WORK),
+    inspections: make(
+      "inspection_duration_seconds",
+      "Time to read a message on a worker thread, waiting included.",
+      WORK,
+      [...(["kind", "outcome"] as const)],
+    ),
+    renderings: make(
+      "rendering_duration_seconds",
+      "Time to render on a worker thread, waiting included.",
+      WORK,
+      [...(["kind", "outcome"] as const)],
+    ),
+    commits: make("commit_duration_seconds", "Duration of database commits.", WORK),
     writers: make("commit_writers", "Writers that shared a commit.", WRITERS),
-    lag: make("event_loop_lag_seconds", "How late a timer was, asked four times a second.", WORK),
+    lag: make("event_loop_lag_seconds", "How late a timer fired, measured four times a second.", WORK),
   };
 }
 
@@ -171,7 +181,7 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
   beginAtZero(times);
   const received = new Counter({
     name: "postrider_inbound_messages_total",
-    help: "Mails that came in by SMTP, by what was made of them: taken, report, or why they were refused.",
+    help: "Messages received by SMTP, by outcome: taken, report, or the reason for the refusal.",
     labelNames: ["outcome"],
     registers: [registry],
   });
@@ -183,12 +193,12 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
   });
   const failures = new Counter({
     name: "postrider_commit_failures_total",
-    help: "Commits that the database did not make; broken constraints are none.",
+    help: "Failed database commits, not counting violated constraints.",
     registers: [registry],
   });
   const turns = new Counter({
     name: "postrider_turn_failures_total",
-    help: "Turns that failed of what workers do again and again, by loop.",
+    help: "Failed turns of background loops, by loop.",
     labelNames: ["loop"],
     registers: [registry],
   });
@@ -241,25 +251,25 @@ function gaugesIn(registry: Registry) {
   return {
     depth: make(
       "postrider_queue_depth",
-      "Rows that wait in the database of all processes, by outbox; 10000: so many or more. A *retry is not due yet.",
+      "Waiting rows in the shared database, by outbox; 10000 means that many or more. A *retry is not due yet.",
       ["queue"],
     ),
     oldest: make(
       "postrider_queue_oldest_due_seconds",
-      "How long the longest due row of an outbox has been due; 0 where none is.",
+      "How long the oldest due row of an outbox has been due; 0 if none is due.",
       ["queue"],
     ),
     ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
     live: make("postrider_live_clients", "Clients that follow events.", ["kind"]),
-    cpu: total("process_cpu_seconds_total", "Time of processors taken, all threads."),
-    cpuUser: total("process_cpu_user_seconds_total", "Of that, in the program itself."),
-    cpuSystem: total("process_cpu_system_seconds_total", "Of that, in the system for the program."),
-    resident: make("process_resident_memory_bytes", "Memory resident."),
-    heap: make("postrider_heap_bytes", "Heap of the main thread in use."),
-    startedAt: make("process_start_time_seconds", "When the process was started, since the Unix epoch."),
-    openFds: make("process_open_fds", "Files and sockets open."),
-    maxFds: make("process_max_fds", "Files and sockets that may be open."),
+    cpu: total("process_cpu_seconds_total", "Processor time of all threads."),
+    cpuUser: total("process_cpu_user_seconds_total", "The part of it in user space."),
+    cpuSystem: total("process_cpu_system_seconds_total", "The part of it in the kernel."),
+    resident: make("process_resident_memory_bytes", "Resident memory."),
+    heap: make("postrider_heap_bytes", "Used heap of the main thread."),
+    startedAt: make("process_start_time_seconds", "Start time of the process since the Unix epoch."),
+    openFds: make("process_open_fds", "Open files and sockets."),
+    maxFds: make("process_max_fds", "Maximum number of open files and sockets."),
   };
 }
 

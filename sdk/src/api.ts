@@ -162,7 +162,7 @@ export interface components {
              */
             templateId?: string;
             /**
-             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.
+             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
              * @example {
              *       "name": "Ana"
              *     }
@@ -266,7 +266,7 @@ export interface components {
             error?: {
                 message: string;
                 /**
-                 * @description If the fault has no code of its own: the type of the error.
+                 * @description If the fault has no specific code: the type of the error.
                  * @enum {string}
                  */
                 code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
@@ -1184,7 +1184,7 @@ export interface components {
             subject: string;
             html: string | null;
             text: string | null;
-            /** @description Variables that `data` lacks. They render as empty texts. */
+            /** @description Variables that `data` lacks. They render as empty strings. */
             missing: string[];
         };
         /** Contact */
@@ -2173,7 +2173,7 @@ export interface operations {
                 after?: string;
                 /** @description Created before this ISO 8601 time, or before the start of this UTC day. */
                 before?: string;
-                /** @description If no message fits, wait for one up to so many seconds, and then answer with an empty page. Give `after` to wait for a new one. */
+                /** @description If no message fits, wait up to this many seconds for one, then answer with an empty page. Give `after` to wait for a new one. */
                 wait?: number;
             };
             header?: never;
@@ -2257,7 +2257,7 @@ export interface operations {
                             error?: {
                                 message: string;
                                 /**
-                                 * @description If the fault has no code of its own: the type of the error.
+                                 * @description If the fault has no specific code: the type of the error.
                                  * @enum {string}
                                  */
                                 code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
@@ -3932,7 +3932,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description Values for the placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.
+                     * @description Values for the placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
                      * @example {
                      *       "name": "Ana"
                      *     }
@@ -3970,7 +3970,7 @@ export interface operations {
                     html?: string | null;
                     text?: string | null;
                     /**
-                     * @description Values for the placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.
+                     * @description Values for the placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
                      * @example {
                      *       "name": "Ana"
                      *     }
@@ -4040,7 +4040,7 @@ export interface operations {
                     firstName?: string | null;
                     lastName?: string | null;
                     /**
-                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as texts.
+                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as strings.
                      * @example {
                      *       "customerId": "42"
                      *     }
@@ -4125,7 +4125,7 @@ export interface operations {
                     firstName?: string | null;
                     lastName?: string | null;
                     /**
-                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as texts.
+                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as strings.
                      * @example {
                      *       "customerId": "42"
                      *     }
@@ -4312,7 +4312,7 @@ export interface operations {
                             error?: {
                                 message: string;
                                 /**
-                                 * @description If the fault has no code of its own: the type of the error.
+                                 * @description If the fault has no specific code: the type of the error.
                                  * @enum {string}
                                  */
                                 code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";

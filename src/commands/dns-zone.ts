@@ -8,7 +8,7 @@ export const dnsZone = defineCommand({
   name: "dns zone",
   flags: {},
   plain: true,
-  about: `Prints the zone of SERVICE_DOMAIN as a zone file (RFC 1035 §5), for a name server of your own. Hosts and
+  about: `Prints the zone of SERVICE_DOMAIN as a zone file (RFC 1035 §5), for your own name server. Hosts and
 policies come from the settings, DKIM keys from the database. PUBLIC_IPS must be set.`,
   example: "PUBLIC_IPS=192.0.2.1 postrider dns zone",
   async run(_input, context) {

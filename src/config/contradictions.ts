@@ -100,7 +100,7 @@ const RULES: readonly ((given: Given) => string | null)[] = [
   ({ text }) =>
     /[?#]/.test(text("PUBLIC_URL") ?? "") ||
     new URL(text("PUBLIC_URL") ?? "http://localhost").pathname !== "/"
-      ? "PUBLIC_URL must end with its host, because the dashboard works only at the root of a host: give the service a host name of its own, such as https://mail.example.com"
+      ? "PUBLIC_URL must end with its host, because the dashboard works only at the root of a host: give the service its own host name, such as https://mail.example.com"
       : null,
   ({ text }) =>
     /[?#]/.test(text("S3_ENDPOINT") ?? "")

@@ -171,7 +171,7 @@ function bytesLeft(value: unknown, bytes: number): number {
 
 /** Message for a number that JavaScript cannot keep as it was sent. */
 export const INEXACT_NUMBER =
-  'must be a finite number, and a whole number within 2^53. Send a larger one as a text, such as "12345678901234567890".';
+  'must be a finite number, and a whole number within 2^53. Send a larger one as a string, such as "12345678901234567890".';
 
 /**
  * Returns the path of the first number that cannot be kept as the client sent it. That is one too large for a

@@ -37,7 +37,7 @@ export async function openNameServer({
 }: NameServerDeps): Promise<NameServer | null> {
   if (config.dnsPort === null) return null;
   if (config.publicIps.length === 0)
-    log("net").warning("PUBLIC_IPS is not set: ns. and mx. have no addresses, and spf. names nobody");
+    log("net").warning("PUBLIC_IPS is not set: ns. and mx. have no addresses, and spf. names no sender");
   const deps = { db, clock };
   const zone = await openZone(deps, config);
   const transfers = {

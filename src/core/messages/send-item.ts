@@ -70,7 +70,7 @@ export const SendItem = Type.Object(
     data: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description:
-          "Values for the template's placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.",
+          "Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.",
         examples: [{ name: "Ana" }],
       }),
     ),

@@ -150,7 +150,7 @@ function checkRequired(item: Readable, misshapen: ReadonlySet<string>, report: R
   else if (wouldBeBlank(item, misshapen))
     report(
       "html",
-      "must not be blank, unless there is a text that is not blank or an attachment.",
+      "must not be blank, unless there is a text part that is not blank or an attachment.",
       "missing_field",
     );
 }

@@ -101,7 +101,7 @@ async function refuseStrangersInTestMode(
   if (stranger === undefined) return;
   throw new AppError(
     "permission_error",
-    "From the onboarding domain only the account owner's address and the simulator can be sent to. Verify a domain of your own to send to others, or change the owner with PATCH /v1/account.",
+    "From the onboarding domain only the account owner's address and the simulator can be sent to. Verify your own domain to send to others, or change the owner with PATCH /v1/account.",
     {
       code: "test_mode_recipient",
       param: stranger.kind,

@@ -116,7 +116,7 @@ function waiting(): AppError {
 function notScheduled(): AppError {
   return new AppError(
     "conflict",
-    "Only a scheduled message can be changed. This one is under way, has ended or was canceled.",
+    "Only a scheduled message can be changed. This one is being sent, has ended or was canceled.",
     {
       code: "invalid_state",
     },

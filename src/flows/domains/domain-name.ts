@@ -21,8 +21,7 @@ export function sendingDomainName(
   if (name.length > MAX_DOMAIN_OCTETS - LONGEST_PREFIX)
     throw invalid("domain", "This domain name is too long to publish records below it.");
   // The holder of a public suffix could claim the mail of every domain below it.
-  if (isPublicSuffix(name))
-    throw invalid("domain", "This is a public suffix: use a domain of your own below it.");
+  if (isPublicSuffix(name)) throw invalid("domain", "This is a public suffix: use your own domain below it.");
   if (isWithin(name, serviceDomain) && !(isCaptureDomain(name) && isInboxDomain(name, serviceDomain)))
     throw invalid("domain", "This domain belongs to the service itself.");
   return name;

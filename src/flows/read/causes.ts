@@ -147,7 +147,7 @@ export const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
     next: "Look at it with POST /v1/emails/check, change it, and send again.",
   },
   infrastructure: {
-    why: "The mail server could not be reached, or has trouble of its own.",
+    why: "The mail server could not be reached, or has a problem.",
     who: "provider",
     next: "Wait: it is tried again while there is time. If all domains are affected, check this machine's network.",
   },

@@ -158,7 +158,7 @@ export async function replay(
   await write.catch(async (error: unknown) => {
     if (!isBroken(error, "delivery_not_replayable")) throw error;
     await requireStillEnabled(deps, webhook);
-    throw new AppError("conflict", "An attempt at this delivery is under way.", { code: "invalid_state" });
+    throw new AppError("conflict", "An attempt at this delivery is in progress.", { code: "invalid_state" });
   });
   hint(deps.queue, "push", [{ key: id, lane: laneOf(senderId, webhook.id) }]);
 }

@@ -22,7 +22,7 @@ export interface BudgetLimits {
 export const REQUEST_BODY_LIMITS: BudgetLimits = {
   total: MAX_BODY_OCTETS,
   perOwner: MAX_BODY_OCTETS_PER_OWNER,
-  refusal: "Too many large requests are under way. Try again.",
+  refusal: "Too many large requests are in progress. Try again.",
 };
 
 /** Octets that one body or answer holds. */

@@ -17,7 +17,7 @@ const SLICE_OCTETS = 256 * 1024;
 export const LARGE_ANSWER_LIMITS: BudgetLimits = {
   total: 256 * 1024 * 1024,
   perOwner: 128 * 1024 * 1024,
-  refusal: "Too many large answers are under way. Try again.",
+  refusal: "Too many large answers are in progress. Try again.",
 };
 
 /** Makes stored content the body of an answer to a project. */

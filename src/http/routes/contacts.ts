@@ -52,7 +52,7 @@ const Name = Type.Optional(
 const Metadata = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), {
     maxProperties: MAX_METADATA_KEYS,
-    description: `Your own fields: at most ${MAX_METADATA_KEYS} keys and ${MAX_METADATA_BYTES} bytes of JSON, nested ${MAX_METADATA_DEPTH} deep. Whole numbers beyond 2^53 are refused. Send them as texts.`,
+    description: `Your own fields: at most ${MAX_METADATA_KEYS} keys and ${MAX_METADATA_BYTES} bytes of JSON, nested ${MAX_METADATA_DEPTH} deep. Whole numbers beyond 2^53 are refused. Send them as strings.`,
     examples: [{ customerId: "42" }],
   }),
 );

@@ -73,7 +73,7 @@ const MCP = {
 function refusalOf(body: unknown): Answer | null {
   // Removed from MCP in 2025-06-18. One small request could ask for the largest message a hundred times.
   if (Array.isArray(body))
-    return rpcError(400, null, INVALID_REQUEST, "Send each message in a request of its own, not as a batch.");
+    return rpcError(400, null, INVALID_REQUEST, "Send each message in a separate request, not as a batch.");
   const { id = null, method, params } = (body ?? {}) as Record<string, unknown>;
   const { arguments: _args = null, ...rest } = isObject(params) ? params : { params };
   if (isLarger({ ...(body as object), params: rest }, MAX_FRAME_BYTES))

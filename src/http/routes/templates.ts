@@ -101,7 +101,7 @@ const RenderedSchema = Type.Object(
     html: Nullable(Type.String()),
     text: Nullable(Type.String()),
     missing: Type.Array(Type.String(), {
-      description: "Variables that `data` lacks. They render as empty texts.",
+      description: "Variables that `data` lacks. They render as empty strings.",
     }),
   },
   { title: "RenderedTemplate" },
@@ -109,7 +109,7 @@ const RenderedSchema = Type.Object(
 
 const Data = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    "Values for the placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.",
+    "Values for the placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.",
   examples: [{ name: "Ana" }],
 });
 

@@ -144,7 +144,7 @@ function replayRoute(deps: SampleDeps): Route {
     operationId: "replayWebhookDelivery",
     summary: "Replay a delivery",
     description:
-      "Pushes the event again, with the same `id` and the whole retry schedule. 409 while the webhook is disabled or an attempt is under way.",
+      "Pushes the event again, with the same `id` and the whole retry schedule. 409 while the webhook is disabled or an attempt is in progress.",
     scope: "webhooks:write",
     answers: { 202: Pending },
     errors: ["not_found", "conflict"],

@@ -141,7 +141,7 @@ export const ItemError = Type.Object({
   message: Type.String(),
   code: OneOf(
     [...new Set([...ERROR_CODES, ...ERROR_TYPES])],
-    "If the fault has no code of its own: the type of the error.",
+    "If the fault has no specific code: the type of the error.",
   ),
   param: Type.String({ description: "The field at fault. Empty if it is the whole item." }),
   type: OneOf(ERROR_TYPES),

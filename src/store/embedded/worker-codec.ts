@@ -122,7 +122,7 @@ export class StatementDecoder {
     const stored = contents.map(([senderId, ...plain]) => contentValues(senderId, bytesAt(plain, bytes)));
     return rows.map(([number, ...encoded]) => {
       const text = this.#texts[number];
-      if (text === undefined) throw new Error("a statement has a text that was never sent");
+      if (text === undefined) throw new Error("a statement has SQL that was never sent");
       const args = encoded.map((value) =>
         isDeferred(value) ? (stored[value.of]?.[value.name] ?? null) : decoded(value, bytes),
       );

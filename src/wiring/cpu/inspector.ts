@@ -58,7 +58,7 @@ export function openInspector(
     sent: (asked) => ({ ...asked, raw: shared(asked.raw) }),
     unpacked: unpackedInspection,
     givenUp(asked) {
-      log.warning("a mail could not be read in time", { kind: asked.kind, bytes: asked.raw.length });
+      log.warning("a message could not be read in time", { kind: asked.kind, bytes: asked.raw.length });
       return resultIfUnreadable(asked);
     },
   });

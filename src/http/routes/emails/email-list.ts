@@ -61,7 +61,7 @@ const ListQuery = Type.Object({
       minimum: 1,
       maximum: MAX_WAIT_SECONDS,
       description:
-        "If no message fits, wait for one up to so many seconds, and then answer with an empty page. Give `after` to wait for a new one.",
+        "If no message fits, wait up to this many seconds for one, then answer with an empty page. Give `after` to wait for a new one.",
     }),
   ),
 });

@@ -21,7 +21,7 @@ export function emailPreviewRoute(deps: EmailPreviewDeps): Route {
     scope: "emails:read",
     summary: "Show a message's html as a page that runs nothing",
     description:
-      "For a frame or a tab of a browser. The page has a `Content-Security-Policy` of its own: it runs no script, sends no form and loads nothing. The message's own images are in the page.",
+      "For a frame or a tab of a browser. The page has its own `Content-Security-Policy`: it runs no script, sends no form and loads nothing. The message's own images are in the page.",
     query: Type.Object(PREVIEW_QUERY),
     browserLoads: true,
     answers: { 200: "text/html" },

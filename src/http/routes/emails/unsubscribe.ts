@@ -43,7 +43,7 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
       const recipient = await recipientOfToken(deps, params.token);
       if (recipient === null) throw notFound("link");
       await unsubscribeRecipient(deps, recipient);
-      return page("Unsubscribed", "<p>You will get no more of these mails.</p>");
+      return page("Unsubscribed", "<p>You will get no more of these messages.</p>");
     },
   });
   return [show, take];

@@ -90,7 +90,7 @@ function Body({ contact }: { contact: Contact }) {
       <section class="detail-part form" aria-label="Metadata">
         <h3>Metadata</h3>
         {fields === "" ? (
-          <p class="quiet">This contact has none of your own fields.</p>
+          <p class="quiet">This contact has no custom fields.</p>
         ) : (
           <Code text={fields} what="metadata" />
         )}

@@ -130,7 +130,7 @@ function stepsOf(): Step[] {
       title: "Deliver to a real mailbox",
       why: captures
         ? "This installation keeps all mail. Let it out with SERVICE_DOMAIN or SMTP_RELAY_URL."
-        : "Send from your domain to an address of your own.",
+        : "Send from your domain to your own address.",
       button: captures ? "See the settings" : "Compose",
       href: captures ? settingsLink() : "/messages?compose=1",
       command: `${program.value} doctor`,

@@ -6,7 +6,7 @@ import type { Tone } from "../../words/status.ts";
 const MEANINGS: Readonly<Record<string, string>> = {
   "spf pass": "The sending server may send for this domain.",
   "spf fail": "The domain says that this server may not send for it.",
-  "spf softfail": "The domain says that this server is probably not one of its own.",
+  "spf softfail": "The domain says that this server is probably not one of its servers.",
   "spf none": "The domain says nothing about its servers.",
   "dkim pass": "The signature is valid, so the domain vouches for the message.",
   "dkim fail": "The signature does not fit, so the message may have been changed.",
