@@ -15,7 +15,7 @@ const SIZE = 32 * 1024 * 1024;
 /** As many as one project may have at a time. */
 const AT_A_TIME = LARGE_ANSWER_LIMITS.perOwner / SIZE;
 const WHOLE = new Uint8Array(SIZE).map((_, at) => (at * 7 + (at >> 8) * 31) & 255);
-/** A text of that many octets in JSON, and of fewer characters: two octets each. */
+/** A string of that many octets in JSON, and of fewer characters: two octets each. */
 const LETTERS = "é".repeat(SIZE / 2);
 /** Octets of a record around its text. */
 const AROUND = JSON.stringify({ text: "" }).length;

@@ -5,7 +5,7 @@ import { LARGE_BODY_OCTETS } from "../../src/http/body/large-bodies.ts";
 import { projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
-/** Whether other requests had an event loop turn between the handler and the JSON of its answer. */
+/** True if other requests had an event loop tick between the handler and the JSON of its answer. */
 let othersHadTurn = false;
 
 function echo(): Route[] {

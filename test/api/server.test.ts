@@ -458,7 +458,7 @@ describe("bodies that come slowly", () => {
       const { api, port } = await started({ maxBodyBytes: MAX_BODY_OCTETS_PER_OWNER, routes: MESSAGE_ROUTE });
       const { a, b } = api.acme;
       let client = await filling(api, port, a.key);
-      // If the last piece arrives while a request of ours is under way, the large one is refused, so it starts
+      // If the last piece arrives while one of our requests is in progress, the large one is refused, so it starts
       // again.
       await until(async () => {
         const { status } = await post(api, a.key);

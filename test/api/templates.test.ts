@@ -20,7 +20,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Saves a template, with a text unless the body names one. */
+/** Saves a template, with a text part unless the body names one. */
 const create = (given: unknown, key?: string) => {
   const isWhole = typeof given !== "object" || given === null || Array.isArray(given);
   const body = isWhole ? given : { text: "Hello", ...given };

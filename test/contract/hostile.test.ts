@@ -23,8 +23,8 @@ const RUN_MS = 600_000;
 /** Longest text put into a URL: percent-encoded it must fit into a request head that the server reads. */
 const URL_CHARS = 2000;
 /**
- * A body's text field gets one text in this many, each of its fields one value in that many, and an operation one header in so
- * many. The next one gets others.
+ * Shares of the hostile values that are tried: for a body's text field, for each of its fields, and for an
+ * operation's header. The next one gets others.
  */
 const TEXT_SHARE = 3;
 const VALUE_SHARE = 2;
@@ -75,7 +75,7 @@ function* bodyAttacks(operation: Operation): Generator<(path: string) => Omit<At
   }
 }
 
-/** Returns whether a text is valid in this place, including a place that accepts any text. */
+/** Returns whether a string is valid in this place, including a place that accepts any string. */
 function isText({ schema }: Place): boolean {
   const { type, anyOf } = schema;
   if (anyOf !== undefined) return anyOf.some((part) => isText({ at: [], schema: part }));

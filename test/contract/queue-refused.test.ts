@@ -10,7 +10,7 @@ setDefaultTimeout(90_000);
 
 const MANY = 1000;
 const LOOK_MS = 3000;
-/** A worker polls once a second, and some commands of its own chores are refused as well. */
+/** A worker polls once a second, and some commands of its chores are refused as well. */
 const MOST_REFUSALS = 30;
 
 let redis: TestRedis;

@@ -106,7 +106,9 @@ function collector(count: number) {
   };
 }
 
-/** Lets a worker die with a job, on a Redis of its own. Returns what another worker gets, and after how long. */
+/**
+ * Lets a worker die with a job, on a separate Redis. Returns what another worker gets, and after how long.
+ */
 async function inheritance(): Promise<{ keys: string[]; afterMs: number }> {
   const own = await startRedis();
   const quiet = { clock: systemClock, log: { info: () => undefined, warn: () => undefined } };

@@ -13,7 +13,7 @@ const START_MS = 60_000;
 const RUN_MS = 60_000;
 const SERVICE_DOMAIN = "postrider.localhost";
 
-/** What the suite of the SDK needs. */
+/** The needs of the SDK's suite. */
 interface Scene {
   url: string;
   projectKey: string;

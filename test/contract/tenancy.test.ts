@@ -92,7 +92,7 @@ function comparable({ status, headers, text }: RawAnswer): string {
 }
 
 /**
- * Every GET that a tenant's own keys can make of its own resources, but not of the sibling's account, where home's
+ * Every GET that a tenant's keys can make of its resources, but not of the sibling's account, where home's
  * account-wide key has access.
  */
 async function shownTo(tenant: Tenant, estate: Estate): Promise<Map<string, string>> {

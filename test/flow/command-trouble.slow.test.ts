@@ -333,7 +333,7 @@ describe("a start that fails reports", () => {
   );
 
   test("a database that it may not write", () => {
-    // Root may write any file, so a read-only connection stands in: SQLite gives the same error.
+    // Root may write any file, so a read-only connection replaces it: SQLite gives the same error.
     const db = new Database(join(newFolder("command"), "x.db"));
     db.exec("PRAGMA query_only = ON");
     const write = (): void => {

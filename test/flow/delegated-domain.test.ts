@@ -57,7 +57,7 @@ afterAll(async () => {
   peer?.stop();
 });
 
-/** Returns the data of the records at a name, as texts, or the status of the answer. */
+/** Returns the data of the records at a name, as strings, or the status of the answer. */
 async function asked(
   name: string,
   type: string,
@@ -187,7 +187,7 @@ describe("a delegated domain", () => {
     const rotated = await service.call("POST", `/v1/domains/${id}/rotate-dkim`);
     expect(rotated.status).toBe(200);
     await until(async () => Array.isArray(await asked(`pr2._domainkey.${DOMAIN}`, "TXT")));
-    // Both keys are published, because messages under way have the first one's signature.
+    // Both keys are published, because messages in transit have the first one's signature.
     expect(await asked(`pr1._domainkey.${DOMAIN}`, "TXT")).toBeArrayOfSize(1);
   });
 

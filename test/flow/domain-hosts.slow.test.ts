@@ -85,7 +85,10 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
     world?.stop();
   });
 
-  /** The records of a name, as texts, or the status of the answer. @param by unbound, or our name server, which has no cache */
+  /**
+   * The records of a name, as strings, or the status of the answer. @param by unbound, or our name server, which
+   * has no cache
+   */
   async function asked(name: string, type: string, by = resolver): Promise<readonly string[] | string> {
     const result = await by.resolve(name, type as "TXT", { fresh: true });
     if (result.status !== "ok") return result.status;

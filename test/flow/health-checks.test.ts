@@ -170,7 +170,7 @@ test("a database that answers before a commit is on disk is a warning", async ()
   const { db, remove } = await testDatabase("file");
   const relaxed: Db = {
     ...around(db),
-    // What sqld says unless it is told to wait for the disk.
+    // The answer of an sqld that is not configured to wait for the disk.
     first: async <Row>(sql: string, args?: Value[]) =>
       sql === "PRAGMA synchronous" ? ({ synchronous: 1 } as Row) : db.first<Row>(sql, args),
   };

@@ -40,7 +40,7 @@ async function send(to: string, more: Record<string, unknown> = {}): Promise<str
 
 const inAMinute = () => ({ scheduledAt: new Date(clock.now() + MINUTE_MS).toISOString() });
 
-/** Advances time once the sweep is idle: a turn under way would miss the change. */
+/** Advances time once the sweep is idle: a running turn would miss the change. */
 async function passes(ms: number): Promise<void> {
   await clock.rested(SWEEP_PAUSE_MS);
   clock.advance(ms);

@@ -18,7 +18,7 @@ async function textAt(path: string): Promise<string> {
   return response.text();
 }
 
-/** Targets of the links in a text, with `PUBLIC_URL` replaced by the address of the service. */
+/** Targets of the links in a page, with `PUBLIC_URL` replaced by the address of the service. */
 function targetsIn(text: string): string[] {
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
 }

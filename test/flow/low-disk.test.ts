@@ -71,7 +71,7 @@ describe("a service whose disk is low", () => {
   beforeEach(() => become(LOW));
   afterEach(() => become(ROOMY));
 
-  /** Time goes on by more than an answer of the disk holds. */
+  /** Time advances by more than an answer of the disk is cached. */
   function become(space: DiskSpace): void {
     disk = space;
     clock.skip(SPACE_FRESH_MS);

@@ -66,7 +66,7 @@ test("a provider that doubts our reputation is left alone until its lane opens, 
     expect(delayed).toMatchObject({ lane: "yahoo" });
     expect(Date.parse(delayed.nextAttemptAt) - clock.now()).toBeGreaterThan(13 * MINUTE_MS);
   }
-  // Those that were under way when the first reply came.
+  // Those that were in flight when the first reply came.
   expect(count(first, "MAIL")).toBeLessThan(25);
   expect(second?.connections.items).toHaveLength(0);
   const before = count(first, "MAIL");

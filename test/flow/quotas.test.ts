@@ -203,7 +203,7 @@ describe("stored octets", () => {
 
   test("an equal attachment is stored, and counted, once", async () => {
     const service = await start({}, true);
-    // What goes out is kept once more as it was composed.
+    // Outgoing mail is kept once more as it was composed.
     const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
     const attachments = [{ filename: "a.bin", content: randomBytes(400_000).toString("base64") }];
     expect((await service.call("POST", "/v1/emails", mail("x", { attachments, scheduledAt }))).status).toBe(

@@ -21,7 +21,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** What a page did: the addresses that it requested, and what the browser complained about. */
+/** The effects of a page: the addresses that it requested, and the browser's complaints. */
 interface Watched {
   page: Page;
   requested: string[];

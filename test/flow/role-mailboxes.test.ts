@@ -18,7 +18,7 @@ let service: TestService;
 const start = async (): Promise<void> => {
   service = await startService();
 };
-/** Gives each test of a group a service of its own. */
+/** Gives each test of a group its own service. */
 function startedForEach(): void {
   beforeEach(start);
   afterEach(() => service.stop());

@@ -66,7 +66,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Waits until no message is under way and none is due by the service's clock. */
+/** Waits until no message is in flight and none is due by the service's clock. */
 async function quiet(): Promise<void> {
   let last = -1;
   for (let still = 0; ; still++) {
@@ -222,7 +222,7 @@ describe("a race with the time of a scheduled message", () => {
   });
 });
 
-/** Advances time once the sweep is idle: a turn under way would miss the change. */
+/** Advances time once the sweep is idle: a running turn would miss the change. */
 async function passes(ms: number): Promise<void> {
   await clock.rested(SECOND_MS);
   clock.advance(ms);

@@ -196,7 +196,7 @@ describe("a stream", () => {
     const after = await server.counts();
     expect(after.store_sql).toBe((before.store_sql ?? 0) + 1);
     expect((await like(db, "text-%")).sort()).toEqual(names.sort());
-    // Texts that are stored and not removed would fill the stream.
+    // SQL strings that are stored and not removed would fill the stream.
     for (let at = 0; at < MANY; at++)
       await db.write(
         [1, 2].map((turn) => ({

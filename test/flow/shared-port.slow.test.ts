@@ -52,7 +52,7 @@ const letter = (subject: string) => ({
   headers: [`Subject: ${subject}`, `Message-ID: <${subject}@client.test>`],
 });
 
-/** Sends letters at once, each in a session of its own. Returns how many were taken. */
+/** Sends letters at once, each in a separate session. Returns how many were taken. */
 async function sendAll(name: string): Promise<number> {
   const letters = Array.from({ length: LETTERS }, (_, at) => letter(`${name}-${at}`));
   const replies = await Promise.all(letters.map((one) => deliverTo(Number(env.SMTP_PORT), one)));

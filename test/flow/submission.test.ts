@@ -135,7 +135,7 @@ describe("a submitted message", () => {
     });
     expect(Object.keys(record.headers)).toEqual(["From", "Subject", "Content-Type"]);
     expect(record.attachments).toHaveLength(files);
-    // Texts that the message alone holds are stored once.
+    // Bodies that only the message holds are stored once.
     const stored = await service.app.db.first<{ body: unknown; raw: unknown }>(
       "SELECT body, raw FROM message_content WHERE message_id = ?",
       [id],

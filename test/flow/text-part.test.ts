@@ -47,7 +47,7 @@ async function textOf(content: object): Promise<string | undefined> {
   return text?.replaceAll("\r\n", "\n").trim();
 }
 
-/** Returns whether a message has a text part. The parser makes up a text if there is none. */
+/** Returns whether a message has a text part. The parser makes up a text part if there is none. */
 async function hasTextPart(content: object): Promise<boolean> {
   return (await rawOf(service, await send(content))).includes("Content-Type: text/plain");
 }

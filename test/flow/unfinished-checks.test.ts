@@ -119,7 +119,7 @@ async function signedWith(signature: (field: string) => string, raw = MAIL): Pro
   return Buffer.from(`${signature(whole.slice(0, end))}${whole.slice(end)}`, "latin1");
 }
 
-/** A mail whose octets cannot be had from there on, as if memory were short. */
+/** A message whose octets cannot be read from there on, as if memory were short. */
 function unreadable(raw: Buffer, from: number): Buffer {
   const octets = Buffer.from(raw);
   octets.subarray = (start = 0, end = octets.length) => {
@@ -150,7 +150,9 @@ function inspector(script: string): Inspector {
 
 const OBEDIENT = "../support/inspect-worker.ts";
 
-/** The answer to a mail that an obedient thread is given. The door answers 451 if there is no inspection or an error. */
+/**
+ * The answer to a message that an obedient thread gets. The door answers 451 if there is no inspection or an error.
+ */
 async function onCpu(text: string, by = inspector(OBEDIENT)): Promise<PolicyAnswer[]> {
   const found = await by
     .inspect({ kind: "mail", raw: Buffer.from(text), session: FORGER })

@@ -177,7 +177,7 @@ describe("the API", () => {
     );
     const over = "trust_tier_exceeded";
     expect(codes).toEqual(["accepted", "domain_not_verified", over, "accepted", over]);
-    // The interface promises these three as texts, even if no single field is at fault.
+    // The interface promises these three as strings, even if no single field is at fault.
     expect(batch.body.data[4].error).toMatchObject({ code: over, param: "", message: expect.any(String) });
     expect(batch.body.data[4].error.resetAt).toMatch(/T00:00:00\.000Z$/);
     expect((await service.call("GET", "/v1/emails")).body.data).toHaveLength(2);

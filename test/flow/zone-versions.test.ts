@@ -52,7 +52,7 @@ afterEach(async () => {
   await api.close();
 });
 
-/** A secondary that answers each notice as it is told. */
+/** A secondary that answers each notice as the test prescribes. */
 interface FakeSecondary {
   port: number;
   notices: Arrivals<Buffer>;

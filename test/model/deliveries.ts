@@ -148,7 +148,7 @@ function renders({ project, message }: Turned): boolean {
   return true;
 }
 
-/** If the domain of mail is gone, it cannot be signed. Whether a new registration helps is left open. */
+/** If the domain of mail is gone, it cannot be signed. The model does not say if a new registration helps. */
 function isUnsigned({ project, message, row }: Turned): boolean {
   const name = message.from.split("@")[1];
   if (name === `onboarding.${SERVICE_DOMAIN}`) return false;

@@ -142,7 +142,7 @@ function suppressionList({ stage }: World, chance: Chance, project: Project): Li
     reason: ["bounce", "complaint", "manual"],
     q: ["ok.ex", "_", "GONE"],
   });
-  // Whether an expired entry is shown is left open. The service does not show it.
+  // The model does not say if an expired entry is shown. The service does not show it.
   const isShown = (entry: Suppression) => !isOver(entry, stage.clock.now()) && fitsSuppression(entry, query);
   const found = () => project.suppressions.filter(isShown);
   const items = () =>

@@ -128,7 +128,7 @@ function attempted(delivery: Delivery, answer: number | null, now: number): void
   else delivery.due = { from: now + delay * 1000, to: now + delay * 1200 + 1 };
 }
 
-/** Whether the webhook stays enabled: a 410 disables it at once, and so do five days of failures only. */
+/** True if the webhook stays enabled: a 410 disables it at once, and so do five days of failures only. */
 function judge(webhook: Webhook, answer: number | null, enabledNow: boolean, now: number): void {
   if (answer === 200) {
     webhook.failingSince = null;
@@ -138,7 +138,7 @@ function judge(webhook: Webhook, answer: number | null, enabledNow: boolean, now
   webhook.failingSince ??= now;
   const over = answer === 410 || now - webhook.failingSince >= DISABLED_AFTER_MS;
   if (!over || answer === 410) agree(enabledNow, !over, `whether ${webhook.id}, which fails, is enabled`);
-  // Whether enabling it starts the five days again is left open.
+  // The model does not say if enabling it restarts the five days.
   if (!enabledNow) webhook.failingSince = null;
 }
 

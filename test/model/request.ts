@@ -13,7 +13,7 @@ export interface Ask {
   body?: unknown;
   /** The scope that the key needs. */
   scope: string;
-  /** Whether only account-wide keys may send it. */
+  /** True if only account-wide keys may send it. */
   wide?: boolean;
   /** The key to use, if it matters. */
   by?: Key;

@@ -17,7 +17,7 @@ export interface Failure {
   trace: readonly string[];
 }
 
-/** Most runs of a shrinking loop. */
+/** Maximum number of runs of a shrinking loop. */
 const MAX_TRIES = 300;
 
 /** The steps of a seed. */

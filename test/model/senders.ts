@@ -61,7 +61,7 @@ export const changeSender: Deed = async (world, chance) => {
   const byName = path.endsWith(project.externalId);
   const base = { account, project: null, method: "PATCH", scope: "senders:write", wide: true };
   const change = changeOf(project, chance.below(4), chance.below(12), now);
-  // A sender is addressed by its id. Whether its own name works too is left open.
+  // A sender is addressed by its id. The model does not say if its own name works too.
   if (byName) return;
   const changed = await ask(world, chance, { ...base, path, body: change.body }, { status: 200 });
   change.apply();

@@ -225,7 +225,7 @@ export function projectsOf({ accounts }: World): Project[] {
   return accounts.flatMap(({ projects }) => projects);
 }
 
-/** Whether an address is suppressed at that time. */
+/** Returns true if an address is suppressed at that time. */
 export function isSuppressed(project: Project, email: string, now: number): boolean {
   const entry = suppressionOf(project, email);
   return entry !== undefined && (entry.expiresAt === null || entry.expiresAt > now);

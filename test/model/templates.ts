@@ -4,7 +4,7 @@ import { type Deed, someOf, someProject } from "./choice.ts";
 import { type Ask, ask } from "./request.ts";
 import type { Project, Template, World } from "./state.ts";
 
-/** Texts of templates with the paths they use, in order of first use, and their rendered forms. */
+/** Sources of templates with the paths they use, in order of first use, and their rendered forms. */
 interface Part {
   source: string;
   variables: readonly string[];

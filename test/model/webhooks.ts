@@ -119,7 +119,7 @@ export const testWebhook: Deed = async (world, chance) => {
   const wanted = chance.happens(0.5) ? chance.pick(["delivery", "inbound_received"]) : undefined;
   const request = { ...base(project, "POST", `/${item.id}/test`), body: { type: wanted } };
   if (!item.enabled) {
-    // Whether a disabled webhook can be tried is left open. The service refuses it.
+    // The model does not say if a disabled webhook can be tried. The service refuses it.
     await ask(world, chance, request, { status: 409, code: "invalid_state" });
     return;
   }
@@ -154,7 +154,7 @@ export const replayDelivery: Deed = async (world, chance) => {
   const replayed = await ask(world, chance, base(project, "POST", path), { status: 202 });
   agree(replayed.body, { id: delivery.id, status: "pending" }, "the replay");
   const now = world.stage.clock.now();
-  // Whether the count of attempts restarts is left open.
+  // The model does not say if the count of attempts restarts.
   const attempts = "SELECT attempts FROM webhook_deliveries WHERE id = ?";
   const row = await world.stage.db.first<{ attempts: number }>(attempts, [delivery.id]);
   if (row === null) return differ(`the delivery ${delivery.id} is gone`);

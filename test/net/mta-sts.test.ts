@@ -80,7 +80,7 @@ async function modeOf(sts: MtaSts, domain = DOMAIN): Promise<string> {
   return found.kind === "deferred" ? found.reason : (found.policy?.mode ?? "no policy");
 }
 
-/** Answers with a text and any other response properties. */
+/** Answers with a body and any other response properties. */
 function answer(text: string, headers: Record<string, string> = {}, status = 200): void {
   host.answer(() => new Response(text, { status, headers: { "content-type": "text/plain", ...headers } }));
 }

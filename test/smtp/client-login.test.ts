@@ -212,7 +212,7 @@ describe("a smarthost whose two addresses fail in different ways", () => {
     badCert = await makeCert(["other.test"], ca);
   });
 
-  /** What each kind of address does, and the failure that it alone gives. */
+  /** The behaviour of each kind of address, and the failure that only it gives. */
   const kinds = {
     login: () => ({ extensions: LOGIN, tls: cert, answers: { AUTH: "535 5.7.8 wrong password" } }),
     certificate: () => ({ extensions: LOGIN, tls: badCert }),

@@ -75,7 +75,7 @@ test("messages that wait for the next host count with those that wait for the fi
     await turn();
     clock.next();
   }
-  // Two are under way.
+  // Two are in flight.
   const more = ["x0", "x1", "x2"].map((name) => pool.deliver(to, mail(name)));
   const refused = await Promise.race([more[2], turn()]);
   expect(refused?.result).toMatchObject({ reason: "too many deliveries wait" });

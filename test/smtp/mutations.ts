@@ -133,7 +133,7 @@ export function mutatedSession(next: Numbers): Buffer {
 /** Octets of a message or of chunks, mostly those that matter to line ends and dots. */
 export function mutatedText(next: Numbers): string {
   const letters = ["\r\n", "\r\n", "x", "y", ".", "\r\n.", "\r", "\n", "\0", "\xff", "\r\n.\r\n"];
-  // Most texts have no fault, so that accepted messages are tested as well.
+  // Most inputs have no fault, so that accepted messages are tested as well.
   const some = next(3) > 0 ? 6 : letters.length;
   return Array.from({ length: next(20) }, () => letters[next(some)] ?? "x").join("");
 }

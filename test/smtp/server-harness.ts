@@ -80,7 +80,7 @@ export async function startServer(
   return { port, clock, listener, taken, [Symbol.asyncDispose]: close };
 }
 
-/** Turns of the event loop without change after which a connection counts as quiet. */
+/** Ticks of the event loop without change after which a connection counts as quiet. */
 const QUIET_TURNS = 20;
 
 /** A client that sends any octets and reads whole replies. */

@@ -85,7 +85,7 @@ describe("group commit", () => {
     const pairs: (number | undefined)[][] = [];
     while (writing) {
       pairs.push(await Promise.all([value("a"), value("b")]));
-      // Reads of a file take no turn of the event loop.
+      // Reads of a file do not yield to the event loop.
       await Bun.sleep(0);
     }
     await writes;

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.remove());
 
-/** Columns of the table, which are the reasons that have a statement of their own. */
+/** Columns of the table, which are the reasons that have their own statement. */
 async function reasons(): Promise<Parameters<typeof requireGuard>[0][]> {
   const rows = await db.all<{ name: Parameters<typeof requireGuard>[0] }>(
     "SELECT name FROM pragma_table_info('guards')",

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
-/** A text of one letter, which is a beginning of the searched text wherever the search looks. */
+/** A string of one letter, which is a beginning of the searched text at every position. */
 const LETTERS = [
   ["ASCII", "a"],
   ["beyond ASCII", "é"],

@@ -44,7 +44,7 @@ async function mails(direction: "inbound" | "outbound", octets: number) {
   return stored;
 }
 
-/** Most messages in memory at a time, of one project and of all. */
+/** Maximum number of messages in memory at a time, of one project and of all. */
 interface Most {
   project: number;
   all: number;

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.remove());
 
-/** A delivery of its own event to each webhook. */
+/** A delivery of a separate event to each webhook. */
 function deliveries(...webhookIds: string[]): NewDelivery[] {
   return webhookIds.map((webhookId) => ({
     id: newId("dlv", NOW),

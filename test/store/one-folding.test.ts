@@ -156,7 +156,7 @@ const HAPPENINGS: readonly [(world: World) => Promise<unknown>, ...((world: Worl
     ).catch(() => undefined),
 ];
 
-/** Searches a part of one of the texts, in a random spelling. */
+/** Searches a part of one of the strings, in a random spelling. */
 async function look({ chance, senderId, kept }: World): Promise<void> {
   const all = [...kept].toReversed();
   const some = all[chance.below(all.length)]?.[1];

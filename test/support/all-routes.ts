@@ -4,7 +4,7 @@ import type { Route } from "../../src/http/routing/route.ts";
 
 const ROUTES = join(import.meta.dir, "../../src/http/routes");
 
-/** Stands for all dependencies, because only the schemas of the routes are read. */
+/** Replaces all dependencies, because only the schemas of the routes are read. */
 const ANY_DEPS: unknown = new Proxy(() => undefined, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => "any" : ANY_DEPS),
   apply: () => ANY_DEPS,

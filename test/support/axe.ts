@@ -33,8 +33,8 @@ export async function brokenRules(page: Page, only: readonly string[] | null = n
 const LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"];
 
 /**
- * Returns the rules that pages break, light and wide, or dark and on a phone. A page is a path with a text that it shows
- * as soon as it is complete.
+ * Returns the rules that pages break, light and wide, or dark and on a phone. A page is a path with words that it
+ * shows as soon as it is complete.
  */
 export async function brokenPages(
   page: Page,

@@ -11,11 +11,11 @@ const ACTION_MS = 30_000;
 const ARGS = [
   ...["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
   ...["--disable-component-update", "--disable-sync"],
-  // No name is looked up, so a page that asks for another host reaches none.
+  // The browser resolves no name, so a page that requests another host reaches none.
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
-/** One window with cookies of its own, and what went wrong in it. */
+/** One window with its own cookies, and what went wrong in it. */
 export interface Visit {
   page: Page;
   context: BrowserContext;
@@ -23,9 +23,9 @@ export interface Visit {
 }
 
 export interface Faults {
-  /** What the pages' Content-Security-Policy refused: directive and blocked URL. */
+  /** Requests that the pages' Content-Security-Policy refused: directive and blocked URL. */
   violations: string[];
-  /** URLs of other origins that were asked for. */
+  /** Requested URLs of other origins. */
   foreign: string[];
   /** Errors that no script caught. */
   errors: string[];

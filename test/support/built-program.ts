@@ -65,7 +65,7 @@ async function hashOfSources(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   const files = [...new Bun.Glob(SOURCES).scanSync({ cwd: ROOT }), ...MORE_SOURCES].sort();
   for (const file of files) {
-    // What other tests install or build is no source.
+    // Files that other tests install or build are not sources.
     if (file.includes("node_modules") || file.startsWith("sdk/dist/")) continue;
     hash.update(file);
     hash.update(await Bun.file(join(ROOT, file)).bytes());

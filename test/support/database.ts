@@ -15,7 +15,7 @@ import { type Sqld, type SqldOptions, startSqld } from "./sqld.ts";
 export const ENGINES = ["file", "server", "replica", "sqld", "sqld-replica"] as const;
 export type EngineName = (typeof ENGINES)[number];
 
-/** A real libSQL database in a folder of its own, with the schema in it. */
+/** A real libSQL database in a separate folder, with the schema in it. */
 export interface TestDatabase {
   db: Db;
   folder: string;

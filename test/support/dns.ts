@@ -19,7 +19,7 @@ export interface DnsQuery {
   type: RecordType;
   transport: "udp" | "tcp";
   edns: boolean;
-  /** The name as it was asked for. */
+  /** The name as it was queried. */
   spelling: string;
 }
 

@@ -18,7 +18,7 @@ interface Block {
   lines: readonly string[];
 }
 
-/** A line that begins with this is part of the output of the commands above it; `…` stands for anything. */
+/** A line that begins with this is part of the output of the commands above it; `…` matches anything. */
 const OUTPUT = "# → ";
 
 /** Paths of the pages: the README and docs/. */

@@ -100,7 +100,7 @@ async function awaitingMessage(making: Making): Promise<Made> {
   return sent.json;
 }
 
-/** Operations whose object must be in a state of its own. */
+/** Operations whose object must be in a special state. */
 const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "POST /v1/emails/{}/approve": awaitingMessage,
   "POST /v1/emails/{}/reject": awaitingMessage,

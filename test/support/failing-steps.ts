@@ -17,7 +17,7 @@ export interface FailingSteps {
    * transaction only the first statement counts, because any failure rolls back all of them.
    */
   watch(failing: { at: number; way: Way }): void;
-  /** Stops counting. Returns the failed step as a text, or null if that number was not reached. */
+  /** Stops counting. Returns the failed step as a string, or null if that number was not reached. */
   unwatch(): string | null;
   /** Restores libSQL. */
   restore(): void;

@@ -4,7 +4,7 @@ import type { Place } from "./openapi-document.ts";
 const NESTED_LEVELS = 1000;
 const LONG_CHARS = 100_000;
 
-/** Texts that have broken mail and web services before: [name, JavaScript text]. */
+/** Strings that have broken mail and web services before: [name, JavaScript string]. */
 export const TEXTS: readonly (readonly [string, string])[] = [
   ["empty", ""],
   ["a header after CR LF", "a\r\nX-Injected: 1"],
@@ -75,12 +75,12 @@ export const VALUES: readonly (readonly [string, string])[] = [
   ["a list of objects 1000 deep", `[${deep('{"a":', "}")}]`],
 ];
 
-/** Writes a text as JSON. A lone surrogate becomes an escape, as in `JSON.stringify`. */
+/** Writes a string as JSON. A lone surrogate becomes an escape, as in `JSON.stringify`. */
 export function jsonOf(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Percent-encodes a text. A lone surrogate becomes the three bytes of its (invalid) UTF-8. */
+/** Percent-encodes a string. A lone surrogate becomes the three bytes of its (invalid) UTF-8. */
 export function percentOf(text: string): string {
   return [...text]
     .map((char) => {

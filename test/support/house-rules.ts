@@ -288,7 +288,7 @@ export function crowdedFolders(paths: readonly string[]): Violation[] {
     .map(([folder, files]) => `${folder}: ${files.length} files, ${MAX_FILES} are allowed`);
 }
 
-/** Returns what each file imports of our own. */
+/** Returns our files that each file imports. */
 function importsOf(sources: readonly Source[]): Map<string, string[]> {
   return new Map(
     sources.map(({ path, imports: found }) => [

@@ -1,7 +1,7 @@
 import { type Connection, Refusal } from "./hrana-server-connection.ts";
 import { wireError, type WireRequest } from "./hrana-server-values.ts";
 
-/** One stream of a client: a connection and its stored SQL texts. */
+/** One stream of a client: a connection and its stored SQL strings. */
 interface Stream {
   connection: Connection;
   sqls: Map<number, string>;

@@ -3,7 +3,9 @@ import { lastingFolder, removeFolder } from "./folder.ts";
 import type { Order, Report, ServerSettings, Trouble } from "./hrana-server-main.ts";
 import { freePort } from "./redis.ts";
 
-/** A primary: a database server that speaks Hrana over HTTP, as a process of its own, on a file that outlives it. */
+/**
+ * A primary: a database server that speaks Hrana over HTTP, as a separate process, on a file that outlives it.
+ */
 export interface Primary {
   url: string;
   /** Adds an empty database of that name, at its own URL, until the server restarts. */

@@ -35,7 +35,10 @@ beatAndWork<AnyAsked>((id, asked) => {
   else void runReading(deps, asked).then((found) => answer(text, { id, found }));
 });
 
-/** A mail that begins with the word misbehaves while it is read; one with "always" after it while its header is read, too. */
+/**
+ * A message that begins with the word misbehaves while it is read; one with "always" after it while its header is
+ * read, too.
+ */
 function obeys(word: string, text: string, { kind }: AnyAsked): boolean {
   return text.startsWith(kind === "header" ? `${word} always` : word);
 }

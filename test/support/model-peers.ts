@@ -38,7 +38,7 @@ export interface ModelPeers {
   standing(hosts: readonly string[]): number;
   /** The ones of those that are being opened. */
   opening(hosts: readonly string[]): number;
-  /** Whether an opening has failed yet, and the elapsed time when the last one ended. */
+  /** True if an opening has failed yet, and the elapsed time when the last one ended. */
   failed: boolean;
   openingEndedAt: number;
 }

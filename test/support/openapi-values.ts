@@ -29,7 +29,7 @@ const MAX_ITEMS = 3;
 
 const HOUR_MS = 3_600_000;
 
-/** Texts that fields of a name usually need, so that not every request fails at its first rule. */
+/** Strings that fields of a name usually need, so that not every request fails at its first rule. */
 const PLAUSIBLE: Readonly<Record<string, readonly string[]>> = {
   email: ["ada@example.com", "Grace.Hopper+nav@sub.example.org", "ü@example.com"],
   url: ["https://hooks.example.com/x", "https://example.com:8443/?a=b"],

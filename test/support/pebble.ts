@@ -20,7 +20,7 @@ export type Fault = (request: CaRequest) => Response | null | Promise<Response |
 export interface Pebble {
   /** URL of its directory, as clients use it. */
   directory: string;
-  /** PEM of the authority of its own certificate, for ACME_CA_FILE. */
+  /** PEM of the authority of its certificate, for ACME_CA_FILE. */
   ca: string;
   caFile: string;
   /** All requests so far. */

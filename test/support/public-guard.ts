@@ -1,4 +1,4 @@
 import { openAddressGuard } from "../../src/net/address-guard.ts";
 
-/** The guard of an installation with no addresses of its own. */
+/** The guard of an installation without public addresses. */
 export const mayReach = openAddressGuard({ own: () => [], denied: [] });

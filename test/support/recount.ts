@@ -10,7 +10,7 @@ export async function recounted(db: Db, senderId: string): Promise<{ counters: H
   const octets = (table: string, flat: number, texts: readonly string[], more = "", owner = "sender_id") =>
     one(`SELECT sum(${[flat, ...texts.map((text) => `COALESCE(octet_length(${text}), 0)`)].join(" + ")}) AS n
       FROM ${table} WHERE ${owner} = ? ${more}`);
-  // All are asked for in one turn of the event loop, so they share a read transaction: the service may be writing.
+  // All are read in one tick of the event loop, so they share a read transaction: the service may be writing.
   const [counters, templates, webhooks, inboxes, domains, apiKeys, contacts, suppressions, ...stored] =
     await Promise.all([
       holdingsOf(db, senderId),

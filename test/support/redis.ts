@@ -16,7 +16,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** Where a server runs. */
+/** The address of a server. */
 export interface RedisPlace {
   /** Address that it listens on. */
   host: string;

@@ -75,7 +75,7 @@ export async function startService(
     SERVICE_DOMAIN,
     OWNER_EMAIL: OWNER,
     DELIVERY: "capture",
-    // Most tests are about the rules that other modes have.
+    // The tests are mostly about the rules that other modes have.
     CAPTURE_STRICT: "1",
     DNS_SERVERS: dns.address,
     ALLOW_PRIVATE_MX: "1",

@@ -2,7 +2,10 @@ import { createConnection, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { LinkOptions, LinkState } from "./slow-link.ts";
 
-/** Runs a link, with its options as JSON in the first argument. It is told each new state, and says when it is in force. */
+/**
+ * Runs a link, with its options as JSON in the first argument. It receives each new state, and reports when it is
+ * in force.
+ */
 const { host, port, roundTripMs }: LinkOptions = JSON.parse(process.argv[2] ?? "{}");
 const [there, back] = roundTripMs < 2 ? [0, Math.floor(roundTripMs)] : [roundTripMs / 2, roundTripMs / 2];
 const open = new Set<Socket>();

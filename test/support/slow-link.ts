@@ -3,10 +3,10 @@ import { join } from "node:path";
 /** `cut`: closes what is open and refuses what comes. `stalled`: keeps connections open and passes nothing on. */
 export type LinkState = "whole" | "cut" | "stalled";
 
-/** A TCP proxy on 127.0.0.1 that stands for a long or a broken line to a server. */
+/** A TCP proxy on 127.0.0.1 that simulates a long or a broken line to a server. */
 export interface SlowLink {
   port: number;
-  /** Resolves when the state is in force. What is on the way in a stall is lost with its connection. */
+  /** Resolves when the state is in force. Data in transit during a stall is lost with its connection. */
   become(state: LinkState): Promise<void>;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export interface LinkOptions {
   roundTripMs: number;
 }
 
-/** Starts a link, as a process of its own: libSQL blocks the event loop while it opens a replica over it. */
+/** Starts a link, as a separate process: libSQL blocks the event loop while it opens a replica over it. */
 export async function startSlowLink(options: LinkOptions): Promise<SlowLink> {
   const { promise: listening, resolve } = Promise.withResolvers<number>();
   const waiting: (() => void)[] = [];

@@ -18,7 +18,7 @@ const CLOSED: readonly string[] = ["test/support/database.ts"];
 
 /**
  * Returns the test files whose name does not tell whether they are slow. A file is slow if it reaches a slow helper.
- * Takes the texts of all tests and helpers by path.
+ * Takes the sources of all tests and helpers by path.
  */
 export function slowFaults(texts: Readonly<Record<string, string>>): string[] {
   return Object.keys(texts)

@@ -17,7 +17,7 @@ import { createVirtualFileSystem } from "typescript/unstable/fs";
 /** One import, re-export, `import()` or import type of a file. */
 export interface ImportFact {
   specifier: string;
-  /** Whether compilation removes it: `import type`, or only `type` names. */
+  /** True if compilation removes it: `import type`, or only `type` names. */
   typeOnly: boolean;
   line: number;
 }
@@ -33,7 +33,7 @@ export interface Source {
 
 const CONFIG = "/code/tsconfig.json";
 
-/** Reads every matching file. Returns texts by path from `root`. */
+/** Reads every matching file. Returns sources by path from `root`. */
 export async function readFiles(root: string, pattern: string): Promise<Record<string, string>> {
   const texts: Record<string, string> = {};
   for await (const path of new Glob(pattern).scan({ cwd: root }))
@@ -41,7 +41,7 @@ export async function readFiles(root: string, pattern: string): Promise<Record<s
   return texts;
 }
 
-/** Parses files given as texts by path, without reading their imports. */
+/** Parses files given as sources by path, without reading their imports. */
 export async function parseFiles(texts: Readonly<Record<string, string>>): Promise<Source[]> {
   const paths = Object.keys(texts).sort();
   const files: Record<string, string> = {

@@ -18,7 +18,7 @@ const LETTERS: readonly [string, readonly [string, ...string[]]][] = [
   [" ", [" "]],
 ];
 
-/** A text as the folded letters that comparisons use. */
+/** A string as the folded letters that comparisons use. */
 export type Letters = readonly number[];
 
 /** Returns random letters. */

@@ -35,7 +35,7 @@ export interface Sqld {
   /** Its database file, which other programs may read while it runs. */
   file: string;
   pid(): number;
-  /** The link to its clients; null without a round trip of its own. */
+  /** The link to its clients; null if it adds no round trip. */
   link: SlowLink | null;
   /** Kills it at once, as a power cut would. */
   kill(): Promise<void>;

@@ -34,7 +34,7 @@ export async function loggedIn(service: TestService, key: string, user = ""): Pr
   return client;
 }
 
-/** Submits a message in a session of its own. Returns the last reply, without its line end. */
+/** Submits a message in a separate session. Returns the last reply, without its line end. */
 export async function submit(service: TestService, what: ToSubmit = {}): Promise<string> {
   const { key = service.projectKey, user = "" } = what;
   const client =

@@ -1,6 +1,6 @@
 import { FRAME, type Log } from "./sync-server-log.ts";
 
-/** Most frames in one answer. */
+/** Maximum number of frames in one answer. */
 const BATCH = 256;
 /** Identifies the log and its session, fixed for one test. */
 const LOG_ID = "11111111-2222-4333-8444-555555555555";

@@ -7,7 +7,7 @@ export interface Credential {
   name: string;
   /** The error of a key that is revoked, missing or too narrow, wherever it is used; or null. */
   refusal: (operation: Operation) => number | null;
-  /** Whether the key is account-wide. */
+  /** True if the key is account-wide. */
   wide: (operation: Operation) => boolean;
   present(world: World, operation: Operation): Promise<Presented>;
 }
@@ -122,7 +122,7 @@ export interface Target {
 const LONG_ID_CHARS = 10_240;
 const UPPER_CASE = "own in upper case";
 
-/** Texts that are not the id of any resource, percent-encoded for the path. */
+/** Strings that are not the id of any resource, percent-encoded for the path. */
 const MALFORMED: readonly (readonly [string, string])[] = [
   ["one up", "..%2f"],
   ["two up", "..%2f..%2f"],

@@ -44,7 +44,7 @@ export interface World {
   home: Tenant;
   sibling: Tenant;
   stranger: Tenant;
-  /** Calls the API. If the body is a text, it is sent as it is. */
+  /** Calls the API. If the body is a string, it is sent as it is. */
   call(method: string, path: string, presented: Presented, body?: unknown): Promise<RawAnswer>;
   /** Makes a key and returns its secret and id. */
   makeKey(tenant: Tenant, wanted: KeyWanted): Promise<{ secret: string; id: string }>;

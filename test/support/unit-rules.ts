@@ -7,7 +7,7 @@ const IMPORTED = /(?:from|import) "(\.[^"]+)"/g;
 
 /**
  * Returns the faults of the tests in `test/unit`: a folder that `src` does not have, or input and output in a test
- * or its helpers. Takes the texts of all tests and helpers by path, and the folders of `src`.
+ * or its helpers. Takes the sources of all tests and helpers by path, and the folders of `src`.
  */
 export function unitFaults(texts: Readonly<Record<string, string>>, folders: ReadonlySet<string>): string[] {
   return Object.keys(texts)

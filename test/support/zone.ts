@@ -4,7 +4,7 @@ import type { Zone } from "../../src/net/zone/answer.ts";
 import type { ZoneRecord } from "../../src/net/zone/records.ts";
 
 export const ORIGIN = "mail.test";
-/** A text of as many octets as a DKIM key's: two strings. */
+/** TXT data of as many octets as a DKIM key's: two strings. */
 export const KEY_TEXT = `v=DKIM1; k=rsa; p=${"k".repeat(392)}`;
 export const TOKEN = "0123456789abcdefghjkmnpqrs";
 export const SOA = {

@@ -22,12 +22,12 @@ afterAll(async () => {
 /** The sender's own server. If it is reached at all, the sender knows that the message was opened. */
 interface Attacker {
   url: string;
-  /** What each connection has sent. Empty: it was opened in advance. */
+  /** The data that each connection has sent. Empty: it was opened in advance. */
   heads: string[];
   close(): void;
 }
 
-/** Starts one on a port of its own, because browsers use an open connection again. */
+/** Starts one on a separate port, because browsers use an open connection again. */
 async function startAttacker(): Promise<Attacker> {
   const heads: string[] = [];
   const server = createServer((socket) => {

@@ -9,8 +9,8 @@ const FILES = readdirSync(STORE).filter((name) => name.endsWith(".test.ts"));
 
 /**
  * Runs every file of test/store on another engine: those tests open a file database, and must pass on a server and on a
- * replica as well. Of many cases that differ only in what SQLite is asked, a share runs here. Tests of the file engine
- * itself are in test/store/file and do not run here.
+ * replica as well. Of many cases that differ only in the query to SQLite, a share runs here. Tests of the file
+ * engine itself are in test/store/file and do not run here.
  */
 export function everyFileOn(engine: EngineName): void {
   // Milliseconds: on a busy machine programs take seconds to start.

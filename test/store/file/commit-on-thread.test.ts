@@ -42,7 +42,7 @@ test("reads during the disk wait of a commit see its data", async () => {
   expect((await writing).map(({ changes }) => changes)).toEqual([1, 1]);
 });
 
-/** Another process's change, which waits for a commit under way. */
+/** Another process's change, which waits for a commit in progress. */
 function theirs(): void {
   const other = new Database(path, { timeout: 5000 });
   other.exec("INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('theirs', '', '', 0)");

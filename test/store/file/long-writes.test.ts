@@ -32,7 +32,7 @@ const inserts = (rows: number, from = 0) => Array.from({ length: rows }, (_, at)
 const COUNT = "SELECT count(*) AS n FROM accounts";
 const count = async () => Number((await engine.first(COUNT, []))?.n);
 
-/** The reads of other requests in each turn of the event loop until the write ends, and its result. */
+/** The reads of other requests in each tick of the event loop until the write ends, and its result. */
 async function meanwhile<Answer>(write: Promise<unknown>, read: () => Promise<Answer>) {
   const answers: Answer[] = [];
   let end: string | null = null;

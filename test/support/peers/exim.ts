@@ -16,7 +16,7 @@ import { makeRoot, rootMissing } from "./root.ts";
 const NAME = "exim";
 const USER = "Debian-exim";
 
-/** Exim as Debian builds it, in a root of its own. */
+/** Exim as Debian builds it, in a separate root. */
 export const exim: PeerKind = {
   name: "Exim",
   missing: rootMissing(NAME),

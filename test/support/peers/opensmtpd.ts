@@ -17,7 +17,7 @@ import { makeRoot, rootMissing } from "./root.ts";
 
 const NAME = "opensmtpd";
 
-/** OpenSMTPD as Debian builds it, in a root of its own. */
+/** OpenSMTPD as Debian builds it, in a separate root. */
 export const opensmtpd: PeerKind = {
   name: "OpenSMTPD",
   missing: rootMissing(NAME),

@@ -12,7 +12,7 @@ export interface PeerRoute {
 export interface PeerOptions {
   /** Offers STARTTLS with this certificate. If null, it has no TLS. */
   tls: KeyAndCert | null;
-  /** Whether it uses STARTTLS if the next server offers it. */
+  /** True if it uses STARTTLS when the next server offers it. */
   clientTls?: boolean;
   /** Other domains that it accepts mail for, and the next hop of each. */
   routes?: Readonly<Record<string, PeerRoute>>;
@@ -39,9 +39,9 @@ export interface PeerKind {
   missing: string | null;
   /** Why it cannot be a TLS server here although it offers STARTTLS, or null if it can. */
   brokenTls: string | null;
-  /** Whether it supports client login without further packages. */
+  /** True if it supports client login without further packages. */
   logsIn: boolean;
-  /** Whether its DSNs carry the next server's reply in a Diagnostic-Code (RFC 3464 §2.3.6). */
+  /** True if its DSNs carry the next server's reply in a Diagnostic-Code (RFC 3464 §2.3.6). */
   quotesReply: boolean;
   start(options: PeerOptions): Promise<Peer>;
 }

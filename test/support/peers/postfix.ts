@@ -28,7 +28,7 @@ const MASTER = "/usr/lib/postfix/sbin/master";
 /** Seconds since the epoch. */
 const AGES_AGO = 1_700_000_000;
 
-/** Debian's Postfix, with a configuration and a queue of its own. */
+/** Debian's Postfix, with its own configuration and queue. */
 export const postfix: PeerKind = {
   name: "Postfix",
   missing: existsSync(MASTER) ? needsRoot() : "Postfix is not installed",

@@ -150,7 +150,7 @@ describe("a policy", () => {
     const before = heapStats().extraMemorySize;
     const kept = Array.from({ length: policies }, (_, at) => read(at));
     Bun.gc(true);
-    // With their texts it would be ten times that.
+    // With their sources it would be ten times that.
     expect(heapStats().extraMemorySize - before).toBeLessThan(policies * 16 * 1024);
     expect(kept.flat()).not.toContain(null);
   });

@@ -9,7 +9,7 @@ const send = (body: { html?: string; text?: string }) => ({
   ...body,
 });
 
-/** Most characters of a body, both parts together, that are reported as stored with the commit. */
+/** Maximum characters of a body, both parts together, that are reported as stored with the commit. */
 function mostAtOnce(): number {
   let most = 0;
   for (let step = CHUNK_OCTETS; step >= 1; step /= 2)

@@ -26,7 +26,7 @@ async function schedule(seed: number): Promise<string[]> {
   const runningIn = (lane?: string): number =>
     [...jobs.values()].filter((job) => job.running && (lane === undefined || job.lane === lane)).length;
 
-  /** Jobs in hand of the lanes whose names begin so. */
+  /** Running jobs of the lanes whose names begin in this way. */
   const runningOf = (prefix: string): number =>
     [...jobs.values()].filter((job) => job.running && job.lane.startsWith(prefix)).length;
 
@@ -67,7 +67,7 @@ async function schedule(seed: number): Promise<string[]> {
     });
   for (let step = 0; step < MAX_STEPS; step++) {
     await turn();
-    // Work is conserved: no job that has a free place of its own waits while neither pace is full.
+    // Work is conserved: no job that has a free place in its lane waits while neither pace is full.
     const free = Math.min(total, Math.ceil(slowTotal / 2)) - runningIn();
     const mayBegin = (lane: string): boolean =>
       runningIn(lane) < perLane && runningOf(lane.slice(0, lane.indexOf("/") + 1)) < free;

@@ -66,7 +66,7 @@ test("pages that browsers do not read hold no more memory than large answers may
   const readers = await Promise.all(Array.from({ length: fit }, unread));
   expect(await new Response(await open()).text()).toContain('<div id="app"></div>');
   clock.advance(BODY_BASE_MS + bodyTimeMs(octets));
-  // What waits in sockets is read first.
+  // Data that waits in sockets is read first.
   for (let turn = 0; turn < 4; turn++) await yieldToEventLoop();
   const cut = readers.map((reader) =>
     reader.read().then(

@@ -107,7 +107,7 @@ test("a folded Disposition field of a receipt that reports a refusal is read (RF
   ]);
 });
 
-/** Texts in which each space may be a line's end. */
+/** Replies in which each space may be a line's end. */
 const REPORTED = [
   "host mx.example.org[192.0.2.7] said: 550 5.1.1 <bob@example.org>: unknown (in reply to RCPT TO command)",
   "host mx.example.org[192.0.2.7] said: 553 5.1.8 no domain (in reply to MAIL FROM command)",

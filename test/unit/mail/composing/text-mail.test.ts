@@ -10,7 +10,7 @@ const AT = Date.UTC(2024, 1, 29, 12, 30, 5);
 const BEFORE = "From: ann@example.com\r\nSubject: Hello\r\n";
 const AFTER = "X-Campaign: spring\r\n";
 
-/** Texts that decide about the encoding, the lines and the order of the fields. */
+/** Bodies that decide the encoding, the lines and the order of the fields. */
 const PIECES = [
   ...["word ", "123 ", ".", "=", " ", "\t", "\n", "\r\n", "\r", "\nFrom here", BOUNDARY],
   ...["é", "ß", "名前", "🎉", "\ud800", "\u2028", "\u0085", "\u0007", "\u007f"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseMail } from "../../../../src/mail/reading/parse.ts";
 import { rareDecoderOf } from "../../../../src/mail/decoding/rare-charsets.ts";
 
-/** Texts as Python's codec of that name encodes them. */
+/** Strings as Python's codec of that name encodes them. */
 const TEXTS: readonly [charset: string, octets: string, text: string][] = [
   ["utf-7", "Gr+APwA3w-e +ZeVnLIqe 1 +- 1 +2Dzfrg-!", "Grüße 日本語 1 + 1 🎮!"],
   ["utf-7", "+AOk.+AOk", "é.é"],
