@@ -32,7 +32,6 @@ const ID_CHARS = 26;
 
 /** The alphabet as bytes. */
 const DIGIT_OCTETS = Buffer.from(ALPHABET);
-/** Bits of a digit. */
 const DIGIT_BITS = 5;
 
 /** Big-endian base32 of the bytes, padded with leading zero bits to a whole number of characters. */

@@ -91,7 +91,6 @@ function isKept(answer: Answer): boolean {
   return isSuccess(answer) && answer.etag !== null;
 }
 
-/** Octets of the probe object. */
 const PROBE_OCTETS = 64;
 
 /**

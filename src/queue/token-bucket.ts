@@ -32,7 +32,6 @@ export const EPSILON = 1e-9;
 /** Maximum number of buckets kept in memory. */
 const MAX_BUCKETS = 100_000;
 
-/** Returns the tokens in a bucket at `now`. */
 function refilled({ tokens, at }: Bucket, plan: Plan, now: number): number {
   return Math.min(plan.burst, tokens + ((now - at) / 1000) * plan.perSecond);
 }

@@ -6,7 +6,6 @@ export interface Chance {
   number(): number;
   /** Whole, from 0 to below `limit`. */
   below(limit: number): number;
-  /** Returns true with that probability. */
   happens(probability: number): boolean;
   pick<Item>(items: readonly [Item, ...Item[]]): Item;
 }

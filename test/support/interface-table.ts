@@ -67,7 +67,6 @@ export const RECORDS: Readonly<Record<string, Readonly<Record<string, Field>>>> 
   page: fields({ data: "array", nextCursor: "string|null" }),
 };
 
-/** An endpoint of the interface. */
 export interface Endpoint {
   /** Method and path, without the names of its segments. */
   key: string;

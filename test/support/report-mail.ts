@@ -1,4 +1,3 @@
-/** One part of a report. */
 export interface ReportPart {
   /** Its Content-Type, with further header fields on separate lines. */
   type: string;

@@ -22,7 +22,6 @@ export interface Tenant {
   inboxId: string;
 }
 
-/** A raw answer. */
 export interface RawAnswer {
   status: number;
   headers: Headers;

@@ -51,7 +51,6 @@ export interface Accepted {
   scheduledAt?: string;
 }
 
-/** The key that sends. */
 export interface SendingKey {
   /** Null: the command line, which needs no key. */
   keyId: string | null;

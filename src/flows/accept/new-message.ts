@@ -20,7 +20,6 @@ function toMailbox(address: Mailbox): Mailbox {
 export interface From {
   mailbox: Mailbox;
   domain: string;
-  /** The address of the inbox, if it is one. */
   inboxAddress: string;
 }
 
@@ -49,7 +48,6 @@ export function newContentOf(
 /** A message to send, before its first attempt. */
 export type OutboundMessage = Message & { status: RecipientStatus };
 
-/** The parts of a new message. */
 interface Parts {
   recipients: readonly NewRecipient[];
   kept: KeptContent;

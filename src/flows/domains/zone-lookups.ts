@@ -49,7 +49,6 @@ const SILENT: DomainLookups = {
   aaaa: failure,
 };
 
-/** Returns lookups in a zone of ours. */
 function zoneLookups(
   records: readonly ZoneRecord[],
   { name: domain, receiving }: Domain,

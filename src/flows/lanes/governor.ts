@@ -32,7 +32,6 @@ export interface LaneState {
 
 /** Why a lane is slowed. */
 export interface LaneCause {
-  /** Category of the reply. */
   category: ReplyCategory;
   /** The reply, in one line. */
   reply: string;

@@ -46,7 +46,6 @@ export class Lanes {
     return this.named(egress === null ? name : `${name}@${egress}`);
   }
 
-  /** Returns the lane of a name. */
   named(name: string): Lane {
     const known = this.#byName.get(name);
     const lane = known ?? this.#open(name);

@@ -97,7 +97,6 @@ export class Stream {
     this.#give(sign);
   }
 
-  /** Ends the stream. */
   end(): void {
     this.#ended = true;
     this.#leave();

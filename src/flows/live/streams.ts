@@ -21,11 +21,9 @@ const PENDING: AdmissionLimits = { total: 64 * 1024 * 1024, perOwner: 16 * 1024 
 /** A comment, which clients ignore (HTML Living Standard, section 9.2.6). */
 const BEAT = Buffer.from(":\n\n");
 
-/** An open stream. */
 export interface OpenStream {
   /** As of `Stream`. Rejects if the database fails. */
   next(): Promise<Uint8Array | null>;
-  /** Ends the stream. */
   end(): void;
   /** Called if the stream ends although its client has not taken everything. */
   onCut: () => void;

@@ -78,7 +78,6 @@ export class Wait {
     return this.#endsAt <= now || this.#signal.aborted;
   }
 
-  /** Ends the wait. */
   end(): void {
     this.#over = true;
     this.#resolve?.();

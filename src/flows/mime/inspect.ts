@@ -31,7 +31,6 @@ export interface MailToInspect {
 /** The parsed message without bodies and header fields. */
 export type ReadMail = Omit<OpenMail, "fields" | "text" | "html">;
 
-/** A hashed body. */
 export interface HashedBody {
   body: HashedContent;
   /** Its chunks if it is large, else null. */

@@ -21,7 +21,6 @@ export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
   hostsDomains: boolean;
 }
 
-/** The DKIM keys of a domain. */
 export type Signing = Pick<DkimSigning, "domain" | "keys">;
 
 /** One recipient's copy of a message, with all that its bytes depend on. */

@@ -1,7 +1,6 @@
 import { idBytes, idFromBytes } from "../../core/ids.ts";
 import { decodeVerp, encodeVerp } from "../../mail/verp.ts";
 
-/** The recipient named by a token. */
 export interface NamedRecipient {
   messageId: string;
   ord: number;

@@ -75,7 +75,6 @@ interface PartDeps extends ContentDeps {
   memory: Pick<RenderMemory, "largeReads">;
 }
 
-/** An attachment with its bytes. */
 export interface AttachmentBytes {
   attachment: Attachment;
   bytes: Bytes;

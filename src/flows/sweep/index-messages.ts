@@ -6,7 +6,6 @@ import { indexWaiting } from "../../store/search/message-index.ts";
 const MESSAGES_PER_WRITE = 250;
 /** Writes of one turn. Sends that are accepted at the same time share their commits. */
 const WRITES_PER_TURN = 4;
-/** Messages indexed in one turn. */
 export const MESSAGES_PER_TURN = MESSAGES_PER_WRITE * WRITES_PER_TURN;
 /**
  * Messages up to which a turn also merges pieces. With more, merging would double the cost of each message, and FTS5's own

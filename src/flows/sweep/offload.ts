@@ -34,7 +34,6 @@ export const MOVED_AFTER_MS = 10_000;
 const CONTENTS_AT_A_TIME = 8;
 /** Largest size of a content that is moved in parallel with others. */
 const SMALL_OCTETS = 256 * 1024;
-/** Rounds of one turn. */
 const ROUNDS_PER_TURN = 16;
 /** Time after which an upload of another process counts as lost, milliseconds. Its request has ended by then. */
 export const UPLOAD_LOST_MS = HOUR_MS;

@@ -39,7 +39,6 @@ export function isSuccess(outcome: PostOutcome): boolean {
   return outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299;
 }
 
-/** An attempt that has ended. */
 interface Ended {
   delivery: WebhookDelivery;
   target: PushTarget;

@@ -3,7 +3,6 @@ import { isWithinBounds } from "../../core/key-bounds.ts";
 import type { Principal } from "../routing/route.ts";
 import { requireScope } from "../../core/scopes.ts";
 
-/** The rights of a key. */
 type Rights = Pick<Principal, "scopes" | "bounds">;
 
 function requireNoMoreScopes(held: readonly string[], others: readonly string[], verb: string): void {

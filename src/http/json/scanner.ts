@@ -137,7 +137,6 @@ class JsonScanner {
     }
   }
 
-  /** Ends the text. */
   end(): ScannedText {
     if (this.#scalarStart >= 0) this.#endScalar();
     if (this.#stringStart >= 0 || this.#outer.length > 0) throw noJson();

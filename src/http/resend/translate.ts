@@ -13,7 +13,6 @@ export const RESEND_PATH = "/resend";
 /** The routes of `/v1` by operation id. */
 export type Operations = ReadonlyMap<string, Route>;
 
-/** A request to an operation of `/v1`. */
 export interface OperationRequest {
   params?: Record<string, string>;
   query?: Record<string, unknown>;

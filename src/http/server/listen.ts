@@ -57,7 +57,6 @@ export interface ListenOn {
   shared?: true;
 }
 
-/** A server that listens. */
 export interface ListeningServer {
   readonly port: number;
   /** Takes no new connections, waits at most `graceMs` for requests that have arrived, and closes all connections. */

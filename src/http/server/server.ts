@@ -47,7 +47,6 @@ export interface HttpDeps {
   quotas: Quotas;
   /** Knows whether the disk has space for new content. */
   space: FreeSpace;
-  /** The checks of `/readyz`. */
   checks: readonly ReadyCheck[];
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
@@ -65,7 +64,6 @@ export interface HttpDeps {
   routes: readonly Route[];
 }
 
-/** The HTTP server. */
 export interface Http {
   /** Listens on the configured host and port. */
   start(): Promise<{ port: number }>;

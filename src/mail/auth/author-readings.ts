@@ -7,7 +7,6 @@ import type { RawField } from "../reading/raw-headers.ts";
 export interface ShownAuthors {
   /** The values of its From fields, joined. */
   text: string;
-  /** The addresses in that. */
   addresses: string[];
 }
 

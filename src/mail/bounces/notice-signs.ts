@@ -57,7 +57,6 @@ export function isNotice(mail: ParsedMail, ownText: string, shown: Shown): boole
   return isProgramNotice(mail, text, shown, signs);
 }
 
-/** Signs of a notice. */
 interface Signs {
   line: string;
   daemon: boolean;

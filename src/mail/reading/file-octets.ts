@@ -4,7 +4,6 @@ import type { Encoding } from "../decoding/transfer-decoders.ts";
 
 const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
 
-/** A body that is a file. */
 export interface FileBody {
   span: Span;
   /** If it is identity, the lines are the content's own (RFC 2045 §6.2). */

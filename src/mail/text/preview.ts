@@ -3,7 +3,6 @@ import { convert } from "html-to-text";
 import { HIDDEN, PLAIN_PAGE } from "./page-text.ts";
 import { REORDERING, storedText } from "./stored-text.ts";
 
-/** Characters of a preview. */
 export const PREVIEW_CHARS = 200;
 /** Maximum characters of HTML that are read for its text. The first screen of a message needs far fewer. */
 export const MAX_HTML_CHARS = 64 * 1024;

@@ -164,7 +164,6 @@ export class MessageBuffer {
   }
 }
 
-/** The reply to each fault. */
 export const FAULT_REPLIES: Record<MessageFault, Reply> = {
   bareLineEnd: REPLIES.bareLineEnd,
   nul: REPLIES.nulInMessage,

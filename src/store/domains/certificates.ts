@@ -2,7 +2,6 @@ import type { Db, Statement } from "../engine/client.ts";
 
 // Certificates and accounts belong to the installation, not to a project. Times in milliseconds; keys are sealed.
 
-/** An issued certificate. */
 export interface IssuedCertificate {
   /** PEM: ours first, then its issuers. */
   chain: string;

@@ -17,7 +17,6 @@ export const SCAN_STEP = 5000;
  */
 const SHARE_COUNTED = 1 / 4;
 
-/** A list to scan. */
 export interface ScannedList<Row, Place> {
   /** Returns the position of the `rows`-th row after `from`; null if there are fewer. */
   positionAfter(from: Place, rows: number): Promise<Place | null>;

@@ -33,7 +33,6 @@ export interface Recipient {
   dueAt: number | null;
 }
 
-/** The table of recipients. */
 export const RECIPIENTS = table<Recipient>("recipients", {
   messageId: plain("message_id"),
   ord: plain("ord"),

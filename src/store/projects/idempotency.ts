@@ -15,7 +15,6 @@ export interface IdempotencyKey {
   key: string;
 }
 
-/** A stored answer. */
 export interface StoredAnswer {
   /** Identifies the request: SHA-256 of its body, or of more than that, in hex. */
   bodyHash: string;

@@ -20,7 +20,6 @@ export interface Project {
   createdAt: number;
 }
 
-/** The table of projects. */
 export const PROJECTS = table<Project>("senders", {
   id: plain("id"),
   accountId: plain("account_id"),

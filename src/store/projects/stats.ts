@@ -27,7 +27,6 @@ export interface Settled {
   settledComplained: number;
 }
 
-/** The figures of one interval. */
 export interface FiguresAt extends Settled {
   /** Milliseconds since the epoch at which the interval begins. */
   at: number;

@@ -75,7 +75,6 @@ export interface SearchedRow {
   tags: string;
 }
 
-/** The columns of `SearchedRow`. */
 export const SEARCHED_COLUMNS = `id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list, subject,
   hex(subject) AS subject_hex, tags`;
 

@@ -17,7 +17,6 @@ export interface Searchable {
   tags: readonly { name: string; value: string }[];
 }
 
-/** The search filters. */
 export interface SearchFilter {
   status?: MessageStatus;
   direction?: "inbound" | "outbound";
@@ -43,12 +42,10 @@ const MAX_WANTED_GRAMS = 8;
  * different terms.
  */
 const MAX_FACET_UNITS = 200;
-/** Characters of that hash. */
 const FACET_HASH_CHARS = 16;
 /** Characters of a project's id before its terms: the last ones, which are random. */
 const PROJECT_CHARS = 5;
 
-/** The term of milestones. */
 const MILESTONE = "milestone=";
 /** The end of a milestone's id: ten bits, which are random. */
 const MILESTONE_END = "00";

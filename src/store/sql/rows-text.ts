@@ -96,7 +96,6 @@ function inOrder(statements: readonly ReadyStatement[], waiting: ReadonlyMap<str
   return [...waiting.values()].sort((a, b) => rank(a) - rank(b));
 }
 
-/** Merges statements of one text. */
 function merged(statements: readonly ReadyStatement[], indexes: readonly number[]): MergedStatement[] {
   const all: MergedStatement[] = [];
   for (let from = 0; from < indexes.length; ) {

@@ -20,7 +20,6 @@ export interface ThreadFilter {
   q: string | null;
 }
 
-/** One page of threads. */
 export interface ThreadPage {
   senderId: string;
   filter: ThreadFilter;

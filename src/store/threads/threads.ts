@@ -143,7 +143,6 @@ function participantsShown(participants: Iterable<string>): string[] {
   return [...shown.values()];
 }
 
-/** The table of threads. */
 export const THREADS = table<Thread>("threads", {
   id: plain("id"),
   inboxId: plain("inbox_id"),

@@ -80,7 +80,6 @@ export async function getDelivery(
   return row === null ? null : DETAIL.read(row);
 }
 
-/** A filter of the delivery log. */
 export interface DeliveryFilter {
   status?: LoggedDelivery["status"] | undefined;
   messageId?: string | undefined;

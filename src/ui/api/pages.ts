@@ -6,7 +6,6 @@ import { type Known, merge, type OrderOf } from "./merge.ts";
 import { awaitDrawn, type Remembered, remember } from "./resource.ts";
 import type { Page } from "./types.ts";
 
-/** Rows of one page. */
 const PAGE_ROWS = 50;
 /** Maximum number of rows that a list keeps. Beyond it, the list asks for a narrower filter. */
 export const MAX_ROWS = 20_000;

@@ -15,7 +15,6 @@ interface RowsProps<Row> {
   rows: readonly Row[];
   keyOf: (row: Row) => string;
   hrefOf: (row: Row) => string;
-  /** The cells of a row. */
   cells: (row: Row) => ComponentChildren;
   /** Key of the row whose detail is open. Moving then opens the next row. */
   selected?: string | null;
@@ -23,7 +22,6 @@ interface RowsProps<Row> {
   fresh?: number;
   /** False if rows follow that are not known yet. */
   complete?: boolean;
-  /** The element that scrolls. */
   scroller: RefObject<HTMLElement | null>;
   /** Called with the pixels that are scrolled, and the index after the last visible row. */
   onView?: (top: number, end: number) => void;

@@ -19,7 +19,6 @@ export const place = signal<Place>(HOME);
 /** Scheme, host and port of the page. */
 export const origin = signal("");
 
-/** The parameters of the place's query. */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
 /** First segments of paths that the service answers itself. */

@@ -9,7 +9,6 @@ import { Records } from "./records.tsx";
 interface ReceivingProps {
   domain: Domain;
   receiving: Resource<Receiving>;
-  /** Records for receiving. */
   records: readonly (DnsRecord | CheckedRecord)[];
   path: string;
   onChanged: (enabled: boolean) => void;

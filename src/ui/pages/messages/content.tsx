@@ -18,7 +18,6 @@ import { Authentication } from "./authentication.tsx";
 const MAX_SOURCE_CHARS = 256 * 1024;
 /** Header fields that are shown. The source has all of them. */
 const SHOWN_HEADERS = 200;
-/** Attempts that are shown. */
 const SHOWN_ATTEMPTS = 100;
 
 interface View {
