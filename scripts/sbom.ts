@@ -5,7 +5,6 @@ export interface Packaged {
   license?: unknown;
 }
 
-/** The program itself. */
 export interface Program extends Packaged {
   description?: string;
 }

@@ -133,7 +133,6 @@ export const host: Kind<string> = {
   read: withoutBrackets,
 };
 
-/** An email address. */
 export const email: Kind<string> = {
   fault: (given) => (normalizeAddress(given) !== null ? null : "must be an email address"),
   read: (given) => normalizeAddress(given) ?? unreadable(given),

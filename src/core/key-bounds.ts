@@ -8,7 +8,6 @@ export interface KeyBounds {
   approval: boolean;
 }
 
-/** The bounds of a key that has none. */
 export const UNBOUND: KeyBounds = { allowRecipients: null, approval: false };
 
 /** Maximum number of entries in `allowRecipients`. */

@@ -36,7 +36,6 @@ export interface GuardedRequest {
   allowPrivate: boolean;
 }
 
-/** Result of a request. */
 export type GuardedOutcome =
   /** `whole`: the body was read to its end by its framing, or to the limit. */
   { kind: "answered"; response: HttpResponse; whole: boolean } | { kind: "failed"; reason: string };

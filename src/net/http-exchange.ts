@@ -3,7 +3,6 @@ import type { Clock } from "../core/time/clock.ts";
 import { reasonOf } from "../core/errors.ts";
 import { createResponseReader, type HttpResponse } from "./http-response.ts";
 
-/** One request to one address. */
 export interface HttpRequest {
   ip: string;
   port: number;

@@ -54,7 +54,6 @@ export const OVERFLOW_LOG_MS = 60_000;
 /** Logs how many jobs a full queue dropped for the sweep. */
 export interface OverflowLog {
   add(queue: QueueName, jobs: number): void;
-  /** Logs the rest. */
   close(): void;
 }
 

@@ -23,7 +23,6 @@ export interface RateBuckets {
   takeSignIn(address: string): Promise<RateVerdict>;
   /** Takes one of the DKIM keys that a project may make in an hour; null if there is no limit. As `take`. */
   takeKey: ((senderId: string) => Promise<RateVerdict>) | null;
-  /** Closes the connection. */
   close(): void;
 }
 

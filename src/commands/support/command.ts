@@ -35,7 +35,6 @@ export interface Input<F extends Flags> {
 /** Dependencies of every command. */
 export interface Context {
   config: Config;
-  /** The table of settings. */
   settings: readonly Setting[];
   clock: Clock;
   out: Output;

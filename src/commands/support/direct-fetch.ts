@@ -1,7 +1,6 @@
 import { reasonOf } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 
-/** A request of a command. */
 export interface DirectRequest {
   method?: string;
   headers?: Readonly<Record<string, string>>;

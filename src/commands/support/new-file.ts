@@ -6,7 +6,6 @@ import { refused } from "./exit.ts";
 export interface ClaimedFile {
   /** Writes the content, and returns when it is on disk. */
   finish(content: string | Uint8Array): void;
-  /** Deletes the file. */
   giveUp(): void;
 }
 

@@ -39,7 +39,6 @@ interface Part {
 interface Owner {
   name: string;
   held: number;
-  /** Number of its demands that wait. */
   waiting: number;
   /** Parts that hold or wait, in the order of their turns. */
   parts: Map<string, Part>;

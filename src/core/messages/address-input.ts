@@ -53,7 +53,6 @@ export function AddressList(bounds: { minItems?: number; maxItems?: number; desc
     ...(description === undefined ? {} : { description }),
   });
 }
-/** One address or a list of them. */
 export type AddressList = Address | Address[];
 
 /**

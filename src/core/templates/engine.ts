@@ -20,7 +20,6 @@ export interface RenderLimits {
   workUnits: number;
 }
 
-/** The limits in use. */
 export const RENDER_LIMITS: RenderLimits = {
   codeChars: 100_000,
   renderMs: 1000,

@@ -21,7 +21,6 @@ export interface TemplateSource {
   text: string | null;
 }
 
-/** A template rendered with its data. */
 export interface RenderedTemplate {
   subject: string;
   html: string | null;

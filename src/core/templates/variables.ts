@@ -18,7 +18,6 @@ export interface TemplateVariable {
 
 type PropertyAccess = Extract<ValueToken, { props: unknown }>;
 
-/** One use of a variable in a template. */
 interface Use {
   variable: Variable;
   begin: number;

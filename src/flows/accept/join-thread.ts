@@ -15,7 +15,6 @@ import {
 import type { SendContent } from "./content.ts";
 import { participantsOf, type ThreadEntry } from "./threading.ts";
 
-/** The inbox that is the From of a send. */
 export interface FromInbox {
   id: string;
   address: string;

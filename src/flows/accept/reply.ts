@@ -93,7 +93,6 @@ export async function composeReply(
   return { item, ownHeaders: Object.keys(references).length };
 }
 
-/** Limits of a thread's replies. */
 interface ReplyLimit {
   most: number;
   span: Span;

@@ -23,7 +23,6 @@ function shownPrefix(secret: string): string {
   return /^(pr_[0-9A-Za-z]{8})_[0-9A-Za-z]{32}$/.exec(secret)?.[1] ?? secret.slice(0, GIVEN_PREFIX_CHARS);
 }
 
-/** The properties of a new key. */
 export type NewKey = Pick<ApiKey, "accountId" | "name" | "senderId" | "senderExternalId" | "scopes"> &
   Partial<KeyBounds>;
 

@@ -22,7 +22,6 @@ export interface Check {
   holds?: true;
 }
 
-/** A finding with the name of its check. */
 export interface HealthLine extends Finding {
   name: string;
 }

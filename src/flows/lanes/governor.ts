@@ -115,7 +115,6 @@ export function isBlocked({ refusals }: LaneState): boolean {
 }
 
 interface Rule {
-  /** The effect on the lane. */
   lane(state: LaneState, sign: Sign): LaneState;
   /** The fate of the message, after that effect. */
   message(state: LaneState): Fate;

@@ -47,7 +47,6 @@ export class Streams {
     this.#deps = { ...deps, pending: new Admission(PENDING), share: sharedPieces() };
   }
 
-  /** Number of open streams. */
   get size(): number {
     return this.#open.size;
   }

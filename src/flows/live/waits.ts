@@ -21,7 +21,6 @@ export interface WaitDeps extends WatchDeps {
   tail: Tail;
 }
 
-/** The request for a wait. */
 export interface WaitWanted {
   senderId: string;
   /** The messages that it waits for. */
@@ -85,7 +84,6 @@ export class Wait {
   }
 }
 
-/** The waits of one project. */
 interface Waiting {
   all: Set<Wait>;
   /**
@@ -111,7 +109,6 @@ export class Waits {
     this.#deps = deps;
   }
 
-  /** Number of requests that wait. */
   get size(): number {
     return this.#size;
   }

@@ -14,7 +14,6 @@ export interface UnsubscribeLinks {
   unsubscribeKey: Uint8Array;
 }
 
-/** Path of the links. */
 export const UNSUBSCRIBE_PATH = "/u/";
 
 /**

@@ -16,7 +16,6 @@ import { RenderingError } from "../mime/make-mail.ts";
 import { type RenderDeps, type RenderMemory, renderMessage } from "../deliver/render.ts";
 import { readLarge, tooManyReads } from "../../store/contents/large-reads.ts";
 
-/** Bytes for a response. */
 export interface Bytes {
   /** Octets in all. */
   size: number;

@@ -17,7 +17,6 @@ export interface Cause {
 
 const NOTHING_TO_DO = "Nothing.";
 
-/** The explanation of each status. */
 export const WHAT: Readonly<Record<RecipientStatus, string>> = {
   accepted: "The message was accepted and waits to be sent.",
   queued: "The message waits to be sent.",

@@ -11,7 +11,6 @@ import { readLarge } from "../../store/contents/large-reads.ts";
 import { withOwnFields } from "../../mail/reading/shown-headers.ts";
 import { readWhole } from "../mime/read-whole.ts";
 
-/** The full record of a message. */
 export interface MessageRecord {
   message: Message;
   content: MessageContent;
@@ -26,7 +25,6 @@ export interface RecordDeps extends ContentDeps {
   memory: { largeReads: Admission };
 }
 
-/** Limits of reading a record. */
 export interface RecordLimits {
   /** The number of events, oldest first. If left out, all. */
   mostEvents?: number;

@@ -24,7 +24,6 @@ export interface Controls {
   stream: Stream | null;
 }
 
-/** The limits of control fields. */
 export interface ControlLimits {
   maxScheduleDays: number;
 }

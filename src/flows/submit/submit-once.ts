@@ -9,7 +9,6 @@ const ENDPOINT = "SMTP";
 const ANY_BODY = "any";
 const TAKEN = 250;
 
-/** A message with an Idempotency-Key. */
 export interface KeyedMessage {
   /** See `holderOf`. */
   owner: string;

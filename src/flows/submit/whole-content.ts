@@ -29,7 +29,6 @@ export async function partsOf(
   return parts;
 }
 
-/** A message that is kept whole. */
 export interface WholeMessage {
   raw: Uint8Array;
   header: SubmittedHeader;

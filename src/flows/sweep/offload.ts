@@ -30,7 +30,6 @@ export interface OffloadDeps {
 
 /** Age at which a content is moved, milliseconds. A younger one is probably about to be sent or pushed. */
 export const MOVED_AFTER_MS = 10_000;
-/** Contents read at a time. */
 const CONTENTS_AT_A_TIME = 8;
 /** Largest size of a content that is moved in parallel with others. */
 const SMALL_OCTETS = 256 * 1024;

@@ -9,7 +9,6 @@ export interface OrphanDeps {
   clock: Clock;
 }
 
-/** Claims read in one turn. */
 const CLAIMS_PER_TURN = 2000;
 
 /**

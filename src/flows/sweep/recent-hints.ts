@@ -27,7 +27,6 @@ export class RecentHints {
     return true;
   }
 
-  /** Forgets old hints. */
   #forget(now: number): void {
     const since = now - this.#turnedAt;
     if (since < REPEAT_AFTER_MS) return;

@@ -39,7 +39,6 @@ export class LanePace<Lane extends PacedLane> {
     this.#perLane = perLane;
   }
 
-  /** Number of running jobs. */
   get running(): number {
     return this.#running;
   }

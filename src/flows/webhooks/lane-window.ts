@@ -1,4 +1,3 @@
-/** Bounds of a window. */
 export interface WindowLimits {
   /** Jobs with which a window starts. It never becomes smaller. */
   least: number;

@@ -26,7 +26,6 @@ export interface Payload {
   octets(withContent: boolean): Uint8Array;
 }
 
-/** A payload in memory. */
 export interface MadePayload extends Payload {
   /** Octets that it holds. */
   size: number;

@@ -4,7 +4,6 @@ import { zoneSerial } from "../../store/domains/zones.ts";
 import { nsHost, SOA_MAILBOX } from "../../core/own-names.ts";
 import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
 
-/** TTL of an SOA record. */
 const SOA_TTL_SECONDS = 3600;
 /** TTL of negative answers (RFC 2308 §5). */
 const NEGATIVE_TTL_SECONDS = 300;

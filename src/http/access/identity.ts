@@ -7,7 +7,6 @@ import { namedProject, PROJECT_PARAM, resolveProject } from "./project.ts";
 import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./rate.ts";
 import { requireScope } from "../../core/scopes.ts";
 
-/** The caller of a request. */
 export interface Caller {
   principal: Principal | null;
   project: Project | null;

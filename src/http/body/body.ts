@@ -20,7 +20,6 @@ function tooSlow(): AppError {
  * others out if it declared a length and sent nothing. A smaller body is read whole, in half the time.
  */
 export const PIECEWISE_OCTETS = 64 * 1024;
-/** How a body is read. */
 export interface BodyReading {
   /** Runs the timer of the body. */
   clock: Clock;

@@ -46,7 +46,6 @@ export class BodyPieces {
     }
   }
 
-  /** Joins all pieces. */
   join(): Uint8Array {
     if (this.#whole !== null) return this.#whole.subarray(0, this.#size);
     this.#endRun();

@@ -15,11 +15,9 @@ export function bodyTimeMs(octets: number): number {
   return BODY_BASE_MS + (octets / MIN_BODY_RATE) * 1000;
 }
 
-/** The running timer of one body. */
 export interface BodyTime {
   /** Adds the time for more octets. */
   add(octets: number): void;
-  /** Stops the timer. */
   end(): void;
 }
 

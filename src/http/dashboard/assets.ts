@@ -2,7 +2,6 @@ import { notFound } from "../../core/errors.ts";
 import { compressedFile } from "../pipeline/compressed.ts";
 import { openRoute, type Route } from "../routing/route.ts";
 
-/** One file of the dashboard. */
 export interface UiFile {
   /** Its name in URLs, with a hash of its content: `main-1a2b3c.js`. */
   name: string;
@@ -15,7 +14,6 @@ export interface UiFile {
 /** Returns the dashboard's files. Rejects if they cannot be made. */
 export type UiSource = () => Promise<readonly UiFile[]>;
 
-/** The path of the files. */
 export const ASSETS_PATH = "/ui/assets/";
 
 const SVG = "image/svg+xml";

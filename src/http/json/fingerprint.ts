@@ -39,7 +39,6 @@ class Writer {
   #used = 0;
   #isFull = false;
 
-  /** Takes text. */
   add(text: string): void {
     if (this.#buffer === null) this.#text += text;
     else this.#copy(this.#buffer, text);

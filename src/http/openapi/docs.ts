@@ -13,7 +13,6 @@ export interface DocsFiles {
   script: Blob;
   /** Version of the package. It is part of the script's path, so that browsers may keep the script for good. */
   version: string;
-  /** The pages of the documentation. */
   pages: readonly DocPage[];
 }
 

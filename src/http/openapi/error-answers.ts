@@ -7,7 +7,6 @@ import { exampleId } from "./examples.ts";
 import { headersOfError } from "./headers.ts";
 import { DATE_TIME } from "../routing/shown-format.ts";
 
-/** The body of an error. */
 export const ErrorEnvelope = Type.Object(
   {
     error: Type.Object({
@@ -35,7 +34,6 @@ export const ErrorEnvelope = Type.Object(
   { description: "The body of every answer outside 2xx." },
 );
 
-/** The cause of each error type. */
 const ERROR_TEXT: Readonly<Record<ErrorType, string>> = {
   invalid_request: "The request cannot be read, or names a wrong project or cursor.",
   authentication_error: "The API key is missing, unknown or revoked.",

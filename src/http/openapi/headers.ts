@@ -65,7 +65,6 @@ const OF_KEYS: Headers = {
   "RateLimit-Reset": refer("rateLimitReset"),
 };
 
-/** Additional headers of an error type. */
 const OF_ERRORS: Partial<Record<ErrorType, Headers>> = {
   authentication_error: { "WWW-Authenticate": refer("authenticate") },
   method_not_allowed: { Allow: refer("allow") },

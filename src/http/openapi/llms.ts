@@ -13,7 +13,6 @@ export interface DocPage {
 export interface LlmsDeps {
   pages: readonly DocPage[];
   publicUrl: string;
-  /** Returns the OpenAPI document. */
   document: () => Reference;
 }
 

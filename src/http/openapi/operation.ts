@@ -104,7 +104,6 @@ export function operationOf(route: Route): Record<string, unknown> {
   };
 }
 
-/** Parameters of several operations. */
 export const PARAMETERS = {
   project: {
     name: PROJECT_HEADER,

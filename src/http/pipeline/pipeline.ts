@@ -51,7 +51,6 @@ export interface DispatchDeps extends AuthDeps {
   space: FreeSpace;
 }
 
-/** A request with its route's parameters. */
 export interface RoutedRequest {
   request: Request;
   params: Readonly<Record<string, string>>;

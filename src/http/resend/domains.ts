@@ -130,7 +130,6 @@ function refuseSettings(fields: Static<typeof Settings>): void {
   if (fields.tls === "enforced") throw invalid("tls", TLS_ADVICE);
 }
 
-/** Returns a domain as Resend shows it. */
 function showDomain(domain: Omit<Domain, "records">, { project }: CheckedRequest): Record<string, unknown> {
   return {
     id: domain.id,

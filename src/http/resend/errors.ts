@@ -3,7 +3,6 @@ import { UnnamedProject } from "../access/project.ts";
 import type { Answer } from "../routing/answer.ts";
 import { appErrorOf, errorAnswer } from "../routing/errors.ts";
 
-/** Resend's name for each type of error. */
 const NAME_OF_TYPE: Readonly<Record<ErrorType, string>> = {
   invalid_request: "validation_error",
   authentication_error: "validation_error",

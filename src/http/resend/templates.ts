@@ -41,7 +41,6 @@ const MAX_VARIABLES = 50;
 const MAX_FALLBACK_CHARS = 2000;
 const COPY_SUFFIX = " (copy)";
 
-/** The body of a template. */
 export const TemplateFields = Type.Object({
   name: Given(ShortText),
   alias: Given(Id),

@@ -10,7 +10,6 @@ import { NO_FIELDS } from "./given.ts";
 /** Path before the paths of Resend's API. */
 export const RESEND_PATH = "/resend";
 
-/** The routes of `/v1` by operation id. */
 export type Operations = ReadonlyMap<string, Route>;
 
 export interface OperationRequest {
@@ -178,7 +177,6 @@ export function listRoute<Row>(operations: Operations, list: ResendList<Row>): R
   });
 }
 
-/** Values of `ID_PAGE`. */
 interface IdPage {
   limit?: number;
   after?: string;

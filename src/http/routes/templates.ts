@@ -58,7 +58,6 @@ const Slug = Type.String({
   description: "The template's name in paths and sends. If absent, it is derived from `name`.",
 });
 
-/** The subject of a template or draft. */
 const TemplateSubject = Type.String({
   maxLength: MAX_SUBJECT_CHARS,
   ...WITHOUT_NUL,
@@ -85,7 +84,6 @@ const CreateTemplate = Type.Object({
 /** Body of PATCH /v1/templates/{id}. */
 const UpdateTemplate = Type.Partial(CreateTemplate);
 
-/** Returns a template as the API shows it. */
 function showTemplate(template: SavedTemplate): Static<typeof TemplateSchema> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
   return {

@@ -1,4 +1,3 @@
-/** Content type of JSON. */
 export const JSON_TYPE = "application/json";
 /** Content type of server-sent events. Such an answer may be silent for as long as it likes. */
 export const EVENT_STREAM_TYPE = "text/event-stream";

@@ -3,7 +3,6 @@ import { log } from "../../log.ts";
 import { isUnavailable } from "../../store/sql/errors.ts";
 import type { Answer } from "./answer.ts";
 
-/** HTTP status of each error type. */
 export const ERROR_STATUS: Readonly<Record<ErrorType, number>> = {
   invalid_request: 400,
   authentication_error: 401,

@@ -4,14 +4,12 @@ import { decodeCursor, encodeCursor } from "../../core/crypto/cursors.ts";
 export const DEFAULT_PAGE_LIMIT = 20;
 export const MAX_PAGE_LIMIT = 100;
 
-/** Body of every page. */
 export interface PageBody<Item> {
   data: Item[];
   /** Null on the last page. */
   nextCursor: string | null;
 }
 
-/** The requested page. */
 export interface Page {
   /** Position (such as an id) after which the page starts. Null: start at the newest. */
   after: string | null;

@@ -19,7 +19,6 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   boolean: (text) => BOOLEANS.get(text.toLowerCase()) ?? text,
 };
 
-/** Returns the properties of a schema's object. */
 function propertiesOf(schema: TSchema): [string, TSchema][] {
   const properties: Record<string, TSchema> = schema.properties ?? {};
   return Object.entries(properties);

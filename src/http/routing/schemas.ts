@@ -74,9 +74,7 @@ function NameOf(texts: readonly string[], expected: string, description: string)
   const variants = [OneOf(texts), Type.String({ examples: [...texts] })];
   return Type.Unsafe<string>(Type.Union(variants, { expected, description, examples: [...texts] }));
 }
-/** The plan of a project. */
 export const PlanName = NameOf(PLANS, "the name of a plan", "Sets the request rate.");
-/** The trust tier of a project. */
 export const TierName = NameOf(TRUST_TIERS, "the name of a trust tier", "Limits the recipients per UTC day.");
 
 /** Returns the schema of the optional query parameter that searches a list. */

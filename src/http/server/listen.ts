@@ -47,7 +47,6 @@ export interface TlsFiles {
   serverName?: string;
 }
 
-/** Port to listen on. */
 export interface ListenOn {
   /** 0 takes any free one. */
   port: number;

@@ -47,7 +47,6 @@ function sha256(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** Server for the metrics alone. */
 export interface MetricsServer {
   port: number;
   stop(): Promise<void>;

@@ -28,7 +28,6 @@ import { limitCostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Route } from "../routing/route.ts";
 import { createTlsServer } from "./tls-server.ts";
 
-/** Dependencies of the HTTP server. */
 export interface HttpDeps {
   db: Db;
   clock: Clock;
@@ -157,7 +156,6 @@ interface Asked {
   method: string;
   requestId: string;
   startedAt: number;
-  /** Headers of the answer. */
   headers: Record<string, string | number>;
   /** True if the request brought a key. */
   hasKey: boolean;

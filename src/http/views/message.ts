@@ -58,7 +58,6 @@ const EventView = Type.Object(
   { title: "MessageEvent" },
 );
 
-/** A full message. */
 export const MessageView = Type.Object(
   {
     ...MessageSummaryView.properties,

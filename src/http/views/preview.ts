@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { OneOf } from "../routing/schemas.ts";
 
-/** Content type of previews. */
 export const PREVIEW_TYPE = "text/html; charset=utf-8";
 
 /** How a preview is shown, as a query. */

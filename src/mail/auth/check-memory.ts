@@ -58,7 +58,6 @@ export class CheckMemory {
     return found;
   }
 
-  /** Checks remembered. */
   get size(): number {
     return this.#known.size;
   }

@@ -20,7 +20,6 @@ import { addressOf, type StatusRecipient, statusRecipients } from "./status-fiel
 import { statusText } from "./status-text.ts";
 import { storedText } from "../text/stored-text.ts";
 
-/** A bounce. */
 export interface DeliveryReportMail {
   recipients: ReportedRecipient[];
 }

@@ -14,7 +14,6 @@ export interface ReplyClass {
   category: ReplyCategory;
 }
 
-/** A peer's refusal. */
 export interface Refusal {
   /** SMTP reply code; null if unknown. */
   code: number | null;
@@ -30,7 +29,6 @@ export interface Refusal {
 /** The class of a reply's words, and the codes that outweigh it: see `PhraseGroup`. */
 export type TextClass = FinalClass & Pick<PhraseGroup, "vague" | "unlessPolicy" | "later">;
 
-/** The class of a refusal that is final. */
 export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
 
 /**

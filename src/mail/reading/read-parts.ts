@@ -27,7 +27,6 @@ export interface ReadFile {
   bytes: () => Uint8Array;
 }
 
-/** The parts of a message. */
 export interface ReadParts {
   text: MailText | null;
   html: MailText | null;

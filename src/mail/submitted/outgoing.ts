@@ -12,7 +12,6 @@ export interface WholeMail {
   smtpUtf8: boolean;
 }
 
-/** The fields that we add. */
 export interface AddedFields {
   /** Added if the message has none: with angle brackets, and milliseconds since the epoch. */
   messageId: string;

@@ -63,9 +63,7 @@ const AFTER = any(SIGNS.map(({ after = "" }) => after));
 const FILLERS =
   "the|this|these|that|following|number|digits?|characters|four|six|eight|[468]|please|bitte|die|diese|zahl|ziffern|le|les|nombre|chiffres|el|la|los|número|dígitos|números|il|o|os|números|cijfers|getal|de|het|siffrorna|cyfry|liczbę|цифры|число|ett|numret";
 
-/** The purpose of entering a code. */
 export const PURPOSE = new RegExp(`(?<!${LETTER})(?:${any(SIGNS.map(({ purpose }) => purpose))})`, "iu");
-/** A verb of entering. */
 export const ENTERS = new RegExp(`(?<!${LETTER})(?:${BEFORE})(?!${LETTER})|${AFTER}`, "iu");
 /** The end of the text before a code that the reader should enter. */
 export const ASKED_BEFORE = new RegExp(

@@ -36,7 +36,6 @@ const ALT = /\salt\s*=\s*(?:"([^"]*)"|'([^']*)')/i;
 const MAX_TAG_CHARS = 16 * 1024;
 
 interface Scan {
-  /** Pieces of the text. */
   text: string[];
   links: Link[];
   /** The link that is open, and where its text begins. */

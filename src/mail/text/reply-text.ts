@@ -60,7 +60,6 @@ export function htmlReplyText(html: string): string | null {
   return known && reply !== "" ? reply : null;
 }
 
-/** The bodies of a message. */
 interface Bodies {
   text: string | null;
   html: string | null;

@@ -71,7 +71,6 @@ export interface ListenerOptions {
 export interface Listener {
   /** Octets of unanswered messages in memory. */
   readonly held: number;
-  /** Open sessions. */
   readonly sessions: number;
   /** Uses this key and certificate chain for later handshakes. */
   setCertificate(tls: { key: string; cert: string }): void;

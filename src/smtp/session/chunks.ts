@@ -33,7 +33,6 @@ export class ChunkReader {
     this.#kept.discard();
   }
 
-  /** Adds a piece of a chunk. */
   feed(piece: Uint8Array): void {
     if (piece.length === 0) return;
     this.#checkLineEnds(piece);

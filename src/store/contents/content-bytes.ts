@@ -24,7 +24,6 @@ export interface ByteSource {
   encoded?(from: number, encoding: ContentEncoding): Uint8Array | null;
 }
 
-/** A content to be stored. */
 export type NewContent = HashedContent | DeferredHashed;
 
 export interface HashedContent {

@@ -20,7 +20,6 @@ export interface ContentDeps {
   objects?: ObjectReader | null;
 }
 
-/** A row of `contents`. */
 export interface StoredContent {
   key: Uint8Array;
   /** Octets as they are read. */
@@ -36,7 +35,6 @@ export interface StoredContent {
 export const CONTENT_COLUMNS =
   "b.key AS b_key, b.size AS b_size, b.encoding AS b_encoding, b.stored_in AS b_stored_in, b.object AS b_object, b.bytes AS b_bytes";
 
-/** A row with `CONTENT_COLUMNS`. */
 export interface ContentRow {
   b_key: ArrayBuffer | null;
   b_size: number;

@@ -144,7 +144,6 @@ export function updateCertificate(record: CertificateRecord, leaseUntil: number)
   };
 }
 
-/** An account at a CA. */
 export interface AcmeAccount {
   directory: string;
   sealedKey: string;

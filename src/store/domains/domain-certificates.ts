@@ -60,7 +60,6 @@ export async function domainCertificatesVersion(db: Db): Promise<string> {
   return row?.version ?? "";
 }
 
-/** An issued certificate of a domain. */
 export interface DomainCertificate {
   id: string;
   domain: string;

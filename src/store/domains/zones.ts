@@ -119,7 +119,6 @@ export interface ZoneNotice {
   zone: string;
   /** Address and port. */
   secondary: string;
-  /** Failed tries. */
   tries: number;
 }
 

@@ -7,7 +7,6 @@ import { type OwnedPage, pageOrder } from "./place.ts";
  * entity from a row. For queries that return one JSON column, it makes that object and reads it.
  */
 
-/** A row as a query returns it. */
 export type Row = Readonly<Record<string, Value>>;
 
 /** How one field of an entity is stored. */
@@ -184,7 +183,6 @@ export interface Table<Entity> extends Mapping<Entity> {
   all(db: Db, rest: string, args: Value[]): Promise<Entity[]>;
   /** Returns one page of an owner's entities, newest first. */
   page(db: Db, page: OwnedPage): Promise<Entity[]>;
-  /** Returns the statement that stores an entity. */
   insert(entity: Entity): Statement;
   /** Changes rows. Returns the entity in the first of them afterwards, or null: a later read could see another change. */
   update(db: Db, rest: string, args: Value[]): Promise<Entity | null>;

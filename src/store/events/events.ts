@@ -5,7 +5,6 @@ import type { RowsText } from "../sql/engine.ts";
 import { rowsStatement, rowsText } from "../sql/rows-text.ts";
 import { readInSteps } from "../matching/steps.ts";
 
-/** The columns of an event. */
 export const EVENTS = table<MessageEvent>("events", {
   id: plain("id"),
   senderId: plain("sender_id"),

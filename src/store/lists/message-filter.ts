@@ -5,7 +5,6 @@ import { isAddress } from "../matching/same-address.ts";
 import type { SearchFilter } from "../search/search-terms.ts";
 import type { Condition } from "../matching/substring.ts";
 
-/** The filters of a list of messages. */
 export interface MessageFilter extends SearchFilter {
   /** Created at or after, and before, in milliseconds. */
   after?: number;

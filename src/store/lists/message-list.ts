@@ -18,7 +18,6 @@ import { termsWanted } from "../search/search-terms.ts";
 
 export type { MessageFilter } from "./message-filter.ts";
 
-/** A message as lists show it. */
 export interface MessageSummary {
   id: string;
   from: string;

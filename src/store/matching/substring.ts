@@ -2,7 +2,6 @@ import { isAsciiText } from "../../core/text.ts";
 import type { Value } from "../engine/client.ts";
 import { kinOf, spelledOut, WRITTEN_OUT } from "./folding.ts";
 
-/** A condition with its parameters. */
 export interface Condition {
   sql: string;
   args: Value[];

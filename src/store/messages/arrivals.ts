@@ -30,7 +30,6 @@ export interface ArrivalFacts {
   threadId: string | null;
   /** The messages with its Message-ID that the inbox has stored, newest first. */
   earlier: EarlierArrival[];
-  /** The project's webhooks. */
   webhooks: readonly Subscription[];
 }
 

@@ -22,7 +22,6 @@ export interface Attachment {
   size: number;
 }
 
-/** An attachment to store. */
 export interface NewAttachment extends Attachment {
   /** null: the part is read from the raw message. */
   content: NewContent | null;
@@ -116,7 +115,6 @@ export async function loadAttachments(
   return loaded;
 }
 
-/** An attachment as the database has it. */
 export interface StoredAttachment extends Attachment {
   /** Its position in the message. */
   ord: number;

@@ -93,9 +93,7 @@ function fitting(lines: readonly string[]): number {
   return lines.length;
 }
 
-/** An attempt as lists show it. */
 export interface ListedAttempt extends Attempt {
-  /** The recipient. */
   email: string;
 }
 

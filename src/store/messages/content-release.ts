@@ -31,7 +31,6 @@ const MAY_REMOVE = `${OVER}
       WHERE d.message_id = m.id AND d.status = 'pending' AND d.type = 'inbound_received')
     AND ${FANNED_OUT})`;
 
-/** A message that still has its contents. */
 export interface MessageWithContent {
   id: string;
   isRemovable: boolean;

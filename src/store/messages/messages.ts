@@ -94,7 +94,6 @@ export interface MessageContent {
   trace: string | null;
 }
 
-/** The content of a message to store. */
 export interface NewMessageContent {
   /** Html and text, and the header fields of a received message; null if there are none. */
   body: NewContent | null;

@@ -37,7 +37,6 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   keys: readonly ActiveKey[];
 }
 
-/** Names a key. */
 type ActiveKey = Pick<SigningKey, "token" | "createdAt">;
 
 /** Fields that the query returns as they are. */
@@ -72,7 +71,6 @@ interface BodyFacts {
   object: string | null;
 }
 
-/** The content that is sent. */
 const CONTENT = `CASE WHEN ${IS_WHOLE} THEN c.raw ELSE c.body END`;
 
 /**

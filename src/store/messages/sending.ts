@@ -6,7 +6,6 @@ import { type Subscription, SUBSCRIPTIONS_COLUMN } from "../webhooks/webhook-del
 
 // Queries of sending and receiving that read several tables at once.
 
-/** The question about a send. */
 export interface SendQuestion {
   fromDomain: string;
   /** The address of the inbox that From may be. */

@@ -121,7 +121,6 @@ export function planOf(db: Db, senderId: string): Promise<string | null> {
   return db.readConfig(PLAN, [senderId]);
 }
 
-/** A project with its holdings. */
 export interface Holder extends Holdings {
   externalId: string;
   plan: string;

@@ -75,7 +75,6 @@ export async function variablesOfTemplate(
  */
 export const MAX_PAGE_OCTETS = 2 * 1024 * 1024;
 
-/** One page of templates. */
 export interface TemplatesFound {
   templates: SavedTemplate[];
   /** If the page is short and the list is not at its end: the last template's id. */

@@ -77,7 +77,6 @@ export class HranaError extends Error {
   }
 }
 
-/** A query of a database. */
 export interface Query {
   sql: string;
   args: readonly Value[];

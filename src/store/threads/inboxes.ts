@@ -3,7 +3,6 @@ import { plain, table } from "../engine/columns.ts";
 import { reorderableText, rowsStatement } from "../sql/rows-text.ts";
 import { readInSteps } from "../matching/steps.ts";
 
-/** The purposes of inboxes. */
 export const INBOX_TYPES = ["sending", "agent"] as const;
 export type InboxType = (typeof INBOX_TYPES)[number];
 

@@ -28,7 +28,6 @@ export interface ThreadPage {
   limit: number;
 }
 
-/** The threads of a page. */
 export interface ThreadsFound {
   threads: Thread[];
   /** If the page is short and the list is not at its end: the position at which the search stopped. */

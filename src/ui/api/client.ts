@@ -32,7 +32,6 @@ export function browserPath(path: string, query: Query = {}): string {
   return withQuery(path, { ...query, project: access.project });
 }
 
-/** Options of a request. */
 export interface Options {
   query?: Query | undefined;
   body?: unknown;

@@ -16,7 +16,6 @@ const MAX_EMPTY_PAGES = 20;
 
 /** A list of the API that is read page by page, newest first. */
 export interface Pages<Row> {
-  /** The rows to show. */
   rows: ReadonlySignal<readonly Row[]>;
   /** Rows that arrived while the list was scrolled, and are not shown yet. */
   waiting: ReadonlySignal<number>;

@@ -3,7 +3,6 @@ import type { components, operations } from "../../../sdk/src/api.ts";
 /** The bodies of the API, by the names of its reference. Only types are taken from the SDK, so the bundle has nothing of it. */
 type Schemas = components["schemas"];
 
-/** A page of a list. */
 export interface Page<Item> {
   data: Item[];
   nextCursor: string | null;

@@ -4,7 +4,6 @@ import { theme } from "../state/theme.ts";
 import { countText } from "../words/amounts.ts";
 import { dayText, minuteText } from "../words/time.ts";
 
-/** One line of a chart. */
 export interface Series {
   label: string;
   /** Name of a colour of the style sheet, such as `--good`. */
@@ -94,7 +93,6 @@ function colorOf(host: HTMLElement, name: string): string {
   return getComputedStyle(host).getPropertyValue(name).trim();
 }
 
-/** Returns the time of an interval. */
 function timeText(at: number, days: boolean): string {
   return days ? `${dayText(at, "UTC")} UTC` : `${dayText(at)}, ${minuteText(at)}`;
 }

@@ -7,7 +7,6 @@ import { Icon } from "./icon.tsx";
 const CONFIRM_MS = 1_500;
 
 interface CopyProps {
-  /** The text that is copied. */
   text: string;
   /** Its name in the label: `Copy message id`. */
   what: string;

@@ -7,7 +7,6 @@ import { Icon } from "./icon.tsx";
 
 interface FilesProps {
   files: Signal<readonly ChosenFile[]>;
-  /** Maximum number of files. */
   limit: number;
 }
 

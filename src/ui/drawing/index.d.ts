@@ -16,7 +16,6 @@ export interface Sheet {
   cookie: string;
 }
 
-/** A drawn page. */
 export interface Drawing {
   /** The content of the element `#app`. Empty: the page cannot be drawn without further answers. */
   html: string;

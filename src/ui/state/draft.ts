@@ -4,7 +4,6 @@ import { get, send } from "../api/client.ts";
 import type { FileContent, Mailbox, Message } from "../api/types.ts";
 import { mailboxText } from "../words/addresses.ts";
 
-/** A file that a person has chosen. */
 export interface ChosenFile extends FileContent {
   /** Bytes. */
   size: number;

@@ -8,7 +8,6 @@ export interface MovableList {
   move(step: 1 | -1): void;
 }
 
-/** One shortcut in the help. */
 export interface Shortcut {
   keys: string;
   does: string;

@@ -48,7 +48,6 @@ function followLink(event: MouseEvent): void {
   navigate(link.pathname + link.search);
 }
 
-/** Options of a navigation. */
 export interface Navigation {
   /** Takes the place of the current entry of the history, so that Back does not return to it. */
   replace?: boolean;

@@ -12,7 +12,6 @@ import { readChoice, storeChoice } from "./storage.ts";
 export const me = signal<Me | null | undefined>(undefined);
 /** The projects that the key may open; one if it is a project's own key. */
 export const projects = signal<readonly Listed[]>([]);
-/** Id of the chosen project. */
 export const projectId = signal<string | null>(null);
 /** Why the session could not be read; null if it could. */
 export const sessionError = signal<ApiError | null>(null);
@@ -20,7 +19,6 @@ export const sessionError = signal<ApiError | null>(null);
 /** How a person calls the program on its machine. */
 export const program = signal("postrider");
 
-/** The chosen project. */
 export const project = computed(() => projects.value.find(({ id }) => id === projectId.value) ?? null);
 /** True if the key spans all projects. */
 export const accountWide = computed(() => me.value?.key.senderId === null);

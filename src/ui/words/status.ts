@@ -11,7 +11,6 @@ export interface Words {
   means: string;
 }
 
-/** Each status of a message or recipient. */
 const STATUSES: Readonly<Record<MessageStatus, Words>> = {
   accepted: { word: "Scheduled", tone: "moving", means: "It waits for its time." },
   queued: { word: "Queued", tone: "moving", means: "It waits for its turn to be sent." },
@@ -53,7 +52,6 @@ const CAPTURED: Words = {
   means: "Capture mode kept it on this machine. No mail server got it.",
 };
 
-/** Words of events that are no status. */
 const EVENTS: Readonly<Record<string, Words>> = {
   delivery: STATUSES.delivered,
   bounce: STATUSES.bounced,

@@ -1,10 +1,8 @@
 import { systemClock } from "../../clock.ts";
 
-/** The work of a worker thread. */
 export interface Work<Asked, Found> {
   /** Runs a task. It must call `turnTo` when it starts, and when it continues after other tasks may have run. */
   run(asked: Asked, turnTo: () => void): Promise<Found>;
-  /** Returns the octets of a task. */
   octets(asked: Asked): number;
   /** Returns the buffers of the result that are transferred instead of copied. */
   handedOver(found: Found): ArrayBuffer[];

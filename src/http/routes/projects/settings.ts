@@ -17,7 +17,6 @@ const SettingView = Type.Object(
   { title: "Setting" },
 );
 
-/** A setting in effect. */
 interface ShownSetting {
   name: string;
   value: string | null;

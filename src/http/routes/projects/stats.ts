@@ -15,7 +15,6 @@ import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 
-/** Days of the default range. */
 const DEFAULT_DAYS = 7;
 
 const Count = Type.Integer({ minimum: 0 });

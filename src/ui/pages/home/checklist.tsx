@@ -61,10 +61,8 @@ async function hasRealDelivery(): Promise<boolean> {
   return recipients.some(({ mx }) => mx !== null && mx !== "capture" && mx !== "simulator");
 }
 
-/** One first step. */
 interface Step {
   id: keyof Progress;
-  /** The scope that it takes. */
   scope: string;
   title: string;
   why: string;

@@ -21,7 +21,6 @@ const EVENTS: ReadonlySet<string> = new Set([
 ]);
 /** Minimum time between reloads of the list while events arrive, ms. */
 const REFRESH_MS = 3_000;
-/** Messages that are shown. */
 const SHOWN = 6;
 
 async function readTrouble(): Promise<MessageSummary[]> {
