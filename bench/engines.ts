@@ -2,8 +2,9 @@
  * Measures accept, inbound, outbound and lists on each engine, with the primary at several distances:
  * `SQLD=/path/to/sqld bun bench/engines.ts [--only=NAME] [--seconds=N] [--connections=N] [--json=FILE]`.
  *
- * Each engine starts empty. Messages are accepted, listed, and sent to a sink; others are received. The round trip of the table
- * is measured: it is that of an HTTP request to the primary. The nearest one is that of loopback; the others add a TCP proxy.
+ * Each engine starts empty. Messages are accepted, listed, sent to a sink, and received. The round trip of the
+ * table is measured: it is that of an HTTP request to the primary. The nearest one is that of loopback; the others
+ * add a TCP proxy.
  */
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";

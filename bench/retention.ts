@@ -1,5 +1,5 @@
 /**
- * Shows whether the database stops growing under a retention: a week of mail on a clock of its own. `bun
+ * Shows whether the database stops growing under a retention: a week of mail on a simulated clock. `bun
  * bench/retention.ts [--messages=N] [--json=FILE]`. Exits with 1 if the file of day 7 is more than three tenths
  * larger than that of day 4.
  */

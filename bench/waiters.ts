@@ -39,7 +39,7 @@ async function keysFor({ url }: Service): Promise<string[]> {
   const make = async (path: string, body: unknown): Promise<{ id: string; secret: string }> => {
     const response = await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
-    // The API's own shape, as far as this bench needs it.
+    // The part of the API's answer that this bench needs.
     return (await response.json()) as { id: string; secret: string };
   };
   const keys = [prepared.key];

@@ -10,7 +10,7 @@ import { benchFolder } from "../support/folder.ts";
 import { chosen } from "../support/options.ts";
 import { lastWords, runProgram } from "../support/run-program.ts";
 
-/** Time limit of one run. Most give up earlier by themselves. */
+/** Time limit of one run. They usually give up earlier by themselves. */
 const LIMIT_MS = 25 * 60_000;
 const NAME_WIDTH = 12;
 

@@ -35,7 +35,7 @@ const BURSTS_PER_POINT = 6;
 const WRITE_SPAN = 120;
 const SYNC_SPAN = 5;
 const DISK_OCTETS = 24 * 1024 * 1024;
-/** Most room that a full disk has left: less than a commit needs, so that some commits fail halfway. */
+/** Maximum room that a full disk has left: less than a commit needs, so that some commits fail halfway. */
 const LEFT_OCTETS = 160 * 1024;
 /** Longest time that a disk stays full. It grows with each round, so that waiting code reaches its longest pause. */
 const LONGEST_FULL_MS = 15_000;

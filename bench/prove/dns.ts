@@ -65,7 +65,7 @@ async function measure(): Promise<number[]> {
   return p99s;
 }
 
-/** Returns the number of messages in a status, as far as one page shows them. */
+/** Returns the number of messages in a status, up to one page. */
 async function count(status: string): Promise<number> {
   const { body } = await service.call("GET", `/v1/emails?direction=outbound&status=${status}&limit=100`);
   return body.data.length;

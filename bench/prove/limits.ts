@@ -1,7 +1,7 @@
 /**
  * Proves that limits that hold one by one hold together: `bun bench/prove/limits.ts [--control] [--only=TEXT]
  * [--projects=10] [--webhooks=40] [--connections=8] [--batch=40] [--recipients=50]`. Each row loads a service with the
- * product of some limits, while another project sends and receives in a process of its own. A row holds if the
+ * product of some limits, while another project sends and receives in a separate process. A row holds if the
  * service keeps below 1 GB, the other project's p99 at most doubles, and nothing is lost. About four minutes.
  */
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const GRAIN_MS = 25;
 const SENDS_PER_SECOND = 25;
 const MAILS_PER_SECOND = 10;
 const QUIET_MS = 6000;
-/** Time for what a row has left in hand. */
+/** Time for a row's remaining work. */
 const SETTLE_MS = 3000;
 const ROW_MS = 4000;
 const POLL_MS = 100;
@@ -136,7 +136,9 @@ async function largestSend(project: Project): Promise<Lost> {
   return undelivered([id]);
 }
 
-/** The largest bodies that JSON may be made of, each on a connection of its own. Only the first kind is a message. */
+/**
+ * The largest bodies that JSON may be made of, each on a separate connection. Only the first kind is a message.
+ */
 function largestBodies(project: Project): readonly string[] {
   const file = Buffer.alloc(FILE_OCTETS, "body").toString("base64");
   const attachments = [{ filename: "a.bin", content: file, contentType: "a/b" }];

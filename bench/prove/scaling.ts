@@ -32,7 +32,7 @@ interface Found {
 /** A process that measures, and what it is doing. */
 interface Measurer {
   child: Bun.Subprocess;
-  /** Tells of the case in hand. */
+  /** Reports the current case. */
   heard: (message: GrowthMessage) => void;
 }
 

@@ -36,7 +36,7 @@ const WARM_SHARE = 0.4;
 const SHORTEST_PAUSE_MS = 3000;
 const LONGEST_PAUSE_MS = 12_000;
 const SAMPLE_MS = 2000;
-/** Most growth of memory over the measured time, as a share. More is not noise of the collector. */
+/** Maximum growth of memory over the measured time, as a share. More is not noise of the collector. */
 const GROWTH_SHARE = 0.1;
 /** The log is written back at 4 MiB. Eight times that is more than one reader explains. */
 const WAL_LIMIT_MIB = 32;

@@ -67,7 +67,7 @@ interface Slice {
 
 let runs = 0;
 
-/** Brings large mail from a process of its own, and watches the live load. */
+/** Brings large mail from a separate process, and watches the live load. */
 async function measure(mail: Mail, atOnce: number, ms: number): Promise<Slice> {
   load.forgetLatencies();
   const options: LargeMailOptions = { ...mail, port: service.smtpPort, to: INBOX, octets, atOnce, ms };

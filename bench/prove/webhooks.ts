@@ -37,7 +37,7 @@ const SENDS_PER_SECOND = 4;
 const WARM_MS = 4000;
 const WINDOW_MS = 2500;
 const WINDOWS = 4;
-/** Time for work in hand from the slice before to end. */
+/** Time for running work of the previous slice to end. */
 const SETTLE_MS = 3500;
 const LIMIT_MS = 900_000;
 const DRAIN_LIMIT_MS = 30_000;
@@ -47,7 +47,7 @@ const DRAIN_LIMIT_MS = 30_000;
  */
 const FACTOR = 1.1;
 const GRAIN_MS = 3;
-/** Most extra memory of the service at its highest. */
+/** Maximum extra memory of the service at its peak. */
 const MEMORY_MIB = 64;
 const MEBIBYTE = 1024 * 1024;
 const TIMEOUT_SECONDS = 3;

@@ -116,7 +116,10 @@ const STEPS: readonly (readonly [name: string, script: string, condition: string
 /** Rows to scroll through. */
 const SCROLLS = 50;
 
-/** Sends a message, which is then the newest of the list. The others have a row in the list, and no content to open. */
+/**
+ * Sends a message, which is then the newest of the list. All other messages have a row in the list, and no content
+ * to open.
+ */
 async function sendNewest(url: string, key: string): Promise<void> {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const me = (await (await fetch(`${url}/v1/me`, { headers })).json()) as { service: { domain: string } };

@@ -1,5 +1,5 @@
 /**
- * Sends POSTs over kept connections as fast as they are answered, from a process of its own. It uses raw sockets and
+ * Sends POSTs over kept connections as fast as they are answered, from a separate process. It uses raw sockets and
  * requests built beforehand, and reads only the first line and the length of an answer. Prints one JSON line.
  */
 import { recipient, sendBody } from "./message.ts";

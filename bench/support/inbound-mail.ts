@@ -25,7 +25,7 @@ export type Body = "text" | "attachment";
 export interface Sender {
   /** The sender's DNS records: SPF and DMARC, and the DKIM key if messages are signed. */
   dns: TestDns;
-  /** The same records, for other name servers. */
+  /** These records, for other name servers. */
   records: readonly DnsRecord[];
   /** Returns a message whose body has this many bytes. It is unsigned unless the sender signs. */
   mail: (body: Body, octets: number) => Promise<MailFlags>;

@@ -1,4 +1,4 @@
-/** Texts of the message that the benches send: 1 KB of text and 4 KB of HTML, with links to track. */
+/** Bodies of the message that the benches send: 1 KB of text and 4 KB of HTML, with links to track. */
 export const TEXT = "A line of a plain message, as people write them.\n".repeat(21);
 const LINKS = [1, 2, 3, 4, 5].map(
   (n) => `<p><a href="https://www.bench.example/read/${n}?from=mail&amp;list=${n}">Article ${n}</a></p>\n`,

@@ -11,8 +11,9 @@ const LOOK_MS = 100;
 const LIVE_LIMIT_MS = 60_000;
 
 /**
- * Opens so many dashboards in Chromium, each in a profile of its own and in sight, as for as many people. Returns a function that
- * closes them, once all follow the project's events. The browser's network is not watched: that would cost more than the pages.
+ * Opens that many dashboards in Chromium, each visible and in its own profile, as for as many people. Returns a
+ * function that closes them, once all follow the project's events. The browser's network is not watched: that would
+ * cost more than the pages.
  * @param cores where Chromium runs, as taskset names them; null: on all
  */
 export async function openDashboards(

@@ -28,7 +28,7 @@ export function flag(name: string): boolean {
   return process.argv.includes(`--${name}`);
 }
 
-/** Returns the kinds whose name contains a text of `--only=TEXT`, which may be given several times. */
+/** Returns the kinds whose name contains a value of `--only=TEXT`, which may be given several times. */
 export function chosen<Kind extends readonly [string, unknown]>(kinds: readonly Kind[]): readonly Kind[] {
   const texts = options("only");
   return texts.length === 0 ? kinds : kinds.filter(([name]) => texts.some((text) => name.includes(text)));

@@ -19,7 +19,7 @@ const SETTLE_MS = 300;
 
 /**
  * Notes when an element fits the selector for the first time, and when the frame after that has been drawn. A text `–`
- * stands for a figure that is not known yet.
+ * represents a figure that is not known yet.
  */
 const WATCH = `(selector) => {
   const seen = () => [...document.querySelectorAll(selector)].some((one) => one.textContent !== "–");

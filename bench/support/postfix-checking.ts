@@ -1,6 +1,6 @@
 /**
- * The peer that does the work of the service's reader: Debian's Postfix with policyd-spf, OpenDKIM and OpenDMARC. Names
- * come from an Unbound of its own, which answers from memory.
+ * The peer that does the work of the service's reader: Debian's Postfix with policyd-spf, OpenDKIM and OpenDMARC.
+ * Names come from a separate Unbound, which answers from memory.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

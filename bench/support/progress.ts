@@ -2,7 +2,10 @@ import type { Database } from "bun:sqlite";
 
 /** How far a service has got with its queue. */
 export interface Progress {
-  /** Returns how many recipients wait or are under way. It asks only indexes of those, so that it costs the service nothing. */
+  /**
+   * Returns how many recipients wait or are in flight. It asks only indexes of those, so that it costs the service
+   * nothing.
+   */
   waiting(): number;
   /** Returns how many were sent, and when the last of them was settled. It reads the whole table. */
   sent(): { count: number; ended: number | null };

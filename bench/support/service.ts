@@ -10,7 +10,7 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 const READY = "Postrider is running.";
 export const DOMAIN = "bench.example";
 
-/** The service as a process of its own, with its production settings for log and durability. */
+/** The service as a separate process, with its production settings for log and durability. */
 export interface Service {
   child: Child;
   url: string;
@@ -121,7 +121,7 @@ async function prepareDomain(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
-    // The API's own shape, as far as this function needs it.
+    // The part of the API's answer that this function needs.
     return (await response.json()) as DomainAnswer;
   };
   const made = await call("POST", "/v1/domains", { domain: DOMAIN, dkimKeys });

@@ -1,7 +1,7 @@
 /**
- * Submits messages over kept sessions as fast as they are answered, from a process of its own. Each session logs in
- * once. It sends MAIL, RCPT and DATA together, or, with `chunked`, all of a message with BDAT (RFC 3030). Prints one JSON
- * line.
+ * Submits messages over kept sessions as fast as they are answered, from a separate process. Each session logs in
+ * once. It sends MAIL, RCPT and DATA together, or, with `chunked`, all of a message with BDAT (RFC 3030). Prints
+ * one JSON line.
  */
 import { HTML, recipient, textTo } from "./message.ts";
 import type { LoadResult } from "./http-load.ts";

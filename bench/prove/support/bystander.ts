@@ -1,5 +1,5 @@
 /**
- * Sends requests of a project that has no part in a run, in a process of its own: what the run's own clients compute must
+ * Sends requests of a project that has no part in a run, in a separate process: the work of the run's clients must
  * not make its requests look slow. It answers each message of its parent with the times since the last one.
  */
 import { type Load, type LoadTarget, startLoad } from "./load.ts";

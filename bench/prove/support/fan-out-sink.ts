@@ -1,4 +1,4 @@
-/** Endpoints of a fan-out in a thread of their own, so that what they read delays nothing that the run measures. */
+/** Endpoints of a fan-out in a separate thread, so that their reading does not delay the measured work. */
 declare const self: Worker;
 
 const heard = new Set<string>();

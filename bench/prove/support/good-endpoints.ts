@@ -23,7 +23,7 @@ export function startGoodEndpoints(count: number): GoodEndpoints {
     port: 0,
     async fetch(request) {
       const now = Date.now();
-      // The service's own shape, as far as the measure needs it.
+      // The part of the service's answer that the measure needs.
       const { data } = (await request.json()) as Pushed;
       latencies.push(now - Date.parse(data.occurredAt));
       told[Number(new URL(request.url).pathname.slice(1))]?.add(data.messageId);

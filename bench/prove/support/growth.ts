@@ -94,7 +94,7 @@ export async function growthOf(worst: WorstCase, began: Began): Promise<Growth> 
   return growth;
 }
 
-/** Four times as many octets. A remainder of the division is no step of its own. */
+/** Four times as many octets. A remainder of the division is not a separate step. */
 function larger(octets: number, most: number): number {
   return (QUARTER + 1) * octets > most ? most : QUARTER * octets;
 }

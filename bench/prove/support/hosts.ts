@@ -27,7 +27,9 @@ export async function hostsMissing(): Promise<string | null> {
   return made.exitCode === 0 ? null : `ip netns: ${made.stderr.toString().trim()}`;
 }
 
-/** Runs this program again in a network namespace of its own, and exits with its status. Inside, it makes the hosts. */
+/**
+ * Runs this program again in a separate network namespace, and exits with its status. Inside, it makes the hosts.
+ */
 export async function enterHosts(count: number): Promise<Host[]> {
   if (!process.argv.includes(INSIDE)) {
     const command = ["unshare", "--net", "--", process.execPath, ...process.argv.slice(1), INSIDE];
@@ -49,7 +51,7 @@ async function makeHost(at: number): Promise<Host> {
   await $`${inside} ip addr add ${ip}/24 dev eth0 && ${inside} ip link set eth0 up && ${inside} ip link set lo up`.quiet();
   return {
     ip,
-    // A host has a name of its own. Each command replaces the one before, so the started process is the last one.
+    // Each host has its own name. Each command replaces the one before, so the started process is the last one.
     inside: [...inside, "unshare", "--uts", "sh", "-c", `hostname ${name} && exec "$@"`, "sh"],
     unplug: async () => void (await $`ip link set ${port} down`.quiet()),
     plugIn: async () => void (await $`ip link set ${port} up`.quiet()),

@@ -38,7 +38,7 @@ export interface Part {
 }
 
 export interface Installation {
-  /** What a check reads. */
+  /** The readings of a check. */
   ground: Ground;
   target: LoadTarget;
   /** The API that takes the next request: a load balancer takes turns. */

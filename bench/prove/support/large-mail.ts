@@ -1,4 +1,5 @@
-// Clients of `stall`, in a process of their own: `large-mail.ts OPTIONS` with `LargeMailOptions` as JSON. Prints each answer.
+// Clients of `stall`, in a separate process: `large-mail.ts OPTIONS` with `LargeMailOptions` as JSON. Prints each
+// answer.
 import type { LargeMailOptions, LargeMailAnswer } from "./large-mail-options.ts";
 import { bringMail } from "./mail-client.ts";
 

@@ -1,4 +1,4 @@
-/** A process of its own that asks `/livez` all the time, so that the run's own work does not count. */
+/** A separate process that requests `/livez` all the time, so that the run's own work does not count. */
 import { startChild } from "../../support/children.ts";
 
 const EVERY_MS = 3;

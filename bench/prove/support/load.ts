@@ -31,7 +31,10 @@ const SEND_LIMIT_MS = 60_000;
 /** Pause before another try. It doubles each time, like that of a client that wants to be served. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2000;
-/** Most items of each kind in progress. If there are more, a client skips its turn, and the skip is counted. */
+/**
+ * Maximum number of items of each kind in progress. If there are more, a client skips its turn, and the skip is
+ * counted.
+ */
 const MAX_OUTSTANDING = 200;
 const TICK_MS = 10;
 /** Latencies kept of each kind. */

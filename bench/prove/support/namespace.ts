@@ -4,9 +4,9 @@ import { $ } from "bun";
 const INSIDE = "--inside-namespace";
 
 /**
- * Returns only inside a network namespace of its own, in which every IPv4 and IPv6 address is this machine's. A
- * connection to any address then reaches a listener of ours. Outside, it runs the same program inside, and exits with
- * its status. Linux only; without root it also uses a user namespace.
+ * Returns only inside a separate network namespace, in which every IPv4 and IPv6 address is this machine's. A
+ * connection to any address then reaches a listener of ours. Outside, it runs the same program inside, and exits
+ * with its status. Linux only; without root it also uses a user namespace.
  */
 export async function enterNamespace(): Promise<void> {
   if (process.argv.includes(INSIDE)) return everyAddressIsOurs();

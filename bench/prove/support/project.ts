@@ -1,4 +1,4 @@
-/** Projects of their own for a run, each with a domain that receives. */
+/** Separate projects for a run, each with a domain that receives. */
 import { connect, type Socket } from "node:net";
 import { publish } from "../../../test/support/dns.ts";
 import { PROJECT_HEADER } from "../../../src/http/access/project.ts";
@@ -14,14 +14,14 @@ export interface Project {
   call(method: string, path: string, body?: unknown): Promise<Answer["body"]>;
   /** Posts JSON as it is; the status of the answer, 503 if the connection broke. */
   post(path: string, json: string): Promise<number>;
-  /** Posts JSON as it is on a connection of its own whose answer is not read. */
+  /** Posts JSON as it is on a separate connection whose answer is not read. */
   unread(path: string, json: string): Socket;
 }
 
 /** A client takes a broken connection for a service that it may ask again. */
 const BROKEN = 503;
 
-/** Makes a project without limits of its own, with a verified domain that receives and an inbox. */
+/** Makes a project without its own limits, with a verified domain that receives and an inbox. */
 export async function newProject({ service, dns }: Ground, name: string): Promise<Project> {
   const key = /account-wide key +(\S+)/.exec(service.said())?.[1] ?? "";
   const authorization = `Bearer ${key}`;

@@ -195,7 +195,7 @@ export interface Ground {
   sink: MailSink;
   hooks: HookSink;
   service: ProvedService;
-  /** Where the service keeps its data: a file, or what `TEST_ENGINE` names. */
+  /** The place of the service's data: a file, or what `TEST_ENGINE` names. */
   database: EmptyDatabase;
   /** The file in which all writes end. */
   file: string;

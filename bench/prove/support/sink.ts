@@ -151,7 +151,7 @@ export interface HookSink {
   events: ReadonlyMap<string, number>;
   /** Ids of the deliveries answered with 200, each with its count. */
   deliveries: ReadonlyMap<string, number>;
-  /** Sets the behaviour of an endpoint; without a name, of all endpoints without a behaviour of their own. */
+  /** Sets the behaviour of an endpoint; without a name, of all endpoints without their own behaviour. */
   set(mode: HookMode, name?: string): void;
   stop(): void;
 }
@@ -183,7 +183,7 @@ export function startHookSink(): HookSink {
     async fetch(request) {
       const name = new URL(request.url).pathname.slice(1);
       const mode = modes.get(name) ?? usual;
-      // The service's own shape, as far as the count needs it.
+      // The part of the service's answer that the count needs.
       const body = (await request.json()) as Pushed;
       if (mode.kind === "hang") await Bun.sleep(HANG_MS);
       if (mode.kind !== "ok")

@@ -1,7 +1,7 @@
 /**
- * Slow clients in a process of their own: thousands of connections that send a byte a second, that do not read their
- * answers, or that do nothing. If one is closed, it is opened again. Prints a line of JSON a second: open connections
- * by kind, and the number of reopened ones.
+ * Slow clients in a separate process: thousands of connections that send a byte a second, that do not read their
+ * answers, or that do nothing. If one is closed, it is opened again. Prints a line of JSON a second: open
+ * connections by kind, and the number of reopened ones.
  */
 import type { SlowOptions, SlowState } from "./slow-options.ts";
 

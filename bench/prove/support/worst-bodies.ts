@@ -10,7 +10,7 @@ const DEPTH = 30;
 const times = (count: number, item: (at: number) => string): string =>
   Array.from({ length: Math.floor(count) }, (_, at) => item(at)).join(",");
 
-/** Time after which the messages are sent. Making one takes memory of its own, which `limits` measures. */
+/** Time after which the messages are sent. Making one takes additional memory, which `limits` measures. */
 const SENT_AFTER_MS = 60 * 60 * 1000;
 
 /** Bodies for a send from an address. Those within all limits of JSON come first. */

@@ -107,7 +107,7 @@ const headerShapes: Shapes = {
   ),
 };
 
-/** A mail for whose check a record is read that repeats a piece. */
+/** A message whose check reads a record that repeats a piece. */
 function records(name: string, begin: string, pieces: readonly string[], raw: string): Shapes {
   return Object.fromEntries(
     pieces.map((piece) => [

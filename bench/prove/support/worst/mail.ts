@@ -1,4 +1,4 @@
-/** Messages that are bad for the readers of MIME, headers, texts and html. */
+/** Messages that are bad for the readers of MIME, headers, plain text and HTML. */
 import { systemClock } from "../../../../src/clock.ts";
 import { inspectMail } from "../../../../src/flows/mime/inspect.ts";
 import { MAX_NESTING_DEPTH } from "../../../../src/mail/reading/read-parts.ts";
@@ -11,7 +11,7 @@ const HEAD = "From: a@bank.example\r\nTo: b@mail.test\r\nSubject: s\r\nMIME-Vers
 
 type Shapes = Record<string, (octets: number) => string>;
 
-/** Reads a mail as the inspector's thread does, without asking who has sent it. */
+/** Reads a message as the inspector's thread does, without authenticating it. */
 function read(raw: Buffer): Promise<unknown> {
   const resolve = (): Promise<never> => Promise.reject(new Error("nothing is asked"));
   return inspectMail({ host: "mx.mail.test", clock: systemClock, resolve }, { raw, session: null });
@@ -47,7 +47,7 @@ function multiparts(kind: string, parts: readonly string[]): Shapes {
   return bodies(kind, MIXED, parts);
 }
 
-/** Multiparts in one another, each with a boundary of its own, and then a piece. */
+/** Nested multiparts, each with its own boundary, and then a piece. */
 function nested(levels: number, piece: string): (octets: number) => string {
   const begins = Array.from(
     { length: levels },

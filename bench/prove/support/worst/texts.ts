@@ -1,4 +1,6 @@
-/** Texts of requests that are bad for our own readers: addresses, cursors, links, URLs, templates, what is composed. */
+/**
+ * Strings in requests that are bad for our readers: addresses, cursors, links, URLs, templates, composed content.
+ */
 import { addressKey, normalizeDomain } from "../../../../src/core/addresses.ts";
 import { decodeCursor, encodeCursor } from "../../../../src/core/crypto/cursors.ts";
 import { parseTime } from "../../../../src/core/time/date-times.ts";
@@ -27,7 +29,7 @@ const MAX_FIELD_CHARS = 1024 * 1024;
 const MEBIBYTE = 1024 * 1024;
 const KEY = Buffer.alloc(32, 1);
 
-/** Reads a text, whether the reader refuses it or not. */
+/** Reads a string, whether the reader refuses it or not. */
 function whatever<Input>(read: (input: Input) => unknown): (input: Input) => unknown {
   return (input) => {
     try {

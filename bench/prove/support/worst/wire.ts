@@ -19,7 +19,7 @@ import { asOctets, casesOf, filled, repeated, type WorstCase } from "./worst-cas
 const MAX_PACKET_OCTETS = 65_535;
 const SMALL_PIECE_OCTETS = 16;
 const PIECE_OCTETS = 64 * 1024;
-/** Octets of commands that one client sends: of any number, each turn reads so many. */
+/** Octets of commands that one client sends: however many there are, each turn reads this number. */
 const COMMAND_OCTETS = 1024 * 1024;
 
 type Octets = Record<string, (octets: number) => Buffer>;

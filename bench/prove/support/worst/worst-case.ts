@@ -26,7 +26,7 @@ export function casesOf<Input>(
   }));
 }
 
-/** A text of so many characters that repeats a piece. */
+/** A string of that many characters that repeats a piece. */
 export function filled(piece: string, chars: number): string {
   const wanted = Math.max(0, Math.floor(chars));
   return piece.repeat(Math.ceil(wanted / piece.length)).slice(0, wanted);
