@@ -65,7 +65,7 @@ describe("POST /v1/contacts", () => {
       expect((await create({ email: "twice@exämple.com" }, key)).status).toBe(201);
   });
 
-  test("with an Idempotency-Key stores once", async () => {
+  test("POST /v1/contacts with an Idempotency-Key stores once", async () => {
     const how = { body: { email: "once@example.com" }, headers: { "idempotency-key": "con-1" } };
     const first = await api.call("POST", "/v1/contacts", how);
     const second = await api.call("POST", "/v1/contacts", how);
@@ -289,7 +289,7 @@ describe("a contact", () => {
     expect((await create({ email: "gone@example.com" })).status).toBe(201);
   });
 
-  test("that is unknown or another project's is 404", async () => {
+  test("a contact that is unknown or another project's is 404", async () => {
     const { json } = await create({ email: "mine@example.com" });
     const strangers: [string, string][] = ["none", "%00", "%FF", "'--", "mine@example.com"].map((id) => [
       id,

@@ -101,7 +101,7 @@ describe("costly work", () => {
     }
   });
 
-  test("of a route that changes nothing but works for its answer is limited", async () => {
+  test("costly work is limited even on a route that changes nothing", async () => {
     const free = (await allRoutes()).filter(
       ({ method, readsOnly, costly }) => method !== "GET" && readsOnly === true && costly === undefined,
     );

@@ -168,7 +168,7 @@ describe("a wrong record", () => {
     });
   });
 
-  test("of a domain that receives is its MX record, too", async () => {
+  test("the diagnosis of a receiving domain covers a wrong MX record, too", async () => {
     const { id, domain } = await published();
     expect(await diagnosis(id, "inbound")).toBeUndefined();
     await api.call("PATCH", `/v1/domains/${id}/receiving`, { body: { enabled: true } });

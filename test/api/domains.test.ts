@@ -220,7 +220,7 @@ describe("receiving", () => {
     expect((await receiving(id, true)).json).toEqual((await receiving(id, true)).json);
   });
 
-  test("of one name is enabled for one project only, because mail has one owner", async () => {
+  test("receiving for a name is enabled for one project only, because mail has one owner", async () => {
     const name = newName();
     const mine = await verified(name);
     const theirs = await verified(name, api.other.a.key);
@@ -278,7 +278,7 @@ describe("POST /v1/domains/{id}/rotate-dkim", () => {
 });
 
 describe("a domain", () => {
-  test("of another project or account is 404", async () => {
+  test("a domain of another project or account is 404", async () => {
     const { json } = await create();
     for (const key of [api.acme.b.key, api.other.a.key]) {
       for (const [method, path, body] of [
@@ -307,7 +307,7 @@ describe("a domain", () => {
     expect(shown.every(({ records }) => records.length === 3)).toBe(true);
   });
 
-  test("with inboxes is not deleted; without, it is, with its keys", async () => {
+  test("a domain with inboxes cannot be deleted; without inboxes it can, with its keys", async () => {
     const { json } = await create();
     const inbox = await api.call("POST", "/v1/inboxes", { body: { localPart: "in", domainId: json.id } });
     const path = `/v1/domains/${json.id}`;

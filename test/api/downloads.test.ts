@@ -142,7 +142,7 @@ describe("large downloads", () => {
     },
   );
 
-  test("that clients do not read use up their own project's limit, until one is aborted", async () => {
+  test("large downloads that clients do not read use up their own project's limit, until one is aborted", async () => {
     const { a, b } = api.acme;
     for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
     const refused = await get(a.key, SIZE);
@@ -173,7 +173,7 @@ describe("large downloads", () => {
     for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
   });
 
-  test("that are not read, as for HEAD, free their memory in time", async () => {
+  test("a large download that is never read, as for HEAD, frees its memory in time", async () => {
     const { a } = api.acme;
     const headers = { authorization: `Bearer ${a.key}` };
     for (let count = 0; count < AT_A_TIME; count++)
@@ -202,7 +202,7 @@ describe("large JSON answers", () => {
   const expected = (key: string, chars: number) =>
     fetch(`http://127.0.0.1:${port}/v1/expected/${chars}`, { headers: { authorization: `Bearer ${key}` } });
 
-  test("that would exceed the limit are refused before they are read", async () => {
+  test("large JSON answers that would exceed the limit are refused before they are read", async () => {
     reads = 0;
     const { a, b } = api.acme;
     const asked = await Promise.all(Array.from({ length: 4 * AT_A_TIME }, () => expected(a.key, 10)));
@@ -215,7 +215,7 @@ describe("large JSON answers", () => {
   test.each([
     ["less than was expected", 10, 200],
     ["an error", 0, 404],
-  ])("that become %s free the memory", async (_, chars, status) => {
+  ])("a large JSON answer that becomes %s frees its memory", async (_, chars, status) => {
     for (let count = 0; count < 2; count++) {
       const key = api.acme.a.key;
       const asked = await Promise.all(Array.from({ length: AT_A_TIME }, () => expected(key, chars)));
@@ -223,7 +223,7 @@ describe("large JSON answers", () => {
     }
   });
 
-  test("that clients do not read use up only their own project's limit, until their time is over", async () => {
+  test("large JSON answers that clients do not read use up only their own project's limit, until their time is over", async () => {
     const { a, b } = api.acme;
     const fit = Math.floor(LARGE_ANSWER_LIMITS.perOwner / (SIZE + AROUND));
     for (let count = 0; count < fit; count++) await slow(a.key, `/v1/record/${LETTERS.length}`);
@@ -238,7 +238,7 @@ describe("large JSON answers", () => {
     expect((await record(a.key, LETTERS.length)).status).toBe(200);
   });
 
-  test("to a change are sent without room too, and are cut when their time is over", async () => {
+  test("large JSON answers to a change are sent without room too, and are cut when their time is over", async () => {
     const { key } = api.acme.a;
     const post = (path: string) =>
       fetch(`http://127.0.0.1:${port}/v1/${path}`, {

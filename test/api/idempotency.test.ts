@@ -146,7 +146,7 @@ describe("a POST with an Idempotency-Key", () => {
     expect(ran.plain).toBe(before + 3);
   });
 
-  test("with another body is 409", async () => {
+  test("a POST that reuses an Idempotency-Key for another body is 409", async () => {
     const key = newKey();
     await post("/v1/plain", key, { body: { a: 1 } });
     const called = await post("/v1/plain", key, { body: { a: 2 } });
@@ -157,11 +157,14 @@ describe("a POST with an Idempotency-Key", () => {
     ["in other spacing", '{"a":1,"b":{"c":[1,"é"]}}', '{ "a": 1,\n"b": {"c":[1, "é"]} }'],
     ["with its keys in another order", '{"a":1,"b":{"c":1,"d":2}}', '{"b":{"d":2,"c":1},"a":1}'],
     ["with its values spelled otherwise", '{"a":"é/","b":1}', '{"a":"\\u00e9\\/","b":1.0}'],
-  ])("with the same JSON %s is replayed", async (_name, body, again) => {
-    const key = newKey();
-    await post("/v1/recorded", key, { body });
-    expect(replayed(await post("/v1/recorded", key, { body: again }))).toBe("true");
-  });
+  ])(
+    "a POST that reuses an Idempotency-Key with the same JSON %s is replayed",
+    async (_name, body, again) => {
+      const key = newKey();
+      await post("/v1/recorded", key, { body });
+      expect(replayed(await post("/v1/recorded", key, { body: again }))).toBe("true");
+    },
+  );
 
   test("is separate in another project, another path and another account", async () => {
     const key = newKey();
@@ -188,14 +191,14 @@ describe("a POST with an Idempotency-Key", () => {
     expect(replayed(await post("/v1/account-wide", key, { key: api.other.wide }))).toBeNull();
   });
 
-  test("that was refused may be sent again under its key", async () => {
+  test("a refused POST may be sent again under its Idempotency-Key", async () => {
     const key = newKey();
     expect((await post("/v1/refused", key)).status).toBe(409);
     const second = await post("/v1/refused", key, { body: { corrected: true } });
     expect([second.status, replayed(second)]).toEqual([201, null]);
   });
 
-  test("that is still running is 409 with Retry-After, and free once it is done", async () => {
+  test("an Idempotency-Key whose request is still running is 409 with Retry-After, and replays once that is done", async () => {
     const key = newKey();
     const started = new Promise<void>((resolve) => {
       begun = resolve;
@@ -210,7 +213,7 @@ describe("a POST with an Idempotency-Key", () => {
     expect(replayed(await post("/v1/waiting", key))).toBe("true");
   });
 
-  test("that is still running blocks no request of another key, route or project", async () => {
+  test("a running request with an Idempotency-Key does not block other keys, routes or projects", async () => {
     const key = newKey();
     const releases: (() => void)[] = [];
     const begin = async (idempotencyKey: string, how: CallOptions = {}) => {
@@ -236,7 +239,7 @@ describe("a POST with an Idempotency-Key", () => {
   test.each([
     ["empty", ""],
     ["of 257 characters", "k".repeat(257)],
-  ])("that is %s is 400", async (_name, key) => {
+  ])("an Idempotency-Key that is %s is 400", async (_name, key) => {
     const called = await post("/v1/plain", key);
     expect([called.status, called.json.error.param]).toEqual([400, "Idempotency-Key"]);
   });

@@ -154,7 +154,7 @@ describe("an inbox", () => {
     expect((await create({ localPart: "fresh", domainId })).status).toBe(201);
   });
 
-  test("of another project or account is 404", async () => {
+  test("an inbox of another project or account is 404", async () => {
     const { json } = await create({ localPart: "mine", domainId });
     const path = `/v1/inboxes/${json.id}`;
     for (const key of [api.acme.b.key, api.other.a.key]) {

@@ -102,7 +102,7 @@ describe("a project", () => {
     }
   });
 
-  test("of another account is 404", async () => {
+  test("a project of another account is 404", async () => {
     const path = `/v1/senders/${api.other.a.id}`;
     expect((await wide("GET", path)).status).toBe(404);
     expect((await wide("PATCH", path, { name: "mine now" })).status).toBe(404);

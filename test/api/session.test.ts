@@ -76,14 +76,14 @@ describe("a sign-in", () => {
     expect(headers.get("set-cookie")).not.toContain(api.acme.wide);
   });
 
-  test("over https sets one that is sent over https only, and that no subdomain can set", async () => {
+  test("a sign-in over https sets a cookie that is sent over https only, and that no subdomain can set", async () => {
     const { headers } = await signIn(api.acme.wide, { ...OWN, origin: PUBLIC });
     expect(headers.get("set-cookie")).toMatch(
       /^__Host-postrider=[\w-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure$/,
     );
   });
 
-  test("with a key that is unknown, revoked or missing is refused and sets none", async () => {
+  test("a sign-in with an unknown, revoked or missing key is refused and sets no cookie", async () => {
     const revoked = await api.key({ name: "revoked" });
     const { id } = (await api.call("GET", "/v1/me", { key: revoked })).json.key;
     await api.call("DELETE", `/v1/api-keys/${id}`, { key: api.acme.wide });
@@ -98,7 +98,7 @@ describe("a sign-in", () => {
     expect((await api.call("POST", "/ui/session", { key: null, headers: OWN, body: {} })).status).toBe(422);
   });
 
-  test("by another page is refused, so no page can sign a browser in with a key of its own", async () => {
+  test("a sign-in by another page is refused, so no page can sign a browser in with its own key", async () => {
     const foreign: Record<string, string>[] = [
       { ...OWN, origin: "https://evil.example" },
       { ...OWN, origin: "null" },
@@ -174,7 +174,7 @@ describe("a session", () => {
     expect([refused.status, refused.json.error.code]).toEqual([403, "missing_scope"]);
   });
 
-  test("of an account-wide key names its project, and no other account's", async () => {
+  test("a session of an account-wide key names its project, and no other account's", async () => {
     const cookie = await session();
     const naming = (id: string) => ({ ...OWN, "X-Service-Product": id });
     expect((await ask(cookie, "GET", "/v1/domains")).status).toBe(400);
@@ -228,7 +228,7 @@ describe("a session", () => {
     expect(await renewed({ ...OWN, origin: "https://evil.example" })).toBe(false);
   });
 
-  test("over https stays over https when it is renewed", async () => {
+  test("a session over https stays over https when it is renewed", async () => {
     const cookie = cookieOf(await signIn(api.acme.wide, { ...OWN, origin: PUBLIC }));
     api.clock.advance(10 * MINUTE);
     const used = await ask(cookie, "GET", "/v1/me", { [UI_HEADER]: "1" });
@@ -241,7 +241,7 @@ describe("a session", () => {
     ["empty", () => "postrider="],
     ["very long", () => `postrider=${"A".repeat(4000)}`],
     ["a key", () => `postrider=${api.acme.wide}`],
-  ])("whose cookie is %s is refused", async (_name, spoil) => {
+  ])("a session whose cookie is %s is refused", async (_name, spoil) => {
     const refused = await ask(spoil(await session()), "GET", "/v1/me");
     expect([refused.status, refused.json.error.type]).toEqual([401, "authentication_error"]);
   });
@@ -288,7 +288,7 @@ describe("a request with a session", () => {
     expect((await ask(cookie, "GET", "/v1/frame", { origin })).status).toBe(403);
   });
 
-  test("from the origin of PUBLIC_URL is taken, but not from its host over http", async () => {
+  test("a request with a session from the origin of PUBLIC_URL is taken, but not from its host over http", async () => {
     const cookie = await session(api.acme.a.key);
     const from = async (origin: string) =>
       (await ask(cookie, "POST", "/v1/domains", { ...OWN, origin }, { domain: "a.example" })).status;
@@ -299,7 +299,7 @@ describe("a request with a session", () => {
     expect((await api.http.fetch(request)).status).toBe(403);
   });
 
-  test("that writes needs our origin and our header", async () => {
+  test("a request with a session that writes needs our origin and our header", async () => {
     const cookie = await session(api.acme.a.key);
     const write = async (headers: Record<string, string>) =>
       (await ask(cookie, "POST", "/v1/domains", headers, { domain: "a.example" })).status;
@@ -310,14 +310,14 @@ describe("a request with a session", () => {
     expect(await write(OWN)).toBe(201);
   });
 
-  test("that reads needs our header, which a link or a form of another page cannot send", async () => {
+  test("a request with a session that reads needs our header, which a link or a form of another page cannot send", async () => {
     const cookie = await session(api.acme.a.key);
     expect((await ask(cookie, "GET", "/v1/domains", {})).status).toBe(403);
     expect((await ask(cookie, "GET", "/v1/domains", { [UI_HEADER]: "1" })).status).toBe(200);
     expect((await ask(cookie, "HEAD", "/v1/domains", {})).status).toBe(403);
   });
 
-  test("that a browser makes by itself needs no header, but must come from our page or the user", async () => {
+  test("a request with a session that a browser makes by itself needs no header, but must come from our page or the user", async () => {
     const cookie = await session(api.acme.a.key);
     const load = async (site: string | null) =>
       (await ask(cookie, "GET", "/v1/frame", site === null ? {} : { "sec-fetch-site": site })).status;
@@ -325,7 +325,7 @@ describe("a request with a session", () => {
     for (const site of ["same-site", "cross-site", ""]) expect(await load(site)).toBe(403);
   });
 
-  test("that a browser makes by itself names its project in the URL", async () => {
+  test("a request with a session that a browser makes by itself names its project in the URL", async () => {
     const cookie = await session();
     const load = (query: string, headers: Record<string, string> = {}) =>
       ask(cookie, "GET", `/v1/frame${query}`, headers);
@@ -337,7 +337,7 @@ describe("a request with a session", () => {
     expect((await ask(own, "GET", `/v1/frame?project=${api.acme.b.id}`, {})).status).toBe(403);
   });
 
-  test("of any other kind does not take a project from the URL, nor does a request with a key", async () => {
+  test("a request with a session of any other kind does not take a project from the URL, nor does a request with a key", async () => {
     const cookie = await session();
     expect((await ask(cookie, "GET", `/v1/domains?project=${api.acme.b.id}`)).status).toBe(400);
     const byKey = await api.call("GET", `/v1/frame?project=${api.acme.b.id}`, { key: api.acme.wide });

@@ -67,7 +67,7 @@ describe("POST /v1/suppressions", () => {
     ]);
   });
 
-  test("of a listed address is 200 with the existing entry", async () => {
+  test("POST /v1/suppressions of a listed address is 200 with the existing entry", async () => {
     const first = (await add({ email: "twice@example.com", note: "first" })).json;
     const second = await add({ email: "TWICE@Example.COM", note: "second", expiresAt: iso(DAY_MS) });
     expect([second.status, second.json]).toEqual([200, first]);
@@ -77,13 +77,13 @@ describe("POST /v1/suppressions", () => {
     expect(found.json).toMatchObject({ reason: "bounce", bounceType: "hard", messageId: "msg_1" });
   });
 
-  test("at the same time makes one entry", async () => {
+  test("concurrent POSTs to /v1/suppressions make one entry", async () => {
     const called = await Promise.all(Array.from({ length: 10 }, () => add({ email: "rush@example.com" })));
     expect(called.map(({ status }) => status).sort()).toEqual([...Array(9).fill(200), 201]);
     expect(new Set(called.map(({ json }) => json.id)).size).toBe(1);
   });
 
-  test("with an Idempotency-Key replays its own answer", async () => {
+  test("POST /v1/suppressions with an Idempotency-Key replays its own answer", async () => {
     const how = { body: { email: "once@example.com" }, headers: { "idempotency-key": "sup-1" } };
     const first = await api.call("POST", "/v1/suppressions", how);
     const second = await api.call("POST", "/v1/suppressions", how);
@@ -284,7 +284,7 @@ describe("DELETE /v1/suppressions", () => {
     expect(await blocked("tag+1@example.com")).toBe(false);
   });
 
-  test("of an address that is not listed is 204 too", async () => {
+  test("DELETE /v1/suppressions of an address that is not listed is 204 too", async () => {
     const before = (await list("limit=100")).length;
     expect((await remove("email=never@example.com")).status).toBe(204);
     expect((await list("limit=100")).length).toBe(before);
@@ -296,7 +296,7 @@ describe("DELETE /v1/suppressions", () => {
     expect([status, json.error.code, json.error.param]).toEqual([422, "invalid_email", "email"]);
   });
 
-  test("without an address is 422", async () => {
+  test("DELETE /v1/suppressions without an address is 422", async () => {
     const { status, json } = await remove("");
     expect([status, json.error.code, json.error.param]).toEqual([422, "missing_field", "email"]);
   });

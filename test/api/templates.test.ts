@@ -51,7 +51,7 @@ describe("POST /v1/templates", () => {
     expect((await api.call("GET", "/v1/templates/first-one")).json).toEqual(json);
   });
 
-  test("without html or without text has null for it", async () => {
+  test("POST /v1/templates without html or text stores null for it", async () => {
     expect((await create({ name: "Bare", subject: "", html: null, text: "t" })).json).toMatchObject({
       subject: "",
       html: null,
@@ -110,7 +110,7 @@ describe("POST /v1/templates", () => {
     for (const [name, slug] of slugs) expect((await create({ name, subject: "s" })).json.slug).toBe(slug);
   });
 
-  test("at the same time gives each its own derived slug", async () => {
+  test("concurrent POSTs to /v1/templates each get their own derived slug", async () => {
     const called = await Promise.all(
       Array.from({ length: 12 }, () => create({ name: "Rush", subject: "s" })),
     );
@@ -132,7 +132,7 @@ describe("POST /v1/templates", () => {
     for (const key of [api.acme.b.key, api.other.a.key]) expect((await create(body, key)).status).toBe(201);
   });
 
-  test("with an Idempotency-Key saves once", async () => {
+  test("POST /v1/templates with an Idempotency-Key saves once", async () => {
     const how = { body: { name: "Once", subject: "s", text: "t" }, headers: { "idempotency-key": "tpl-1" } };
     const first = await api.call("POST", "/v1/templates", how);
     const second = await api.call("POST", "/v1/templates", how);
@@ -289,7 +289,7 @@ describe("a template", () => {
     }
   });
 
-  test("that is unknown or another project's is 404", async () => {
+  test("a template that is unknown or another project's is 404", async () => {
     const { json } = await create({ ...WELCOME, slug: "mine" });
     const names = [
       "none",
@@ -334,14 +334,14 @@ describe("POST /v1/templates/{id}/render", () => {
     }
   });
 
-  test("without data or body substitutes nothing", async () => {
+  test("POST /v1/templates/{id}/render without data or body substitutes nothing", async () => {
     await create({ name: "n", subject: "[{{ a }}]", html: "{{ b.c }}", text: null, slug: "empty" });
     const expected = { subject: "[]", html: "", text: null, missing: ["a", "b.c"] };
     for (const how of [{}, { body: {} }, { body: { data: {} } }])
       expect((await api.call("POST", "/v1/templates/empty/render", how)).json).toEqual(expected);
   });
 
-  test("over a limit is 422 rendering_failure", async () => {
+  test("POST /v1/templates/{id}/render over a limit is 422 rendering_failure", async () => {
     await create({ name: "n", subject: "s", html: "{{ a | append: a }}", slug: "over" });
     const body = { data: { a: "x".repeat(MAX_BODY_PART_BYTES) } };
     const { status, json } = await api.call("POST", "/v1/templates/over/render", { body });

@@ -38,7 +38,7 @@ describe("the answer to a write", () => {
     expect([again.headers.get("idempotent-replayed"), again.body]).toEqual(["true", first.body]);
   });
 
-  test("to a batch has those of an item in its result, relative to the item", async () => {
+  test("the answer to a batch has an item's warnings in its result, relative to the item", async () => {
     const emails = [ITEM, { ...ITEM, Subject: "x" }, { ...ITEM, subject: undefined, Subject: "x" }];
     const { status, body } = await service.call("POST", "/v1/emails/batch", { emails, Emails: [] });
     expect(status).toBe(207);

@@ -120,7 +120,7 @@ describe("PATCH /v1/webhooks/{id}", () => {
     expect(row).toMatchObject({ failing_since: null });
   });
 
-  test("to another URL starts a new failure count, to the same one it does not", async () => {
+  test("PATCH /v1/webhooks/{id} with another URL starts a new failure count; with the same URL it does not", async () => {
     const { json } = await create();
     await api.db.write([{ sql: "UPDATE webhooks SET failing_since = 1 WHERE id = ?", args: [json.id] }]);
     const failingSince = async (url: string) => {
@@ -144,7 +144,7 @@ describe("PATCH /v1/webhooks/{id}", () => {
 });
 
 describe("a webhook", () => {
-  test("of another project or account is 404", async () => {
+  test("a webhook of another project or account is 404", async () => {
     const { json } = await create();
     const path = `/v1/webhooks/${json.id}`;
     for (const key of [api.acme.b.key, api.other.a.key]) {
@@ -204,7 +204,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
     expect(row?.previous_secret_until).toBe(api.clock.now() + 60_000);
   });
 
-  test("of a webhook that is deleted at the same time returns no useless secret", async () => {
+  test("rotating the secret of a webhook that is deleted at the same time returns no useless secret", async () => {
     const { json } = await create();
     const path = `/v1/webhooks/${json.id}`;
     const deleting = api.call("DELETE", path);

@@ -252,7 +252,7 @@ describe("an id in a body or a query", () => {
   }
 
   test(
-    "that another project or account owns is answered like an unknown one, and has no effect",
+    "an id of another project or account, in a body or a query, is answered like an unknown one and has no effect",
     async () => {
       const references = world.operations
         .filter((operation) => missingFor(operation).length === 0)

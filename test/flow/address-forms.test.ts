@@ -14,7 +14,7 @@ afterAll(() => service.stop());
 
 const record = async (id: string) => (await service.call("GET", `/v1/emails/${id}`)).body;
 
-test("a send takes addresses as texts, objects and lists, and its record shows them in one form", async () => {
+test("a send takes addresses as strings, objects and lists, and its record shows them in one form", async () => {
   const sent = await service.call("POST", "/v1/emails", {
     from: `Ana Lee <${FROM}>`,
     to: OWNER,

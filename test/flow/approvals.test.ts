@@ -64,7 +64,7 @@ describe("a key with allowRecipients", () => {
     expect((await make({ allowRecipients: Array(101).fill("@ok.test") })).status).toBe(422);
   });
 
-  test("makes only keys that are bound as narrowly as itself", async () => {
+  test("a key can only create keys with the same restrictions or tighter ones", async () => {
     const key = await secretOf({ allowRecipients: ["@ok.test"], approval: true });
     const rows: [Record<string, unknown>, number][] = [
       [{}, 403],
@@ -246,7 +246,7 @@ describe("a send of a key with approval", () => {
     expect((await send(await secretOf({ approval: true }), asked)).body.error.code).toBe("rendering_failure");
   });
 
-  test("of another project is not found by an approver", async () => {
+  test("an approver does not find another project's sends", async () => {
     const { id } = (await send(await secretOf({ approval: true }))).body;
     const account = { key: service.accountKey };
     const other = await service.call("POST", "/v1/senders", { name: "Other" }, account);

@@ -176,18 +176,21 @@ describe("the attempts of a message", () => {
       null,
       /^\* the domain nowhere/,
     ],
-  ])("of %s say why there was no conversation", async (_, env, to, status, mx, line) => {
-    service = await startService(env);
-    await verifiedDomain(service, "sender.test");
-    service.dns.behave("servfail", "broken.test");
-    const id = await send([to]);
-    await service.message(id, status);
-    const [only, ...more] = await attemptsOf(id);
-    expect(more).toEqual([]);
-    expect(only).toMatchObject({ email: to, attempt: 1, status, mx, ip: null, tls: null });
-    expect(only?.lines.length).toBe(1);
-    expect(only?.lines[0]).toMatch(line);
-  });
+  ])(
+    "the attempts of a message of %s say why there was no conversation",
+    async (_, env, to, status, mx, line) => {
+      service = await startService(env);
+      await verifiedDomain(service, "sender.test");
+      service.dns.behave("servfail", "broken.test");
+      const id = await send([to]);
+      await service.message(id, status);
+      const [only, ...more] = await attemptsOf(id);
+      expect(more).toEqual([]);
+      expect(only).toMatchObject({ email: to, attempt: 1, status, mx, ip: null, tls: null });
+      expect(only?.lines.length).toBe(1);
+      expect(only?.lines[0]).toMatch(line);
+    },
+  );
 
   test("are empty if nothing was tried: a suppressed recipient, a scheduled and a received message", async () => {
     service = await startService();
@@ -240,7 +243,7 @@ describe("a peer that sends too much", () => {
       { answers: { RCPT: `${`550-5.1.1 ${"ü".repeat(900)}\r\n`.repeat(127)}550 5.1.1 end` } },
       "bounced",
     ],
-  ])("by %s leaves a record within the limits", async (_, options, status) => {
+  ])("a peer that sends too much, by %s, leaves a record within the limits", async (_, options, status) => {
     await startMxService(options);
     const id = await send(["a@one.test"]);
     await service.message(id, status);
@@ -251,7 +254,7 @@ describe("a peer that sends too much", () => {
     expect((await stored())?.octets).toBeLessThan(3 * MAX_TRANSCRIPT_CHARS);
   });
 
-  test("in control characters and broken UTF-8 is shown in valid JSON", async () => {
+  test("a peer's control characters and broken UTF-8 are shown in valid JSON", async () => {
     const peer = await startMxService();
     peer.set({ RCPT: "550 5.1.1 no\x00\x07\x1b[31m\u2028 \ud83d user" });
     const id = await send(["a@one.test"]);

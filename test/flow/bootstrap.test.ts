@@ -128,7 +128,7 @@ describe("FIRST_KEYS_FILE", () => {
     expect(readdirSync(join(file, ".."))).toEqual(["first.keys"]);
   });
 
-  test("that exists stays as it is: the keys are in a file beside it, which is named", async () => {
+  test("an existing FIRST_KEYS_FILE stays as it is: the keys go into a new file next to it, which the output names", async () => {
     const file = newFile();
     writeFileSync(file, "mine");
     const told = await startWith(file);
@@ -149,7 +149,7 @@ describe("FIRST_KEYS_FILE", () => {
     expect(readdirSync(join(file, ".."))).toEqual([]);
   });
 
-  test("in a folder that is not there stops the start before a key is made", async () => {
+  test("a FIRST_KEYS_FILE in a missing folder stops the start before a key is made", async () => {
     const file = join(newFile(), "nowhere", "first.keys");
     expect(String(await reason(startWith(file)))).toContain("ENOENT");
     expect((await counts(database.db)).accounts).toBe(0);

@@ -59,7 +59,7 @@ describe("a domain", () => {
     for (const record of records) api.zone.set(`${record.type} ${record.name}`, [record.value]);
   }
 
-  test("that was found broken while the clock was ahead falls back 72 hours later", async () => {
+  test("a domain that was found broken while the clock was ahead falls back 72 hours later", async () => {
     api.zone.delete(`TXT ${name}`);
     await call("/verify");
     await putBack();
@@ -69,7 +69,7 @@ describe("a domain", () => {
     expect((await call("/verify")).json.status).toBe("pending");
   });
 
-  test("whose new key was made while it was ahead has its record checked as soon as any other", async () => {
+  test("a domain whose new key was made while it was ahead has its record checked as soon as any other", async () => {
     api.clock.step(YEAR);
     publish((await call("/rotate-dkim")).json.records);
     const keyAt = async (): Promise<number> => {
@@ -83,7 +83,7 @@ describe("a domain", () => {
     expect(await keyAt()).toBe(wait);
   });
 
-  test("whose key began to sign while it was ahead gets another a week later, and no sooner", async () => {
+  test("a domain whose key began to sign while it was ahead gets another a week later, and no sooner", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");
     await putBack();
@@ -127,7 +127,7 @@ describe("a webhook", () => {
   const tell = async () => push(deps(), await told());
   const enabled = async (): Promise<boolean> => (await api.call("GET", `/v1/webhooks/${id}`)).json.enabled;
 
-  test("that has been failing since the clock was ahead is disabled five days later", async () => {
+  test("a webhook that has been failing since the clock was ahead is disabled five days later", async () => {
     status = 500;
     await tell();
     await putBack();
@@ -139,7 +139,7 @@ describe("a webhook", () => {
     expect(await enabled()).toBe(false);
   });
 
-  test("whose secret was changed while it was ahead keeps the old one for its grace period, and no longer", async () => {
+  test("a webhook whose secret was changed while it was ahead keeps the old one for its grace period, and no longer", async () => {
     await api.call("POST", `/v1/webhooks/${id}/rotate-secret`, { body: { graceSeconds: 3600 } });
     api.clock.advance(HOUR / 2);
     await putBack();

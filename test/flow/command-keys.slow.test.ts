@@ -119,7 +119,7 @@ describe("keys", () => {
   );
 
   test(
-    "on a terminal are a table, in which a name cannot send control sequences",
+    "on a terminal, keys are a table in which a name cannot send control sequences",
     async () => {
       await createKey("--name", "\u001b[2Jwiped\nrow");
       const shown = await onTerminal(["keys", "list"], env);
@@ -208,7 +208,7 @@ describe("the database", () => {
   );
 
   test(
-    "with two accounts requires a choice",
+    "the database with two accounts requires a choice",
     async () => {
       const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
       const other = "acc_7zzzzzzzzzzzzzzzzzzzzzzzzz";
@@ -229,7 +229,7 @@ describe("the database", () => {
   );
 
   test(
-    "on an unreachable server is exit code 69",
+    "the database on an unreachable server is exit code 69",
     async () => {
       const { code, stderr } = await postrider(["keys", "list"], { DATABASE_URL: "http://127.0.0.1:1" });
       expect([code, stderr]).toEqual([69, expect.stringMatching(/^postrider: .+/)]);

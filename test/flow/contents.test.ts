@@ -61,7 +61,7 @@ describe("a send with a large attachment", () => {
     expect(await service.app.db.all<unknown>(kept, [LARGE.length])).toEqual([{ refs: 2 }]);
   });
 
-  test("with large bodies shows and sends them completely", async () => {
+  test("a send with large bodies shows and sends them completely", async () => {
     const text = "Grüße. ".repeat(200_000);
     const { body } = await sendWith([], { text, html: `<p>${text}</p>` });
     const record = await service.message(body.id, "delivered");
@@ -107,7 +107,7 @@ describe("a small body", () => {
     ).map(({ refs }) => refs);
   const news = (words: string) => ({ text: `${words} news. `.repeat(60), html: `<p>${words}</p>` });
 
-  test("that repeats is stored once, in batches too, and each of its messages shows and sends it", async () => {
+  test("a small body that repeats is stored once, in batches too, and each of its messages shows and sends it", async () => {
     const one = await sendWith([], news("Old"));
     const to = [{ email: "delivered@simulator.mail.test" }];
     const emails = Array.from({ length: 3 }, () => ({
@@ -124,14 +124,14 @@ describe("a small body", () => {
     expect(raw).toContain("Old news. Old news.");
   });
 
-  test("that differs by a character is stored separately, and a body of one word is shared too", async () => {
+  test("a small body that differs by a character is stored separately, and a body of one word is shared too", async () => {
     const ids: string[] = [];
     for (const more of [news("Ale"), news("Alf"), { text: "short" }, { text: "short" }])
       ids.push((await sendWith([], more)).body.id);
     expect(await sharers(ids)).toEqual([1, 1, 2, 2]);
   });
 
-  test("of a message to two inboxes of a project is stored once", async () => {
+  test("a small body of a message to two inboxes of a project is stored once", async () => {
     const to = ["a@in.test", "b@in.test"];
     const id = await delivered(service, {
       to,
@@ -141,7 +141,7 @@ describe("a small body", () => {
     expect(await sharers([id])).toEqual([2]);
   });
 
-  test("that a template renders again is stored once, too", async () => {
+  test("a small body that a template renders again is stored once, too", async () => {
     const made = await service.call("POST", "/v1/templates", {
       name: "news",
       subject: "News",
@@ -218,7 +218,7 @@ describe("a large incoming message", () => {
     expect(await refs(second)).toEqual([4]);
   });
 
-  test("that arrives twice at the same time is stored completely", async () => {
+  test("a large incoming message that arrives twice at the same time is stored completely", async () => {
     const { headers, ...same } = letter("b@in.test", bytesOf(1_500_000, 17), "three");
     const unnamed = { ...same, headers: headers.slice(1) };
     const replies = await Promise.all([deliver(service, unnamed), deliver(service, unnamed)]);
@@ -230,7 +230,7 @@ describe("a large incoming message", () => {
     expect(below(one)).toBe(below(two));
   });
 
-  test("with a large text reads as it came", async () => {
+  test("a large incoming message with a large text reads as it came", async () => {
     const text = "A line of a long letter.\r\n".repeat(40_000);
     const id = await delivered(service, { to: "a@in.test", headers: ["Subject: Long"], body: text });
     const record = (await service.call("GET", `/v1/emails/${id}`)).body;

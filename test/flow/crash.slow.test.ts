@@ -75,7 +75,7 @@ async function settled(count: number): Promise<void> {
 }
 
 describe("a killed process", () => {
-  test("between commit and hint delivers the message after its restart, and the client's retry makes no second one", async () => {
+  test("a killed process between commit and hint delivers the message after its restart, and the client's retry makes no second one", async () => {
     await service.kill();
     await service.start({}, DIE_BEFORE_HINT);
     const key = { "idempotency-key": "the-one" };
@@ -89,7 +89,7 @@ describe("a killed process", () => {
     expect(peer.messages.items.length).toBe(1);
   });
 
-  test("between hint and delivery delivers every message after its restart", async () => {
+  test("a killed process between hint and delivery delivers every message after its restart", async () => {
     let reached: () => void = () => undefined;
     const inDelivery = new Promise<void>((resolve) => {
       reached = resolve;
@@ -108,7 +108,7 @@ describe("a killed process", () => {
     expect(peer.messages.items.length).toBe(30);
   });
 
-  test("between the peer's 250 and its own commit sends at most once more, under the same Message-ID", async () => {
+  test("a killed process between the peer's 250 and its own commit sends at most once more, under the same Message-ID", async () => {
     let reached: () => void = () => undefined;
     const atTheEnd = new Promise<void>((resolve) => {
       reached = resolve;

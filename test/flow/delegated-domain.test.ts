@@ -268,7 +268,7 @@ describe("a switch", () => {
   const BY_HAND = "hand.customer.test";
   let made: { id: string; records: ShownRecord[] };
 
-  test("to a delegated zone keeps the domain verified by its own records until the NS record is seen", async () => {
+  test("a switch to a delegated zone keeps the domain verified by its own records until the NS record is seen", async () => {
     made = (await service.call("POST", "/v1/domains", { domain: BY_HAND })).body;
     publish(world, made.records);
     const record = { type: "A", name: `www.${BY_HAND}`, value: "192.0.2.1" };
@@ -283,7 +283,7 @@ describe("a switch", () => {
     expect(seen.body).toMatchObject({ status: "verified", delegation: { status: "active" } });
   });
 
-  test("back names the records that are missing, and is served until they are there", async () => {
+  test("switching back lists the missing records, and the zone is served until they are published", async () => {
     const back = () => service.call("PATCH", `/v1/domains/${made.id}`, { delegated: false });
     const held = await back();
     expect([held.status, held.body.error.message]).toEqual([409, expect.stringContaining("NS record")]);

@@ -315,7 +315,7 @@ describe("a name that several projects ask for", () => {
     expect([await served(), await served(`deep.${NAME}`)]).toEqual([above.id, null]);
   });
 
-  test("that was never verified gives way to another project of the account after 7 days", async () => {
+  test("a name that was never verified gives way to another project of the account after 7 days", async () => {
     const { json: squatted } = await post("a", NAME, false);
     api.clock.advance(UNPROVEN_FOR_MS - 1);
     expect((await post("b")).json.error.code).toBe("duplicate");

@@ -102,7 +102,7 @@ describe("the certificates of domains", () => {
     expect(many).toContain(next ?? "");
   });
 
-  test("of which an order is under way, or which are looked at only, need no new order", async () => {
+  test("certificates of domains that have a pending order, or are only read, need no new order", async () => {
     const ids = await wanted("a", ...Array.from({ length: 6 }, (_, at) => `d${at}.a.example`));
     while ((await ordered()) !== null);
     const [open = "", planned = ""] = ids;
@@ -214,7 +214,7 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("an order for a domain", PEBBLE_
   };
 
   test(
-    "that fails waits an hour, and others are issued meanwhile, with keys that are fast to read",
+    "a domain's certificate that fails waits an hour; others are issued in that time, with keys that are fast to read",
     async () => {
       const [bad = "", good = ""] = await domains("bad.customer.test", "good.customer.test");
       pebble.fault((request) =>
@@ -242,7 +242,7 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("an order for a domain", PEBBLE_
   );
 
   test(
-    "is made once by two processes, and given up without a trace if the domain is deleted under way",
+    "is made once by two processes, and given up without a trace if the domain is deleted during the order",
     async () => {
       const [kept = "", gone = ""] = await domains("kept.customer.test", "gone.customer.test");
       const turns = [one.renewal(pebble), one.renewal(pebble)];

@@ -85,7 +85,7 @@ describe("a new DKIM key", () => {
       expect([minutes, await checkedAt(minutes)]).toEqual([minutes, checked]);
   });
 
-  test("under a selector used before signs without a call and without a DNS change", async () => {
+  test("a new DKIM key under a selector used before signs without a call and without a DNS change", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");
     api.clock.advance(WEEK);
@@ -97,7 +97,7 @@ describe("a new DKIM key", () => {
     expect(api.zone).toEqual(before);
   });
 
-  test("that is published counts at once, and the old record may disappear at that time", async () => {
+  test("a new DKIM key that is published counts at once, and the old record may disappear at that time", async () => {
     publish((await call("/rotate-dkim")).json.records);
     const before = (await call("", "GET")).json.authHealth;
     api.zone.delete(`CNAME pr1._domainkey.${NAME}`);
@@ -115,7 +115,7 @@ describe("a new DKIM key", () => {
     expect((await call("/rotate-dkim")).status).toBe(200);
   });
 
-  test("of a domain that is deleted during the rotation is not stored", async () => {
+  test("a new DKIM key is not stored if its domain is deleted during the rotation", async () => {
     const racing: Db = {
       ...around(api.db),
       async write(statements) {
@@ -128,7 +128,7 @@ describe("a new DKIM key", () => {
     expect(refused).toMatchObject({ type: "not_found" });
   });
 
-  test("whose token was another's label does not sign while the zone still has that other key", async () => {
+  test("a new DKIM key whose token was another's label does not sign while the zone still has that other key", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");
     api.clock.advance(WEEK);

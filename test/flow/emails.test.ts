@@ -52,7 +52,7 @@ describe("a simulated recipient", () => {
     expect(await service.app.db.all("SELECT day FROM reputation")).toEqual([]);
   });
 
-  test("that complains gets the message from a peer that accepted it", async () => {
+  test("a simulated recipient that complains gets the message from a peer that accepted it", async () => {
     const id = await send(mail(`complained@simulator.${SERVICE_DOMAIN}`));
     const { events, sentAt } = await service.message(id, "complained");
     // The record's write and its events take separate times.
@@ -70,7 +70,7 @@ describe("a simulated recipient", () => {
     expect((await service.message(id, "delivered")).status).toBe("delivered");
   });
 
-  test("that is suppressed is rejected like any other", async () => {
+  test("a simulated recipient that is suppressed is rejected like any other", async () => {
     await service.app.db.write([
       {
         sql: "INSERT INTO suppressions (id, sender_id, email, reason, created_at) SELECT 'sup_1', id, ?, 'manual', 1 FROM senders",
@@ -97,7 +97,7 @@ describe("a scheduled message", () => {
     expect(again.body.error).toMatchObject({ type: "conflict", code: "invalid_state" });
   });
 
-  test("that is canceled twice at once is canceled once", async () => {
+  test("a scheduled message that is canceled twice at once is canceled once", async () => {
     const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
     const answers = await Promise.all([0, 1, 2].map(() => service.call("POST", `/v1/emails/${id}/cancel`)));
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409]);

@@ -24,7 +24,7 @@ describe("the explanation of a message", () => {
     ["delivered", "delivered@simulator.mail.test", "nobody", "mail server has taken"],
     ["bounced", "bounced@simulator.mail.test", "recipient", "does not exist"],
     ["complained", "complained@simulator.mail.test", "recipient", "suppressed now"],
-  ])("that %s names who can change it", async (status, to, who, words) => {
+  ])("the explanation of a message that %s names who can change it", async (status, to, who, words) => {
     const id = await send([to]);
     await service.message(id, status);
     const { summary, recipients } = await explained(id);
@@ -34,7 +34,7 @@ describe("the explanation of a message", () => {
     ]);
   });
 
-  test("to a suppressed address says where to lift the suppression", async () => {
+  test("the explanation of a message to a suppressed address says where to lift the suppression", async () => {
     await service.call("POST", "/v1/suppressions", { email: "no@example.com" });
     const id = await send(["no@example.com", "yes@example.com"]);
     await service.message(id, "rejected");
@@ -43,19 +43,19 @@ describe("the explanation of a message", () => {
     expect(recipients[0]).toMatchObject({ who: "you", why: "The address is on your suppression list." });
   });
 
-  test("that is scheduled says when it is due", async () => {
+  test("the explanation of a message that is scheduled says when it is due", async () => {
     const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
     const id = await send(["later@example.com"], { scheduledAt });
     expect((await explained(id)).summary).toContain(scheduledAt);
   });
 
-  test("that was received has no recipients", async () => {
+  test("the explanation of a message that was received has no recipients", async () => {
     const [inboxId] = await receivingInboxes(service, "in.why.example", ["help@in.why.example"]);
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "Hello" });
     expect(await explained(body.messageId)).toEqual({ summary: "The message was received.", recipients: [] });
   });
 
-  test("that is unknown is 404", async () => {
+  test("the explanation of a message that is unknown is 404", async () => {
     const answer = await service.call("GET", "/v1/emails/msg_00000000000000000000000000/explain");
     expect(answer.status).toBe(404);
   });

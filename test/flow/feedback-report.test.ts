@@ -46,7 +46,7 @@ function report(provider: string, returnPath: string, more = "") {
 }
 
 describe("a feedback report", () => {
-  test("to the complaints' address is about the recipient of the return path in it, checks or no checks", async () => {
+  test("a feedback report to the complaints' address is about the recipient of the return path in it, checks or no checks", async () => {
     const { service } = scene;
     const provider = strictProvider("fbl.test");
     const { id, returnPath } = await sent();
@@ -80,7 +80,7 @@ describe("a feedback report", () => {
     await service.message(id, "complained");
   });
 
-  test("to a return path is not refused for its sender's policy", async () => {
+  test("a feedback report to a return path is not refused for its sender's policy", async () => {
     const { service } = scene;
     const provider = strictProvider("strict.test");
     const { id, returnPath } = await sent();
@@ -107,17 +107,20 @@ describe("a feedback report", () => {
       (path) => fields(`Original-Mail-From: <SRS0=x1=YZ=in.test=${path.replace("@in.test", "@fwd.test")}>`),
       () => "",
     ],
-  ])("that %s is about the recipient named by our token in it", async (_, part, header) => {
-    const { service } = scene;
-    const { id, returnPath } = await sent();
-    const { headers, body } = report("far.test", returnPath);
-    const changed = body
-      .replace("Version: 1\r\n", `Version: 1\r\n${part(returnPath)}`)
-      .replace(`Return-Path: <${returnPath}>\r\n`, header(returnPath));
-    const letter = { to: `fbl@${SERVICE_DOMAIN}`, mailFrom: "x@far.test", headers, body: changed };
-    expect(await deliver(service, letter)).toStartWith("250");
-    await service.message(id, "complained");
-  });
+  ])(
+    "a feedback report that %s is about the recipient that our token in it names",
+    async (_, part, header) => {
+      const { service } = scene;
+      const { id, returnPath } = await sent();
+      const { headers, body } = report("far.test", returnPath);
+      const changed = body
+        .replace("Version: 1\r\n", `Version: 1\r\n${part(returnPath)}`)
+        .replace(`Return-Path: <${returnPath}>\r\n`, header(returnPath));
+      const letter = { to: `fbl@${SERVICE_DOMAIN}`, mailFrom: "x@far.test", headers, body: changed };
+      expect(await deliver(service, letter)).toStartWith("250");
+      await service.message(id, "complained");
+    },
+  );
 });
 
 describe("what a complaint counts", () => {

@@ -212,7 +212,7 @@ describe("a recipient that becomes undeliverable while its message waits", () =>
     expect(relay.messages.items.length).toBe(0);
   });
 
-  test("by unsubscribing still gets mail without an unsubscribe link", async () => {
+  test("a recipient that unsubscribes while a message waits still gets mail without an unsubscribe link", async () => {
     const id = await send("ada@one.test", inAMinute());
     await service.call("POST", "/v1/contacts", { email: "ada@one.test", subscribed: false });
     await passes(MINUTE_MS);

@@ -381,7 +381,7 @@ describe("a message that arrives again", () => {
     expect(list.body.data.length).toBe(2);
   });
 
-  test("at the same time is stored once too", async () => {
+  test("a message that arrives twice at the same time is stored once too", async () => {
     const domain = author({});
     const mail = mailOf(domain);
     const replies = await Promise.all(Array.from({ length: 8 }, () => deliver(mail, `x@${domain}`)));
@@ -391,7 +391,7 @@ describe("a message that arrives again", () => {
     ).toBe(1);
   });
 
-  test("under the same Message-ID with other bytes is another message", async () => {
+  test("a message that arrives again under the same Message-ID with other bytes is another message", async () => {
     const domain = author({});
     const mail = mailOf(domain, "one");
     await deliver(mail, `x@${domain}`);
@@ -401,7 +401,7 @@ describe("a message that arrives again", () => {
     ).toBe(2);
   });
 
-  test("without a Message-ID is another message, because nothing identifies it", async () => {
+  test("a message that arrives again without a Message-ID is another message, because nothing identifies it", async () => {
     const domain = author({});
     const mail = Buffer.from(`From: ann@${domain}\r\n\r\nx\r\n`);
     await deliver(mail, `x@${domain}`);

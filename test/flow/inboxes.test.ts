@@ -133,7 +133,7 @@ describe("a domain that stops receiving", () => {
 });
 
 describe("an inbox at a domain", () => {
-  test("that is not verified, or does not receive, can be made and gets no mail over SMTP yet", async () => {
+  test("an inbox at a domain that is not verified, or does not receive, can be made and gets no mail over SMTP yet", async () => {
     const made = await scene.service.call("POST", "/v1/domains", { domain: "pending.example.com" });
     const inbox = await scene.service.call("POST", "/v1/inboxes", {
       localPart: "box",
@@ -260,7 +260,7 @@ describe("a send from an inbox", () => {
     expect(thread.lastInboundAt === null).toBe(!joins);
   });
 
-  test("of another address of the domain has no thread", async () => {
+  test("a send from an inbox of another address of the domain has no thread", async () => {
     const sent = await scene.service.call("POST", "/v1/emails", {
       from: { email: "nobox@in.test" },
       to: [{ email: "ada@client.test" }],

@@ -37,13 +37,13 @@ async function beats(count: number, ...heartbeats: Heartbeat[]): Promise<void> {
 }
 
 describe("a process", () => {
-  test("with heartbeats is never declared dead", async () => {
+  test("a process with heartbeats is never declared dead", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(4 * BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
     expect(await listed()).toEqual(["here", "there"]);
   });
 
-  test("without heartbeats is declared dead after the lease, and no sooner", async () => {
+  test("a process without heartbeats is declared dead after the lease, and no sooner", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(2, here.heartbeat, there.heartbeat);
     const silentSince = clock.now();
@@ -64,7 +64,7 @@ describe("a process", () => {
     expect(await listed()).toEqual(["here", "there"]);
   });
 
-  test("that is dead is declared so after the lease even if the clock was set back by an hour", async () => {
+  test("a process that is dead is declared so after the lease even if the clock was set back by an hour", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(2, here.heartbeat, there.heartbeat);
     clock.step(-HOUR_MS);
@@ -72,7 +72,7 @@ describe("a process", () => {
     expect(await listed()).toEqual(["here"]);
   });
 
-  test("that sends a heartbeat while another is about to declare it dead is kept", async () => {
+  test("a process that sends a heartbeat while another is about to declare it dead is kept", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
     const { db } = database;
@@ -91,7 +91,7 @@ describe("a process", () => {
     expect(await listed()).toEqual(["here", "there"]);
   });
 
-  test("that was declared dead continues under the same name", async () => {
+  test("a process that was declared dead continues under the same name", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(BEATS_IN_LEASE + 1, here.heartbeat);
     expect(await listed()).toEqual(["here"]);

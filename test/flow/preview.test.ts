@@ -98,7 +98,7 @@ describe("the preview of a message", () => {
     expect((await preview(received.id)).body).toContain(`<img src="data:image/gif;base64,${DOT}">`);
   });
 
-  test("of ten megabytes that were received shows their first part", async () => {
+  test("the preview of a message of ten megabytes that were received shows their first part", async () => {
     await receivingInboxes(service, "large.test", ["a@large.test"]);
     const line = `<p>${"words ".repeat(100)}</p>`;
     const body = Array(16_500).fill(line).join("\r\n");

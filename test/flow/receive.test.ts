@@ -31,7 +31,7 @@ describe("a message to an inbox", () => {
   test.each([
     ["no recipient", []],
     ["hidden ones", ["--header", "To: undisclosed-recipients:;"]],
-  ])("that names %s is shown with the address it came to", async (_name, fields) => {
+  ])("a message to an inbox that names %s is shown with the address it came to", async (_name, fields) => {
     await receivingInboxes(service, "in.test", ["support@in.test"]);
     const data = ["--data", "Subject: x\\n\\nbody\\n"];
     await swaks(

@@ -113,7 +113,7 @@ describe("a server", () => {
     }
   });
 
-  test("that finds a broken key only at COMMIT keeps nothing of that writer, and everything of the others", async () => {
+  test("a server that finds a broken key only at COMMIT keeps nothing of that writer, and everything of the others", async () => {
     const outcomes = await Promise.allSettled([
       db.write([put("deferred-1")]),
       db.write([put("deferred-2"), { sql: "INSERT INTO child (a) VALUES ('nobody')", args: [] }]),
@@ -319,7 +319,7 @@ describe("a replica", () => {
     await sqld.stop();
   });
 
-  test("whose primary cannot give newer frames reads there, until it can", async () => {
+  test("a replica whose primary cannot give newer frames reads there, until it can", async () => {
     const sqld = await startPrimary({ sync: "grpc" });
     const other = await openDb(systemClock, { url: sqld.url, authToken: null, syncUrl: null });
     // Its clock stands still, so its file is never too old by time alone.
@@ -400,7 +400,7 @@ describe("a replica", () => {
     });
   });
 
-  test("whose primary is down reads for ten seconds, then no more, and follows again by itself", async () => {
+  test("a replica whose primary is down reads for ten seconds, then no more, and follows again by itself", async () => {
     let ahead = 0;
     const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + ahead };
     replica = await openDb(clock, options("stale.db"));
@@ -414,7 +414,7 @@ describe("a replica", () => {
     expect(await rowsLike("followed", replica)).toEqual(["followed"]);
   });
 
-  test("in use by another process is left alone: the second process works at the primary", async () => {
+  test("a replica that another process uses is left alone: the second process works at the primary", async () => {
     replica = await openDb(systemClock, options("shared.db"));
     const second = await openDb(systemClock, options("shared.db"));
     await second.write([put("second")]);

@@ -169,7 +169,7 @@ describe("a template", () => {
     },
   );
 
-  test("that takes its whole second delays no other, and is refused by the part that does", async () => {
+  test("a template that takes its whole second does not delay others, and the refusal names the slow part", async () => {
     const threads = renderer();
     const slow = threads.template("snd_1", { ...SOURCE, text: SLOW }, {});
     let turns = 0;
@@ -205,7 +205,7 @@ describe("a template", () => {
     },
   );
 
-  test("of another project waits for at most one of a project's templates", async () => {
+  test("a template of another project waits for at most one of a project's templates", async () => {
     const threads = renderer();
     const order: string[] = [];
     const slow = (name: string) =>
@@ -226,7 +226,7 @@ describe("a task that hangs its thread", () => {
     );
   const large = (word: string) => `${word} `.repeat(MAX_SOURCE_OCTETS_HERE);
 
-  test("of a template is an error of ours, and other templates are still rendered", async () => {
+  test("a template that hangs its thread is our error, and other templates are still rendered", async () => {
     const threads = held();
     const guilty = threads.variables("snd_1", { ...SOURCE, text: large("spin") });
     const other = threads.variables("snd_2", { ...SOURCE, text: large("fine") });
@@ -238,7 +238,7 @@ describe("a task that hangs its thread", () => {
     expect(await threads.variables("snd_1", { ...SOURCE, text: large("fine") })).toEqual(["done"]);
   });
 
-  test("of a message is an error of ours too, so that it is retried", async () => {
+  test("a message that hangs its thread is our error too, so it is retried", async () => {
     const guilty = held().mail("snd_1", mail({ text: "spin ".repeat(MAX_MAIL_OCTETS_HERE) }));
     expect(await reason(guilty)).toMatchObject({
       type: "service_unavailable",

@@ -140,7 +140,7 @@ describe("a reply", () => {
     expect((await replied(first.threadId, { messageId: first.id })).to).toEqual(["a@a.test"]);
   });
 
-  test("to a message of another thread, or of none, is 404", async () => {
+  test("a reply to a message of another thread, or of none, is 404", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     for (const messageId of [
@@ -192,12 +192,12 @@ describe("a reply", () => {
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Yes.");
   });
 
-  test("with only html has the html's text as its preview", async () => {
+  test("a reply with only html has the html's text as its preview", async () => {
     const { threadId } = await answerTo([], { text: undefined, html: "<p>Only <b>this</b></p>" });
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Only this");
   });
 
-  test("to a suppressed address is accepted, and its record shows it rejected", async () => {
+  test("a reply to a suppressed address is accepted, and its record shows it rejected", async () => {
     const { address } = await newInbox();
     await scene.service.call("POST", "/v1/suppressions", { email: "gone@g.test" });
     const { threadId } = await deliveredRecord(scene.service, {
@@ -216,7 +216,7 @@ describe("a reply", () => {
     expect((await answerTo(headers)).to).toEqual(["robot@r.test"]);
   });
 
-  test("with an Idempotency-Key is made once", async () => {
+  test("a reply with an Idempotency-Key is made once", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const key = { "Idempotency-Key": "once" };

@@ -22,7 +22,7 @@ describe("the subject of a reply", () => {
     ["Re-sent: Help", "Re: Re-sent: Help"],
     ["", "Re:"],
     ["Re:", "Re:"],
-  ])("to %j is %j", async (subject, wanted) => {
+  ])("the subject of a reply to %j is %j", async (subject, wanted) => {
     expect((await answerTo([`Subject: ${subject}`])).subject).toBe(wanted);
   });
 

@@ -161,30 +161,33 @@ describe("a report to a return path", () => {
     ["an unknown user", "5.1.1", "550 5.1.1 No such user", "bounced", "hard"],
     ["a full mailbox", "5.2.2", "552 5.2.2 Mailbox full", "bounced", "soft"],
     ["a policy", "5.7.1", "554 5.7.1 Rejected by policy", "failed", null],
-  ])("that contains %s gives the recipient its state", async (_, status, diagnostic, expected, type) => {
-    const { id, returnPath } = await sent();
-    await deliver(returnPath, dsn("failed", status, diagnostic));
-    const record = await service.message(id, expected);
-    expect(record.recipients[0]).toMatchObject({
-      email: "a@one.test",
-      status: expected,
-      enhancedCode: status,
-      mx: "mx.one.test",
-    });
-    const entries = await suppressions();
-    if (type === null) expect(entries).toEqual([]);
-    else {
-      expect(record.events.at(-1)).toMatchObject({
-        type: "bounce",
+  ])(
+    "a report to a return path that contains %s gives the recipient its state",
+    async (_, status, diagnostic, expected, type) => {
+      const { id, returnPath } = await sent();
+      await deliver(returnPath, dsn("failed", status, diagnostic));
+      const record = await service.message(id, expected);
+      expect(record.recipients[0]).toMatchObject({
         email: "a@one.test",
-        data: { bounce: { type } },
+        status: expected,
+        enhancedCode: status,
+        mx: "mx.one.test",
       });
-      expect(entries).toMatchObject([{ email: "a@one.test", reason: "bounce", bounce_type: type }]);
-      expect(entries[0]?.expires_at === null).toBe(type === "hard");
-    }
-  });
+      const entries = await suppressions();
+      if (type === null) expect(entries).toEqual([]);
+      else {
+        expect(record.events.at(-1)).toMatchObject({
+          type: "bounce",
+          email: "a@one.test",
+          data: { bounce: { type } },
+        });
+        expect(entries).toMatchObject([{ email: "a@one.test", reason: "bounce", bounce_type: type }]);
+        expect(entries[0]?.expires_at === null).toBe(type === "hard");
+      }
+    },
+  );
 
-  test("that is a complaint suppresses for good", async () => {
+  test("a report to a return path that is a complaint suppresses for good", async () => {
     const { id, returnPath } = await sent();
     await deliver(returnPath, arf);
     const record = await service.message(id, "complained");
@@ -197,15 +200,18 @@ describe("a report to a return path", () => {
     ["ours was delivered, another failed", also("a@one.test", "delivered", "2.1.5"), "failed", "sent"],
     ["ours waits, another failed", also("a@one.test", "delayed", "4.4.1"), "failed", "sent"],
     ["another failed twice over", also("b@one.test", "failed", "5.2.2"), "failed", "bounced"],
-  ])("of several recipients, if %s, is about ours", async (_, others, action, expected) => {
-    const { id, returnPath } = await sent();
-    await deliver(returnPath, dsn(action, "5.1.1", "550 5.1.1 No such user", others));
-    const { status } = await service.message(id, expected);
-    expect(status).toBe(expected);
-    const entries = expected === "sent" ? [] : [{ email: "a@one.test", bounce_type: "soft" }];
-    expect(await suppressions()).toMatchObject(entries);
-    expect(await suppressions()).toHaveLength(entries.length);
-  });
+  ])(
+    "a report to a return path of several recipients, if %s, is about ours",
+    async (_, others, action, expected) => {
+      const { id, returnPath } = await sent();
+      await deliver(returnPath, dsn(action, "5.1.1", "550 5.1.1 No such user", others));
+      const { status } = await service.message(id, expected);
+      expect(status).toBe(expected);
+      const entries = expected === "sent" ? [] : [{ email: "a@one.test", bounce_type: "soft" }];
+      expect(await suppressions()).toMatchObject(entries);
+      expect(await suppressions()).toHaveLength(entries.length);
+    },
+  );
 
   test("changes a delivered recipient too, whose host accepted the message before it knew", async () => {
     const { id, returnPath } = await sent();
@@ -238,25 +244,28 @@ describe("a report to a return path", () => {
       "complained",
       { reason: "complaint", bounce_type: null, expires_at: null },
     ],
-  ])("that is %s changes no state, list, event or count", async (_, first, second, status, entry) => {
-    const { id, returnPath } = await sent();
-    await deliver(returnPath, first());
-    const before = await service.message(id, status);
-    const counts = await counted();
-    await deliver(returnPath, second());
-    expect((await service.message(id, status)).events).toEqual(before.events);
-    expect(await counted()).toEqual(counts);
-    expect(counts).toMatchObject([{ settled: 1, bounced: status === "bounced" ? 1 : 0 }]);
-    expect(await suppressions()).toMatchObject([entry]);
-    expect(await suppressions()).toHaveLength(1);
-  });
+  ])(
+    "a report to a return path that is %s changes no state, list, event or count",
+    async (_, first, second, status, entry) => {
+      const { id, returnPath } = await sent();
+      await deliver(returnPath, first());
+      const before = await service.message(id, status);
+      const counts = await counted();
+      await deliver(returnPath, second());
+      expect((await service.message(id, status)).events).toEqual(before.events);
+      expect(await counted()).toEqual(counts);
+      expect(counts).toMatchObject([{ settled: 1, bounced: status === "bounced" ? 1 : 0 }]);
+      expect(await suppressions()).toMatchObject([entry]);
+      expect(await suppressions()).toHaveLength(1);
+    },
+  );
 
   test.each<[string, string, string, object]>([
     ["a soft bounce", "5.2.2", "552 5.2.2 Mailbox full", { reason: "complaint", expires_at: null }],
     ["a hard bounce", "5.1.1", "550 5.1.1 No such user", { reason: "bounce", expires_at: null }],
     ["a refusal", "5.7.1", "550 5.7.1 Blocked by policy", { reason: "complaint", expires_at: null }],
   ])(
-    "that is a complaint after %s is a complaint, and suppresses for good",
+    "a report to a return path that is a complaint after %s is a complaint, and suppresses for good",
     async (_, status, diagnostic, entry) => {
       const { id, returnPath } = await sent();
       await deliver(returnPath, dsn("failed", status, diagnostic));
@@ -268,7 +277,7 @@ describe("a report to a return path", () => {
     },
   );
 
-  test("that is a complaint while the message is deferred ends its tries", async () => {
+  test("a report to a return path that is a complaint while the message is deferred ends its tries", async () => {
     relay.set({ RCPT: "451 4.3.0 Later" });
     const id = await posted();
     await service.message(id, "delivery_delayed");
@@ -279,7 +288,7 @@ describe("a report to a return path", () => {
     expect(await service.app.db.all("SELECT 1 FROM recipients WHERE due_at IS NOT NULL", [])).toEqual([]);
   });
 
-  test("in capitals reaches the same recipient, and its repetition changes nothing more", async () => {
+  test("a report to a return path in capitals reaches the same recipient, and its repetition changes nothing more", async () => {
     const { id, returnPath } = await sent();
     await deliver(returnPath.toUpperCase(), dsn("failed", "5.1.1", "550 5.1.1 No such user"));
     await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
@@ -290,7 +299,7 @@ describe("a report to a return path", () => {
   test.each([
     ["an automatic reply", autoReply],
     ["a notice of delay", dsn("delayed", "4.4.1", "451 4.4.1 Not yet")],
-  ])("that is %s changes nothing", async (_, raw) => {
+  ])("a report to a return path that is %s changes nothing", async (_, raw) => {
     const { id, returnPath } = await sent();
     await deliver(returnPath, raw);
     expect((await service.message(id, "sent")).events.length).toBe(4);
@@ -328,7 +337,7 @@ describe("a report to a return path", () => {
 
   const unknownUser = dsn("failed", "5.1.1", "550 5.1.1 No such user");
 
-  test("that overtakes the record of its delivery waits a moment for it", async () => {
+  test("a report to a return path that overtakes the record of its delivery waits a moment for it", async () => {
     const { id, returnPath, release } = await underWay();
     const early = await waiting(returnPath);
     release("250 ok");
@@ -341,7 +350,7 @@ describe("a report to a return path", () => {
     ]);
   });
 
-  test("that overtakes it by more is deferred, and counts at the next try", async () => {
+  test("a report to a return path that overtakes it by more is deferred, and counts at the next try", async () => {
     const { id, returnPath, release } = await underWay();
     expect(String(await reason(deliver(returnPath, unknownUser)))).toContain("451");
     release("250 ok");
@@ -350,7 +359,7 @@ describe("a report to a return path", () => {
     expect((await service.message(id, "bounced")).status).toBe("bounced");
   });
 
-  test("that returns a large message does not wait, because its memory is needed", async () => {
+  test("a report to a return path that returns a large message does not wait, because its memory is needed", async () => {
     const { returnPath, release } = await underWay();
     const large = `${unknownUser}${"x\n".repeat(200_000)}`;
     // A report that waited would do so for ever.
@@ -359,7 +368,7 @@ describe("a report to a return path", () => {
     release("250 ok");
   });
 
-  test("that waits is deferred at once when the service stops", async () => {
+  test("a report to a return path that waits is deferred at once when the service stops", async () => {
     const { returnPath, release } = await underWay();
     const early = await waiting(returnPath);
     const stopped = service.app.stop();
@@ -369,14 +378,14 @@ describe("a report to a return path", () => {
     await stopped;
   });
 
-  test("whose message has been removed changes nothing", async () => {
+  test("a report to a return path whose message has been removed changes nothing", async () => {
     const { id, returnPath } = await sent();
     await service.app.db.write([{ sql: "DELETE FROM recipients WHERE message_id = ?", args: [id] }]);
     await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
     expect(await suppressions()).toEqual([]);
   });
 
-  test("with an altered token is refused at RCPT", async () => {
+  test("a report to a return path with an altered token is refused at RCPT", async () => {
     const { id, returnPath } = await sent();
     const altered = returnPath.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"));
     expect(
@@ -430,7 +439,7 @@ describe("a complaint whose recipient, deferred before, changes at the same time
     expect(await counted()).toEqual([{ settled: 1, bounced: 0, complained: 1 }]);
   });
 
-  test("is deferred if the next try is under way", async () => {
+  test("is deferred if the next try is in progress", async () => {
     const id = await putOff();
     const { promise: reply, resolve: release } = Promise.withResolvers<string>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
@@ -471,7 +480,7 @@ describe("a complaint to the address for complaints", () => {
     ["a forged token", (path: string) => path.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"))],
     ["no token", () => "ann@sender.test"],
     ["nothing", () => ""],
-  ])("with %s changes nothing", async (_, forge) => {
+  ])("a complaint to the address for complaints with %s changes nothing", async (_, forge) => {
     const { id, returnPath } = await sent();
     expect(await take(arf.replace("RETURN-PATH", forge(returnPath)))).toBe("taken");
     expect((await service.message(id, "sent")).status).toBe("sent");

@@ -160,7 +160,7 @@ describe("a sender", () => {
       expect(await outcome(sender.id, "sending", "bounced", { excused: true })).toBeNull();
   });
 
-  test("of the tier unlimited is warned and never suspended", async () => {
+  test("a sender of the tier unlimited is warned and never suspended", async () => {
     const sender = await newSender("unlimited");
     await db.write([past(sender.id, 200, 200, NOW)]);
     expect(await outcome(sender.id, "sending", "bounced")).toBe("near");
@@ -223,7 +223,7 @@ describe("a sender", () => {
     expect([await near(NOW + DAY_MS), await near(NOW + 7 * DAY_MS)]).toEqual([1, 0]);
   });
 
-  test("whose suspension is lifted begins with no complaint", async () => {
+  test("a sender whose suspension is lifted begins with no complaint", async () => {
     const sender = await newSender();
     await db.write([past(sender.id, 200, 0, NOW)]);
     for (let at = 0; at < 5; at++) await complain(sender.id, `r${at}@one.test`);

@@ -104,7 +104,7 @@ describe("the return path", () => {
     expect((await send("news@sender.test")).domain).toBe("sender.test");
   });
 
-  test("of mail from the onboarding domain is at the bounce domain", async () => {
+  test("the return path of mail from the onboarding domain is at the bounce domain", async () => {
     expect((await send(`hi@onboarding.${SERVICE_DOMAIN}`, OWNER)).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
   });
 });
@@ -143,19 +143,22 @@ describe("a report to a return path at a customer's domain", () => {
     ["a token cut short", (token: string) => `b+${token.slice(1)}@sender.test`],
     ["no token", () => "b+@sender.test"],
     ["another label", () => "b+newsletters@sender.test"],
-  ])("with %s is ordinary mail to the inbox b", async (_, addressOf) => {
-    const domainId = await verifiedDomain(service, "sender.test");
-    await setReceiving(domainId, true);
-    const { id, token } = await send("news@sender.test");
-    expect(await report(addressOf(token))).toBe(550);
-    const inbox = await service.call("POST", "/v1/inboxes", { address: "b@sender.test" });
-    expect(await report(addressOf(token))).toBe(250);
-    const threads = await service.call("GET", `/v1/inboxes/${inbox.body.id}/threads`);
-    expect(threads.body.data.length).toBe(1);
-    expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("sent");
-  });
+  ])(
+    "a report to a return path at a customer's domain with %s is ordinary mail to the inbox b",
+    async (_, addressOf) => {
+      const domainId = await verifiedDomain(service, "sender.test");
+      await setReceiving(domainId, true);
+      const { id, token } = await send("news@sender.test");
+      expect(await report(addressOf(token))).toBe(550);
+      const inbox = await service.call("POST", "/v1/inboxes", { address: "b@sender.test" });
+      expect(await report(addressOf(token))).toBe(250);
+      const threads = await service.call("GET", `/v1/inboxes/${inbox.body.id}/threads`);
+      expect(threads.body.data.length).toBe(1);
+      expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("sent");
+    },
+  );
 
-  test("with a forged token is refused at the bounce domain and at a domain that does not receive", async () => {
+  test("a report to a return path at a customer's domain with a forged token is refused at the bounce domain and at a domain that does not receive", async () => {
     await verifiedDomain(service, "sender.test");
     const { token } = await send("news@sender.test");
     for (const domain of [`bounce.${SERVICE_DOMAIN}`, "sender.test", "elsewhere.test"])

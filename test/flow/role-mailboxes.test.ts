@@ -201,7 +201,7 @@ describe("a DMARC policy of p=reject", () => {
     [`postmaster@mx.${SERVICE_DOMAIN}`, /^250 /],
     [`abuse@${SERVICE_DOMAIN}`, /^550 5\.7\.1/],
     [`dmarc@${SERVICE_DOMAIN}`, /^550 5\.7\.1/],
-  ])("at %s: %p", async (to, reply) => {
+  ])("a DMARC policy of p=reject at %s: %p", async (to, reply) => {
     expect(await deliver(service, { to, mailFrom: "boss@bank.test", headers: forged })).toMatch(reply);
     const list = await service.call("GET", "/v1/emails?direction=inbound");
     const record = (await service.call("GET", `/v1/emails/${list.body.data[0].id}`)).body;
@@ -224,7 +224,7 @@ describe("a DMARC policy of p=reject", () => {
 describe("a role mailbox", () => {
   startedForEach();
 
-  test("over its limit says so, for a while, at RCPT and at the end of DATA", async () => {
+  test("a role mailbox over its limit says so, for a while, at RCPT and at the end of DATA", async () => {
     const { db, queue } = service.app;
     const door = createInboundHandler({
       ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
@@ -249,7 +249,7 @@ describe("a role mailbox", () => {
     expect(await door.recipient(`abuse@${SERVICE_DOMAIN}`, session)).toBeNull();
   });
 
-  test("without a project to read it, before the first start has finished: its mail is deferred and not lost", async () => {
+  test("a role mailbox without a project to read it, before the first start has finished: its mail is deferred and not lost", async () => {
     await service.app.db.write([
       { sql: "DELETE FROM start_tokens", args: [] },
       { sql: "DELETE FROM api_keys", args: [] },

@@ -168,7 +168,7 @@ describe("a stream", () => {
     expect((after.stream ?? 0) - (before.stream ?? 0)).toBeLessThan(MANY / 2);
   });
 
-  test("that expired: a write is made once, on another", async () => {
+  test("a stream that expired: a write is made once, on another", async () => {
     await db.write([put("before it expired")]);
     await Bun.sleep(2 * IDLE_MS);
     const before = await server.counts();

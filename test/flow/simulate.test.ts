@@ -41,7 +41,7 @@ async function bodyOf(messageId: string): Promise<MessageBody> {
 }
 
 describe("a simulated message", () => {
-  test("without a sender is from a simulated recipient, so that a reply to it is delivered there", async () => {
+  test("a simulated message without a sender is from a simulated recipient, so that a reply to it is delivered there", async () => {
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" });
     const from = `delivered@simulator.${SERVICE_DOMAIN}`;
     expect((await service.call("GET", `/v1/emails/${body.messageId}`)).body.from).toBe(from);
@@ -60,7 +60,7 @@ describe("a simulated message", () => {
     expect((await service.call("GET", `/v1/threads/${body.threadId}`)).body.preview).toBe(shown);
   });
 
-  test("in html only has its reply text, too", async () => {
+  test("a simulated message in html only has its reply text, too", async () => {
     const html =
       "<p>Yes.</p><p>On 14 Nov 2023, Bob &lt;bob@x.test&gt; wrote:</p><blockquote>Well?</blockquote>";
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, html });
@@ -85,7 +85,7 @@ describe("a simulated message", () => {
     expect(nobody).toMatchObject({ status: 422, body: { error: { param: "inReplyTo" } } });
   });
 
-  test("that names no inbox is refused, with the names of the fields that would", async () => {
+  test("a simulated message that names no inbox is refused, with the names of the fields that would", async () => {
     const nowhere = await service.call("POST", "/v1/inbound/simulate", { text: "x" });
     expect(nowhere.status).toBe(422);
     expect(nowhere.body.error).toMatchObject({
@@ -122,7 +122,7 @@ describe("a simulated message", () => {
     expect((await bytes(1)).equals(Buffer.alloc(300_000, 7))).toBe(true);
   });
 
-  test("with an Idempotency-Key arrives once", async () => {
+  test("a simulated message with an Idempotency-Key arrives once", async () => {
     const before = (await inbound()).length;
     const headers = { "Idempotency-Key": "once" };
     const simulate = () => service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" }, { headers });

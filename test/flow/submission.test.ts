@@ -123,25 +123,28 @@ describe("a submitted message", () => {
   test.each([
     ["is nothing but texts", 0, alternatives, texts],
     ["has a file", 1, 'Content-Type: multipart/mixed; boundary="=f"', withFile],
-  ])("that %s shows them in its record, and is stored whole", async (_, files, type, body) => {
-    const header = [`From: ${FROM}`, "Subject: Code", "Bcc: x@to.test", type];
-    const id = idIn(await submit(service, { header, body }));
-    const record = await service.message(id, "delivered");
-    expect(record).toMatchObject({
-      text: "grün, code 482913\n",
-      html: '<a href="https://x.example/1">grün</a>\n',
-      links: [{ url: "https://x.example/1", text: "grün" }],
-      codes: ["482913"],
-    });
-    expect(Object.keys(record.headers)).toEqual(["From", "Subject", "Content-Type"]);
-    expect(record.attachments).toHaveLength(files);
-    // Bodies that only the message holds are stored once.
-    const stored = await service.app.db.first<{ body: unknown; raw: unknown }>(
-      "SELECT body, raw FROM message_content WHERE message_id = ?",
-      [id],
-    );
-    expect([stored?.body === null, stored?.raw === null]).toEqual([files === 0, false]);
-  });
+  ])(
+    "a submitted message that %s shows them in its record, and is stored whole",
+    async (_, files, type, body) => {
+      const header = [`From: ${FROM}`, "Subject: Code", "Bcc: x@to.test", type];
+      const id = idIn(await submit(service, { header, body }));
+      const record = await service.message(id, "delivered");
+      expect(record).toMatchObject({
+        text: "grün, code 482913\n",
+        html: '<a href="https://x.example/1">grün</a>\n',
+        links: [{ url: "https://x.example/1", text: "grün" }],
+        codes: ["482913"],
+      });
+      expect(Object.keys(record.headers)).toEqual(["From", "Subject", "Content-Type"]);
+      expect(record.attachments).toHaveLength(files);
+      // Bodies that only the message holds are stored once.
+      const stored = await service.app.db.first<{ body: unknown; raw: unknown }>(
+        "SELECT body, raw FROM message_content WHERE message_id = ?",
+        [id],
+      );
+      expect([stored?.body === null, stored?.raw === null]).toEqual([files === 0, false]);
+    },
+  );
 
   test("loses findings and signatures in our name", async () => {
     const forged = ["Authentication-Results : (x) MX.mail.test;\r\n dmarc=pass", "Subject: x"];

@@ -181,7 +181,7 @@ describe("held mail", () => {
     expect(await turn(sweep)).toHaveLength(HELD);
   });
 
-  test("that has waited long enough, has another reason by now, or is claimed is left to its worker", async () => {
+  test("held mail that has waited long enough, has another reason by now, or is claimed is left to its worker", async () => {
     const { clock, turn, sweep } = await heldRow("sender_suspended");
     await change("UPDATE senders SET suspended_at = 1");
     await change("UPDATE recipients SET last_event_at = ? WHERE ord = 7", clock.now() - GIVE_UP_MS);

@@ -67,7 +67,7 @@ describe("a templated send", () => {
     expect(JSON.stringify(record.data)).toBe(JSON.stringify(data));
   });
 
-  test("that is previewed before its time is sent by the template of its time", async () => {
+  test("a templated send that is previewed before its time is sent by the template of its time", async () => {
     const scheduledAt = new Date(Date.now() + HOUR_MS).toISOString();
     const sent = await send({ scheduledAt, templateId: await template(), data: { user: { name: "Ada" } } });
     const raw = async () => (await service.call("GET", `/v1/emails/${sent}/raw`)).body;
@@ -78,7 +78,7 @@ describe("a templated send", () => {
     expect((await service.message(sent, "sent")).text).toBe("Dear Ada");
   });
 
-  test("that cannot be rendered is tried once, however many recipients it has, until it is changed", async () => {
+  test("a templated send that cannot be rendered is tried once, however many recipients it has, until it is changed", async () => {
     const id = await template({ html: "{% for a in (1..100000000) %}{% assign b = a %}{% endfor %}" });
     const to = Array.from({ length: 10 }, (_, at) => ({ email: `r${at}@one.test` }));
     const sent = await send({ to, templateId: id, data: { user: { name: "Ada" } } });
@@ -143,7 +143,7 @@ describe("a templated send", () => {
     },
   );
 
-  test("that becomes nothing is a rendering failure, and nothing is sent", async () => {
+  test("a templated send that becomes nothing is a rendering failure, and nothing is sent", async () => {
     const templateId = await template({ html: null, text: "{% if shown %}Hi{% endif %} " });
     const sent = await send({ templateId, data: {} });
     const { recipients } = await service.message(sent, "rendering_failure");
@@ -162,7 +162,7 @@ describe("a templated send", () => {
     expect((await service.message(sent, "sent")).subject).toBe("Hello Ada");
   });
 
-  test("that is unrendered at a stop is released, not put off", async () => {
+  test("a templated send that is unrendered when the service stops is released, not deferred", async () => {
     const slowly =
       "{% for a in (1..1000000) %}{% for b in (1..1000) %}{% assign c = b %}{% endfor %}{% endfor %}";
     const later = { DELIVERY_RETRY_SECONDS: "3600" };
@@ -176,7 +176,7 @@ describe("a templated send", () => {
     expect(events.map(({ type }: { type: string }) => type)).not.toContain("delivery_delayed");
   });
 
-  test("whose template is deleted before its time is a rendering failure", async () => {
+  test("a templated send whose template is deleted before its time is a rendering failure", async () => {
     const id = await template();
     const sent = await send({ templateId: id, scheduledAt: new Date(Date.now() + 300).toISOString() });
     await service.call("DELETE", `/v1/templates/${id}`);
@@ -188,7 +188,7 @@ describe("a templated send", () => {
     expect(raw.body.error.message).toContain("the template is gone");
   });
 
-  test("with an unknown template is refused", async () => {
+  test("a templated send with an unknown template is refused", async () => {
     const refused = await service.call("POST", "/v1/emails", mail({ templateId: "nope" }));
     expect(refused.status).toBe(422);
     expect(refused.body.error).toMatchObject({ code: "template_not_found", param: "templateId" });

@@ -200,7 +200,7 @@ describe("a message that arrives before its parent", () => {
     expect(await threadOf(address, [`Message-ID: ${references[0]}`])).not.toBe(first);
   });
 
-  test("that we sent ourselves is joined by the one it names, too", async () => {
+  test("a message of ours is also joined by the parent that it names and that arrives later", async () => {
     const { address } = await newInbox();
     const parent = newMessageId();
     const sent = await scene.service.call("POST", "/v1/emails", {

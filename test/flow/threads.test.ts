@@ -102,7 +102,7 @@ describe("a reply", () => {
     expect(again.headers.References).toBe(`${original.messageId} ${record.messageId}`);
   });
 
-  test("to all reaches everyone but the inbox, once", async () => {
+  test("a reply to all reaches everyone but the inbox, once", async () => {
     const raw = [
       "From: ada@client.test",
       "To: support@in.test, bob@client.test",
@@ -123,7 +123,7 @@ describe("a reply", () => {
     expect(record.cc).toEqual(["bob@client.test", "carol@client.test"]);
   });
 
-  test("to all reports faults by their place in the request", async () => {
+  test("a reply to all reports faults by their place in the request", async () => {
     const { threadId } = await simulate({ from: { email: "ada@client.test" } });
     const cc = [{ email: "ADA@client.test" }, { email: "eve@client.test" }, { email: "no address" }];
     const refused = await reply(threadId, { replyAll: true, cc });
@@ -133,7 +133,7 @@ describe("a reply", () => {
     expect([record.to, record.cc]).toEqual([["ada@client.test"], ["eve@client.test"]]);
   });
 
-  test("without content is told what it needs", async () => {
+  test("a reply without content gets an error that names what it needs", async () => {
     const { threadId } = await simulate();
     const { error } = (await reply(threadId, { text: undefined })).body;
     expect(error).toMatchObject({
@@ -203,7 +203,7 @@ describe("threads", () => {
     expect({ id: next.data[0].id, next: next.nextCursor }).toEqual({ id: messageId, next: null });
   });
 
-  test("of another project do not exist", async () => {
+  test("threads of another project do not exist", async () => {
     const { threadId } = await simulate();
     const other = (await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey }))
       .body.id;

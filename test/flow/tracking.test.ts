@@ -127,7 +127,7 @@ describe("a message", () => {
     expect(marked.html).not.toContain(`${PUBLIC_URL}/o/`);
   });
 
-  test("with an empty html shows its text, and no pixel instead", async () => {
+  test("a message with an empty html shows its text, and no pixel instead", async () => {
     const id = await send({ html: "", text: "It works." });
     const { body } = await service.call("GET", `/v1/emails/${id}/raw`);
     expect(body).toContain("Content-Type: text/plain");
@@ -171,7 +171,7 @@ describe("an open", () => {
     ]);
   });
 
-  test("of many at once is the first only once", async () => {
+  test("an open of many at once is the first only once", async () => {
     const id = await sendEarlier();
     await Promise.all(Array.from({ length: 20 }, () => visit(pixelOf(id))));
     const firsts = (await hits(id)).map(({ data }) => data.open?.first);
@@ -238,7 +238,7 @@ describe("a click", () => {
   test.each([
     ["beyond ASCII", "https://münchen.test/ä", "https://xn--mnchen-3ya.test/%C3%A4"],
     ["of the greatest length", `https://a.test/${"x".repeat(2033)}`, `https://a.test/${"x".repeat(2033)}`],
-  ])("on a URL %s leads there", async (_what, url, location) => {
+  ])("a click on a URL %s leads there", async (_what, url, location) => {
     const id = await sendEarlier();
     expect((await visit(linkOf(id, 0, url))).headers.get("location")).toBe(location);
     expect((await hits(id))[0]?.data.click?.url).toBe(url);

@@ -124,7 +124,7 @@ test("a domain that was never verified does not count as failing", () => {
 });
 
 describe("a verified domain", () => {
-  test("that breaks stays verified for 72 hours of failing checks, then falls back", () => {
+  test("a verified domain that breaks stays verified for 72 hours of failing checks, then falls back", () => {
     const broken = { ...ALL, spf: "absent" } as const;
     const first = { ...SOUND, ...judge(SOUND, broken, null, T0) };
     expect([first.status, first.failingSince]).toEqual(["verified", T0]);
@@ -134,7 +134,7 @@ describe("a verified domain", () => {
     expect([fallen.status, fallen.failingSince, fallen.verifiedAt]).toEqual(["pending", null, T0]);
   });
 
-  test("that is repaired in time starts a new count", () => {
+  test("a verified domain that is repaired in time starts a new count", () => {
     const broken = { ...ALL, dkim: "absent" } as const;
     const first = { ...SOUND, ...judge(SOUND, broken, null, T0) };
     const repaired = { ...first, ...judge(first, ALL, null, T0 + HOUR) };

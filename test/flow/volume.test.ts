@@ -79,7 +79,7 @@ describe("the volume of a day", () => {
     expect(await at.used()).toBe(3);
   });
 
-  test("that other processes keep taking ends in a 503, with nothing written", async () => {
+  test("the volume of a day that other processes keep taking ends in a 503, with nothing written", async () => {
     const at = await openVolume({ dailyQuota: 100, trustTier: "unlimited" }, 10);
     const error = await at.commit(counted(Array.from({ length: 100 }, () => 1))).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AppError);

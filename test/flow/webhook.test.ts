@@ -203,7 +203,7 @@ describe("the delivery log", () => {
     expect(JSON.parse(scene.sink.requests.items.at(-1)?.body ?? "").id).toBe(failed.id);
   });
 
-  test("of a foreign or absent webhook or delivery is 404", async () => {
+  test("the delivery log of a foreign or absent webhook or delivery is 404", async () => {
     const { id } = await subscribe(["delivery"]);
     for (const path of [`whk_${"0".repeat(26)}/deliveries`, "x/deliveries"])
       expect((await scene.service.call("GET", `/v1/webhooks/${path}`)).status).toBe(404);

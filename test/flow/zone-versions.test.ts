@@ -255,7 +255,7 @@ describe("a notice", () => {
     expect((await failure())?.error).toMatch(reason);
   });
 
-  test("of a version that is made while one is under way is sent as well", async () => {
+  test("a version made while a notice is in flight gets a notice as well", async () => {
     secondary.answer = () => null;
     const turning = openNotices(api, settings)();
     await secondary.notices.reached(2);

@@ -216,7 +216,7 @@ describe("a fetch without a policy", () => {
     expect(await modeOf(mtaSts({ port: sink.port }))).toBe("no policy");
   });
 
-  test("of a host whose certificate is invalid", async () => {
+  test("a fetch without a policy of a host whose certificate is invalid", async () => {
     const certs = [
       await makeCert([`mta-sts.${DOMAIN}`]),
       await makeCert(["other.test"], ca),
@@ -231,7 +231,7 @@ describe("a fetch without a policy", () => {
     }
   });
 
-  test("of a private address, unless that is allowed", async () => {
+  test("a fetch without a policy of a private address, unless that is allowed", async () => {
     expect(await modeOf(mtaSts({ allowPrivate: false }))).toBe("no policy");
     expect(host.requests.items).toEqual([]);
   });
@@ -326,7 +326,7 @@ describe("a stored policy", () => {
     expect(host.requests.items).toHaveLength(2);
   });
 
-  test("of no lifetime is used once and fetched again", async () => {
+  test("a stored policy of no lifetime is used once and fetched again", async () => {
     answer(policyText("mode: enforce", "mx: mx.in.test", "max_age: 0"));
     const sts = mtaSts();
     expect(await modeOf(sts)).toBe("enforce");
@@ -347,12 +347,12 @@ describe("a stored policy", () => {
     expect(host.requests.items).toHaveLength(1);
   });
 
-  test("that cannot be read from the store puts the mail off", async () => {
+  test("a stored policy that cannot be read from the store puts the mail off", async () => {
     const broken = { ...store, load: () => Promise.reject(new Error("disk")) };
     expect(await modeOf(mtaSts({ store: broken }))).toContain("cannot be looked up");
   });
 
-  test("that cannot be saved stays in the process", async () => {
+  test("a stored policy that cannot be saved stays in the process", async () => {
     const broken = { ...store, save: () => Promise.reject(new Error("disk")) };
     const sts = mtaSts({ store: broken });
     expect(await modeOf(sts)).toBe("enforce");

@@ -119,7 +119,7 @@ describe("a request", () => {
     expect(await send(`https://second.test:${server.port}/`)).toMatchObject({ status: 200 });
   });
 
-  test("of 300 KB in pieces arrives whole", async () => {
+  test("a request of 300 KB in pieces arrives whole", async () => {
     const server = sink(cert);
     const pieces = ["<", "y".repeat(200_000), "z".repeat(100_000), ">"];
     await send(`https://hook.test:${server.port}/`, { body: pieces.map((piece) => Buffer.from(piece)) });
@@ -213,7 +213,7 @@ describe("refused without a connection", () => {
 });
 
 describe("an answer", () => {
-  test("of 3xx is not followed", async () => {
+  test("an answer of 3xx is not followed", async () => {
     const target = sink();
     const server = sink();
     server.answer(() => Response.redirect(target.url, 302));
@@ -281,7 +281,7 @@ describe("an answer", () => {
     expect(outcome).toEqual({ kind: "failed", reason: "malformed HTTP answer" });
   });
 
-  test("that never completes fails when the connection closes", async () => {
+  test("an answer that never completes fails when the connection closes", async () => {
     expect(await send(`http://localhost:${rawSink("", "end").port}/`)).toMatchObject({
       kind: "failed",
       reason: expect.stringContaining("closed"),
@@ -292,7 +292,7 @@ describe("an answer", () => {
     ["plain", `${head}\r\n`],
     ["announced as 10 GB", `${head}Content-Length: 10000000000\r\n\r\n`],
     ["one endless chunk", `${head}Transfer-Encoding: chunked\r\n\r\nffffffff\r\n`],
-  ])("without end, %s, is cut after 4 KiB", async (_, octets) => {
+  ])("an answer without end, %s, is cut after 4 KiB", async (_, octets) => {
     const server = rawSink(octets, "endless", cert);
     const outcome = await send(`https://hook.test:${server.port}/`);
     expect(outcome.kind === "answered" && outcome.body.length).toBe(4096);

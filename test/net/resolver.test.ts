@@ -99,20 +99,23 @@ describe("the result of a lookup", () => {
     [true, true, true],
     [true, false, false],
     [false, true, false],
-  ])("of an alias with AD %p, followed to an answer with AD %p, it is %p", async (first, last, all) => {
-    const AD = 1 << 5;
-    // The server stops at the alias, and leaves the rest to the client.
-    dns.forge((answer) => {
-      const isAlias = answer.questions?.[0]?.name.toLowerCase() === "alias.test";
-      const flags = (answer.flags ?? 0) | ((isAlias ? first : last) ? AD : 0);
-      return [encode({ ...answer, flags, answers: answer.answers?.slice(0, 1), authorities: [] })];
-    });
-    const resolver = resolverOver();
-    // The second time the alias target is in the cache.
-    for (let time = 0; time < 2; time++)
-      expect(await resolver.resolve("alias.test", "A")).toMatchObject({ status: "ok", authentic: all });
-    expect(await resolver.resolve("a.test", "A")).toMatchObject({ authentic: last });
-  });
+  ])(
+    "the result of a lookup of an alias with AD %p, followed to an answer with AD %p, it is %p",
+    async (first, last, all) => {
+      const AD = 1 << 5;
+      // The server stops at the alias, and leaves the rest to the client.
+      dns.forge((answer) => {
+        const isAlias = answer.questions?.[0]?.name.toLowerCase() === "alias.test";
+        const flags = (answer.flags ?? 0) | ((isAlias ? first : last) ? AD : 0);
+        return [encode({ ...answer, flags, answers: answer.answers?.slice(0, 1), authorities: [] })];
+      });
+      const resolver = resolverOver();
+      // The second time the alias target is in the cache.
+      for (let time = 0; time < 2; time++)
+        expect(await resolver.resolve("alias.test", "A")).toMatchObject({ status: "ok", authentic: all });
+      expect(await resolver.resolve("a.test", "A")).toMatchObject({ authentic: last });
+    },
+  );
 
   test("localhost names are loopback without a query", async () => {
     for (const name of ["localhost", "x.localhost", "LOCALHOST."])
@@ -305,7 +308,7 @@ describe("forged answers", () => {
       expect(new Set(spellings).size).toBe(2);
     });
 
-    test("that an answer lacks moves the query to TCP: the forgery does not count", async () => {
+    test("the spelling of a question that an answer lacks moves the query to TCP: the forgery does not count", async () => {
       dns.forge((answer) => [evil(answer, { questions: [{ name: LONG, type: "A" }] }), encode(answer)]);
       const resolver = resolverOver();
       expect(await resolver.resolve(LONG, "A")).toMatchObject({ records: [{ data: "192.0.2.3" }] });

@@ -63,7 +63,7 @@ describe("a body of Resend's API", () => {
     [Type.Object({ a: Type.Array(Type.String({ maxLength: 1 })) }), [".a: list"]],
     [Type.Record(Type.String(), Type.Null()), [": map"]],
     [Type.Union([Type.Null(), Type.Unknown()]), [": anything"]],
-  ])("without a limit is found: %j", (schema, faults) => {
+  ])("a body of Resend's API without a limit is found: %j", (schema, faults) => {
     expect(unbounded(schema)).toEqual(faults);
   });
 

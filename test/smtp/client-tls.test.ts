@@ -459,7 +459,7 @@ describe("a peer's limits", () => {
     [["SMTPUTF8", "8BITMIME"], {}, ""],
     [["SMTPUTF8", "8BITMIME"], utf8, " SMTPUTF8"],
     [["8BITMIME"], { raw: Buffer.from("Subject: x\r\n\r\nü\r\n") }, " BODY=8BITMIME"],
-  ])("with %j and %j is passed to MAIL unchanged", async (extensions, mail, parameters) => {
+  ])("a peer's limits with %j and %j is passed to MAIL unchanged", async (extensions, mail, parameters) => {
     const mx = peer({ extensions });
     expect((await send(mx, { mail })).result).toMatchObject({ code: 250 });
     expect(mx.commands.items).toContain(`MAIL FROM:<b+1@out.test>${parameters}`);
@@ -498,7 +498,7 @@ describe("a smarthost", () => {
     ["untrusted", true, "verified"],
     ["expired", true, "opportunistic"],
   ])(
-    "with a certificate that is %s (TLS at once: %j) does not get the password",
+    "a smarthost with a certificate that is %s (TLS at once: %j) does not get the password",
     async (kind, implicitTls, tls) => {
       const mx = peer({ tls: certs[kind], implicitTls, extensions: ["AUTH PLAIN LOGIN"] });
       const { result } = await send(mx, { to: { auth, implicitTls, tls } });

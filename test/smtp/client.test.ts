@@ -29,7 +29,7 @@ describe("a message", () => {
     expect(wire.toString()).toBe("Subject: x\r\n\r\n..dots\r\n...\r\nend\r\n");
   });
 
-  test("of 20 MB arrives whole over TLS", async () => {
+  test("a message of 20 MB arrives whole over TLS", async () => {
     const mx = peer({ extensions: ["PIPELINING"], tls: cert });
     const raw = Buffer.from("0123456789abcdef.\r\n.".repeat(1_000_000));
     await send(mx, { mail: { raw } });
@@ -87,16 +87,19 @@ describe("a message", () => {
     [[], { rcptTo: "a b@c" }, 553, "5.1.3"],
     [[], { rcptTo: "" }, 553, "5.1.3"],
     [[], { mailFrom: "a@b> SIZE=1" }, 553, "5.1.7"],
-  ])("to a peer with %j is not sent if it has %j: %d %s", async (extensions, mail, code, enhanced) => {
-    const mx = peer({ extensions });
-    expect((await send(mx, { mail })).result).toMatchObject({
-      kind: "unsendable",
-      stage: "mail",
-      code,
-      enhanced,
-    });
-    expect(mx.commands.items.filter((line) => !/^(EHLO|QUIT)/.test(line))).toEqual([]);
-  });
+  ])(
+    "a message to a peer with %j is not sent if it has %j: %d %s",
+    async (extensions, mail, code, enhanced) => {
+      const mx = peer({ extensions });
+      expect((await send(mx, { mail })).result).toMatchObject({
+        kind: "unsendable",
+        stage: "mail",
+        code,
+        enhanced,
+      });
+      expect(mx.commands.items.filter((line) => !/^(EHLO|QUIT)/.test(line))).toEqual([]);
+    },
+  );
 });
 
 describe("replies", () => {

@@ -116,7 +116,7 @@ describe("the start of a body in chunks", () => {
     expect(reads.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(6 * CHUNK_OCTETS);
   });
 
-  test("that has moved to the object store is read within a budget for all of it", async () => {
+  test("the start of a body in chunks that has moved to the object store is read within a budget for all of it", async () => {
     const kept = await prepareBody({ db, clock }, SENDER, { html: lines(LARGE), text: "end" });
     const rows = await db.all<{ bytes: ArrayBuffer }>("SELECT bytes FROM content_chunks ORDER BY ord");
     const object = Buffer.concat(rows.map(({ bytes }) => new Uint8Array(bytes)));

@@ -297,7 +297,7 @@ describe("the sweep", () => {
     expect((await read(content.key)).equals(bytes)).toBe(true);
   });
 
-  test("in the middle of a writer's chunks leaves no orphaned ones", async () => {
+  test("the sweep in the middle of a writer's chunks leaves no orphaned ones", async () => {
     const bytes = random(12 * CHUNK_OCTETS);
     let writes = 0;
     const slow = before(async () => {

@@ -151,7 +151,7 @@ describe("inboxes", () => {
   };
   const step = (threadId: string, inboxId: string) => stepOf(threadId, inboxId, NOW);
 
-  test("without mail are deleted with their threads, and no write changes more rows than the limit", async () => {
+  test("inboxes without mail are deleted with their threads, and no write changes more rows than the limit", async () => {
     await inbox("inb_sender");
     await threads("inb_sender", 2 * ROWS_PER_REMOVAL + 1);
     await messages("inb_sender", ROWS_PER_REMOVAL + 1);
@@ -171,7 +171,7 @@ describe("inboxes", () => {
     ).toBe(ROWS_PER_REMOVAL + 1);
   });
 
-  test("that are being deleted are invisible and receive no mail", async () => {
+  test("inboxes that are being deleted are invisible and receive no mail", async () => {
     await inbox("inb_going");
     await threads("inb_going", 2);
     await beginDelete("inb_going");
@@ -190,7 +190,7 @@ describe("inboxes", () => {
     expect(await countOf("threads", "inbox_id = 'inb_going'")).toBe(0);
   });
 
-  test("whose deletion was interrupted are removed by the next process that starts", async () => {
+  test("inboxes whose deletion was interrupted are removed by the next process that starts", async () => {
     for (const id of ["inb_half", "inb_stays"]) {
       await inbox(id);
       await threads(id, 2);
@@ -202,7 +202,7 @@ describe("inboxes", () => {
     expect(await countOf("threads", "inbox_id = 'inb_stays'")).toBe(2);
   });
 
-  test("of two deletions, one may finish while the other is half done", async () => {
+  test("inboxes of two deletions, one may finish while the other is half done", async () => {
     for (const id of ["inb_first", "inb_second"]) {
       await inbox(id);
       await threads(id, ROWS_PER_REMOVAL + 1);
@@ -233,7 +233,7 @@ describe("inboxes", () => {
     expect((await api.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(204);
   });
 
-  test("that have received, or belong to another project, keep their threads", async () => {
+  test("inboxes that have received, or belong to another project, keep their threads", async () => {
     await inbox("inb_received", 1);
     await threads("inb_received", ROWS_PER_REMOVAL);
     expect(await deleteInbox(api.db, mine, "inb_received")).toBe(false);
@@ -368,7 +368,7 @@ describe("a thread of many messages", () => {
     );
   });
 
-  test("with one Message-ID is compared with the newest of them, found without sorting all", async () => {
+  test("a thread of many messages with one Message-ID is compared with the newest of them, found without sorting all", async () => {
     const limit = 5;
     for (let n = 0; n < 2 * limit; n++) await inbound(`msg_same_${n}`, "thr_same", "<same@x>", NOW + n);
     const question = { rfcMessageId: "<same@x>", related: ["<same@x>"], limit };

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => lists.remove());
 
 describe("adding to the index", () => {
-  test("by two processes at once, for the same messages, adds each once", async () => {
+  test("two processes that index the same messages at once add each once", async () => {
     const senderId = await lists.project();
     const messages = Array.from({ length: 300 }, () => message(senderId, { subject: "entered twice" }));
     const other = await lists.another();
@@ -52,7 +52,7 @@ describe("adding to the index", () => {
     expect(places).toHaveLength(messages.length);
   });
 
-  test("that dies before its commit has added nothing, and the next turn adds all", async () => {
+  test("an indexer that dies before its commit adds nothing, and the next turn adds all", async () => {
     const senderId = await lists.project();
     await lists.store([
       message(senderId, { subject: "survivor" }),
@@ -158,7 +158,7 @@ describe("adding to the index", () => {
       expect(await lists.paged(senderId, { from: "news@shop.example" }, 5)).toHaveLength(1);
     });
 
-  test("of a turn ends at its limit, and one more message waits", async () => {
+  test("a turn stops at its limit and leaves the next message waiting", async () => {
     const senderId = await lists.project();
     await lists.index();
     await lists.store(Array.from({ length: MESSAGES_PER_TURN + 1 }, () => message(senderId)));
@@ -168,7 +168,7 @@ describe("adding to the index", () => {
     expect(await lists.waitingOf(senderId)).toBe(0);
   });
 
-  test("in quiet turns merges the index to one piece of each size, without changing results", async () => {
+  test("quiet turns merge the index to one piece of each size, without changing results", async () => {
     const senderId = await lists.project();
     const messages = Array.from({ length: 40 }, () => message(senderId, { subject: "piece by piece" }));
     for (const one of messages) {

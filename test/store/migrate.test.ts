@@ -58,7 +58,7 @@ describe("a further step", () => {
     expect(applied.flat()).toEqual([NEWEST + 1]);
   });
 
-  test("that fails leaves nothing of itself", async () => {
+  test("a further step that fails leaves nothing of itself", async () => {
     const broken = { ...FURTHER, sql: `${FURTHER.sql}INSERT INTO nowhere (a) VALUES (1);\n` };
     expect(await refusal([...MIGRATIONS, broken])).toContain("nowhere");
     expect(await migrate(base.db, 2, [...MIGRATIONS, FURTHER])).toEqual([NEWEST + 1]);

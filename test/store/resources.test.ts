@@ -217,7 +217,7 @@ describe("a stored idempotent answer", () => {
     expect((await findAnswer(db, at))?.body).toBe("{}");
   });
 
-  test("of 24 hours ago is replaced by a new one", async () => {
+  test("a stored idempotent answer of 24 hours ago is replaced by a new one", async () => {
     const { db } = api;
     await db.write([insertAnswer(at, { ...answer, body: "new", createdAt: NOW + IDEMPOTENCY_WINDOW_MS })]);
     expect((await findAnswer(db, at))?.body).toBe("new");

@@ -132,7 +132,7 @@ describe("messages", () => {
     ).map((at) => [at, true] as const),
   ].map(([status, goes]): [RecipientStatus, boolean] => [status, goes]);
   for (const [status, goes] of STATES)
-    test(`with a recipient that is ${status} next to a delivered one ${goes ? "go" : "stay"}`, async () => {
+    test(`messages with a recipient that is ${status} next to a delivered one ${goes ? "go" : "stay"}`, async () => {
       const given = old({ status });
       await lists.store([given]);
       await lists.db.write([recipient(given.id, "delivered", 0), recipient(given.id, status, 1)]);
@@ -146,14 +146,14 @@ describe("messages", () => {
     ["scheduled for a moment ago, and refused", { scheduledAt: NOW - 1 }, false],
   ];
   for (const [name, given, goes] of COUNTED)
-    test(`of old age, ${name}, ${goes ? "go" : "stay"}: retention counts from a late send`, async () => {
+    test(`messages of old age, ${name}, ${goes ? "go" : "stay"}: retention counts from a late send`, async () => {
       const one = old(given);
       await lists.store([one]);
       await forget();
       expect(await ids()).toEqual(goes ? [] : [one.id]);
     });
 
-  test("with a webhook delivery still to be made stay until it is made", async () => {
+  test("messages with a webhook delivery still to be made stay until it is made", async () => {
     const given = old();
     await lists.store([given]);
     await lists.db.write([delivery("dlv_1", given.id, "pending")]);
@@ -164,7 +164,7 @@ describe("messages", () => {
     expect(await ids()).toEqual([]);
   });
 
-  test("that must stay do not block later ones, even if they fill more than a turn", async () => {
+  test("messages that must stay do not block later ones, even if they fill more than a turn", async () => {
     const stuck = Array.from({ length: MESSAGES.rows * MESSAGES.pages + 1 }, () => old({ status: "queued" }));
     const going = old({ createdAt: OLD + 1 });
     await lists.store([...stuck, going]);
@@ -190,7 +190,7 @@ describe("messages", () => {
     expect([await ids(), await terms()]).toEqual([[], []]);
   });
 
-  test("with many events are removed in separate writes: no write deletes more than the limit, unless one message has more", async () => {
+  test("messages with many events are removed in separate writes: no write deletes more than the limit, unless one message has more", async () => {
     const counts = [ROWS_PER_WRITE + 1, ROWS_PER_WRITE - 1, 1, 1, 0];
     const given = counts.map(() => old()).sort((a, b) => (a.id < b.id ? -1 : 1));
     await lists.store(given);
@@ -477,7 +477,7 @@ describe("threads", () => {
     expect(await lost(stranger, only)).toBe(false);
   });
 
-  test("whose last message is removed before an older one show that one", async () => {
+  test("threads whose last message is removed before an older one show that one", async () => {
     const [stuck, going] = [
       old({ threadId: "thr_1", status: "queued" }),
       old({ threadId: "thr_1", createdAt: OLD + 1 }),
@@ -581,7 +581,7 @@ describe("suppressions", () => {
     expect(await ids("suppressions", "email")).toEqual(["lately@a.test", "later@a.test", "never@a.test"]);
   });
 
-  test("that are extended while they are about to be removed stay", async () => {
+  test("suppressions that are extended while they are about to be removed stay", async () => {
     await lists.db.write([suppression("again@a.test", GONE), suppression("gone@a.test", GONE)]);
     const meanwhile: Db = {
       ...around(lists.db),
@@ -669,7 +669,7 @@ describe("figures", () => {
   });
   const count = async (table: string) => (await ids(table, "sender_id")).length;
 
-  test("of projects that stopped sending are removed, except for days that can be queried", async () => {
+  test("figures of projects that stopped sending are removed, except for days that can be queried", async () => {
     const [first, second] = ["snd_00000000000000000000000001", "snd_00000000000000000000000002"];
     const days = [0, DESTINATIONS_DAYS, DESTINATIONS_DAYS + 1, FIGURES_DAYS, FIGURES_DAYS + 1];
     for (const id of [first, second])

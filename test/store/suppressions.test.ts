@@ -58,7 +58,7 @@ describe("an entry", () => {
     expect((await find("b@own.example", NOW))?.id).toBe("sup_2");
   });
 
-  test("that has expired counts as absent and can be replaced", async () => {
+  test("an entry that has expired counts as absent and can be replaced", async () => {
     const email = "c@own.example";
     await add(entry("sup_4", email, { expiresAt: NOW + 5 }));
     const seen = async (now: number) => [

@@ -103,7 +103,7 @@ test("a refused commit has no effect, and the next writer continues", async () =
   expect(await names()).toEqual(["one", "two"]);
 });
 
-test("closing a file waits for the commit under way", async () => {
+test("closing a file waits for the commit in progress", async () => {
   const writing = engine.batch([insertAccount("one")]);
   await engine.close();
   expect((await writing).length).toBe(1);

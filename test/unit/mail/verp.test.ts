@@ -70,7 +70,7 @@ describe("a VERP token", () => {
     ["xb+token@sender.test", null],
     ["b+token", null],
     ["", null],
-  ])("in the path %j, rewritten or not, is %j", (path, token) => {
+  ])("a VERP token in the path %j, rewritten or not, is %j", (path, token) => {
     expect(rewrittenVerpToken(path)).toBe(token);
   });
 });

@@ -133,7 +133,7 @@ describe("a page that the server draws", () => {
     expect((await draw(sheet({ answers: listOf("After it") }))).html).toContain("After it");
   });
 
-  test("that has a fault does not keep the next one from being drawn", async () => {
+  test("a faulty page does not keep the server from drawing the next one", async () => {
     const answers = { [LIST]: { data: [null], nextCursor: null } };
     await expect(draw(sheet({ answers }))).rejects.toThrow();
     expect((await draw(sheet({ answers: listOf("After it") }))).html).toContain("After it");

@@ -15,7 +15,7 @@ describe("a path of the dashboard", () => {
     expect(match(pattern, path)).toEqual(params);
   });
 
-  test("with a broken escape is taken as it is", () => {
+  test("a path of the dashboard with a broken escape is taken as it is", () => {
     expect(match("/messages/:id", "/messages/%zz")).toEqual({ id: "%zz" });
   });
 });
@@ -26,7 +26,7 @@ describe("a changed query", () => {
     ["?status=bounced&q=ana", { status: null }, "/messages?q=ana"],
     ["?q=ana", { q: "" }, "/messages"],
     ["?q=ana", { q: "a&b" }, "/messages?q=a%26b"],
-  ])("of %p with %p is %s", (search, changes, url) => {
+  ])("a changed query of %p with %p is %s", (search, changes, url) => {
     expect(changedUrl("/messages", search, changes)).toBe(url);
   });
 });

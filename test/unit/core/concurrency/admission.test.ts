@@ -232,7 +232,7 @@ test("what is lacking is the weight to give back before the next claim is admitt
   expect(admission.lacking).toBe(0);
 });
 
-test("a task limit runs so many at once in their order, and refuses one above those that may wait", async () => {
+test("a task limit runs its number of tasks at once in their order, and refuses one more than may wait", async () => {
   const limit = createTaskLimit(2, 3);
   const begun: number[] = [];
   const ends = Array.from({ length: 6 }, () => Promise.withResolvers<void>());

@@ -53,7 +53,7 @@ describe("an address in text form", () => {
     expect(readAddress(text)).toBeNull();
   });
 
-  test("that holds several says that a list takes them", () => {
+  test("an address in text form that holds several says that a list takes them", () => {
     expect(addressIssues("a@example.com, b@example.com", "to")).toMatchObject([
       { param: "to", code: "invalid_email", message: expect.stringContaining("Several are a list") },
     ]);

@@ -60,7 +60,7 @@ describe("the message's own images", () => {
     expect(page(html, [[id, PICTURE]])).not.toMatch(/cid:/i);
   });
 
-  test("that are missing are empty, and text that looks like one stays", () => {
+  test("the message's own images that are missing are empty, and text that looks like one stays", () => {
     expect(page('<img src="cid:none">')).toEndWith('<img src="data:,">');
     expect(page("<p>see cid:none</p>")).toEndWith("<p>see cid:none</p>");
     expect(contentIdsIn("<p>see cid:none</p>")).toEqual([]);

@@ -406,7 +406,7 @@ describe("the lookup of a domain", () => {
     expect(sent).toEqual(["a0", "a1", "a2"]);
   });
 
-  test("that finds no route puts the mail off without a try", async () => {
+  test("the lookup of a domain that finds no route puts the mail off without a try", async () => {
     const report: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "dns", reason: "servfail" };
     const { offer, putOff, sent } = bench(
       {},
@@ -424,7 +424,7 @@ describe("the lookup of a domain", () => {
     expect(sent).toEqual([]);
   });
 
-  test("that finds no route for many domains puts off a few messages at a time, after those that can be sent", async () => {
+  test("the lookup of a domain that finds no route for many domains puts off a few messages at a time, after those that can be sent", async () => {
     const report: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "dns", reason: "unreachable" };
     const none: DeliveryRoute = {
       kind: "none",
@@ -457,7 +457,7 @@ describe("the lookup of a domain", () => {
     expect(begun.length).toBe(21);
   });
 
-  test("that fails temporarily keeps the route found before in use for a while", async () => {
+  test("the lookup of a domain that fails temporarily keeps the route found before in use for a while", async () => {
     const report: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "dns", reason: "servfail" };
     const lost = {
       kind: "none",
@@ -491,7 +491,7 @@ describe("the lookup of a domain", () => {
     expect(failed()).toEqual(["a5"]);
   });
 
-  test("that throws is a bug, and the message is tried again later", async () => {
+  test("the lookup of a domain that throws is a bug, and the message is tried again later", async () => {
     const { offer, putOff } = bench({}, { findDeliveryRoute: () => Promise.reject(new Error("no")) });
     await offer("a.test", ["a0"]);
     expect(putOff[0]?.report).toMatchObject({ kind: "trouble", reason: "internal error" });

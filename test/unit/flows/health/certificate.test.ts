@@ -25,7 +25,7 @@ const lastError = { text: "dns: NXDOMAIN looking up TXT", at: now };
 
 test.each<[string, CertificateRecord | null, string, RegExp]>([
   ["before the first order", null, "warn", /No certificate has been ordered yet/],
-  ["while the first order is under way", record({ issued: null }), "warn", /is being ordered/],
+  ["while the first order is pending", record({ issued: null }), "warn", /is being ordered/],
   [
     "after the first order failed",
     record({ issued: null, lastError }),

@@ -121,7 +121,7 @@ const ROWS: readonly Row[] = [
     fate: "later",
   },
   {
-    says: "messages that were under way when the lane closed make its rest no longer",
+    says: "messages that were in flight when the lane closed do not extend its rest",
     given: { restMs: FIRST_REST_MS, opensAt: NOW + FIRST_REST_MS },
     sign: sign("reputation"),
     lane: { restMs: FIRST_REST_MS, opensAt: NOW + FIRST_REST_MS },

@@ -40,7 +40,7 @@ describe("the explanation of a deferral", () => {
   test.each([
     ["mta5.am0.yahoodns.net", "Yahoo asked us to wait until 14:10 UTC."],
     ["mx.b.example", "The mail server of b.example asked us to wait until 14:10 UTC."],
-  ])("by %s names who asked us to wait, and until when", (mx, words) => {
+  ])("the explanation of a deferral by %s names who asked us to wait, and until when", (mx, words) => {
     const found = explained({
       ...refused("reputation", "421 4.7.0 [TSS04] Messages from 192.0.2.9 deferred"),
       mx,
@@ -61,7 +61,7 @@ describe("the explanation of a deferral", () => {
     );
   });
 
-  test("that is being tried now names no time", () => {
+  test("the explanation of a deferral that is being tried now names no time", () => {
     const found = explained({ ...refused("rate", "421 Rate limit"), dueAt: null });
     expect(found).not.toHaveProperty("nextAttemptAt");
     expect(found?.what).toBe("The delivery did not work yet. It is tried again.");

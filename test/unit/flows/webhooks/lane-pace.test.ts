@@ -28,14 +28,14 @@ describe("lanes of one pace", () => {
     expect(begun).toEqual(["a1", "b1", "a2", "b1", "a3", "b1"]);
   });
 
-  test("of one project leave as many places free as they take", () => {
+  test("one project's lanes leave as many places free as they take", () => {
     const pace = new LanePace<Lane>(100, 4);
     const many = Array.from({ length: 600 }, (_, at) => lane(`a${at}`));
     expect(fill(pace, many).length).toBe(50);
     expect(fill(pace, [lane("b1")]).length).toBe(17);
   });
 
-  test("that have grown leave places for the other lanes of their project", () => {
+  test("lanes that have grown leave places for the other lanes of their project", () => {
     const pace = new LanePace<Lane>(90, 4);
     expect(fill(pace, [lane("a1")]).length).toBe(30);
     const others = Array.from({ length: 10 }, (_, at) => lane(`a${at + 2}`));

@@ -23,7 +23,7 @@ describe("the window of an endpoint", () => {
     expect(rounds(new LaneWindow(limits), 3, 100, false)).toEqual([4, 4, 4]);
   });
 
-  test("is halved by a bad answer, once for all jobs that were in hand, and then grows slowly", () => {
+  test("is halved by a bad answer, once for all jobs that were running, and then grows slowly", () => {
     const window = new LaneWindow(limits);
     rounds(window, 4);
     const jobs = Array.from({ length: 64 }, () => window.start());

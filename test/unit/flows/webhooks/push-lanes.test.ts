@@ -171,7 +171,7 @@ describe("lanes", () => {
     expect(started).toContain("w5");
   });
 
-  test("a lane has more and more jobs in hand while its endpoint answers well, and half as many if it fails", async () => {
+  test("a lane runs more and more jobs while its endpoint answers well, and half as many if it fails", async () => {
     const { lanes, started, finish } = heldLanes({ total: 100, mostPerLane: 8 });
     const [well, badly] = [true, false].map((answer) => ({ well: answer, ms: 100 })) as [
       JobReport,

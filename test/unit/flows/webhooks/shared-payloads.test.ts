@@ -97,7 +97,7 @@ describe("a payload", () => {
     expect((await third)?.octets(true).length).toBe(MADE);
   });
 
-  test("that is large has its turn once a turn of the event loop, and projects take turns", async () => {
+  test("at most one large payload is handed out per tick of the event loop, and projects take turns", async () => {
     const payloads = new SharedPayloads();
     const order: string[] = [];
     const take = (senderId: string) =>
@@ -116,7 +116,7 @@ describe("a payload", () => {
     expect(order.indexOf("b")).toBeLessThan(3);
   });
 
-  test("that cannot be made fails all pushes that wait for it, and is made again for the next", async () => {
+  test("a payload that cannot be made fails all pushes that wait for it, and is made again for the next", async () => {
     const payloads = new SharedPayloads();
     const outcomes = [() => Promise.reject(new Error("no object store")), async () => payload()];
     let at = 0;
@@ -130,7 +130,7 @@ describe("a payload", () => {
     expect((await take())?.octets(true).length).toBe(MADE);
   });
 
-  test("of a message that is gone is none, and holds nothing", async () => {
+  test("a message that is gone has no payload and holds no memory", async () => {
     const payloads = new SharedPayloads();
     const gone = { eventId: "evt_1", senderId: "a", most: MOST, make: async () => null };
     expect(await Promise.all([payloads.take(gone), payloads.take(gone)])).toEqual([null, null]);

@@ -53,7 +53,7 @@ async function statusOf(promise: Promise<unknown>): Promise<number> {
 }
 
 describe("a body", () => {
-  test("of exactly the limit is read", async () => {
+  test("a body of exactly the limit is read", async () => {
     expect((await read(chunked(LIMIT).request)).byteLength).toBe(LIMIT);
     expect((await read(declared(LIMIT, "x".repeat(LIMIT)))).byteLength).toBe(LIMIT);
   });
@@ -69,13 +69,13 @@ describe("a body", () => {
     expect(request.bodyUsed).toBe(false);
   });
 
-  test("without a declared length is read no further than the limit", async () => {
+  test("a body without a declared length is read no further than the limit", async () => {
     const { request, taken } = chunked(LIMIT * 100);
     expect(await statusOf(read(request))).toBe(413);
     expect(taken()).toBeLessThanOrEqual(LIMIT / 100 + 2);
   });
 
-  test("that is large is copied in turns with others, so that requests in between wait for one piece only", async () => {
+  test("a body that is large is copied in turns with others, so that requests in between wait for one piece only", async () => {
     const [count, piece] = [8, 1024 * 1024];
     const large = (): Request => {
       let left = count;
@@ -110,7 +110,7 @@ describe("a body", () => {
     expect(turns).toBeGreaterThanOrEqual(2 * (count - 1));
   });
 
-  test("that is absent has no bytes", async () => {
+  test("a body that is absent has no bytes", async () => {
     expect((await read(new Request("http://localhost/", { method: "POST" }))).byteLength).toBe(0);
   });
 });
@@ -145,7 +145,7 @@ describe("the time of a body", () => {
     expect(late).toBe(0);
   });
 
-  test("that has ended leaves no timer and is never late", async () => {
+  test("the time of a body that has ended leaves no timer and is never late", async () => {
     const clock = manualClock();
     let late = 0;
     const [first, second] = [startBodyTime(clock, () => late++), startBodyTime(clock, () => late++)];
@@ -176,7 +176,7 @@ describe("the pieces of a body", () => {
     expect(Buffer.compare(pieces.join(), whole)).toBe(0);
   });
 
-  test("of several MiB are joined in order", () => {
+  test("the pieces of a body of several MiB are joined in order", () => {
     const whole = Uint8Array.from({ length: 3_000_001 }, (_, at) => at % 251);
     const pieces = new BodyPieces(whole.length);
     for (let at = 0, turns = 0; at < whole.length; turns++) {
@@ -196,7 +196,7 @@ describe("the pieces of a body", () => {
     expect([...pieces.join().subarray(2_000_000)]).toEqual([...Array(1000).fill(2), ...Array(1000).fill(3)]);
   });
 
-  test("of mixed sizes are joined in order", () => {
+  test("the pieces of a body of mixed sizes are joined in order", () => {
     const whole = Uint8Array.from({ length: 100_000 }, (_, at) => at % 251);
     const pieces = new BodyPieces(4_000_000);
     let at = 0;
@@ -208,7 +208,7 @@ describe("the pieces of a body", () => {
     expect(Buffer.compare(pieces.join(), whole)).toBe(0);
   });
 
-  test("of one octet each use no multiple of their size in memory", () => {
+  test("the pieces of a body of one octet each use no multiple of their size in memory", () => {
     const OCTETS = 400_000;
     const pieces = new BodyPieces(4_000_000);
     Bun.gc(true);
@@ -272,7 +272,7 @@ describe("the bodies of all requests", () => {
     }
   };
 
-  test("of one owner are held up to its limit, and one octet more is 503 until another ends", () => {
+  test("one owner's bodies are held up to its limit, and one octet more is 503 until another ends", () => {
     const reserve = createBudget(REQUEST_BODY_LIMITS);
     const [first, second] = [reserve("snd_a"), reserve("snd_a")];
     first.take(MAX_BODY_OCTETS_PER_OWNER - 10);
@@ -285,7 +285,7 @@ describe("the bodies of all requests", () => {
     expect(refusal(() => reserve("snd_a").take(1))).toBe(503);
   });
 
-  test("of all owners are held up to the limit, and one octet more is 503", () => {
+  test("the bodies of all owners are held up to the limit, and one octet more is 503", () => {
     const reserve = createBudget(REQUEST_BODY_LIMITS);
     for (let at = 0; at < MAX_BODY_OCTETS / MAX_BODY_OCTETS_PER_OWNER; at++)
       reserve(`snd_${at}`).take(MAX_BODY_OCTETS_PER_OWNER);

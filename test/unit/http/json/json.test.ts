@@ -191,7 +191,7 @@ describe("the fingerprint of a JSON value", () => {
     ["empty lists", []],
     ["texts", "x"],
     ["objects of one field", { a: 1 }],
-  ])("of a list of %s is written in short steps", (_, item) => {
+  ])("the fingerprint of a JSON value of a list of %s is written in short steps", (_, item) => {
     let steps = 0;
     for (const _step of fingerprint(Array(100_000).fill(item))) steps++;
     // A step takes some thousands of values, brackets and commas.

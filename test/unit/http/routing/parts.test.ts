@@ -199,7 +199,7 @@ describe("a webhook's URL", () => {
     }
   });
 
-  test("that is too long is refused with that reason", () => {
+  test("a webhook's URL that is too long is refused with that reason", () => {
     const read = () => webhookUrl(`https://a.example/${"x".repeat(2048)}`, { mayReach, allowPrivate: false });
     expect(thrownBy(read)).toMatchObject({ message: '"url" must have at most 2048 characters.' });
   });

@@ -87,7 +87,7 @@ describe("the remembered outcome of a check", () => {
     expect(memory.size).toBe(0);
   });
 
-  test("of a nested check counts for both", async () => {
+  test("a lookup of a nested check counts for both checks", async () => {
     const memory = new CheckMemory();
     const zone: Zone = new Map([["a", ["1"]]]);
     const [outer, inner] = [checkOf([]), checkOf(["a"])];

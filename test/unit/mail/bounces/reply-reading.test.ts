@@ -42,7 +42,7 @@ describe("a text", () => {
     ["try again in a few minutes", 180],
     ["wait 2 hours", 7200],
     ["try again in 90 days", 86_400],
-  ])("that says %j names a wait of %d seconds", (text, seconds) => {
+  ])("a reply that says %j names a wait of %d seconds", (text, seconds) => {
     expect(namedWait(text)).toEqual({ ms: seconds * 1000, exact: true });
   });
 
@@ -51,7 +51,7 @@ describe("a text", () => {
     ["100 messages per hour", 3600],
     ["more than 50 mails in 15 minutes", 900],
     ["the daily limit is reached", 14_400],
-  ])("that says %j names a period of which %d seconds are waited for", (text, seconds) => {
+  ])("a reply that says %j names a period, of which the wait is %d seconds", (text, seconds) => {
     expect(namedWait(text)).toEqual({ ms: seconds * 1000, exact: false });
   });
 

@@ -78,7 +78,7 @@ describe("a text equals the one that the MIME reader finds", () => {
 });
 
 describe("a large text", () => {
-  test("that is read only up to the limit starts like the whole text", async () => {
+  test("a large text that is read only up to the limit starts like the whole text", async () => {
     const quoted = "\r\n\r\nOn 1 May 2020 at 10:00, A <a@b.example> wrote:\r\n> old\r\n";
     for (const body of [
       `new${quoted}${BODY.repeat(4000)}`,
@@ -113,12 +113,12 @@ describe("a large text", () => {
     expect(found === null ? null : wholeText(found)).toBe(storedText(text));
   });
 
-  test("without content is absent, and one of control characters alone is empty", () => {
+  test("a body without content is absent, and one of only control characters is empty", () => {
     expect(mailText(() => ["", ""])).toBeNull();
     expect(mailText(() => ["\0"])).toMatchObject({ beginning: "", whole: true });
   });
 
-  test("in a message that shows parts of both kinds is rendered as the MIME reader does", async () => {
+  test("a large text in a message that shows parts of both kinds is rendered as the MIME reader does", async () => {
     const printable = Array.from({ length: 95 }, (_, at) => String.fromCharCode(0x20 + at)).join("");
     const parts = [
       `--b\r\nContent-Type: text/plain\r\n\r\n \r\n${`${printable}\t\r\n\r\n`.repeat(2000)} \r\n`,
@@ -130,7 +130,7 @@ describe("a large text", () => {
     expect([found.text, found.html]).toEqual([storedText(text ?? ""), storedText(html ?? "")]);
   });
 
-  test("that is rendered from html is rendered once, because that takes long", async () => {
+  test("a large text that is rendered from html is rendered once, because that takes long", async () => {
     const page = "<p>one &amp; two</p>\r\n".repeat(7000);
     const raw = mail(
       ["Content-Type: multipart/mixed; boundary=b"],

@@ -133,7 +133,7 @@ describe("a multipart without a boundary parameter", () => {
     expect((await parseMail(bytes(`Content-Type: ${type}`, "", "Just text.", ""))).text).toBe("Just text.\n");
   });
 
-  test("without parts has no text", async () => {
+  test("a multipart without a boundary parameter without parts has no text", async () => {
     const mail = await parseMail(bytes("Content-Type: multipart/mixed; boundary=b", "", "--b--", ""));
     expect(mail).toMatchObject({ ok: true, text: null, html: null, attachments: [] });
   });

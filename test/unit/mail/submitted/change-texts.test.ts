@@ -37,7 +37,7 @@ describe("a changed text", () => {
     ["8bit", "<p>MARK \xc3\xbc</p>"],
     ["quoted-printable", "<p>MARK =C3=BC=\r\n</p>"],
     ["base64", Buffer.from("<p>MARK ü</p>").toString("base64")],
-  ])("of a whole message in %s is what a reader sees", async (encoding, body) => {
+  ])("a changed text of a whole message in %s is what a reader sees", async (encoding, body) => {
     const lines = ["From: a@b.example", HTML[0] ?? "", `Content-Transfer-Encoding: ${encoding}`, "", body];
     const raw = changeTexts(bytes(lines), CHANGE);
     const seen = await parseMail(raw);
@@ -62,7 +62,7 @@ describe("a changed text", () => {
     expect((await parseMail(raw)).html).toContain(MARK);
   });
 
-  test("in another charset keeps its octets", () => {
+  test("a changed text in another charset keeps its octets", () => {
     const lines = ["Content-Type: text/html; charset=windows-1252", "", "<p>\xe4 MARK</p>"];
     expect(changed(lines)).toContain(`<p>=E4 ${MARK}</p>`);
     expect(changed(["Content-Type: text/html; charset=iso-2022-jp", "", "MARK"])).not.toContain(MARK);

@@ -218,7 +218,7 @@ describe("the new part of a reply", () => {
     ["has answers between quoted lines", `See below.\n\n${intro}> q\nyes\n${quoted}`, null],
     ["is the whole text if no quote is found", `a\n\n-- \n${"x".repeat(MAX_REPLY_CHARS)}`, null],
   ])(
-    "of a text over the limit is searched at its beginning; it is the whole text if it %s",
+    "a body over the limit is searched only at its beginning; it counts as wholly new if it %s",
     (_, text, new_) => {
       expect(replyText(text)).toBe(new_ ?? text);
     },

@@ -84,7 +84,7 @@ describe("a problem of a CA", () => {
     expect(readProblem(json)).toBeNull();
   });
 
-  test("of a type that is not of ACME has no type of ours", () => {
+  test("a CA's problem of a type outside ACME has no type of ours", () => {
     expect(readProblem({ type: "about:blank", detail: "x" })).toEqual({ type: null, text: "about:blank: x" });
   });
 });

@@ -322,7 +322,7 @@ describe("the size of an answer", () => {
     }
   });
 
-  test("of an unknown name fits a datagram of 512 octets, for a zone's name of up to 90", async () => {
+  test("the size of an answer of an unknown name fits a datagram of 512 octets, for a zone's name of up to 90", async () => {
     for (const [octets, truncated] of [
       [90, false],
       [91, true],

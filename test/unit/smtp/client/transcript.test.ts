@@ -13,7 +13,7 @@ const lines = (count: number, chars = 0): string[] =>
   Array.from({ length: count }, (_, at) => `S: ${at}${"x".repeat(chars)}`);
 
 describe("a transcript", () => {
-  test("of as many lines as the limit is kept whole", () => {
+  test("a transcript of as many lines as the limit is kept whole", () => {
     const said = lines(MAX_TRANSCRIPT_LINES);
     expect(noted(said)).toEqual(said);
   });
@@ -32,7 +32,7 @@ describe("a transcript", () => {
     },
   );
 
-  test("that is cut again in storage says how many lines are missing in all", () => {
+  test("a transcript that is cut again in storage says how many lines are missing in all", () => {
     const said = lines(1000, 150);
     const kept = boundedTranscript(noted(said));
     const notices = kept.filter((line) => line.startsWith("* "));
