@@ -133,9 +133,7 @@ function histogramsIn(registry: Registry) {
     requests: make("http_request_duration_seconds", "Duration of answered requests, by route.", REQUESTS, [
       ...(["method", "route", "status"] as const),
     ]),
-    accepts: make("accept_duration_seconds", "Duration of requests that accepted mail for sending.", WORK, [
-      "kind",
-    ]),
+    accepts: make("accept_duration_seconds", "Duration of requests to send.", WORK, ["kind"]),
     waits: make("queue_wait_seconds", "Time from due to claimed by a worker.", WAITS, ["queue"]),
     attempts: make(
       "attempt_duration_seconds",
@@ -143,24 +141,16 @@ function histogramsIn(registry: Registry) {
       CONVERSATIONS,
       ["outcome"],
     ),
-    webhooks: make("webhook_duration_seconds", "Duration of attempts to push one event.", CONVERSATIONS, [
+    webhooks: make("webhook_duration_seconds", "Duration of pushes of one event.", CONVERSATIONS, [
       "outcome",
     ]),
-    sessions: make("smtp_session_duration_seconds", "Duration of incoming SMTP sessions.", CONVERSATIONS, [
-      "end",
+    sessions: make("smtp_session_duration_seconds", "Incoming SMTP sessions.", CONVERSATIONS, ["end"]),
+    inspections: make("inspection_duration_seconds", "Messages read on a thread, waiting included.", WORK, [
+      ...(["kind", "outcome"] as const),
     ]),
-    inspections: make(
-      "inspection_duration_seconds",
-      "Time to read a message on a worker thread, waiting included.",
-      WORK,
-      [...(["kind", "outcome"] as const)],
-    ),
-    renderings: make(
-      "rendering_duration_seconds",
-      "Time to render on a worker thread, waiting included.",
-      WORK,
-      [...(["kind", "outcome"] as const)],
-    ),
+    renderings: make("rendering_duration_seconds", "Renderings on a thread, waiting included.", WORK, [
+      ...(["kind", "outcome"] as const),
+    ]),
     commits: make("commit_duration_seconds", "Duration of database commits.", WORK),
     writers: make("commit_writers", "Writers that shared a commit.", WRITERS),
     lag: make("event_loop_lag_seconds", "How late a timer fired, measured four times a second.", WORK),
@@ -263,8 +253,8 @@ function gaugesIn(registry: Registry) {
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
     live: make("postrider_live_clients", "Clients that follow events.", ["kind"]),
     cpu: total("process_cpu_seconds_total", "Processor time of all threads."),
-    cpuUser: total("process_cpu_user_seconds_total", "The part of it in user space."),
-    cpuSystem: total("process_cpu_system_seconds_total", "The part of it in the kernel."),
+    cpuUser: total("process_cpu_user_seconds_total", "Processor time in user space."),
+    cpuSystem: total("process_cpu_system_seconds_total", "Processor time in the kernel."),
     resident: make("process_resident_memory_bytes", "Resident memory."),
     heap: make("postrider_heap_bytes", "Used heap of the main thread."),
     startedAt: make("process_start_time_seconds", "Start time of the process since the Unix epoch."),
