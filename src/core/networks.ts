@@ -64,7 +64,7 @@ function withoutPort(hop: string): string {
  * `X-Forwarded-For`. The list is read from its end, and only while the writer is a proxy of ours, because a client
  * can invent the rest.
  * @param peer address of the connection's other end
- * @param proxies addresses and networks of our own proxies
+ * @param proxies addresses and networks of our proxies
  */
 export function clientAddress(peer: string, forwardedFor: string | null, proxies: readonly string[]): string {
   let client = peer;

@@ -28,8 +28,8 @@ const MAX_EVENT_CHARS = 16 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /**
- * Follows the live stream of the service, for ever. If the connection is lost, opens it again after the last event. If that is
- * too old, says that events may be missing.
+ * Follows the live stream of the service until it is stopped. If the connection is lost, opens it again after the
+ * last event. If that is too old, says that events may be missing.
  * @throws CommandError if the service refuses the stream, or cannot be reached at first
  */
 export async function* followEvents(

@@ -32,7 +32,7 @@ export function quotaCheck({ db, quotas }: { db: () => Db; quotas: Quotas }): Ch
   };
 }
 
-/** Returns the resources that projects have nearly used up, of at most so many projects a plan. */
+/** Returns the resources that projects have nearly used up, for at most `projects` projects per plan. */
 export async function nearQuotas(db: Db, quotas: Quotas, projects: number): Promise<NearQuota[]> {
   const found = await Promise.all([
     holdersNear(db, { only: "free" }, nearBounds(quotas.free), projects),

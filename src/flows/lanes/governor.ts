@@ -80,9 +80,9 @@ export const LONGEST_NAMED_MS = 24 * HOUR_MS;
 export const LEAST_RATE = 1;
 /** Share of the limit that a minute of acceptance adds at most. */
 export const GROWTH = 1 / 20;
-/** Messages taken in a minute from which on their number tells what the provider takes. */
+/** Messages taken in a minute from which their number shows what the provider takes. */
 const TELLING = 10;
-/** Share of what the provider took that a lowered rate is. The rest is room for its other way of counting. */
+/** A lowered rate, as a share of what the provider took. The rest allows for differences in counting. */
 const KEPT = 0.9;
 
 /** Returns the state of a lane that was never slowed. */

@@ -39,7 +39,7 @@ export class Lanes {
   /**
    * Returns the lane of a set of MX hosts: their provider's, else their own.
    * @param variant tells sets of the same hosts apart that must not share a connection
-   * @param egress our own address, each of which has lanes of its own; null if the system chooses it
+   * @param egress our address that mail leaves from, which has its own lanes; null if the system chooses it
    */
   ofHosts(hosts: readonly string[], variant: string, egress: string | null = null): Lane {
     const name = providerLane(hosts)?.name ?? hostsName(hosts, variant);
@@ -110,7 +110,7 @@ function hostsName(hosts: readonly string[], variant: string): string {
   const name = sorted.join("+");
   const isPlain = sorted.every((host) => /^[\w.-]+$/.test(host)) && name.length <= MAX_NAME_CHARS;
   if (isPlain && variant === "") return name;
-  // A DNS name may hold any character (RFC 2181 §11), so the hash is over an unambiguous text.
+  // A DNS name may hold any character (RFC 2181 §11), so the hash is over an unambiguous string.
   const hash = createHash("sha256")
     .update(JSON.stringify([sorted, variant]))
     .digest("hex")

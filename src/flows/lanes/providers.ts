@@ -30,7 +30,7 @@ export interface Provider extends ProviderLimits {
 const KUMO = "KumoMTA's shaping.toml, 016ebf44, read 2026-11";
 const CAUTIOUS = "no public figure, read 2026-11: our default";
 
-/** Connections, messages on a connection and messages a second where the provider names none. */
+/** Limits of connections, messages per connection and messages a second if the provider names none. */
 const USUAL: ProviderLimits = { connections: 5, messages: 50, rate: 20 };
 
 type Given = Partial<Provider> & Pick<Provider, "name" | "title" | "hosts" | "source">;
@@ -157,8 +157,8 @@ export interface ProviderLane {
 }
 
 /**
- * Returns the provider that all of some MX hosts belong to; null if there is none. If one host were enough, a stranger
- * could name a provider's host next to one of his own, and what his own replies would slow the provider's lane.
+ * Returns the provider that all of some MX hosts belong to; null if there is none. If one host were enough, a
+ * stranger could list a provider's host next to his own host, whose replies would then slow the provider's lane.
  */
 export function providerLane(hosts: readonly string[]): ProviderLane | null {
   for (const one of PROVIDERS) {

@@ -119,7 +119,7 @@ export class Streams {
     if (this.#open.size === 0) for (const cancel of this.#cancels.splice(0)) cancel();
   }
 
-  /** Ends a stream. If its client is taking a piece, its connection is cut, because it may take for ever. */
+  /** Ends a stream. If its client is taking a piece, its connection is cut, because it may never finish. */
   #cut(stream: Stream): void {
     const opened = this.#open.get(stream);
     const isTaking = stream.givenAt !== null;

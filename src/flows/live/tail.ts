@@ -14,7 +14,7 @@ export const ENTRIES_AT_A_TIME = 200;
 export const NEWS_AT_A_TIME = 2000;
 /** Pause between two looks at a database that other processes write, milliseconds. */
 export const LOOK_PAUSE_MS = 20;
-/** Pause if Redis tells of commits, milliseconds. The look then only finds what a lost message would have told. */
+/** Pause if Redis reports commits, milliseconds. The look then only finds commits whose message was lost. */
 export const HINTED_LOOK_PAUSE_MS = 250;
 /** Factor of a look's own time, so that looking takes a tenth of the time of a slow database at most. */
 const PAUSE_PER_LOOK = 10;
@@ -53,7 +53,7 @@ export class Tail {
   #cancel = (): void => undefined;
   #cancelRenewal = (): void => undefined;
 
-  /** @param hinted true if other processes' commits are told by `wake` */
+  /** @param hinted true if `wake` reports other processes' commits */
   constructor(deps: { db: Db; clock: Clock }, hinted: boolean) {
     this.#deps = deps;
     this.#pauseMs = hinted ? HINTED_LOOK_PAUSE_MS : LOOK_PAUSE_MS;
@@ -76,7 +76,7 @@ export class Tail {
     };
   }
 
-  /** Looks for news soon. Called after each commit, so it costs next to nothing. */
+  /** Looks for news soon. Called after each commit, so it must be cheap. */
   wake(): void {
     if (this.#channels.size === 0 || this.#woken) return;
     this.#woken = true;

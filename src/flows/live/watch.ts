@@ -36,7 +36,7 @@ export async function watch({ db, clock }: WatchDeps, senderId: string): Promise
   const now = clock.now();
   const least = now + RESUME_MS + RENEWAL_MS;
   const until = await watchedUntil(db, senderId);
-  // A time far ahead was set while the clock was.
+  // If it is far ahead, the clock was ahead when it was set.
   if (until < least || until > least + 2 * RENEWAL_MS) await watchProject(db, senderId, least + RENEWAL_MS);
   return logHead(db);
 }

@@ -140,7 +140,7 @@ function sampleData(senderId: string, type: EventType, now: number): Record<stri
 
 /**
  * Pushes a delivery of the log once more, under its own id.
- * @throws AppError 409 if an attempt is in hand or the webhook is disabled, 404 if it has just been deleted
+ * @throws AppError 409 if an attempt is in progress or the webhook is disabled, 404 if it has just been deleted
  */
 export async function replay(
   deps: SampleDeps,

@@ -167,7 +167,7 @@ export async function parseJson(
   return inSteps(bytes.byteLength, readJson(text, byteLists), runSteps);
 }
 
-/** Does work on a body of so many octets: in steps if it is larger than one, else at once. */
+/** Does work on a body of that many octets: in steps if it is larger than one, else at once. */
 export async function inSteps<Result>(
   octets: number,
   work: Steps<Result>,

@@ -14,7 +14,9 @@ export const MAX_LARGE_BODY_OCTETS = 32 * 1024 * 1024;
  */
 export const MAX_BODIES_WAITING = MAX_BODY_OCTETS / LARGE_BODY_OCTETS;
 
-/** Runs the work on a body of so many octets when its owner's turn comes. Work on a small body starts at once. */
+/**
+ * Runs the work on a body of that many octets when its owner's turn comes. Work on a small body starts at once.
+ */
 export type RunForBody = <Result>(
   owner: string,
   octets: number,

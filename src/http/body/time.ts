@@ -10,7 +10,7 @@ export const BODY_BASE_MS = 30_000;
  */
 export const MIN_BODY_RATE = 16 * 1024;
 
-/** Returns the milliseconds that a body may take if so many octets of it have arrived or were declared. */
+/** Returns the milliseconds that a body may take if that many octets of it have arrived or were declared. */
 export function bodyTimeMs(octets: number): number {
   return BODY_BASE_MS + (octets / MIN_BODY_RATE) * 1000;
 }

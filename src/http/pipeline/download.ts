@@ -85,8 +85,8 @@ export async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, v
 /** An answer in JSON until its client has read it. */
 export interface PendingAnswer {
   /**
-   * Reserves memory for an answer of about so many octets, before its content is read. Throws 503 if there is no room, so
-   * that a refused request costs no memory.
+   * Reserves memory for an answer of about that many octets, before its content is read. Throws 503 if there is no
+   * room, so that a refused request costs no memory.
    */
   expect(octets: number): void;
   /** Writes the answer as JSON. Throws 503 if there is no room for it and it may be refused. */

@@ -7,11 +7,13 @@ const MADE_HERE = Symbol("memory budget");
  */
 export interface MemoryBudget {
   readonly [MADE_HERE]: true;
-  /** Runs `read`, which holds so many octets, when there is room. Throws without running it if there will be none. */
+  /**
+   * Runs `read`, which holds that many octets, when there is room. Throws without running it if there will be none.
+   */
   hold<Value>(octets: number, read: () => Promise<Value>): Promise<Value>;
 }
 
-/** Runs a read that holds so many octets when there is room for it, or throws. */
+/** Runs a read that holds that many octets when there is room for it, or throws. */
 export type HoldOctets = MemoryBudget["hold"];
 
 /** Makes a budget whose reads wait for room, or are refused. */

@@ -35,8 +35,8 @@ export function isSeen(): boolean {
 }
 
 /**
- * Reads something again when an event concerns it, at most once in so many milliseconds. A tab that is hidden reads nothing until
- * it is seen, so that forgotten tabs cost the service nothing.
+ * Reads something again when an event concerns it, at most once per interval. A tab that is hidden reads nothing
+ * until it is seen, so that forgotten tabs cost the service nothing.
  */
 export function useLiveReload(
   reload: () => void,

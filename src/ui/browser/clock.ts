@@ -8,13 +8,13 @@ export function now(): number {
   return Date.now();
 }
 
-/** Runs a function once after so many milliseconds. Returns a function that cancels it. */
+/** Runs a function once after that many milliseconds. Returns a function that cancels it. */
 export function after(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 }
 
-/** Runs a function every so many milliseconds. Returns a function that ends it. */
+/** Runs a function at that interval, milliseconds. Returns a function that ends it. */
 export function every(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms);
   return () => clearInterval(timer);

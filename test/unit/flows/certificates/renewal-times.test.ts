@@ -10,7 +10,7 @@ import {
 import { MAX_PAUSE_MS } from "../../../../src/net/acme/signed-requests.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
-/** A certificate of so many days, issued now. */
+/** A certificate valid for that many days, issued now. */
 const of = (days: number) => ({ notBefore: NOW, notAfter: NOW + days * DAY_MS, issuedAt: NOW });
 const window = (from: number, to: number) => ({
   ...{ start: NOW + from * DAY_MS, end: NOW + to * DAY_MS },

@@ -28,7 +28,7 @@ const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 const list = (count: number) => `[${Array.from({ length: count }, () => "0").join(",")}]`;
 const long = "x".repeat(STEP_OCTETS);
 
-/** An object whose keys, with their quotes, have so many octets together. */
+/** An object whose keys, with their quotes, have that many octets together. */
 function keysOf(octets: number): string {
   const each = MAX_TOKEN_OCTETS / 2;
   const whole = Math.floor(octets / each) - 1;
@@ -116,7 +116,7 @@ function random(seed: number): () => number {
 
 const LETTERS = ["a", '"', "\\", "\n", "é", "€", "\u{1F4EE}", "\ud800", "/", "{", "]", ",", " "];
 
-/** JSON text of a random value, of about so many octets, with white space and escapes of all kinds. */
+/** JSON text of a random value, of about that many octets, with white space and escapes of all kinds. */
 function randomText(next: () => number, octets: number, depth = 0): string {
   const space = () => [" ", "\n\t", "", "", ""][Math.floor(next() * 5)] ?? "";
   if (depth > 6 || octets < 200) {
