@@ -114,7 +114,9 @@ function copyOf(source: string, part: string): void {
 /** Makes the file for the copy. VACUUM INTO accepts an existing file if it is empty. */
 function claimPart(part: string): string {
   if (existsSync(part))
-    throw refused(`${part} exists: a backup is running, or one was interrupted and left it behind; then remove it`);
+    throw refused(
+      `${part} exists: a backup is running, or one was interrupted and left it behind; then remove it`,
+    );
   claimFile(part).finish("");
   return part;
 }
