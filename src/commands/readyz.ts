@@ -6,8 +6,8 @@ import { EX_NO, EX_OK, usage } from "./support/exit.ts";
 import { localAddress } from "./support/local-service.ts";
 
 /**
- * Time for the service to answer, seconds. Its own checks may take up to five seconds, but then it hardly counts as
- * ready.
+ * Time for the service to answer, seconds. Its own checks may take up to five seconds, but a service that slow is
+ * hardly ready.
  */
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const MAX_TIMEOUT_SECONDS = 60;

@@ -91,7 +91,10 @@ function handleStopSignals(clock: Clock): { started(stop: () => void): boolean }
       else giveUp ??= clock.after(START_GRACE_MS, () => process.exit(EX_OK));
     });
   return {
-    /** Sets how to stop. If a signal has already come, stops at once. Returns whether one has come. */
+    /**
+     * Sets the function that stops the service. If a signal has already come, stops at once. Returns whether one
+     * has.
+     */
     started(how) {
       stop = how;
       if (giveUp === null) return false;

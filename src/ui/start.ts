@@ -1,6 +1,6 @@
 /**
  * Starts the app. If the server has drawn the page, the browser shows it first, because running the app would delay that. Imports
- * nothing: it must be small, and its frame comes before all else.
+ * nothing: it must be small, and the first frame comes before all else.
  */
 
 /** Calls the function after the browser has drawn a frame. */

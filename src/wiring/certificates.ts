@@ -17,7 +17,9 @@ import { listenerCertificate } from "./listener.ts";
 import { type Chore, startLoop } from "./process/loop.ts";
 import type { Services } from "./services.ts";
 
-/** Pause between two looks for a new certificate. Each process must use it before the one before ends. */
+/**
+ * Pause between two checks for a new certificate. Each process must switch before the previous one expires.
+ */
 const LOOK_PAUSE_MS = 5 * SECOND_MS;
 
 /** The certificate of this process's servers. */

@@ -74,7 +74,7 @@ export async function requestApi(
   return { status: outcome.status, text: outcome.body.toString("utf8") };
 }
 
-/** Returns the header fields that show who asks, and for which project. */
+/** Returns the header fields that identify the caller and its project. */
 export function apiHeaders({ headers, sender }: Pick<Api, "headers" | "sender">): Record<string, string> {
   // A line break in the key would begin another header field (header injection).
   if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");

@@ -43,7 +43,7 @@ export async function unknownHost(error: unknown, config: Config): Promise<strin
 }
 
 /**
- * Throws an error of the start, in our own words if they explain the cause better.
+ * Throws an error of the start, in our words if they explain the cause better.
  * @param config names the settings of an address or port at which the service cannot listen
  * @param unknown the result of `unknownHost`
  * @throws SettingsError if the service cannot listen

@@ -1,4 +1,4 @@
-/** Bytes that are turned into text in one call. */
+/** Bytes converted to a string in one call. */
 const STEP = 0x8000;
 
 /** Returns the bytes of a file as base64. */

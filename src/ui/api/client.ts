@@ -38,7 +38,7 @@ export interface Options {
   signal?: AbortSignal | undefined;
   /** Account-level requests name no project. */
   account?: boolean;
-  /** Id of another project than the chosen one. */
+  /** Id of a project other than the chosen one. */
   project?: string;
   /** Repeating a request with the same key has no further effect. */
   idempotencyKey?: string;
@@ -55,10 +55,10 @@ function headersOf({ body, account, project, idempotencyKey }: Options): Record<
   };
 }
 
-/** While the server draws a page, all answers that there are. */
+/** While the server draws a page, the only answers available. */
 let known: Readonly<Record<string, unknown>> | null = null;
 
-/** Sets the answers of which the server draws a page. */
+/** Sets the answers from which the server draws a page. */
 export function setKnownAnswers(answers: Readonly<Record<string, unknown>>): void {
   known = answers;
 }
@@ -68,7 +68,7 @@ export function isDrawn(): boolean {
   return known !== null;
 }
 
-/** Thrown while the server draws a page, for an answer that it does not have. The browser asks for it. */
+/** Thrown while the server draws a page, for an answer that it does not have. The browser requests it. */
 export class NotKnown extends Error {}
 
 /** Sends a request and returns the response. @throws ApiError for a status of 400 or more, or if there is no answer */

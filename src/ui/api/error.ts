@@ -1,4 +1,4 @@
-/** One fault of a request, as the API names it. */
+/** One problem with a request, as the API names it. */
 export interface Issue {
   message: string;
   /** JSON path such as `to[0].email`. Empty: the whole body. */

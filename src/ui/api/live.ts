@@ -29,7 +29,7 @@ export function tell(event: LiveEvent | null): void {
   for (const listener of [...listeners]) listener(event);
 }
 
-/** Returns whether a person may see the tab. */
+/** Returns whether the tab is visible. */
 export function isSeen(): boolean {
   return document.visibilityState === "visible";
 }
@@ -59,7 +59,7 @@ export function useLiveReload(
       },
     );
     const stop = listen((event) => {
-      // The stream tells a tab that is seen again to look.
+      // When a tab becomes visible again, the stream makes it look.
       if (!isSeen() || (event !== null && !latest.current.concerns(event))) return;
       events++;
       run();

@@ -9,7 +9,7 @@ export interface Known<Row> {
   next: string | null;
 }
 
-/** Returns the known rows with a first page that was read again. Rows of its span that it lacks have left the list. */
+/** Merges a reread first page into the known rows. Rows within its span that it lacks have left the list. */
 export function merge<Row>(known: Known<Row>, fresh: Page<Row>, orderOf: OrderOf<Row>): Known<Row> {
   const last = fresh.data.at(-1);
   if (fresh.nextCursor === null || last === undefined) return { rows: fresh.data, next: fresh.nextCursor };

@@ -1,4 +1,4 @@
-/** How much of a busy service's work a page shows, so that dashboards do not slow it. */
+/** Limits how much of a busy service's work a page shows, so that dashboards do not slow it. */
 
 /** With more events a second than this, a page reads less often. */
 const BUSY_PER_SECOND = 100;
@@ -18,8 +18,8 @@ export function waitAfter(events: number, elapsedMs: number, ms: number): number
 }
 
 /**
- * Returns a function that is given the time of each event, milliseconds, and tells whether there are too many to follow: a leaky
- * bucket that loses FLOOD_PER_SECOND.
+ * Returns a function that takes the time of each event, milliseconds, and returns whether there are too many to
+ * follow: a leaky bucket that loses FLOOD_PER_SECOND.
  * @param burst events that may come at once
  */
 export function floodMeter(burst: number): (at: number) => boolean {

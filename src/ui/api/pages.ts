@@ -27,13 +27,13 @@ export interface Pages<Row> {
   done: ReadonlySignal<boolean>;
   /** True if the list has reached `MAX_ROWS`. */
   full: ReadonlySignal<boolean>;
-  /** Reads the first page, unless the page of the app has brought it. */
+  /** Reads the first page, unless it came with the app's page. */
   open(): void;
   /** Reads the next page. */
   more(): void;
   /** Reads the first page again, and adds what is new. */
   refresh(): void;
-  /** Takes a row out, which need not be on the first page. */
+  /** Removes a row, which need not be on the first page. */
   drop(row: Row): void;
   /** Holds new rows back while the list is scrolled, or shows them. */
   hold(held: boolean): void;

@@ -9,11 +9,11 @@ export interface Resource<Value> {
   value: Signal<Value | null>;
   error: Signal<ApiError | null>;
   loading: Signal<boolean>;
-  /** Reads it, unless the page has brought its value. */
+  /** Reads it, unless its value came with the page. */
   open(): void;
   /** Reads it again. The old value stays until the answer is there. */
   reload(): void;
-  /** Puts in a value that an answer to a change has given. */
+  /** Sets the value that the answer to a change returned. */
   set(value: Value): void;
 }
 

@@ -80,7 +80,7 @@ export function Chart({ title, times, series, days }: ChartProps) {
   );
 }
 
-/** Loads the library of charts, which the first content of a page can do without. */
+/** Loads the chart library, which a page's first content does not need. */
 async function loadLibrary(): Promise<Library> {
   return (await import("uplot")).default;
 }

@@ -78,7 +78,7 @@ export function List<Row>(props: ListProps<Row>) {
   );
 }
 
-/** One search looks at many rows, but not at millions. */
+/** One search reads many rows, but not millions. */
 function SearchFurther({ onMore }: { onMore: () => void }) {
   const button = (
     <button type="button" class="button" onClick={onMore}>

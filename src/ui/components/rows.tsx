@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useMovable } from "../state/keyboard.ts";
 import { navigate } from "../state/router.ts";
 
-/** Pixels of a row until the style sheet has been asked. */
+/** Height of a row, pixels, until it is measured. */
 const FIRST_ROW_PX = 36;
 /** Rows that are drawn above and below the visible ones. */
 const SPARE_ROWS = 12;

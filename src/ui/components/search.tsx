@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { after } from "../browser/clock.ts";
 import { Icon } from "../controls/icon.tsx";
 
-/** Typing is searched for after a pause of this length. */
+/** The search starts after a pause in typing of this length. */
 const PAUSE_MS = 180;
 
 interface SearchProps {
@@ -12,7 +12,7 @@ interface SearchProps {
   onSearch: (text: string) => void;
 }
 
-/** A search field. The key `/` goes to it. */
+/** A search field. The key `/` focuses it. */
 export function SearchField({ label, placeholder, value, onSearch }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   const cancel = useRef(() => {});

@@ -7,7 +7,7 @@ interface DotProps {
   title?: string | undefined;
 }
 
-/** A coloured dot with a word next to it, so that colour never says it alone. */
+/** A coloured dot with a word next to it, so that colour is never the only signal. */
 export function Dot({ tone, word, title }: DotProps) {
   return (
     <span class={`status tone-${tone}`} title={title}>

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { after } from "../browser/clock.ts";
 import { Icon } from "./icon.tsx";
 
-/** The button confirms a copy for so long. */
+/** How long the button confirms a copy, ms. */
 const CONFIRM_MS = 1_500;
 
 interface CopyProps {

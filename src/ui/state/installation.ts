@@ -26,7 +26,7 @@ export function suggestedInbox(): string {
   return delivery === "capture" ? `support@inbox.${domain}` : "support@mail.example.com";
 }
 
-/** Returns true if messages to these recipients are captured. Only the simulator's are not. */
+/** Returns true if messages to these recipients are captured. Those to the simulator are not. */
 export function capturesTo(to: readonly string[]): boolean {
   const { delivery, domain } = me.value?.service ?? {};
   return delivery === "capture" && !to.every((email) => email.endsWith(`@simulator.${domain}`));

@@ -12,7 +12,7 @@ export function changedUrl(
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** Returns the parameters of a path that fits a pattern such as `/messages/:id`, or null. */
+/** Returns the parameters of a path that matches a pattern such as `/messages/:id`, or null. */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split("/");
   const found = path.replace(/(.)\/$/, "$1").split("/");

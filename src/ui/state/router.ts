@@ -49,7 +49,7 @@ function followLink(event: MouseEvent): void {
 }
 
 export interface Navigation {
-  /** Takes the place of the current entry of the history, so that Back does not return to it. */
+  /** Replaces the current entry of the history, so that Back does not return to it. */
   replace?: boolean;
 }
 
@@ -61,7 +61,9 @@ export function navigate(url: string, { replace = false }: Navigation = {}): voi
   place.value = read();
 }
 
-/** Returns a URL: the path with the current query and these changes. Null or an empty text removes a parameter. */
+/**
+ * Returns a URL: the path with the current query and these changes. Null or an empty string removes a parameter.
+ */
 export function urlWith(changes: Readonly<Record<string, string | null>>, path = place.value.path): string {
   return changedUrl(path, place.value.search, changes);
 }

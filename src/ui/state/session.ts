@@ -16,7 +16,7 @@ export const projectId = signal<string | null>(null);
 /** Why the session could not be read; null if it could. */
 export const sessionError = signal<ApiError | null>(null);
 
-/** How a person calls the program on its machine. */
+/** The command that runs the program on its machine. */
 export const program = signal("postrider");
 
 export const project = computed(() => projects.value.find(({ id }) => id === projectId.value) ?? null);
@@ -24,7 +24,7 @@ export const project = computed(() => projects.value.find(({ id }) => id === pro
 export const accountWide = computed(() => me.value?.key.senderId === null);
 
 const PROJECT_CHOICE = "project";
-/** The account whose projects the choice is one of. */
+/** The account that the chosen project belongs to. */
 let accountId = "";
 const SIGN_IN = "/sign-in";
 /** Projects that the switcher lists, next to the chosen one. The page of projects has the others. */

@@ -5,7 +5,7 @@ export type Listed = Pick<Project, "id" | "name" | "externalId" | "suspendedAt">
 
 /** Data that the page itself brings, so that its first content need not wait for requests. */
 export interface StartData {
-  /** How a person calls the program on its machine. */
+  /** The command that runs the program on its machine. */
   program?: string;
   /** Left out if the browser is not signed in. */
   me?: Me;

@@ -1,5 +1,5 @@
 const PREFIX = "postrider.";
-/** Seconds for which a browser keeps a choice: one year. */
+/** How long a browser keeps a choice, seconds: one year. */
 const KEPT_SECONDS = 31_536_000;
 
 /** The choices are cookies, because the server draws the page as the person has chosen. */

@@ -113,7 +113,7 @@ export class Cpu<Asked, Found> {
     }
   }
 
-  /** Ends the worker thread, whatever it is at. */
+  /** Ends the worker thread, whatever it is doing. */
   close(): Task<Asked, Found>[] {
     this.#ended = true;
     this.#cancelWatch();

@@ -79,7 +79,7 @@ export type InspectOutcome = "read" | "busy" | "failed";
 
 export type InspectMeter = (seconds: number, kind: ReadingKind, outcome: InspectOutcome) => void;
 
-/** Inspects as `inspect` does, and tells how long each took, from being asked to its answer. */
+/** Inspects as `inspect` does, and reports how long each took, from request to answer. */
 export function timedInspect(clock: Clock, inspect: Inspect, meter: InspectMeter): Inspect {
   return <Kind extends ReadingKind>(asked: Asked<Kind>): Promise<Found<Kind> | null> =>
     timed(

@@ -11,7 +11,7 @@ export const MAX_TASKS_IN_HAND = 256;
 export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
 /** Size above which a task is large. All small tasks together have at most half of those octets. */
 export const LARGE_TASK_OCTETS = 64 * 1024;
-/** Tasks per worker thread from which on another thread is started. */
+/** Number of tasks per worker thread at which another thread is started. */
 const BUSY_TASKS = 16;
 /** Idle time after which the worker threads end to free their memory, milliseconds. */
 export const IDLE_MS = 300_000;

@@ -12,7 +12,7 @@ import { HealthPanel } from "./health.tsx";
 import { StatsPanel } from "./stats.tsx";
 import { Trouble } from "./trouble.tsx";
 
-/** Figures are read again at most so often while events arrive. */
+/** Minimum time between reloads of the figures while events arrive, ms. */
 const REFRESH_MS = 2_000;
 const DAY_MS = 86_400_000;
 

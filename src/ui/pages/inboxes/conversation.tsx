@@ -46,7 +46,7 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
       onChanged();
     });
   const unread = found !== null && !found.read;
-  // A conversation that is shown is read, once per new message.
+  // Marks the shown conversation as read, once per new message.
   useEffect(() => {
     if (unread && can("threads:reply") && isSeen()) void change({ read: true });
   }, [unread, found?.lastInboundAt]);

@@ -17,7 +17,7 @@ interface SimulateProps {
   onClose: () => void;
 }
 
-/** Simulates a message to an inbox. It takes the same road as mail over SMTP. */
+/** Simulates a message to an inbox. It is handled like mail over SMTP. */
 export function Simulate({ inboxes, inboxId, inReplyTo, subject, from, onClose }: SimulateProps) {
   const task = useTask();
   const values = {

@@ -24,7 +24,9 @@ const LEVELS: Readonly<Record<string, { tone: Tone; word: string }>> = {
   info: { tone: "quiet", word: "Note" },
 };
 
-/** Tells if the send would be accepted, and what may keep the message from its reader. Only the check gets it. */
+/**
+ * Shows whether the send would be accepted, and what may keep the message from its reader. Nothing is sent.
+ */
 export function Check({ item }: { item: SendItem }) {
   const task = useTask();
   const checked = useSignal<Checked | null>(null);

@@ -9,7 +9,7 @@ import { Problem } from "../../controls/problem.tsx";
 import { parseData } from "../../words/sample-data.ts";
 import type { Source } from "./source.ts";
 
-/** Typing is rendered after a pause of this length. */
+/** The template is rendered after a pause in typing of this length. */
 const PAUSE_MS = 250;
 
 interface Shown extends Rendered {

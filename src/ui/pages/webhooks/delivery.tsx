@@ -15,7 +15,7 @@ interface BodyProps {
   onChanged: () => void;
 }
 
-/** One delivery in full: what became of each attempt, and the payload. */
+/** One delivery in full: the outcome of each attempt, and the payload. */
 export function DeliveryBody({ delivery, path, onChanged }: BodyProps) {
   const { id, status, attempts, messageId, nextAttemptAt } = delivery;
   const own = `${path}/deliveries/${encodeURIComponent(id)}`;

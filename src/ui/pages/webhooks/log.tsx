@@ -14,7 +14,9 @@ import { TestButton } from "./test.tsx";
 
 /** Minimum time between reloads of the log while events arrive, ms. */
 const REFRESH_MS = 500;
-/** No event says that an attempt has ended, so the log is read again so often while a delivery waits. */
+/**
+ * No event says that an attempt has ended, so the log is reloaded at this interval while a delivery waits, ms.
+ */
 const WATCH_MS = 2_000;
 
 interface LogProps {
