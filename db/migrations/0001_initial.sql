@@ -92,6 +92,8 @@ CREATE TABLE domains (
   spf_verified INTEGER NOT NULL DEFAULT 0 CHECK (spf_verified IN (0, 1)),
   dmarc_verified INTEGER NOT NULL DEFAULT 0 CHECK (dmarc_verified IN (0, 1)),
   mx_verified INTEGER NOT NULL DEFAULT 0 CHECK (mx_verified IN (0, 1)),
+  return_path_verified INTEGER NOT NULL DEFAULT 0 CHECK (return_path_verified IN (0, 1)),
+  links_verified INTEGER NOT NULL DEFAULT 0 CHECK (links_verified IN (0, 1)),
   receiving INTEGER NOT NULL DEFAULT 0 CHECK (receiving IN (0, 1)),
   delegated INTEGER NOT NULL DEFAULT 0 CHECK (delegated IN (0, 1)),
   delegation_found INTEGER NOT NULL DEFAULT 0 CHECK (delegation_found IN (0, 1)),
@@ -109,6 +111,7 @@ CREATE TABLE domains (
 CREATE INDEX domains_by_check ON domains (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX domains_by_sender ON domains (sender_id, id);
 CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
+CREATE INDEX domains_by_return_path ON domains (name) WHERE return_path_verified = 1;
 -- The name server answers for a name with the records of one domain.
 CREATE UNIQUE INDEX domains_served ON domains (name) WHERE served = 1;
 

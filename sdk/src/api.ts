@@ -1014,7 +1014,7 @@ export interface components {
             /** @description Present on MX records. */
             priority?: number;
             /** @enum {string} */
-            purpose: "dkim" | "spf" | "dmarc" | "inbound";
+            purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path";
             /** @description False until the record resolves. */
             verified: boolean;
         };
@@ -1044,6 +1044,8 @@ export interface components {
              */
             createdAt: string;
             records: components["schemas"]["DnsRecord"][];
+            /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. */
+            recommended: components["schemas"]["DnsRecord"][];
         };
         /** CheckedDnsRecord */
         CheckedDnsRecord: {
@@ -1055,7 +1057,7 @@ export interface components {
             /** @description Present on MX records. */
             priority?: number;
             /** @enum {string} */
-            purpose: "dkim" | "spf" | "dmarc" | "inbound";
+            purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path";
             /** @description False until the record resolves. */
             verified: boolean;
             /**
@@ -1108,6 +1110,8 @@ export interface components {
              */
             createdAt: string;
             records: components["schemas"]["CheckedDnsRecord"][];
+            /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. */
+            recommended: components["schemas"]["CheckedDnsRecord"][];
             spf: components["schemas"]["SpfEvaluation"];
             /** @description What some receivers refuse, in words, such as a domain without MX and address. */
             warnings: string[];

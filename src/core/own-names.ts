@@ -56,9 +56,18 @@ export function dkimTarget(token: string, serviceDomain: string): string {
   return `${token}.${dkimParent(serviceDomain)}`;
 }
 
-/** Returns the domain of return paths, used if the From domain does not receive here. */
-export function bounceDomain(serviceDomain: string): string {
-  return `bounce.${serviceDomain}`;
+/**
+ * Returns the domain of return paths below a domain. A From domain publishes an alias there. If it does not, and does not
+ * receive here, its messages use the service's.
+ */
+export function bounceDomain(domain: string): string {
+  return `bounce.${domain}`;
+}
+
+/** Returns the domain whose return paths are at a host; null for a host of another form. */
+export function bouncingDomain(host: string): string | null {
+  const prefix = bounceDomain("");
+  return host.startsWith(prefix) ? host.slice(prefix.length) : null;
 }
 
 /** Returns the shared domain of test mode. */

@@ -77,7 +77,7 @@ function namesAbove(name: string): string[] {
 
 /**
  * Switches whether our name server is to hold the domain's zone, and checks the domain soon. A verified domain is served at
- * once. It breaks the guard `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`.
+ * once. Its own return path and links wait for that check, because they may be gone from the new zone. It breaks the guard `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`.
  * Returns false if the project has no such domain.
  */
 export async function setDelegated(
@@ -98,7 +98,8 @@ export async function setDelegated(
       : []),
     {
       sql: `UPDATE domains SET delegated = ?1, served = (?1 AND status = 'verified'), delegation_found = 0,
-              delegation_seen_at = NULL, next_check_at = ?2 WHERE sender_id = ?3 AND id = ?4`,
+              delegation_seen_at = NULL, return_path_verified = 0, links_verified = 0, next_check_at = ?2
+            WHERE sender_id = ?3 AND id = ?4`,
       args: [Number(delegated), now, senderId, id],
     },
   ]);

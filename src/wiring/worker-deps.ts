@@ -1,6 +1,7 @@
 import type { PushDeps } from "../flows/webhooks/push.ts";
 import { SharedPayloads } from "../flows/webhooks/shared-payloads.ts";
 import { trimEventLog } from "../flows/live/watch.ts";
+import { returnDomains } from "../flows/deliver/return-domain.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/deliver/admission.ts";
 import type { CustodyStatus } from "../flows/deliver/verdict.ts";
@@ -74,10 +75,12 @@ function commonDeps({ db, clock, queue, instance, keys }: Services, objects: Obj
 type Common = ReturnType<typeof commonDeps>;
 
 function transmitDeps(
-  { config, keys, metrics, renderer, memory, links }: Services,
+  { config, keys, metrics, renderer, memory, links, resolver }: Services,
   common: Common,
   custody: CustodyStatus,
 ): WorkerDeps["transmit"] {
+  const { serviceDomain } = config;
+  const capture = config.delivery === "capture";
   return {
     ...common,
     custody,
@@ -85,10 +88,11 @@ function transmitDeps(
     ...links,
     renderer,
     verpKey: keys.verp,
+    returnDomain: returnDomains({ ...common, resolver, serviceDomain, capture }),
     memory,
     renderingAdmission: new JobAdmission(common.clock, RENDERING_LIMITS),
     largeMessageAdmission: new JobAdmission(common.clock, LARGE_MESSAGE_LIMITS),
-    capture: config.delivery === "capture",
+    capture,
     meter: metrics.transmit,
     retry: {
       schedule: { delaysSeconds: config.deliveryRetrySeconds, jitter: RETRY_JITTER },

@@ -111,6 +111,15 @@ describe("a delegated domain", () => {
     expect(await asked(DOMAIN, "NS")).toEqual([host]);
   });
 
+  test("has its own return path in the zone without a record of its owner's", async () => {
+    const { body } = await service.call("GET", `/v1/domains/${id}`);
+    const alias = { type: "CNAME", name: `bounce.${DOMAIN}`, value: `bounce.${SERVICE_DOMAIN}` };
+    expect(body.recommended).toEqual([{ ...alias, purpose: "return_path", verified: true }]);
+    expect(await asked(alias.name, "CNAME")).toEqual([alias.value]);
+    const inTheWay = await add({ type: "MX", name: alias.name, value: "mx.example.com" });
+    expect([inTheWay.status, inTheWay.body.error.type]).toEqual([409, "conflict"]);
+  });
+
   test("receives without another record, and mail comes in", async () => {
     const { status, body } = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
     expect(status).toBe(200);
@@ -290,6 +299,7 @@ describe("a switch", () => {
     world.remove(BY_HAND);
     const missing = await back();
     expect(missing.status).toBe(409);
+    expect(missing.body.error.message).not.toContain("bounce.");
     for (const { name, value } of made.records) {
       expect(missing.body.error.message).toContain(name);
       expect(missing.body.error.message).toContain(value);
@@ -299,6 +309,8 @@ describe("a switch", () => {
     publish(world, made.records);
     const done = await back();
     expect([done.status, done.body.status, done.body.delegation]).toEqual([200, "verified", undefined]);
+    // It went with our zone.
+    expect(done.body.recommended).toMatchObject([{ purpose: "return_path", verified: false }]);
     await until(async () => (await asked(BY_HAND, "NS")) === "failure");
   });
 });

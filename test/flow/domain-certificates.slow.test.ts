@@ -36,7 +36,7 @@ async function seenDomain(
   await db.write([
     insertDomain({
       ...{ id, ...of, name, status: "verified", verified, receiving: false, delegated: true },
-      ...{ delegationToken: id, served: true },
+      ...{ delegationToken: id, served: true, recommended: { returnPath: false, links: false } },
       ...{ delegationFound: true, delegationSeenAt: now, verifiedAt: now, failingSince: null },
       ...{ checkedAt: now, nextCheckAt: null, createdAt: now },
     }),

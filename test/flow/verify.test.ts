@@ -104,6 +104,7 @@ function domainOf(changes: Partial<Domain> = {}): Domain {
   return {
     ...{ id: "dom_1", accountId: "acc_1", senderId: "snd_1", name: "a.example.com", status: "pending" },
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
+    recommended: { returnPath: false, links: false },
     ...{ delegated: false, delegationToken: "token", served: false },
     ...{ delegationFound: false, delegationSeenAt: null },
     ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null, nextCheckAt: null },
@@ -112,6 +113,7 @@ function domainOf(changes: Partial<Domain> = {}): Domain {
   };
 }
 
+const OWN = { returnPath: true, links: false };
 const SOUND = domainOf({
   status: "verified",
   verified: { dkim: true, spf: true, dmarc: true, mx: false },
@@ -167,6 +169,14 @@ describe("the next check", () => {
     ["hourly for a sound one that fails", { ...SOUND, failingSince: T0 }, null, HOUR, HOUR],
     ["soon for one whose MX is awaited", { ...SOUND, receiving: true }, null, HOUR, 300_000],
     ["hourly for it later", { ...SOUND, receiving: true }, null, 49 * HOUR, HOUR],
+    ["hourly for one whose own return path is used", { ...SOUND, recommended: OWN }, null, 49 * HOUR, HOUR],
+    [
+      "daily for one whose own return path is in our zone",
+      { ...SOUND, recommended: OWN, delegated: true, delegationFound: true },
+      null,
+      49 * HOUR,
+      24 * HOUR,
+    ],
     ["by the list: first", {}, [10, 20], 0, 10_000],
     ["by the list: second", {}, [10, 20], 10_000, 20_000],
     ["by the list: the last repeats", {}, [10, 20], 500_000, 20_000],

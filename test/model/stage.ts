@@ -116,6 +116,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
     largeMessageAdmission: new JobAdmission(clock, LARGE_MESSAGE_LIMITS),
     ...{ ...links, renderer: rendering.renderer },
     knownOutcome: () => null,
+    returnDomain: async () => `bounce.${links.serviceDomain}`,
     async deliver(shipment) {
       mails.push({ rcptTo: shipment.rcptTo, raw: shipment.raw.toString("latin1") });
       return peerAnswer(shipment, clock.now());

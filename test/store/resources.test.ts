@@ -60,6 +60,7 @@ function domainOf(id: string, name: string, nextCheckAt: number | null = null): 
   return {
     ...{ id, accountId: api.acme.id, senderId: mine, name, status: "pending", nextCheckAt, createdAt: NOW },
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
+    recommended: { returnPath: false, links: false },
     ...{ delegated: false, delegationToken: id, served: false },
     ...{ delegationFound: false, delegationSeenAt: null },
     ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null },
@@ -138,6 +139,7 @@ describe("a row of another project is treated as absent", () => {
     ...{ verifiedAt: 1, failingSince: 1, checkedAt: 1, nextCheckAt: 1 },
     ...{ delegationFound: false, delegationSeenAt: null, served: false },
   };
+  const recommended = { returnPath: false, links: false };
   const flags = { dkim: true, spf: true, dmarc: true, mx: true };
   const dom1 = { id: "dom_1", checkedAt: null, receiving: false, delegated: true, served: false };
   const rows: [string, (a: TestApi) => Promise<unknown>, unknown][] = [
@@ -160,8 +162,11 @@ describe("a row of another project is treated as absent", () => {
     [
       "storeCheck",
       async ({ db }) =>
-        (await db.write([storeCheck({ ...dom1, senderId: theirs }, { ...check, verified: flags }, null)]))[0]
-          ?.changes,
+        (
+          await db.write([
+            storeCheck({ ...dom1, senderId: theirs }, { ...check, recommended, verified: flags }, null),
+          ])
+        )[0]?.changes,
       0,
     ],
     ["listDkimKeys", ({ db }) => listDkimKeys(db, theirs, "dom_1"), []],

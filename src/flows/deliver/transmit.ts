@@ -16,10 +16,10 @@ import { announce, type EventDraft } from "../webhooks/announce.ts";
 import { recipientToken } from "../mime/recipient-token.ts";
 import { PoolClosedError } from "../mime/rendering-tasks.ts";
 import { retryWrite } from "../../store/engine/retry-write.ts";
-import { bounceDomain } from "../../core/own-names.ts";
 import { claimCheck } from "./claim-check.ts";
 import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "../mime/make-mail.ts";
+import type { ReturnDomain } from "./return-domain.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
 import { type JobAdmission, LARGE_MESSAGE_OCTETS } from "./admission.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
@@ -42,6 +42,8 @@ export interface TransmitDeps extends RenderDeps {
   /** Key of the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
+  /** Chooses the domain of a return path. */
+  returnDomain: ReturnDomain;
   /** Admits messages whose template is rendered. One for all jobs of a process, as is the next. */
   renderingAdmission: JobAdmission;
   /** Admits large messages, in octets. */
@@ -225,12 +227,12 @@ function outcomeBefore(deps: TransmitDeps, { refusal }: Due, simulated: string |
 async function attempt(
   deps: TransmitDeps,
   { recipient, held }: Claiming,
-  { receivingDomain, readAt, testMode }: Due,
+  due: Due,
   simulated: string | null,
   startedAt: number,
   rendered: (() => void) | undefined,
 ): Promise<Tried | null> {
-  const returnDomain = receivingDomain ?? bounceDomain(deps.serviceDomain);
+  const { readAt, testMode } = due;
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     rendered?.();
@@ -238,7 +240,7 @@ async function attempt(
     const extra = deps.capture && !mail.isStored ? await keepCaptured(deps, owner, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
-      mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), returnDomain),
+      mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), await deps.returnDomain(due)),
       rcptTo: recipient.email,
       domain: recipient.domain,
       raw: mail.raw,

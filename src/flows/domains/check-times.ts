@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import type { Domain } from "../../store/domains/domains.ts";
 
-/** A new domain is checked every 5 minutes for 48 hours, then hourly; a verified one daily. */
+/** A new domain is checked every 5 minutes for 48 hours, then hourly; a verified one daily, or hourly if it has recommended records. */
 const EAGER_MS = 5 * MINUTE_MS;
 const EAGER_FOR_MS = 48 * HOUR_MS;
 
@@ -16,7 +16,8 @@ export const FALL_BACK_AFTER_MS = 72 * HOUR_MS;
 export function nextCheckAt(
   domain: Pick<
     Domain,
-    "createdAt" | "status" | "failingSince" | "receiving" | "verified" | "delegated" | "delegationFound"
+    | ("createdAt" | "status" | "failingSince" | "receiving" | "verified" | "recommended")
+    | ("delegated" | "delegationFound")
   >,
   seconds: readonly number[] | null,
   now: number,
@@ -29,11 +30,16 @@ export function nextCheckAt(
     (!domain.delegated || domain.delegationFound) &&
     newKeyAt === null;
   // A verified domain that fails is checked hourly, so that a repair shows the same day.
-  if (settled && domain.failingSince === null) return now + DAY_MS;
+  if (settled && domain.failingSince === null) return now + (usesRecommended(domain) ? HOUR_MS : DAY_MS);
   const eager = domain.status === "pending" || domain.failingSince === null || newKeyAt !== null;
   // The record of a new key is checked as often as those of a new domain.
   const waitsSince = newKeyAt ?? domain.createdAt;
   return now + (eager && now - waitsSince < EAGER_FOR_MS ? EAGER_MS : HOUR_MS);
+}
+
+/** Names that messages carry must not be gone for long, so they are checked more often. Names in our zone stay. */
+function usesRecommended({ recommended, delegationFound }: Pick<Domain, "recommended" | "delegationFound">) {
+  return !delegationFound && (recommended.returnPath || recommended.links);
 }
 
 /** Shortest delay, milliseconds. A list of zeros must not spin. */

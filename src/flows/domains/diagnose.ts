@@ -8,7 +8,7 @@ import { stateOf, type Subject } from "./record-state.ts";
 import { CAPTURED_SPF, checkSpf, type SpfCheck } from "./spf-check.ts";
 import { lookupsOf } from "./zone-lookups.ts";
 import { problemOf, valuesFound } from "./record-problems.ts";
-import { type DnsRecord, receivingRecords, sendingRecords } from "../records/records.ts";
+import { type DnsRecord, receivingRecords, recommendedRecords, sendingRecords } from "../records/records.ts";
 
 /** A name server of a domain's zone, and lookups that ask it alone. */
 export interface ZoneServer {
@@ -52,6 +52,8 @@ export const MAX_ZONE_WAIT_MS = 5000;
 /** The findings of a check of a domain's DNS. */
 export interface Diagnosed {
   records: DiagnosedRecord[];
+  /** Those that sending does not wait for. */
+  recommended: DiagnosedRecord[];
   spf: SpfCheck;
   /** Sentences about what some receivers refuse. */
   warnings: string[];
@@ -68,11 +70,10 @@ export async function diagnose(
     ...sendingRecords(domain, keys, serviceDomain),
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
+  const recommended = recommendedRecords(domain, serviceDomain);
   if (deps.isCaptureDomain(domain.name))
     return {
-      records: records.map((record) => ({
-        ...{ ...record, status: "verified", found: [], problem: null, fix: null },
-      })),
+      ...{ records: records.map(captured), recommended: recommended.map(captured) },
       spf: CAPTURED_SPF,
       warnings: [],
     };
@@ -85,13 +86,14 @@ export async function diagnose(
   const subject = { domain: domain.name, keys };
   const there = { ...deps, lookups };
   const [spf, warnings] = await Promise.all([checkSpf(there, domain.name), warningsOf(deps, domain)]);
-  return {
-    records: await Promise.all(
-      records.map((record) => diagnosed(there, { ...subject, spf }, record, servers)),
-    ),
-    spf,
-    warnings,
-  };
+  const all = (some: readonly DnsRecord[]) =>
+    Promise.all(some.map((record) => diagnosed(there, { ...subject, spf }, record, servers)));
+  const [needed, others] = await Promise.all([all(records), all(recommended)]);
+  return { records: needed, recommended: others, spf, warnings };
+}
+
+function captured(record: DnsRecord): DiagnosedRecord {
+  return { ...record, status: "verified", found: [], problem: null, fix: null };
 }
 
 /** Some receivers, such as Yahoo and Laposte, refuse mail from a domain that no answer could reach. */

@@ -18,14 +18,16 @@ export async function valuesFound(
   { name, purpose }: DnsRecord,
 ): Promise<string[]> {
   const texts = async (at: string) => valuesIn(await lookups.txt(at));
+  const aliases = async (at: string) => valuesIn(await lookups.cname(at));
   const read = {
     spf: async () => (await texts(name)).filter((text) => isSpf(unquoted(text))),
     inbound: async () =>
       valuesIn(await lookups.mx(name)).map(({ exchange, preference }) => `${preference} ${exchange}`),
     async dkim() {
-      const aliases = valuesIn(await lookups.cname(name));
-      return aliases.length > 0 ? aliases : texts(name);
+      const found = await aliases(name);
+      return found.length > 0 ? found : texts(name);
     },
+    return_path: () => aliases(name),
     async dmarc() {
       const own = (await texts(name)).filter(isDmarcText);
       const inherited = `_dmarc.${organizationalDomain(domain)}`;
@@ -71,10 +73,12 @@ function wrongValue({ name, purpose, value }: DnsRecord, found: readonly string[
       ? `There are ${found.length} DMARC records, and with more than one receivers use none. Keep one.`
       : "The DMARC record has no valid policy: p must be none, quarantine or reject.";
   if (purpose === "inbound") return `Mail goes to another host: none of the MX records names ${value}.`;
+  if (purpose !== "dkim") return `${name} has another target. Replace its value.`;
   return `${name} has another target or another key. Replace its value.`;
 }
 
 /** Returns the kind of a record in words: `MX`, or `DKIM (CNAME)`. */
 function kindOf({ purpose, type }: DnsRecord): string {
-  return purpose === "inbound" ? type : `${purpose.toUpperCase()} (${type})`;
+  const isNamed = purpose === "dkim" || purpose === "spf" || purpose === "dmarc";
+  return isNamed ? `${purpose.toUpperCase()} (${type})` : type;
 }

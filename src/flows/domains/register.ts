@@ -45,6 +45,7 @@ function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain 
     name,
     status: captured ? "verified" : "pending",
     verified: { dkim: captured, spf: captured, dmarc: captured, mx: captured },
+    recommended: { returnPath: captured, links: false },
     receiving: captured && isInboxDomain(name, deps.serviceDomain),
     delegated,
     delegationToken: newToken(),

@@ -15,6 +15,7 @@ import {
   type DomainCheck,
   type DomainStatus,
   getDomain,
+  type RecommendedFlags,
   type RecordFlags,
   storeCheck,
   unchangedSince,
@@ -22,7 +23,14 @@ import {
 import type { IsCaptureDomain } from "./capture-domain.ts";
 import { checkSpf } from "./spf-check.ts";
 import { lookupsOf } from "./zone-lookups.ts";
-import { type DomainLookups, type RecordState, findAllDkim, findDmarc, findMx } from "../records/lookups.ts";
+import {
+  type DomainLookups,
+  type RecordState,
+  findAllDkim,
+  findDmarc,
+  findMx,
+  findReturnPath,
+} from "../records/lookups.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./check-times.ts";
 
 export interface VerifyDeps {
@@ -43,11 +51,13 @@ export const RETIRED_KEY_MS = 7 * DAY_MS;
 const MAX_STORES = 3;
 
 /** The states of a domain's records, and of its delegation to us if it has one. */
-type Findings = Readonly<Record<keyof RecordFlags, RecordState> & { delegation?: RecordState }>;
+type Findings = Readonly<
+  Record<keyof RecordFlags, RecordState> & Partial<Record<keyof RecommendedFlags | "delegation", RecordState>>
+>;
 
 const ALL_PRESENT: Findings = {
   ...{ dkim: "present", spf: "present", dmarc: "present", mx: "present" },
-  delegation: "present",
+  ...{ returnPath: "present", delegation: "present" },
 };
 
 const NONE_PRESENT: Findings = {
@@ -168,13 +178,14 @@ async function recordStates(
 ): Promise<Findings> {
   const { serviceDomain } = deps;
   const { delegation, lookups } = await lookupsOf(deps, domain);
-  const [dkim, spf, dmarc, mx] = await Promise.all([
+  const [dkim, spf, dmarc, mx, returnPath] = await Promise.all([
     findAllDkim(lookups, domain.name, keysIn(keys, "active"), serviceDomain),
     checkSpf({ ...deps, lookups }, domain.name).then(({ state }) => state),
     findDmarc(lookups, domain.name),
     findMx(lookups, domain.name, serviceDomain),
+    findReturnPath(lookups, domain.name, serviceDomain),
   ]);
-  return { dkim, spf, dmarc, mx, delegation };
+  return { dkim, spf, dmarc, mx, returnPath, delegation };
 }
 
 /** Returns the new state of a record. If its lookup failed, the state stays. */
@@ -199,6 +210,11 @@ export function judge(
     dmarc: flagAfter(domain.verified.dmarc, findings.dmarc),
     mx: flagAfter(domain.verified.mx, findings.mx),
   };
+  const { returnPath = "absent", links = "absent" } = findings;
+  const recommended: RecommendedFlags = {
+    returnPath: flagAfter(domain.recommended.returnPath, returnPath),
+    links: flagAfter(domain.recommended.links, links),
+  };
   const delegationFound =
     domain.delegated && flagAfter(domain.delegationFound, findings.delegation ?? "absent");
   const sound = verified.dkim && verified.spf && verified.dmarc;
@@ -210,7 +226,7 @@ export function judge(
   // A name that its records prove switches to our zone without a gap.
   const served = domain.delegated && (domain.served || delegationFound || status === "verified");
   const after = {
-    ...{ status, verified, delegationFound, served },
+    ...{ status, verified, recommended, delegationFound, served },
     failingSince: fallen ? null : failingSince,
   } as const;
   return {

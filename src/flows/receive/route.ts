@@ -41,8 +41,14 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   if (named !== null) return { kind: "bounce", ...named };
   if (isOwnDomain(domain, deps.serviceDomain)) return roleTarget(deps, split);
   const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
-  if (!route.receiving) return { kind: "no_domain" };
+  if (!route.receiving) return atReturnPath(deps, split);
   return route.inbox === null ? roleTarget(deps, split) : { kind: "inbox", inbox: route.inbox };
+}
+
+/** The host of a domain's own return path has the mailbox of every host that takes mail (RFC 5321 §4.5.1), and no other. */
+async function atReturnPath(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {
+  const mailbox = await findRoleMailbox(deps, split);
+  return mailbox === null ? { kind: "no_domain" } : { kind: "role", mailbox };
 }
 
 async function roleTarget(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {

@@ -1,6 +1,6 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import { DMARC_MAILBOX, dkimTarget, mxHost, spfInclude } from "../../core/own-names.ts";
+import { bounceDomain, DMARC_MAILBOX, dkimTarget, mxHost, spfInclude } from "../../core/own-names.ts";
 
 /** A DNS record that the owner of a domain must publish, as the API shows it. */
 export interface DnsRecord {
@@ -8,7 +8,7 @@ export interface DnsRecord {
   name: string;
   value: string;
   priority?: number;
-  purpose: "dkim" | "spf" | "dmarc" | "inbound";
+  purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path";
   verified: boolean;
 }
 
@@ -64,6 +64,19 @@ export function sendingRecords(
       value: dmarcRecord("none", serviceDomain),
       purpose: "dmarc",
       verified: domain.verified.dmarc,
+    },
+  ];
+}
+
+/** Returns the records that improve how mail of a domain is received. Sending does not wait for them. */
+export function recommendedRecords({ name, recommended }: Domain, serviceDomain: string): DnsRecord[] {
+  return [
+    {
+      type: "CNAME",
+      name: bounceDomain(name),
+      value: bounceDomain(serviceDomain),
+      purpose: "return_path",
+      verified: recommended.returnPath,
     },
   ];
 }

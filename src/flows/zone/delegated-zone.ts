@@ -8,7 +8,7 @@ import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import { allOwnRecords } from "../../store/domains/domain-records.ts";
 import { type Domain, findServedDomain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { dkimName, receivingRecords, sendingRecords } from "../records/records.ts";
+import { dkimName, receivingRecords, recommendedRecords, sendingRecords } from "../records/records.ts";
 import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
 import { domainHostRecords } from "./domain-host-records.ts";
 import { delegationHost, TLS_REPORT_MAILBOX } from "../../core/own-names.ts";
@@ -117,8 +117,14 @@ export async function delegatedRecords(
     ...[{ type: "TXT" as const, name: `_smtp._tls.${name}`, value: tlsReports(serviceDomain) }],
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
+  const aliases = recommendedRecords(domain, serviceDomain);
   return [
     nameServerRecord(name, delegationHost(domain.delegationToken, serviceDomain)),
+    ...aliases.map(
+      (alias): ZoneRecord => ({
+        ...{ name: alias.name, ttl: POLICY_TTL_SECONDS, type: "CNAME", data: alias.value },
+      }),
+    ),
     ...published.map((key) => keyRecord(key, dkimName(key.selector, name), now)),
     ...policies.map(
       (record): ZoneRecord => ({

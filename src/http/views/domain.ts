@@ -4,7 +4,7 @@ import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import { type Diagnosed, RECORD_STATUSES } from "../../flows/domains/diagnose.ts";
 import type { IsCaptureDomain } from "../../flows/domains/capture-domain.ts";
 import { DELEGATION_STATUSES, delegationOf } from "../../flows/domains/delegation.ts";
-import { authHealth, sendingRecords } from "../../flows/records/records.ts";
+import { authHealth, recommendedRecords, sendingRecords } from "../../flows/records/records.ts";
 import type { Warning } from "../routing/answer.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 
@@ -13,7 +13,7 @@ const RECORD = {
   name: Type.String({ description: "DNS name to publish at." }),
   value: Type.String(),
   priority: Type.Optional(Type.Integer({ description: "Present on MX records." })),
-  purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
+  purpose: OneOf(["dkim", "spf", "dmarc", "inbound", "return_path"]),
   verified: Type.Boolean({ description: "False until the record resolves." }),
 };
 /** A record to publish. */
@@ -76,8 +76,17 @@ const DOMAIN = {
   checkedAt: Nullable(Timestamp),
   createdAt: Timestamp,
 };
+const RECOMMENDED =
+  "Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From.";
 /** A domain. */
-export const DomainView = Type.Object({ ...DOMAIN, records: Type.Array(RecordView) }, { title: "Domain" });
+export const DomainView = Type.Object(
+  {
+    ...DOMAIN,
+    records: Type.Array(RecordView),
+    recommended: Type.Array(RecordView, { description: RECOMMENDED }),
+  },
+  { title: "Domain" },
+);
 const SpfView = Type.Object(
   {
     result: OneOf(
@@ -97,6 +106,7 @@ export const CheckedDomainView = Type.Object(
   {
     ...DOMAIN,
     records: Type.Array(CheckedRecordView),
+    recommended: Type.Array(CheckedRecordView, { description: RECOMMENDED }),
     spf: SpfView,
     warnings: Type.Array(Type.String(), {
       description: "What some receivers refuse, in words, such as a domain without MX and address.",
@@ -124,6 +134,7 @@ export function showDomain(
     domain: domain.name,
     status: domain.status,
     records: sendingRecords(domain, keys, serviceDomain),
+    recommended: recommendedRecords(domain, serviceDomain),
     verifiedBy: domain.status === "pending" ? null : isCaptureDomain(domain.name) ? "capture" : "dns",
     authHealth: authHealth(domain),
     receiving: domain.receiving,
@@ -136,11 +147,11 @@ export function showDomain(
 
 /** Returns a domain with what a check found, as the API shows it. */
 export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: ShowDomainDeps) {
-  const { records, warnings, spf } = diagnosed;
+  const { records, recommended, warnings, spf } = diagnosed;
   const { result, lookups, voidLookups, problem, fix } = spf;
   return {
     ...showDomain(domain, [], deps),
-    records,
+    ...{ records, recommended },
     spf: { result, lookups, voidLookups, problem, fix },
     warnings,
   };

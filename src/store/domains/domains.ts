@@ -14,6 +14,14 @@ export interface RecordFlags {
   mx: boolean;
 }
 
+/** Which of a domain's recommended records the last check found in the DNS. */
+export interface RecommendedFlags {
+  /** The alias that brings reports to the domain's own return path here. */
+  returnPath: boolean;
+  /** The aliases of the domain's own host of links. Never true for a delegated domain, whose zone has the host itself. */
+  links: boolean;
+}
+
 /** A sending domain of a project. Times in milliseconds. */
 export interface Domain {
   id: string;
@@ -23,6 +31,7 @@ export interface Domain {
   name: string;
   status: DomainStatus;
   verified: RecordFlags;
+  recommended: RecommendedFlags;
   receiving: boolean;
   /** True if its owner chose that our name server holds its zone. */
   delegated: boolean;
@@ -53,6 +62,7 @@ const DOMAINS = table<Domain>("domains", {
   name: plain("name"),
   status: plain("status"),
   verified: flags({ dkim: "dkim_verified", spf: "spf_verified", dmarc: "dmarc_verified", mx: "mx_verified" }),
+  recommended: flags({ returnPath: "return_path_verified", links: "links_verified" }),
   receiving: flag("receiving"),
   delegated: flag("delegated"),
   delegationToken: plain("delegation_token"),
@@ -131,7 +141,7 @@ export async function setReceiving(
 /** The fields of a domain that a check of its DNS changes. */
 export type DomainCheck = Pick<
   Domain,
-  | ("status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt")
+  | ("status" | "verified" | "recommended" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt")
   | ("delegationFound" | "delegationSeenAt" | "served")
 >;
 
@@ -141,10 +151,10 @@ export type DomainCheck = Pick<
  * @param newKeyAt when the key was made whose record is awaited; null: there is none
  */
 export function storeCheck(before: CheckedDomain, check: DomainCheck, newKeyAt: number | null): Statement {
-  const { status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
+  const { status, verified, recommended, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
   const { delegationFound, delegationSeenAt, served } = check;
   const checked = {
-    ...{ status, verified, verifiedAt, failingSince, checkedAt, nextCheckAt },
+    ...{ status, verified, recommended, verifiedAt, failingSince, checkedAt, nextCheckAt },
     ...{ delegationFound, delegationSeenAt, served },
   };
   const { set, values } = DOMAINS.assignments(checked);

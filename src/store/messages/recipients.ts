@@ -132,6 +132,8 @@ export interface WaitingRecipient {
    * The From domain if it receives mail and its MX record leads to us; null otherwise, because reports would be lost.
    */
   receivingDomain: string | null;
+  /** The From domain if the last check found its own return path; null otherwise. */
+  returnPathDomain: string | null;
   /** When it became due. */
   dueAt: number;
   /** True if the message's template must still be rendered. */
@@ -153,6 +155,7 @@ const WAITING = `SELECT r.message_id AS messageId, r.ord, r.sender_id AS senderI
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
     CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receivingDomain,
+    CASE WHEN d.return_path_verified = 1 THEN d.name END AS returnPathDomain,
     m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
       WHERE c.message_id = m.id AND c.rendered = 1) AS toRender, m.size, m.test_mode AS testMode
   FROM recipients r JOIN messages m ON m.id = r.message_id
@@ -173,9 +176,9 @@ export async function waitingRecipient(
   const row = found === null || isAsciiText(found.email) ? found : await read(addressKey(found.email));
   if (row === null) return null;
   const { suppressed, unsubscribed, suspended, unverified, testMode, toRender, ...facts } = row;
-  const { receivingDomain, dueAt, size, ...recipient } = facts;
+  const { receivingDomain, returnPathDomain, dueAt, size, ...recipient } = facts;
   return {
-    ...{ recipient, receivingDomain, dueAt, size },
+    ...{ recipient, receivingDomain, returnPathDomain, dueAt, size },
     suppressed: suppressed === 1,
     unsubscribed: unsubscribed === 1,
     suspended: suspended === 1,

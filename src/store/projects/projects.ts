@@ -1,4 +1,5 @@
 import { idCeiling } from "../../core/ids.ts";
+import { bouncingDomain } from "../../core/own-names.ts";
 import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
 import { flag, plain, type Row, table } from "../engine/columns.ts";
 import { forgetReputation } from "./reputation.ts";
@@ -130,11 +131,17 @@ export async function operatorProject(db: Db): Promise<string | null> {
   return row?.id ?? null;
 }
 
-/** Returns the project that receives mail for a domain; null if none does. */
+/**
+ * Returns the project that receives mail for a domain, or whose verified domain has its own return path there; null if there is
+ * none.
+ */
 export async function receivingProject(db: Db, domain: string): Promise<string | null> {
   const row = await db.first<{ sender_id: string }>(
-    "SELECT sender_id FROM domains WHERE name = ? AND receiving = 1",
-    [domain],
+    `SELECT sender_id FROM domains WHERE name = ?1 AND receiving = 1
+     UNION ALL SELECT sender_id FROM (SELECT sender_id FROM domains
+       WHERE name = ?2 AND return_path_verified = 1 AND status = 'verified' ORDER BY id)
+     LIMIT 1`,
+    [domain, bouncingDomain(domain)],
   );
   return row?.sender_id ?? null;
 }

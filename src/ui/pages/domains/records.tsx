@@ -7,6 +7,10 @@ const PURPOSES: Readonly<Record<DnsRecord["purpose"], { name: string; means: str
   dkim: { name: "DKIM", means: "Lets receivers check that a message is yours and unchanged." },
   spf: { name: "SPF", means: "Says that this service may send for the domain." },
   dmarc: { name: "DMARC", means: "Tells receivers what to do with mail that fails both checks." },
+  return_path: {
+    name: "Return path",
+    means: "Brings bounces back under your own domain, so that SPF aligns.",
+  },
   inbound: { name: "MX", means: "Brings mail for the domain to this service." },
 };
 
