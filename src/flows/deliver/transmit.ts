@@ -42,7 +42,6 @@ export interface TransmitDeps extends RenderDeps {
   /** Key of the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
-  /** Chooses the domain of a return path. */
   returnDomain: ReturnDomain;
   /** Admits messages whose template is rendered. One for all jobs of a process, as is the next. */
   renderingAdmission: JobAdmission;
@@ -232,11 +231,10 @@ async function attempt(
   startedAt: number,
   rendered: (() => void) | undefined,
 ): Promise<Tried | null> {
-  const { readAt, testMode } = due;
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     rendered?.();
-    const owner = holderOf(recipient.senderId, testMode);
+    const owner = holderOf(recipient.senderId, due.testMode);
     const extra = deps.capture && !mail.isStored ? await keepCaptured(deps, owner, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
@@ -245,7 +243,7 @@ async function attempt(
       domain: recipient.domain,
       raw: mail.raw,
       smtpUtf8: mail.smtpUtf8,
-      stillWanted: claimCheck(deps, held, readAt),
+      stillWanted: claimCheck(deps, held, due.readAt),
     });
     return { report, extra, decided: null };
   } catch (error) {
