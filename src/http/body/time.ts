@@ -23,7 +23,7 @@ export interface BodyTime {
 
 /**
  * Starts the timer of a body. If its time is over before `end`, calls `late` once. Timers count the time, so a clock that is
- * put forward does not shorten it. After the process stood still, octets that wait in the socket are read first.
+ * put forward does not shorten it. After the process was frozen, octets that wait in the socket are read first.
  */
 export function startBodyTime(clock: Clock, late: () => void): BodyTime {
   let octets = 0;

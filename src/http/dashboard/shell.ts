@@ -48,7 +48,7 @@ export interface PageDeps {
   files: UiSource;
   draw: Draw;
   newestEvent: NewestEvent;
-  /** How a person calls the program on its machine. The page shows commands. */
+  /** The command that runs the program on its machine. The page shows commands. */
   program: string;
 }
 

@@ -1,7 +1,9 @@
 import { Fifo } from "../../core/collections.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 
-/** Octets of JSON that one step of a long work handles: about a millisecond. Smaller bodies are worked on at once. */
+/**
+ * Octets of JSON that one step of a long job handles: about a millisecond. Smaller bodies are handled at once.
+ */
 export const STEP_OCTETS = 128 * 1024;
 
 /** Long work in steps. It yields after about `STEP_OCTETS` octets. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { INFO } from "./openapi.ts";
 
-// The page is the one of @elysiajs/swagger's Scalar provider. The rest of its plugin is not used: its document shows
-// what Elysia checks, which is nothing here, and its routes are unknown to the access log, the metrics and 405.
+// The page comes from @elysiajs/swagger's Scalar provider. The rest of its plugin is not used. Its document shows
+// what Elysia checks, which is nothing here, and its routes would miss the access log, the metrics and 405.
 
 /** The page's configuration. Parts of Scalar that talk to its makers' servers are off. */
 const CONFIGURATION = {

@@ -10,7 +10,7 @@ const EXPECTED =
   'must be an ISO 8601 time with a zone, such as "2026-01-31T09:30:00Z", or English words such as "in 1 hour" or "tomorrow at 9am" (UTC). Each word must belong to the time.';
 const PAST =
   'is a time in the past. Leave the field out to send now, or give a time with a zone, such as "2026-01-31T09:30:00Z".';
-/** Milliseconds by which words may lie in the past: "now" is read a moment after it was written. */
+/** Milliseconds that words may be in the past: "now" is read a moment after it was written. */
 const PAST_MS = 60_000;
 /** Minutes of the largest offset from UTC. */
 const MAX_OFFSET = 14 * 60;
