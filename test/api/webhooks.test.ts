@@ -227,7 +227,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
   });
 });
 
-test("in development a webhook may be http and private", async () => {
+test("with ALLOW_PRIVATE_WEBHOOKS a webhook may be http and private", async () => {
   const development = await testApi({ allowPrivateWebhooks: true });
   const body = { url: "http://127.0.0.1:8080/hook", eventTypes: ["*"] };
   expect((await development.call("POST", "/v1/webhooks", { body })).status).toBe(201);

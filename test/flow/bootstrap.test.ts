@@ -56,7 +56,7 @@ describe("the first start", () => {
   });
 });
 
-test("that fails at any write still prints its keys, or the next start does", async () => {
+test("a first start that fails at any write still prints its keys, or the next start does", async () => {
   const { db } = database;
   for (const table of ["dkim_keys", "accounts", "senders", "api_keys"]) {
     await db.write([

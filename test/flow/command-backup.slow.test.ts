@@ -82,7 +82,7 @@ function ask<Row>(file: string, sql: string): Row[] {
 
 describe("backup", () => {
   test(
-    "of a service under load is complete, contains everything answered before it, and a service starts from it",
+    "a backup of a service under load is complete, contains everything answered before it, and a service starts from it",
     async () => {
       const clients = load(service.url, service.key);
       await clients.reached(CLIENTS * HEAD_START);
@@ -209,7 +209,7 @@ describe("backup", () => {
       "MASTER_KEY",
     ],
     ["no FILE", env, [], 64, "missing: FILE"],
-  ])("of %s is refused with the reason", async (_case, settings, args, code, says) => {
+  ])("a backup of %s is refused with the reason", async (_case, settings, args, code, says) => {
     const ran = await postrider(["backup", ...args], settings);
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
     expect(ran.stderr).toContain(says);

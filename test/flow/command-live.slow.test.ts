@@ -83,7 +83,7 @@ describe("a stream that is refused ends the command", () => {
     ["an unknown type", ["--types", "opened"], 1, "is no event type"],
     ["a wrong key", ["--key", "pr_wrong"], 1, "not valid"],
     ["a service that is not there", ["--url", "http://127.0.0.1:1"], 69, "cannot be reached"],
-  ])("for %s", async (_name, args, code, words) => {
+  ])("a stream that is refused for %s ends the command", async (_name, args, code, words) => {
     const ran = await postrider(
       ["tail", ...args],
       args.includes("--key") ? { ...env, POSTRIDER_API_KEY: "" } : env,

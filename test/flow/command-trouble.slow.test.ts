@@ -118,7 +118,7 @@ describe("a start that fails reports", () => {
   );
 
   test(
-    "and is not ended by a SIGHUP that comes before it has started",
+    "a SIGHUP during the start does not end the process",
     async () => {
       const { code, stderr } = await startBehindLock((child) => child.kill("SIGHUP"));
       // It ends at the port, which is in use.
@@ -141,7 +141,7 @@ describe("a start that fails reports", () => {
   );
 
   test(
-    "and if it never finishes starting, a stop ends it",
+    "a stop ends a start that never finishes",
     async () => {
       // A database server that accepts the connection and never answers.
       const silent = createServer();
@@ -161,7 +161,7 @@ describe("a start that fails reports", () => {
   );
 
   test(
-    "and makes no keys before it has its ports, so that the next start shows them",
+    "a start makes no keys before it has its ports, so that the next start shows them",
     async () => {
       const { port, free } = await takenPort();
       const env = { ...nothing, DATA_DIR: newFolder("command") };

@@ -66,7 +66,7 @@ describe("the sweep checks", () => {
     expect((await domain()).status).toBe("pending");
   });
 
-  test("and if it finds it verified without a call, then once a day", async () => {
+  test("a domain that the sweep finds verified without a call is then checked once a day", async () => {
     expect(await nextCheck()).toBe(5 * MINUTE);
     expect((await call("", "GET")).json).toMatchObject({
       status: "verified",

@@ -223,7 +223,7 @@ test("a clock is reported as wrong only by more than the time that the answer to
   );
 });
 
-test(`of more than ${MAX_DOMAINS} domains the oldest are checked, and the report says so`, async () => {
+test(`with more than ${MAX_DOMAINS} domains the oldest are checked, and the report says so`, async () => {
   const { db, remove } = await testDatabase();
   await db.write([
     {

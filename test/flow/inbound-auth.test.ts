@@ -250,7 +250,7 @@ describe("a message that fails DMARC", () => {
     expect(shown.status).toBe(reply === REFUSED ? "inbound_rejected" : "delivered");
   });
 
-  test("and is refused is recorded with its header, once in each project, and announced", async () => {
+  test("a message refused by DMARC is recorded with its header, once in each project, and announced", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     const counted = (await service.call("GET", "/v1/emails?direction=inbound&status=inbound_rejected")).body
       .data.length;
@@ -282,7 +282,7 @@ describe("a message that fails DMARC", () => {
     ).toBe(true);
   });
 
-  test("and is refused is recorded in each addressed project, which sees only its own addresses", async () => {
+  test("a message refused by DMARC is recorded in each addressed project, which sees only its own addresses", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     const account = { key: service.accountKey };
     const sender = await service.call("POST", "/v1/senders", { name: "Other" }, account);
@@ -345,7 +345,7 @@ describe("a message with the policy reject and a check delayed by name servers:"
     });
   });
 
-  test("to a postmaster is still accepted (RFC 5321 §4.5.1)", async () => {
+  test("a message to a postmaster is accepted even if a check is delayed (RFC 5321 §4.5.1)", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     service.dns.behave("servfail", `_dmarc.${domain}`);
     expect(await deliver(mailOf(domain), `ann@${domain}`, ["postmaster@in.test"])).toStartWith("250");
@@ -412,7 +412,7 @@ describe("a message that arrives again", () => {
   });
 });
 
-test("with the same bytes after the window is another message", async () => {
+test("the same bytes after the window are another message", async () => {
   let ahead = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + ahead };
   const other = await startService({}, clock);
@@ -479,7 +479,7 @@ describe("a message that is hard to read", () => {
     expect((await raw(shown.id)).trimEnd().endsWith(bytes.toString("latin1").trimEnd())).toBe(true);
   });
 
-  test("over 100 hops is refused; over 30 it is stored", async () => {
+  test("a message that came over 100 hops is refused; one over 30 is stored", async () => {
     const domain = author({});
     const hops = (count: number) =>
       Buffer.from(`${"Received: by x\r\n".repeat(count)}${header(domain)}\r\nx`);

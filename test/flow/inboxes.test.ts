@@ -37,7 +37,7 @@ describe("an inbox gets mail", () => {
     ["a label alone", () => "+label@in.test"],
     ["a minus for the plus", (local: string) => `${local}-x@in.test`],
     ["a domain below", (local: string) => `${local}@sub.in.test`],
-  ])("but not to an address with %s", async (_, form) => {
+  ])("an inbox gets no mail to an address with %s", async (_, form) => {
     const { address } = await newInbox();
     expect(await deliver(scene.service, { to: form(address.replace("@in.test", "")) })).toStartWith(
       "550 5.1.",
@@ -52,7 +52,7 @@ describe("an inbox gets mail", () => {
     expect(record.inboxId).toBe(id);
   });
 
-  test("in its name and its domain's Unicode forms", async () => {
+  test("an inbox gets mail in its name and its domain's Unicode forms", async () => {
     const id = await verifiedDomain(scene.service, "bücher.test");
     const receiving = await scene.service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
     publish(scene.service.dns, receiving.body.records);

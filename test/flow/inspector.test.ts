@@ -52,7 +52,7 @@ function obedient(): Worker {
 const mail = (text: string) => ({ kind: "mail", raw: Buffer.from(text), session: SESSION }) as const;
 
 describe("a message is inspected in a thread", () => {
-  test("with its attachments, but without their bytes", async () => {
+  test("an inspected message has its attachments, but without their bytes", async () => {
     const dns = await startDns(
       { name: "from.test", type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" },
       { name: "_dmarc.from.test", type: "TXT", data: "v=DMARC1; p=reject" },
@@ -340,7 +340,7 @@ describe("limits", () => {
     [2, 1],
     [4, 2],
     [64, 4],
-  ])("on %i processors %i threads", (processors, threads) => {
+  ])("a machine with %i processors runs %i threads", (processors, threads) => {
     expect(cpusFor(processors)).toBe(threads);
   });
 

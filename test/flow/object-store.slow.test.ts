@@ -165,7 +165,7 @@ describe("contents move into the object store", () => {
     expect(s3.seen).toEqual([]);
   });
 
-  test("and one that is sent again is not uploaded again", async () => {
+  test("a content that is sent again is not uploaded again", async () => {
     const bytes = randomBytes(MB);
     await send(bytes);
     clock.shift(MOVED_AFTER_MS + 1000);
@@ -177,7 +177,7 @@ describe("contents move into the object store", () => {
     expect(Buffer.compare(await bytesAt(await attachmentOf(again)), bytes)).toBe(0);
   });
 
-  test("by two processes at once, and each ends as one object", async () => {
+  test("contents that two processes move at once each end as one object", async () => {
     for (let at = 0; at < 5; at++) await send(randomBytes(40_000));
     clock.shift(MOVED_AFTER_MS + 1000);
     await Promise.all([move(), move()]);
@@ -216,7 +216,7 @@ describe("contents move into the object store", () => {
       expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
     });
 
-  test("and one that the store refuses does not block later ones", async () => {
+  test("a content that the store refuses does not block later ones", async () => {
     for (let at = 0; at < 9; at++) await send(randomBytes(40_000));
     clock.shift(MOVED_AFTER_MS + 1000);
     const given = deps();
@@ -233,7 +233,7 @@ describe("contents move into the object store", () => {
     expect((await places()).filter((place) => place === "object")).toHaveLength(8);
   });
 
-  test("and if a process dies after the upload, a later turn removes its object and the content stays complete", async () => {
+  test("if a process dies after the upload, a later turn removes its object and the content stays complete", async () => {
     const bytes = randomBytes(MB);
     const id = await send(bytes);
     clock.shift(MOVED_AFTER_MS + 1000);
@@ -253,7 +253,7 @@ describe("contents move into the object store", () => {
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
   });
 
-  test("and an upload given up in the meantime does not count", async () => {
+  test("an upload given up in the meantime does not count", async () => {
     await send(randomBytes(MB));
     clock.shift(MOVED_AFTER_MS + 1000);
     const given = deps();
@@ -293,7 +293,7 @@ describe("contents without references leave the object store", () => {
     await forgetContents({ db: service.app.db, clock }, 1)();
   }
 
-  test("after an hour, the row first", async () => {
+  test("an unused content leaves the object store after an hour, its row first", async () => {
     await letGo(randomBytes(MB));
     await sweep();
     expect((await objects()).there).toHaveLength(1);
@@ -313,7 +313,7 @@ describe("contents without references leave the object store", () => {
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
   });
 
-  test("and a client that sends the same bytes during the removal gets a new object", async () => {
+  test("a client that sends the same bytes during the removal gets a new object", async () => {
     const bytes = randomBytes(MB);
     await letGo(bytes);
     clock.shift(UNUSED_KEPT_MS + 1000);
@@ -347,7 +347,7 @@ describe("contents without references leave the object store", () => {
     expect(await objects()).toEqual({ named: [], stray: [], there: [] });
   });
 
-  test("and those that the store will not delete do not block later ones", async () => {
+  test("objects that the store will not delete do not block later ones", async () => {
     const { db, clock: time, objects: store } = deps();
     const names = Array.from({ length: 40 }, (_, at) => `${PREFIX}${String(at).padStart(2, "0")}`);
     const held = new Set([...names.slice(0, 9), ...names.slice(20, 22)]);

@@ -327,7 +327,7 @@ describe("mail that comes in", () => {
     expect(await answer(10_000)).toBe("452 4.2.2");
   });
 
-  test("that is large is refused before any of it is stored", async () => {
+  test("large incoming mail over the quota is refused before any of it is stored", async () => {
     const service = await start();
     await receivingInboxes(service, "in.test", ["box@in.test"]);
     await leave(service, 300_000);

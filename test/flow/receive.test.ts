@@ -48,7 +48,7 @@ describe("a message to an inbox", () => {
   test.each([
     ["EHLO", "ESMTP", "ESMTP"],
     ["HELO", "SMTP", "SMTP"],
-  ])("after %s says so in its Received field: with %s", async (_name, protocol, keyword) => {
+  ])("a message after %s says so in its Received field: with %s", async (_name, protocol, keyword) => {
     await receivingInboxes(service, "in.test", ["support@in.test"]);
     await swaks("--protocol", protocol, "--from", "ada@client.test", "--to", "support@in.test");
     const [record] = await inbound();

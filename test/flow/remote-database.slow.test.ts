@@ -138,7 +138,7 @@ describe("a server", () => {
 describe("trouble with a server", () => {
   const OUT_OF_REACH = /^the database at 127\.0\.0\.1:\d+ cannot be reached: \w+$/;
 
-  test("that is down: reads and writes fail at once, as unavailable, and work again when it is back", async () => {
+  test("while a server is down, reads and writes fail at once, as unavailable, and work again when it is back", async () => {
     await kill();
     for (const work of [db.first("SELECT 1"), db.write([put("down")])]) {
       const error = await caught(work);
@@ -151,7 +151,7 @@ describe("trouble with a server", () => {
     expect(await rowsLike("down")).toEqual([]);
   });
 
-  test("whose reply is lost after the commit: no writer is retried, and each gets an unknown outcome", async () => {
+  test("if a server's reply is lost after the commit, no writer is retried, and each gets an unknown outcome", async () => {
     await primary.make({ loseReplies: 1 });
     const errors = await Promise.all([
       caught(db.write([put("lost-1")])),
@@ -200,7 +200,7 @@ describe("trouble with a server", () => {
     },
   );
 
-  test("that refuses the token is reported, without the token", async () => {
+  test("a server that refuses the token is reported, without the token", async () => {
     const other = await openDb(systemClock, { url: primary.url, authToken: "a-wrong-token", syncUrl: null });
     for (const error of [await caught(other.first("SELECT 1")), await caught(other.write([put("x")]))]) {
       const said = Bun.inspect(error);
@@ -210,7 +210,7 @@ describe("trouble with a server", () => {
     await other.close();
   });
 
-  test("that hangs is waited for no longer than the limit, and a write in that time is not made twice", async () => {
+  test("a server that hangs is waited for no longer than the limit, and a write in that time is not made twice", async () => {
     const clock = manualClock();
     const patient = await openDb(clock, { url: primary.url, authToken: TOKEN, syncUrl: null });
     primary.freeze();
@@ -229,7 +229,7 @@ describe("trouble with a server", () => {
     await patient.close();
   });
 
-  test("at the first start: keys whose commit lost its reply are still printed", async () => {
+  test("at the first start, keys whose commit lost its reply are still printed", async () => {
     const empty = await startPrimary();
     const there = await openDb(systemClock, { url: empty.url, authToken: null, syncUrl: null });
     await migrate(there, 1);

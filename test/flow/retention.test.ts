@@ -104,7 +104,7 @@ describe("content past its retention", () => {
     ["a received one", () => received()],
   ] as const;
   for (const [name, make] of KINDS)
-    test(`of ${name} is removed, and its record stays and says so`, async () => {
+    test(`content of ${name} is removed after its retention, and its record stays and says so`, async () => {
       const id = await make();
       const before = (await get(`/v1/emails/${id}`)).body;
       const [attachment] = before.attachments;
@@ -131,7 +131,7 @@ describe("content past its retention", () => {
       expect(await service.app.db.all("SELECT id FROM contents")).toEqual([]);
     });
 
-  test("that a younger message shares stays for that one", async () => {
+  test("content past its retention stays for a younger message that shares it", async () => {
     const old = await sent();
     clock.shift(DAY_MS - HOUR_MS);
     const young = await sent();
@@ -147,7 +147,7 @@ describe("content past its retention", () => {
     ]);
   });
 
-  test("of a scheduled message stays, and the message is sent complete", async () => {
+  test("content of a scheduled message stays past its retention, and the message is sent complete", async () => {
     const scheduledAt = new Date(clock.now() + 3 * DAY_MS).toISOString();
     const id = await sent({ scheduledAt });
     clock.shift(2 * DAY_MS);

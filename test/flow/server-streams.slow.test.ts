@@ -87,7 +87,7 @@ for (const [name, start, missing] of SERVERS)
       expect(await db.first("SELECT ? AS a", ["half \ud800"])).toEqual({ a: "half \ufffd" });
     });
 
-    test("that the server ended in a restart: the next write is made once, on another", async () => {
+    test("after a restart of the server ended a stream, the next write is made once, on another", async () => {
       await db.write([put("before the restart")]);
       await server.kill();
       await server.restart();
@@ -95,7 +95,7 @@ for (const [name, start, missing] of SERVERS)
       expect(await like(other, "% the restart")).toEqual(["after the restart", "before the restart"]);
     });
 
-    test("on which a write failed hold no lock and no row", async () => {
+    test("a stream on which a write failed holds no lock and no row", async () => {
       await db.write([put("taken")]);
       const undone = [
         [put("undone-1"), put("taken")],

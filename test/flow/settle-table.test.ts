@@ -341,7 +341,7 @@ describe("several recipients", () => {
   beforeAll(() => start(systemClock), START_MS);
   afterAll(stop);
 
-  test("of one message each have their own end, and the message shows the worst", async () => {
+  test("recipients of one message each have their own end, and the message shows the worst", async () => {
     const answers: Record<string, string> = {
       good: "250 ok",
       unknown: "550 5.1.1 no",

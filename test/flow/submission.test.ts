@@ -247,7 +247,7 @@ describe("a submission is refused", () => {
     expect(recipients).toHaveLength(50);
   });
 
-  test("over the day's volume, and of a suspended project", async () => {
+  test("a submission over the day's volume or of a suspended project is refused", async () => {
     const options = { key: service.accountKey };
     const project = (await service.call("POST", "/v1/senders", { name: "small" }, options)).body;
     const made = { name: "k", senderId: project.id };

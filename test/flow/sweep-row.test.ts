@@ -169,17 +169,20 @@ describe("held mail", () => {
       "UPDATE domains SET status = 'pending'",
       "UPDATE domains SET status = 'verified'",
     ],
-  ])("for %s is put off together, and not claimed until that has ended", async (reason, begin, end) => {
-    const { clock, turn, sweep } = await heldRow(reason);
-    await change(begin);
-    for (let round = 0; round < 2; round++) {
-      expect(await turn(sweep)).toEqual([]);
-      expect(await dueTimes()).toEqual([{ due_at: clock.now() + HOLD_MS, n: HELD }]);
-      clock.advance(HOLD_MS);
-    }
-    await change(end);
-    expect(await turn(sweep)).toHaveLength(HELD);
-  });
+  ])(
+    "mail held for %s is put off together, and not claimed until that has ended",
+    async (reason, begin, end) => {
+      const { clock, turn, sweep } = await heldRow(reason);
+      await change(begin);
+      for (let round = 0; round < 2; round++) {
+        expect(await turn(sweep)).toEqual([]);
+        expect(await dueTimes()).toEqual([{ due_at: clock.now() + HOLD_MS, n: HELD }]);
+        clock.advance(HOLD_MS);
+      }
+      await change(end);
+      expect(await turn(sweep)).toHaveLength(HELD);
+    },
+  );
 
   test("held mail that has waited long enough, has another reason by now, or is claimed is left to its worker", async () => {
     const { clock, turn, sweep } = await heldRow("sender_suspended");

@@ -165,7 +165,7 @@ describe("MTA-STS", () => {
     expect([...arrived("plain"), ...arrived("bad")].join()).not.toContain("@stranger.test");
   });
 
-  test("for testing is recorded, and mail is sent as usual", async () => {
+  test("an MTA-STS policy in testing mode is recorded, and mail is sent as usual", async () => {
     domain("testing", "plain.test");
     publish("testing", "mode: testing", "mx: good.test");
     const report = await deliver("testing");
@@ -175,7 +175,7 @@ describe("MTA-STS", () => {
     );
   });
 
-  test("of one domain requires nothing for another at the same host, and they share no connection", async () => {
+  test("one domain's MTA-STS policy does not bind another at the same host, and they share no connection", async () => {
     domain("free", "good.test");
     domain("enforce", "good.test");
     const before = mxs.good?.connections.items.length ?? 0;
@@ -209,7 +209,7 @@ describe("DANE", () => {
     expect(await deliver("both")).toMatchObject({ kind: "accepted" });
   });
 
-  test("whose records cannot be looked up defers", async () => {
+  test("mail is deferred if TLSA records cannot be looked up", async () => {
     domain("bogus", "plain.test");
     const tlsa = `_${port}._tcp.plain.test`;
     sign("bogus", "plain.test", keyDigest(selfSigned));

@@ -184,7 +184,7 @@ describe("an attempt that ends late", () => {
     expect(await late(500, succeed)).toMatchObject({ enabled: true, disabledReason: null });
   });
 
-  test("with 200 ends a series of failures that began in the meantime", async () => {
+  test("a late 200 ends a series of failures that began in the meantime", async () => {
     const fail = () =>
       scene.service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = 7", args: [] }]);
     await late(200, fail, null);
@@ -192,13 +192,13 @@ describe("an attempt that ends late", () => {
     expect(row).toEqual({ failing_since: null });
   });
 
-  test("with 410 from a former URL does not disable it either", async () => {
+  test("a late 410 from a former URL does not disable the webhook either", async () => {
     const move = (id: string) =>
       scene.service.call("PATCH", `/v1/webhooks/${id}`, { url: `${scene.sink.url}/moved` });
     expect(await late(410, move)).toMatchObject({ enabled: true, disabledReason: null });
   });
 
-  test("with 410 does not if the webhook was enabled again in the meantime", async () => {
+  test("a late 410 does not disable a webhook that was enabled again in the meantime", async () => {
     const revive = async (id: string) => {
       for (const enabled of [false, true])
         await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled });
@@ -209,7 +209,7 @@ describe("an attempt that ends late", () => {
   test.each([
     [500, null, null],
     [200, 1, 7],
-  ])("with %d says nothing about the current URL", async (status, before, after) => {
+  ])("a late %d says nothing about the current URL", async (status, before, after) => {
     const move = async (id: string) => {
       await scene.service.call("PATCH", `/v1/webhooks/${id}`, { url: `${scene.sink.url}/moved` });
       await scene.service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = ?", args: [after] }]);

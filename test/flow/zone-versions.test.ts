@@ -160,7 +160,7 @@ describe("a zone gets a version", () => {
     expect(await changed(switched)).toEqual([false, true]);
   });
 
-  test("after a start with other settings, and not after one with the same", async () => {
+  test("a zone gets a version after a start with other settings, and none after one with the same", async () => {
     const restarted = (other: SecondarySettings) => async () => {
       versions = openVersions(api, other);
     };
@@ -168,7 +168,7 @@ describe("a zone gets a version", () => {
     expect(await changed(restarted({ ...settings, publicIps: ["192.0.2.2"] }))).toEqual([true, false]);
   });
 
-  test("and none while it is delegated no longer", async () => {
+  test("a zone gets no version once it is no longer delegated", async () => {
     await api.call("DELETE", path());
     await versions();
     expect(await zoneSerial(api.db, DOMAIN)).toBe(0);

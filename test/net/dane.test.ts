@@ -192,7 +192,7 @@ describe("DANE", () => {
     expect(await find("six.test")).toMatchObject({ kind: "demand" });
   });
 
-  test("of a host that is an alias is searched at its target, then at its own name", async () => {
+  test("TLSA records of an aliased host are searched at its target, then at its own name", async () => {
     for (const [name, owner] of [
       ["end.test", "real.end.test"],
       ["own.test", "mx.own.test"],

@@ -65,7 +65,7 @@ for (const kind of PEER_KINDS)
     );
 
     test(
-      "to an unknown mailbox is a hard bounce, with the server's own words",
+      "mail to an unknown mailbox is a hard bounce, with the server's own words",
       async () => {
         const id = await sending.send(`nobody@${PEER_DOMAIN}`);
         const [recipient] = (await sending.ended(id, "bounced")).recipients;
@@ -78,7 +78,7 @@ for (const kind of PEER_KINDS)
     );
 
     test(
-      "over the server's size fails, and suppresses no address",
+      "mail over the server's size limit fails, and suppresses no address",
       async () => {
         const id = await sending.send(`large@${PEER_DOMAIN}`, {
           subject: "Too large",

@@ -195,7 +195,7 @@ describe("a time in words", () => {
     expect(timeOf(words, Date.parse("2027-01-14T12:00:00Z"))).rejects.toThrow("in the past");
   });
 
-  test("of this moment is taken: it means now", async () => {
+  test("words for this moment are accepted and mean now", async () => {
     const { timeOf } = await import("../../src/http/resend/scheduled-words.ts");
     expect(await timeOf("now", Date.parse(at))).toBe("2027-01-04T12:00:00.000Z");
     expect(await timeOf("2027-01-04T11:59:00", Date.parse(at))).toBe("2027-01-04T11:59:00.000Z");

@@ -197,7 +197,7 @@ describe("received messages of the package resend", () => {
     expect(inbox).toBeDefined();
   });
 
-  test("of another project are not seen", async () => {
+  test("the package resend does not see another project's received messages", async () => {
     const key = { key: service.accountKey };
     const other = await service.call("POST", "/v1/senders", { name: "Other" }, key);
     const made = await service.call("POST", "/v1/api-keys", { name: "k", senderId: other.body.id }, key);

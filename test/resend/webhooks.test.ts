@@ -124,7 +124,7 @@ describe("webhooks of the package resend", () => {
     expect((await resend.webhooks.remove(id)).data).toEqual({ object: "webhook", id, deleted: true });
   });
 
-  test("of a key that cannot read messages carry no content", async () => {
+  test("webhooks of a key that cannot read messages carry no content", async () => {
     await verifiedDomain(hooks.service, "shop.test");
     const made = await hooks.service.call("POST", "/v1/api-keys", {
       ...{ name: "hooks", scopes: ["webhooks:write"] },

@@ -32,7 +32,7 @@ describe("TLS", () => {
     expect(mx.commands.items.slice(0, 3)).toEqual(["EHLO us.test", "STARTTLS", "EHLO us.test"]);
   });
 
-  test("with a bad certificate is better than no TLS", async () => {
+  test("TLS with a bad certificate is better than no TLS", async () => {
     const mx = peer({ tls: cert });
     const hosts = [{ name: "other.test", addresses: ["127.0.0.1"] }];
     const report = await send(mx, { to: { hosts } });
@@ -40,7 +40,7 @@ describe("TLS", () => {
     expect((await mx.messages.reached(1)).tls).toBe(true);
   });
 
-  test("that is not offered is skipped unless it is required", async () => {
+  test("TLS that is not offered is skipped unless it is required", async () => {
     const mx = peer();
     expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null, tlsVerified: false });
     const { result } = await send(mx, { to: { tls: "verified" } });
@@ -48,7 +48,7 @@ describe("TLS", () => {
     expect(mx.messages.items).toHaveLength(1);
   });
 
-  test("that is refused is skipped unless it is required", async () => {
+  test("TLS that is refused is skipped unless it is required", async () => {
     const mx = peer({ tls: cert, answers: { STARTTLS: "454 4.7.0 not now" } });
     expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null });
     expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
@@ -72,7 +72,7 @@ describe("TLS", () => {
     },
   );
 
-  test("that must be verified accepts no certificate of an unknown authority", async () => {
+  test("verified TLS accepts no certificate of an unknown authority", async () => {
     const mx = peer({ tls: await makeCert(["mx.test"]) });
     expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
       kind: "trouble",
@@ -89,14 +89,14 @@ describe("TLS", () => {
     });
   });
 
-  test("whose handshake hangs is given up, and its connection closed", async () => {
+  test("a TLS handshake that hangs is given up, and its connection closed", async () => {
     const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
     const { result } = await send(mx, { to: { tls: "encrypted" }, timeouts: { tls: 50 } });
     expect(result).toEqual({ kind: "trouble", stage: "starttls", reason: "TLS handshake timed out" });
     await mx.closed.reached(1);
   });
 
-  test("whose handshake fails is skipped on a second connection unless it is required", async () => {
+  test("TLS whose handshake fails is skipped on a second connection unless it is required", async () => {
     const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
     mx.set({ EHLO: "250-mx.test\r\n250 STARTTLS" });
     // Without a certificate the peer reads the handshake as the beginning of a command, and does not answer.
@@ -116,7 +116,7 @@ describe("TLS", () => {
     },
   );
 
-  test("from the first octet", async () => {
+  test("a peer may expect TLS from the first octet", async () => {
     const mx = peer({ tls: cert, implicitTls: true });
     expect(await send(mx, { to: { implicitTls: true, tls: "verified" } })).toMatchObject({
       result: { code: 250 },
@@ -142,7 +142,7 @@ describe("login", () => {
   test.each([
     [["AUTH LOGIN PLAIN"], [`AUTH PLAIN ${plain}`]],
     [["AUTH LOGIN"], ["AUTH LOGIN", encoded("grüß"), encoded("geheim")]],
-  ])("with %j sends %j, and hides it in the transcript", async (extensions, commands) => {
+  ])("a login with %j sends %j, and hides it in the transcript", async (extensions, commands) => {
     const mx = peer({ tls: cert, extensions });
     const report = await send(mx, { to: { auth, tls: "verified" } });
     expect(report.result).toMatchObject({ code: 250 });
@@ -164,7 +164,7 @@ describe("login", () => {
     expect(mx.commands.items.filter((line) => line.startsWith("AUTH"))).toEqual([]);
   });
 
-  test("in plain text is done if it is allowed", async () => {
+  test("a plain-text login is made only if it is allowed", async () => {
     const mx = peer({ extensions: ["AUTH PLAIN"] });
     expect((await send(mx, { to: { auth: { ...auth, insecure: true } } })).result).toMatchObject({
       code: 250,
@@ -195,7 +195,7 @@ describe("login", () => {
     ["235 ok", ["AUTH CRAM-MD5"], "neither"],
     ["235 ok", [], "neither"],
   ])(
-    "that ends with %j, offered %j, is a temporary failure: the message waits",
+    "a login that ends with %j, offered %j, is a temporary failure: the message waits",
     async (answer, extensions, reason) => {
       const mx = peer({ tls: cert, extensions, answers: { AUTH: answer } });
       const { result } = await send(mx, { to: { auth, tls: "verified" } });

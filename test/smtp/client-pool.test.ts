@@ -158,7 +158,7 @@ describe("kept connections", () => {
     expect(mxs.map(({ connections }) => connections.items.length)).toEqual([1, 1, 1]);
   });
 
-  test("that are in use do not count there: no message waits, and none is lost", async () => {
+  test("connections in use do not count as kept: no message waits, and none is lost", async () => {
     const answers = Promise.withResolvers<string>();
     const mx = peer({ answers: { ".": () => answers.promise } });
     const pool = poolOf({ maxConnectionsPerDestination: 5, maxIdle: 1 });
@@ -338,7 +338,7 @@ describe("hosts in order", () => {
     ["421 busy", "554 no", 421],
     ["554 no", "421 busy", 421],
     ["554 one", "554 two", 554],
-  ])("of the banners %j and %j the milder one is the outcome", async (one, other, code) => {
+  ])("after the banners %j and %j the milder one is the outcome", async (one, other, code) => {
     const [first, second] = two({ banner: one }, { banner: other });
     expect((await poolOf().deliver(to([first, second]), mail("a"))).result).toMatchObject({
       stage: "connect",

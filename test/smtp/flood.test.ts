@@ -27,7 +27,7 @@ const FLOOD = `
   });
 `;
 
-test("of a flooding peer one piece is read in a turn of the event loop", async () => {
+test("one piece of a flooding peer is read per tick of the event loop", async () => {
   await using server = await startServer({}, { maxMessageBytes: 2 * MESSAGE_OCTETS });
   const flood = Bun.spawn([process.execPath, "-e", FLOOD, String(server.port)], {
     stdout: "ignore",

@@ -98,7 +98,7 @@ describe("group commit", () => {
     await writer.close();
   });
 
-  test("of reads that are asked for together, only the wrong one fails", async () => {
+  test("of reads requested together, only the wrong one fails", async () => {
     const [sum, wrong, none] = await Promise.allSettled([
       base.db.first("SELECT 1 + 1 AS sum"),
       base.db.all("SELECT x FROM nowhere"),
@@ -111,7 +111,7 @@ describe("group commit", () => {
     expect(wrong?.status === "rejected" ? String(wrong.reason) : "no error").toContain("no such table");
   });
 
-  test("of many reads that are asked for together, each gets its answer", async () => {
+  test("of many reads requested together, each gets its answer", async () => {
     const asked = Array.from({ length: 100 }, (_, at) =>
       base.db.first<{ at: number }>("SELECT ? + 0 AS at", [at]),
     );

@@ -353,7 +353,7 @@ describe("reading", () => {
     expect(String(await reason(read(key)))).toContain("none is configured");
   });
 
-  test("of a content that has lost a chunk fails", async () => {
+  test("reading a content that has lost a chunk fails", async () => {
     const { key } = await keepContent({ db, clock }, SENDER, random(3 * CHUNK_OCTETS));
     await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 1", args: [] }]);
     expect(String(await reason(read(key)))).toContain("incomplete");

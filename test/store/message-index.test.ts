@@ -190,7 +190,7 @@ for (const [state, before] of [
   ["that is not indexed yet", async () => undefined],
   ["that is indexed", () => lists.index()],
 ] as const)
-  test(`of a message ${state}, the rendered subject is found and the earlier one is not`, async () => {
+  test(`the rendered subject of a message ${state} is found and the earlier one is not`, async () => {
     const senderId = await lists.project();
     const given = message(senderId, { subject: "draft words" });
     const [beside, others] = [senderId, await lists.project()].map((id) =>

@@ -328,7 +328,7 @@ describe("the search index keeps nothing of a removed message", () => {
       expect(await terms()).toEqual([]);
     });
 
-  test("and loses nothing of another message at its position", async () => {
+  test("removing a message loses nothing of another at its position in the index", async () => {
     const [going, staying] = [
       old({ subject: "same words" }),
       old({ subject: "same words", status: "queued" }),
@@ -352,7 +352,7 @@ describe("the search index keeps nothing of a removed message", () => {
     expect([await ids(), await lists.paged(senderId, { q: "same words" }, 5)]).toEqual([[], []]);
   });
 
-  test("and a message that joins its position at the same time is not lost", async () => {
+  test("a message that joins the position of a removed one at the same time is not lost", async () => {
     const [going, joining] = [old({ subject: "same words" }), old({ subject: "same words" })];
     await store(going);
     const [row] = await lists.db.all<{ position: number }>("SELECT position FROM messages");
@@ -371,7 +371,7 @@ describe("the search index keeps nothing of a removed message", () => {
     );
   });
 
-  test("and if more is removed than the index counts, the index does not seem damaged", async () => {
+  test("if more is removed than the index counts, the index does not seem damaged", async () => {
     await store(old());
     for (let time = 0; time < 20; time++) {
       await store(old());
@@ -536,7 +536,7 @@ describe("the webhook log", () => {
     expect(await ids("webhook_deliveries")).toEqual([replayed]);
   });
 
-  test("and the projects are visited from where the last turn ended, not from the first", async () => {
+  test("projects are visited from where the last turn ended, not from the first", async () => {
     const lines = Array.from({ length: 4 }, (_, n) => line(OLD + n));
     await lists.db.write(lines.map((id) => delivery(id, "msg_1", "succeeded")));
     const [first = "", second, third, last = ""] = lines;

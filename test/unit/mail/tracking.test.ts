@@ -171,7 +171,7 @@ describe("the tracking pixel is inserted", () => {
     ["<body><!-- </body> -->x</body>", `<body><!-- </body> -->x${PIXEL}</body>`],
     ["<body><textarea></body></textarea></body>", `<body><textarea></body></textarea>${PIXEL}</body>`],
     [`<body><a title="</body>">x</a></body>`, `<body><a title="</body>">x</a>${PIXEL}</body>`],
-  ])("at the end of the body, once: %s", (html, marked) => {
+  ])("the tracking pixel is inserted at the end of the body, once: %s", (html, marked) => {
     expect(pixel(html)).toBe(marked);
   });
 
@@ -187,7 +187,7 @@ describe("the tracking pixel is inserted", () => {
     expect(pixel(html)).toBe(html);
   });
 
-  test("in its own message only, whatever the message before had", () => {
+  test("the tracking pixel is inserted in its own message only, whatever the previous message had", () => {
     const other = "https://t.test/o/other";
     const both = { pixelUrl: PIXEL_URL, linkFor: () => "https://t.test/c/one" };
     const html = `<a href="https://a.test/">x</a>`;
@@ -198,7 +198,7 @@ describe("the tracking pixel is inserted", () => {
     expect(trackHtml(`hi${PIXEL}`, { pixelUrl: other, linkFor: null })).toContain(PIXEL_URL);
   });
 
-  test("with its address escaped", () => {
+  test("the tracking pixel is inserted with its address escaped", () => {
     const marked = trackHtml("", { pixelUrl: `https://t.test/?a="&b`, linkFor: null });
     expect(marked).toContain(`src="https://t.test/?a=&quot;&amp;b"`);
   });

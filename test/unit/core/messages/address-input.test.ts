@@ -81,7 +81,7 @@ describe("a send takes an address", () => {
     expect(result).toMatchObject({ item: { from: { email }, to: list, cc: list, bcc: list, replyTo: list } });
   });
 
-  test("in a list that mixes the forms, in order", () => {
+  test("a list of addresses may mix the forms, and keeps its order", () => {
     expect(mailboxesOf(["a@example.com", { email: "b@example.com" }, "C <c@example.com>"])).toEqual([
       { email: "a@example.com" },
       { email: "b@example.com" },
@@ -106,7 +106,7 @@ describe("a send takes an address", () => {
     [{ to: { name: "Ana" } }, '"to.email" is required: an email address, such as', "missing_field"],
     [{ to: { email: "ana" } }, '"to.email" must be an email address', "invalid_email"],
     [{ to: { email, name: 5 } }, '"to.name" must be a string of at most 320 characters', undefined],
-  ])("and says how to fix %j", (change, message, code) => {
+  ])("the error for the address %j says how to fix it", (change, message, code) => {
     // Passes through JSON as requests do, so that a field set to undefined is absent.
     const item = JSON.parse(JSON.stringify({ ...rest, from: email, to: email, ...change }));
     const found = checkSend(item, limits, 0);

@@ -81,7 +81,7 @@ describe("variables are full paths in order of first use, without duplicates and
     expect(templateVariables(parts)).toEqual(["s", "both", "h", "t"]);
   });
 
-  test("of a large template are found without scanning its text for each one", () => {
+  test("variables of a large template are found without scanning its text for each one", () => {
     // The library's own analysis takes half a minute for this template.
     const template = `${"x".repeat(100)}{{ a }}`.repeat(10_000);
     expect(templateVariables(source({ html: template }))).toEqual(["a"]);
@@ -194,7 +194,7 @@ describe.each([
     expect(html(`{% increment ${name} %}{% increment ${name} %}`)).toBe("01");
   });
 
-  test("in an object does not change how the object is printed, compared and sorted", () => {
+  test("a missing name in an object does not change how the object is printed, compared and sorted", () => {
     const template = `{{ a }}{{ "" | append: a | upcase }}{{ items | sort | size }}{% if a > 1 %}{% endif %}
       {%- for i in items limit: a %}{% endfor %}{{ items | join: "," }}{{ items[a] }}{{ a | json }}`;
     const any: Data = JSON.parse(JSON.stringify(own).replaceAll(name, "any"));

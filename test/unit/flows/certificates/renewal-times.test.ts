@@ -41,7 +41,7 @@ describe("a certificate is renewed", () => {
     expect((renewalTime(times, wanted, 0.5, now) - NOW) / DAY_MS).toBeCloseTo(days, 6);
   });
 
-  test("in time if it was issued by a clock that ran ahead and has been set back", () => {
+  test("a certificate issued by a clock that ran ahead and was set back is renewed in time", () => {
     const times = { ...of(90), issuedAt: NOW + 80 * DAY_MS };
     expect(renewalTime(times, null, 0.5, NOW + DAY_MS)).toBe(NOW + 60 * DAY_MS);
   });
@@ -59,11 +59,11 @@ describe("after a failure", () => {
     retryPauseMs({ refused: true, retryAfterMs }, failures, random);
   const trouble = (failures: number) => retryPauseMs({ refused: false, retryAfterMs: null }, failures, 0);
 
-  test("that is a refusal, the pause is an hour, then doubles up to a day", () => {
+  test("after a refusal the pause is an hour, then doubles up to a day", () => {
     expect([1, 2, 3, 6, 1000].map((failures) => refused(failures) / HOUR_MS)).toEqual([1, 2, 4, 24, 24]);
   });
 
-  test("that is trouble, the pause is 15 seconds, then doubles up to six hours", () => {
+  test("after trouble the pause is 15 seconds, then doubles up to six hours", () => {
     expect([1, 2, 3, 12, 1000].map((failures) => trouble(failures) / MINUTE_MS)).toEqual([
       ...[0.25, 0.5, 1, 360, 360],
     ]);

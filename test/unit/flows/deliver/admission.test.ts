@@ -41,7 +41,7 @@ function waitingJob(owner: string): { calls: number; release: Release | null } {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("jobs that render a template", () => {
-  test("of one project are admitted up to its limit, and each gives back its claim once", () => {
+  test("rendering jobs of one project are admitted up to its limit, and each gives back its claim once", () => {
     const entered = enterAll("snd_a");
     expect(entered).toHaveLength(PER_PROJECT);
     entered[0]?.();
@@ -49,7 +49,7 @@ describe("jobs that render a template", () => {
     expect(enterAll("snd_a")).toHaveLength(1);
   });
 
-  test("of several projects are admitted up to the total", () => {
+  test("rendering jobs of several projects are admitted up to the total", () => {
     const projects = Array.from({ length: TOTAL / PER_PROJECT + 1 }, (_, nth) => `snd_${nth}`);
     expect(projects.map((id) => enterAll(id).length)).toEqual([
       ...Array(TOTAL / PER_PROJECT).fill(PER_PROJECT),
@@ -57,7 +57,7 @@ describe("jobs that render a template", () => {
     ]);
   });
 
-  test("that wait are admitted in their order, one for each claim given back", async () => {
+  test("waiting rendering jobs are admitted in their order, one for each claim given back", async () => {
     const entered = enterAll("snd_a");
     const waiting = Array.from({ length: 5 }, () => waitingJob("snd_a"));
     for (const release of entered.slice(0, 2)) release();
@@ -66,7 +66,7 @@ describe("jobs that render a template", () => {
     expect(waiting.filter(({ release }) => release !== null)).toHaveLength(2);
   });
 
-  test("of the project that holds least are admitted first", async () => {
+  test("rendering jobs of the project that holds least are admitted first", async () => {
     const all = Array.from({ length: TOTAL / PER_PROJECT }, (_, nth) => enterAll(`snd_${nth}`));
     const own = waitingJob("snd_0");
     const other = waitingJob("snd_new");
@@ -78,7 +78,7 @@ describe("jobs that render a template", () => {
     expect(own.calls).toBe(1);
   });
 
-  test("that do not come again give their claims to the next ones", async () => {
+  test("rendering jobs that do not come again give their claims to the next ones", async () => {
     const entered = enterAll("snd_a");
     // These never come again: their messages were canceled.
     const lost = Array.from({ length: PER_PROJECT }, () => jobs.wait(newKey(), one("snd_a")));

@@ -99,7 +99,7 @@ describe("the party to blame is", () => {
     expect(found?.why).toContain(words);
   });
 
-  test("that of the last reply if the time for tries is over", () => {
+  test("once retries have expired, the party to blame is that of the last reply", () => {
     const found = explained({
       ...refused("retries_exhausted", "421 4.7.0 [TSS04] Messages from 192.0.2.9 deferred"),
       ...{ status: "failed", dueAt: null },

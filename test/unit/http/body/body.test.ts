@@ -249,13 +249,13 @@ describe("JSON", () => {
     expect(await parseJson(Buffer.from("{}"), headers, createStepRunner())).toEqual({});
   });
 
-  test("that is not UTF-8 is refused with that reason", async () => {
+  test("JSON that is not UTF-8 is refused with that reason", async () => {
     const headers = new Headers({ "content-type": JSON_TYPE });
     const parsing = parseJson(Buffer.from('"é"', "latin1"), headers, createStepRunner());
     await expect(parsing).rejects.toThrow("not UTF-8");
   });
 
-  test("that is compressed is refused with that reason", async () => {
+  test("compressed JSON is refused with that reason", async () => {
     const headers = new Headers({ "content-type": JSON_TYPE, "content-encoding": "gzip" });
     const parsing = parseJson(Bun.gzipSync(Buffer.from("{}")), headers, createStepRunner());
     await expect(parsing).rejects.toThrow("without a Content-Encoding");

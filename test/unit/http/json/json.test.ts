@@ -251,7 +251,7 @@ describe("works in steps", () => {
     expect(turns).toBeGreaterThanOrEqual(8);
   });
 
-  test("that fail reject, and stand in no other's way", async () => {
+  test("work that fails in a step rejects, and does not block other work", async () => {
     const run = createStepRunner();
     function* failing() {
       yield;

@@ -236,7 +236,7 @@ describe("Ed25519 (RFC 8463)", () => {
     expect(hashes[0]).toBe(hashes[1] ?? "none");
   });
 
-  test("of a changed message fails", async () => {
+  test("an Ed25519 signature of a changed message fails", async () => {
     const mail = (await signed(MAIL, "example.com", ["rsa", "ed25519"])).toString("latin1");
     const forged = mail.replace("A  subject", "B  subject");
     expect(await verdicts(Buffer.from(forged, "latin1"))).toEqual(["fail", "fail"]);
@@ -255,7 +255,7 @@ describe("canonicalization (RFC 6376 §3.4)", () => {
   test.each([
     ["A: X ", "a:X"],
     ["B : Y\t\r\n\tZ  ", "b:Y Z"],
-  ])("of a field %j", (line, expected) => {
+  ])("the field %j is canonicalized (RFC 6376 §3.4)", (line, expected) => {
     expect(relaxedField({ name: line.slice(0, 1).toLowerCase(), line })).toBe(expected);
   });
 });

@@ -449,7 +449,7 @@ describe("a feedback report (RFC 5965)", () => {
     ["opt-out", true],
     ["not-spam", false],
     ["auth-failure", false],
-  ])("of type %s is a complaint: %p", async (type, expected) => {
+  ])("a feedback report of type %s is a complaint: %p", async (type, expected) => {
     const report = await arf(`Feedback-Type: ${type}`);
     expect(report !== null && isComplaint(report)).toBe(expected);
   });

@@ -403,7 +403,7 @@ describe("text reads back as it was given", () => {
     ],
     ['sagte "süßes" gestern', `sagte ${encoded("=22s=C3=BC=C3=9Fes=22")} gestern`],
     ["=?UTF-8?Q?a?= ü", encoded("=3D=3FUTF-8=3FQ=3Fa=3F=3D_=C3=BC")],
-  ])("of the custom value %j only words beyond ASCII are encoded", (value, wire) => {
+  ])("only words beyond ASCII are encoded in the custom value %j", (value, wire) => {
     const raw = compose({ ...BASE, headers: { "X-A": value } }).raw;
     expect(header(raw).replaceAll("\r\n ", " ")).toContain(`X-A: ${wire}`);
   });

@@ -325,7 +325,7 @@ describe("characters that reorder a line are left out", () => {
     [`a${ISOLATE}gpj.scr${POP_ISOLATE}`, "agpj.scr"],
     [`\u202d${OVERRIDE}x.js`, "x.js"],
     ["דו\u200fח.pdf", "דו\u200fח.pdf"],
-  ])("of a file name: %j", async (name, want) => {
+  ])("characters that reorder a line are left out of the file name %j", async (name, want) => {
     const raw = `Content-Type: application/pdf; name="${utf8(name)}"`;
     const word = `Content-Disposition: attachment; filename="=?utf-8?B?${Buffer.from(name).toString("base64")}?="`;
     const extended = `Content-Disposition: attachment; filename*=UTF-8''${encodeURIComponent(name)}`;
@@ -333,7 +333,7 @@ describe("characters that reorder a line are left out", () => {
       expect((await read(...withFile(header, "x"))).attachments[0]?.filename).toBe(want);
   });
 
-  test("of a subject, a display name and a preview", async () => {
+  test("characters that reorder a line are left out of a subject, a display name and a preview", async () => {
     const mail = await parseMail(
       Buffer.from(
         `From: "${OVERRIDE}Ann" <a@x.test>\r\nSubject: ${EMBEDDING}שלום${POP} Ann\r\n\r\na${OVERRIDE}b\r\n`,

@@ -170,7 +170,7 @@ describe("a body written in chunks equals the body written at once", () => {
     }
   });
 
-  test("of one chunk is the same content, and one octet more makes chunks", () => {
+  test("a body of one chunk is the same content, and one octet more makes chunks", () => {
     const written = (octets: number) => {
       // Its number of octets has six digits.
       const frame = bodyBytes({ html: null, text: "x".repeat(100_000), ...more }).length - 100_000;

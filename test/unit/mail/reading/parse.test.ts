@@ -462,7 +462,7 @@ describe("the end of a header", () => {
     ["A: b\r\n\rC: d\r\n", 13, 13],
     ["A: b\n", 5, 5],
     ["", 0, 0],
-  ])("of %j is at %i, and its body begins at %i", (text, header, body) => {
+  ])("the header of %j ends at %i, and its body begins at %i", (text, header, body) => {
     expect(findHeaderEnd(Buffer.from(text))).toEqual({ header, body });
   });
 });

@@ -95,7 +95,7 @@ describe("flowed text (RFC 3676)", () => {
     expect(unflow([...text], false)).toBe(expected);
   });
 
-  test("with DelSp the space is removed", () => {
+  test("in flowed text with DelSp the space is removed", () => {
     expect(unflow(["日本 \n語"], true)).toBe("日本語");
   });
 
@@ -129,7 +129,7 @@ describe("a multipart without a boundary parameter", () => {
   test.each([
     ["no boundary", "multipart/mixed"],
     ["one that never comes", "multipart/mixed; boundary=foo"],
-  ])("and has no parts: the body is text (%s)", async (_name, type) => {
+  ])("a multipart without a boundary parameter or parts is text (%s)", async (_name, type) => {
     expect((await parseMail(bytes(`Content-Type: ${type}`, "", "Just text.", ""))).text).toBe("Just text.\n");
   });
 

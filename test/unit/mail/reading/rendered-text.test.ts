@@ -25,7 +25,7 @@ describe("text rendered from html parts", () => {
     expect(shown(html, "plain", room).trim()).toBe(text.trim());
   });
 
-  test("of several parts shares the room, each time that they are read", () => {
+  test("several html parts share the room for rendered text, each time that they are read", () => {
     const parts = [PAGE, PAGE, PAGE].map((html) => rendered(() => [html], "plain"));
     const read = (): string[] => {
       const room = { chars: PAGE.length * 2 - 5 };

@@ -11,7 +11,7 @@ test("a record shows the first header fields of a message up to the limit, and n
   expect(shown).toEqual(fields.slice(0, MAX_SHOWN_HEADERS).map(({ name }) => name));
 });
 
-test("of a repeated field the topmost is shown, in any letter case", () => {
+test("the topmost of a repeated field is shown, in any letter case", () => {
   const fields = [
     { name: "X-One", value: "first" },
     { name: "x-one", value: "second" },

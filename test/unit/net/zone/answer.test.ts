@@ -266,7 +266,7 @@ describe("EDNS (RFC 6891)", () => {
     expect((await ask(ORIGIN, "MX")).additionals).toEqual([]);
   });
 
-  test("of a later version is answered with our version and no data", async () => {
+  test("EDNS of a later version is answered with our version and no data", async () => {
     const answer = await ask(ORIGIN, "MX", { payload: 4096, ednsVersion: 1 });
     expect(answer.additionals?.[0]).toMatchObject({ extendedRcode: 1, ednsVersion: 0 });
     expect(answer).toMatchObject({ rcode: "NOERROR", answers: [] });
@@ -354,7 +354,7 @@ describe("the question", () => {
     expect(answer.answers?.[0]?.name).toBe(name);
   });
 
-  test("for ANY gets one small record (RFC 8482)", async () => {
+  test("a query for ANY gets one small record (RFC 8482)", async () => {
     const answer = await ask(ORIGIN, "ANY");
     expect(shown(answer.answers)).toEqual([`${ORIGIN} HINFO {"cpu":"RFC8482","os":""}`]);
     expect((await ask(`no.${ORIGIN}`, "ANY")).rcode).toBe("NXDOMAIN");

@@ -61,7 +61,7 @@ function mutated(random: Random): Buffer {
   return packet;
 }
 
-test(`of ${MUTATIONS} broken packets none throws, and no answer exceeds its limit`, async () => {
+test(`none of ${MUTATIONS} broken packets throws, and no answer exceeds its limit`, async () => {
   const random = seeded(SEED);
   const answered = { nothing: 0, header: 0, reply: 0 };
   for (let packet = mutated(random), left = MUTATIONS; left > 0; left--, packet = mutated(random)) {

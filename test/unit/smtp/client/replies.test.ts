@@ -80,7 +80,7 @@ describe("replies", () => {
     },
   );
 
-  test("of an overlong line the beginning is kept, however it is cut into chunks", () => {
+  test("the beginning of an overlong reply line is kept, however it is cut into chunks", () => {
     const kept = "x".repeat(MAX_REPLY_LINE_OCTETS - 4);
     for (const more of [0, 1, 2, 100_000]) {
       const octets = Buffer.from(`250-${kept}${"y".repeat(more)}\r\n250 ok\r\n354 go\r\n`);
@@ -97,7 +97,7 @@ describe("replies", () => {
     }
   });
 
-  test("of a reply with too many lines the first ones and the last are kept", () => {
+  test("the first lines and the last of a reply with too many lines are kept", () => {
     const reply = (lines: number): string => `${"250-x\r\n".repeat(lines - 1)}250 end\r\n`;
     for (const lines of [MAX_REPLY_LINES, MAX_REPLY_LINES + 1, 5000])
       expect(parse(reply(lines))).toMatchObject([{ code: 250, lines: { length: MAX_REPLY_LINES } }]);

@@ -104,7 +104,7 @@ test("a NUL anywhere in the message refuses it, but not one after the message's 
   expect(show(read([bytes("a\r\n.\r\n\0")]).result)).toBe(JSON.stringify("a\r\n"));
 });
 
-test("of several faults the same one is named, in whatever order they come", () => {
+test("the reply names the same one of several faults, in whatever order they come", () => {
   const long = "x".repeat(10);
   for (const [wire, fault] of [
     [`\0${long}\r\n.\r\n`, "nul"],

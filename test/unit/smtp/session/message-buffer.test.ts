@@ -39,7 +39,7 @@ test("two messages one after another do not share memory", () => {
   expect("raw" in two && Buffer.from(two.raw).equals(second)).toBe(true);
 });
 
-test("of a message one octet too large nothing is kept", () => {
+test("nothing is kept of a message one octet too large", () => {
   const message = kept(octets(LIMIT + 1), 64 * KIB);
   expect(message.result()).toEqual({ fault: "tooLarge" });
   expect(message.held).toBe(0);

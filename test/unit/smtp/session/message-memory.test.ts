@@ -27,7 +27,7 @@ function message(memory: MessageMemory, size: number, octet: number): Uint8Array
 }
 
 describe("message memory is used again", () => {
-  test("by the next large message, which shows only its own octets", () => {
+  test("the next large message reuses the memory, and shows only its own octets", () => {
     const { memory } = scene();
     const first = message(memory, LIMIT, 1);
     memory.giveBack(first.buffer);
@@ -37,7 +37,7 @@ describe("message memory is used again", () => {
     expect(second.every((octet) => octet === 2)).toBe(true);
   });
 
-  test("by a larger message than the one before", () => {
+  test("a larger message reuses the memory of the previous one", () => {
     const { memory } = scene();
     memory.giveBack(message(memory, 65 * KIB, 1).buffer);
     const larger = message(memory, LIMIT, 2);
@@ -84,7 +84,7 @@ describe("memory that is given back", () => {
     expect(second.every((octet) => octet === 2)).toBe(true);
   });
 
-  test("but was not lent is ignored", () => {
+  test("memory that was not lent is ignored when it is given back", () => {
     const { memory } = scene();
     memory.giveBack(new SharedArrayBuffer(100));
     memory.giveBack(new ArrayBuffer(100));

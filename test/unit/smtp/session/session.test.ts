@@ -311,7 +311,7 @@ describe("lines", () => {
 });
 
 describe("a client that only makes errors is disconnected", () => {
-  test("at its last allowed error, not before", () => {
+  test("a client is disconnected at its last allowed error, not before", () => {
     const patient = play().say(...Array.from({ length: MAX_ERRORS - 1 }, () => "WHAT"));
     expect(patient.codes.at(-1)).toBe("500 5.5.1");
     patient.say("WHAT", "NOOP");
@@ -320,7 +320,7 @@ describe("a client that only makes errors is disconnected", () => {
     expect(patient.session.phase).toBe("closed");
   });
 
-  test("at its last allowed refused recipient, counted over transactions", () => {
+  test("a client is disconnected at its last allowed refused recipient, counted over transactions", () => {
     const guess = ["RSET", MAIL, "RCPT TO:<x@no.example>"];
     const guesser = play().say(
       EHLO,
