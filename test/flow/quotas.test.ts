@@ -94,7 +94,7 @@ describe("one more than the plan allows is refused, and room comes back with a d
       expect((await service.call("POST", path, body(6))).status).toBe(201);
     });
 
-  test("inboxes", async () => {
+  test("one inbox more than the plan allows is refused, and a deletion makes room", async () => {
     const service = await start(upTo2("INBOXES"));
     const [first] = await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
     const make = (address: string) => service.call("POST", "/v1/inboxes", { address });

@@ -353,7 +353,7 @@ describe("limits", () => {
       `${Array.from({ length: count }, (_, i) => `DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=${selector(i)}; h=from; bh=AAAA; b=AAAA\r\n`).join("")}From: a@example.com\r\n\r\nx\r\n`,
     );
 
-  test("signatures", async () => {
+  test("checks DKIM signatures up to the limit", async () => {
     const { verdict } = await authenticate(
       { resolve, host: HOST },
       ENVELOPE,
@@ -446,7 +446,7 @@ describe("limits", () => {
     expect(cpuMs() - started).toBeLessThan(3000);
   });
 
-  test("lookups", async () => {
+  test("makes DNS lookups up to the limit", async () => {
     let asked = 0;
     const wide: AuthResolver = async (name, type) => {
       asked++;

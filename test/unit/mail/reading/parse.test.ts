@@ -228,7 +228,7 @@ describe("no value of a message breaks its storage", () => {
     expect(storedLine(" a\r\n\tb ", 10)).toBe("a b");
   });
 
-  test("whatever the bytes", async () => {
+  test("control characters and wrong bytes anywhere do not break storage", async () => {
     const mail = await parseMail(
       bytes(
         'From: "a\0\x1b" <x\0y@example.com>',
@@ -324,12 +324,12 @@ describe("limits", () => {
       `From: a@b.example\r\nContent-Type: multipart/mixed; boundary="b"\r\n\r\n${"--b\r\n\r\nx\r\n".repeat(count)}`,
     );
 
-  test("nested multiparts", async () => {
+  test("a message with multiparts nested past the limit is not read", async () => {
     expect((await parseMail(nested(MAX_NESTING_DEPTH - 1))).ok).toBe(true);
     expect((await parseMail(nested(MAX_NESTING_DEPTH + 1))).ok).toBe(false);
   });
 
-  test("parts; past the limit only the header is read", async () => {
+  test("past the limit of parts only the header is read", async () => {
     expect((await parseMail(parts(MAX_PARTS))).ok).toBe(true);
     expect(await parseMail(parts(MAX_PARTS + 1))).toMatchObject({
       ok: false,
@@ -387,11 +387,11 @@ describe("limits", () => {
     expect([found(longest), found(named(MAX_MESSAGE_ID_CHARS + 1))]).toEqual([longest, null]);
   });
 
-  test("lines", async () => {
+  test("a message with too many lines is not read", async () => {
     expect((await parseMail(Buffer.from(`\n\n${"x\n".repeat(MAX_LINES)}`))).ok).toBe(false);
   });
 
-  test("octets of a header; if it is longer, no body is read", async () => {
+  test("if the header is longer than the limit, no body is read", async () => {
     const header = (octets: number) =>
       Buffer.from(`From: a@b.example\r\nX: ${"a".repeat(octets - 24)}\r\n\r\nbody`);
     expect(await parseMail(header(MAX_HEADER_OCTETS - 2))).toMatchObject({ ok: true, text: "body\n" });
@@ -428,17 +428,17 @@ describe("limits", () => {
     expect(countFields(raw, "received")).toBe(2);
   });
 
-  test("header fields", () => {
+  test("header fields past the limit are dropped", () => {
     expect(rawFields(Buffer.from(`${"a: b\n".repeat(MAX_HEADER_FIELDS + 1)}\n`))).toHaveLength(
       MAX_HEADER_FIELDS,
     );
   });
 
-  test("mailboxes", () => {
+  test("mailboxes past the limit are dropped", () => {
     expect(mailboxes("a@b.example,".repeat(MAX_MAILBOXES + 1))).toHaveLength(MAX_MAILBOXES);
   });
 
-  test("references: the first and the newest are kept", () => {
+  test("of too many references the first and the newest are kept", () => {
     const ids = Array.from({ length: MAX_REFERENCES + 1 }, (_, i) => `<${i}@x>`);
     const { references } = headerBlock(bytes(`References: ${ids.join("\r\n ")}`, "", ""));
     expect(references).toHaveLength(MAX_REFERENCES);
