@@ -1,5 +1,5 @@
 /**
- * Shows the octets per message of each table and index: `bun bench/table-sizes.ts [--messages=N] [--keep=FOLDER]
+ * Shows the bytes per message of each table and index: `bun bench/table-sizes.ts [--messages=N] [--keep=FOLDER]
  * [--json=FILE]`. The service's own writes and its indexing store the first messages. Copies of their rows, each a time
  * step later, make the rest, because ten million writes would take hours.
  */
@@ -76,7 +76,7 @@ function copyOfTable(database: Database.Database, table: string): string {
     if (name === "position") return "NULL";
     if (type === "TEXT") return `replace(${name}, :from, :to)`;
     if (name.endsWith("_at")) return `${name} + :later`;
-    // The first octets of a content's key stay, so that keys come in random order.
+    // The first bytes of a content's key stay, so that keys come in random order.
     if (type === "BLOB" && name !== "bytes") return `unhex(hex(substr(${name}, 1, 28)) || :tail)`;
     return name;
   });
@@ -139,7 +139,7 @@ interface Size {
   octets: number;
 }
 
-/** Returns the octets of each table and index, largest first. */
+/** Returns the bytes of each table and index, largest first. */
 function sizes(): Size[] {
   const database = new Database(path);
   const found = database

@@ -30,7 +30,7 @@ const MEMORY_MIB = 150;
 const FACTOR = 1.2;
 /** A smaller difference of two p99 says nothing, milliseconds. */
 const GRAIN_MS = 20;
-/** Octets of the body that each push carries. */
+/** Bytes of the body that each push carries. */
 const PUSHED_OCTETS = 256 * 1024;
 const SENDS_PER_SECOND = 10;
 const LIMIT_MS = 600_000;

@@ -1,5 +1,5 @@
 /**
- * Proves that no reader of hostile octets takes time or memory beyond n log n, and that no input holds a thread for more
+ * Proves that no reader of hostile bytes takes time or memory beyond n log n, and that no input holds a thread for more
  * than two seconds: `bun bench/prove/scaling.ts [--only=TEXT] [--verbose]`. A reader gets each shape at a quarter, a half
  * and the whole of a size that takes a while, then at the largest accepted size. Readers with faults on purpose come
  * first, and the run must find them. About three minutes.

@@ -1,6 +1,6 @@
 /**
  * Proves that no shape of a body stalls the thread that checks signatures, nor gets a forged mail past `p=reject`:
- * `bun bench/prove/stall.ts [--control] [--mib=24] [--rounds=3] [--seconds=6]`. Forged messages have one line of many octets
+ * `bun bench/prove/stall.ts [--control] [--mib=24] [--rounds=3] [--seconds=6]`. Forged messages have one line of many bytes
  * and two junk signatures. The live load is measured while large honest messages arrive, and while forged ones do, in turns.
  */
 import { join } from "node:path";

@@ -31,7 +31,7 @@ const MAX_PREPARING = 50;
 const MAX_PREPARING_WITH_SENDS = 16;
 /** Time after the last send in which a process counts as taking sends, milliseconds. */
 const TAKING_SENDS_MS = 50;
-/** Maximum number of messages in flight to all peers, and their octets. */
+/** Maximum number of messages in flight to all peers, and their bytes. */
 const MAX_IN_FLIGHT = 4_000;
 const MAX_OCTETS_IN_FLIGHT = 128 * 1024 * 1024;
 /** Messages in progress per connection to a destination. While one is sent, the process composes and records further ones. */

@@ -190,7 +190,7 @@ describe("backup", () => {
   test("leaves nothing behind if the copy cannot be finished, and names the file", async () => {
     const target = newFolder("command");
     const file = join(target, "copy.db");
-    // Limits our files to that many blocks of 512 octets.
+    // Limits our files to that many blocks of 512 bytes.
     const limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"];
     const ran = await postrider(["backup", file], env, {}, limited);
     expect([ran.code, ran.stdout, readdirSync(target)]).toEqual([69, "", []]);

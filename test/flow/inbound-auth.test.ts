@@ -63,7 +63,7 @@ function author({ domain = `d${++domains}.test`, dmarc, spf, key: hasKey }: Part
   return domain;
 }
 
-/** A TXT record's text in strings of at most 255 octets. */
+/** A TXT record's text in strings of at most 255 bytes. */
 function inStrings(text: string): string[] {
   return text.match(/.{1,255}/g) ?? [];
 }

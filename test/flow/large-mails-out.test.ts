@@ -10,7 +10,7 @@ afterAll(async () => {
 });
 
 /**
- * Octets of the attachment, and number of domains whose peers accept mail and never answer: more than may be in
+ * Bytes of the attachment, and number of domains whose peers accept mail and never answer: more than may be in
  * flight.
  */
 const OCTETS = 12_000_000;

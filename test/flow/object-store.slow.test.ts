@@ -133,7 +133,7 @@ describe("contents move into the object store", () => {
   test("an attachment of 1 MB and a message of 1 MB keep their bytes, and small ones stay", async () => {
     const attached = randomBytes(MB);
     const id = await send(attached);
-    // A thousand octets.
+    // A thousand bytes.
     await send(randomBytes(1000));
     const lines = Array.from({ length: 14_000 }, () => randomBytes(37).toString("hex"));
     expect(

@@ -41,7 +41,7 @@ async function onPlan(service: TestService, plan: string): Promise<void> {
   expect(changed.status).toBe(200);
 }
 
-/** Starts the service again with room for that many octets more than are stored. */
+/** Starts the service again with room for that many bytes more than are stored. */
 async function leave(service: TestService, octets: number): Promise<void> {
   const { used } = (await resources(service)).storedOctets;
   await service.restart({ QUOTA_STORED_OCTETS: `none,${used + octets},none` });

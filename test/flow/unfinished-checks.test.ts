@@ -119,7 +119,7 @@ async function signedWith(signature: (field: string) => string, raw = MAIL): Pro
   return Buffer.from(`${signature(whole.slice(0, end))}${whole.slice(end)}`, "latin1");
 }
 
-/** A message whose octets cannot be read from there on, as if memory were short. */
+/** A message whose bytes cannot be read from there on, as if memory were short. */
 function unreadable(raw: Buffer, from: number): Buffer {
   const octets = Buffer.from(raw);
   octets.subarray = (start = 0, end = octets.length) => {

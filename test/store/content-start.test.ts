@@ -16,7 +16,7 @@ import { manualClock } from "../support/manual-clock.ts";
 import { reason } from "../support/reason.ts";
 
 const SENDER = "snd_of_the_starts";
-/** Octets of each text that are read. */
+/** Bytes of each text that are read. */
 const OCTETS = CHUNK_OCTETS;
 const LARGE = 5 * CHUNK_OCTETS + 7;
 
@@ -43,7 +43,7 @@ async function startOfKept(
   return readBodyStart(deps, content, OCTETS, budget);
 }
 
-/** A budget that notes how many octets each read holds. */
+/** A budget that notes how many bytes each read holds. */
 function noted(): { budget: MemoryBudget; reads: number[] } {
   const reads: number[] = [];
   const budget = waitingBudget((octets, read) => {

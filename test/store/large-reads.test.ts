@@ -22,7 +22,7 @@ const PROJECTS = LARGE_READS.total + 1;
 const TURNS = 50;
 
 /**
- * Stores a message of that many octets in each of several projects: an inbound one, or one that is composed on
+ * Stores a message of that many bytes in each of several projects: an inbound one, or one that is composed on
  * request.
  */
 async function mails(direction: "inbound" | "outbound", octets: number) {

@@ -111,7 +111,7 @@ test("templates are listed newest first, in pages, and only the project's own", 
 test("a page of templates ends where the next one would make it too large, and its cursor continues there", async () => {
   const senderId = api.other.b.id;
   const sizes = { d1: 1, d2: MAX_PAGE_OCTETS - 1, d3: 1, d4: MAX_PAGE_OCTETS + 1, d5: MAX_PAGE_OCTETS };
-  // In octets, not characters; html and text together.
+  // In bytes, not characters; html and text together.
   const parts = (octets: number) => ({ text: "x".repeat(octets % 2), html: "é".repeat(octets >> 1) });
   for (const [last, octets] of Object.entries(sizes))
     await save(template(last, { senderId, ...parts(octets) }));

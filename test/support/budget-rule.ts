@@ -10,7 +10,7 @@ import { lineOf, type Source, walk } from "./source-files.ts";
 /** Where memory budgets are made. */
 const BUDGETS = "src/store/contents/memory-budget.ts";
 
-/** The files that may make a budget, each with what bounds the octets that it reads. */
+/** The files that may make a budget, each with what bounds the bytes that it reads. */
 export const BUDGET_HOMES: Readonly<Record<string, string>> = {
   "src/store/contents/large-reads.ts": "four large messages at once, one of a project",
   "src/flows/read/record.ts": "large mails' turns, and the room of the answer",

@@ -60,7 +60,7 @@ export interface RawSink {
   closed: Arrivals<number>;
   /** One item each time a response has been written. */
   answered: Arrivals<number>;
-  /** Octets of the response that the last connection has accepted. */
+  /** Bytes of the response that the last connection has accepted. */
   taken(): number;
   stop(): void;
 }

@@ -27,7 +27,7 @@ export interface MxOptions {
   /** Keywords offered. STARTTLS is added if there is a certificate. */
   extensions?: string[];
   tls?: KeyAndCert;
-  /** TLS from the first octet. */
+  /** TLS from the first byte. */
   implicitTls?: boolean;
   /** Answers by verb. A list is used up item by item, then its last item repeats. */
   answers?: Partial<Record<MxVerb, MxAnswer | MxAnswer[]>>;
@@ -201,7 +201,7 @@ async function work(peer: Peer, socket: Bun.Socket<Session>): Promise<void> {
       if (!(await takeMessage(peer, socket))) return;
       continue;
     }
-    // A TLS handshake that was not offered gets no answer. Its octets may contain a line end by chance.
+    // A TLS handshake that was not offered gets no answer. Its bytes may contain a line end by chance.
     if (session.buffered[0] === TLS_HANDSHAKE) return;
     const end = session.buffered.indexOf("\r\n");
     if (end < 0) return;

@@ -4,7 +4,7 @@ import type { Zone } from "../../src/net/zone/answer.ts";
 import type { ZoneRecord } from "../../src/net/zone/records.ts";
 
 export const ORIGIN = "mail.test";
-/** TXT data of as many octets as a DKIM key's: two strings. */
+/** TXT data of as many bytes as a DKIM key's: two strings. */
 export const KEY_TEXT = `v=DKIM1; k=rsa; p=${"k".repeat(392)}`;
 export const TOKEN = "0123456789abcdefghjkmnpqrs";
 export const SOA = {
@@ -57,7 +57,7 @@ export interface QueryOptions {
   dnssecOk?: boolean;
 }
 
-/** Returns the octets of a query, made by dns-packet. Names keep their letter case. */
+/** Returns the bytes of a query, made by dns-packet. Names keep their letter case. */
 export function queryOctets(name: string, type: string, options: QueryOptions = {}): Buffer {
   const { id = 4711, flags = 0, payload, ednsVersion = 0, dnssecOk = false } = options;
   const packet: Packet = {

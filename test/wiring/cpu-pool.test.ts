@@ -38,7 +38,7 @@ class Thread {
   }
 }
 
-/** A pool of threads that `open` makes, which may queue that many octets. "unsendable" cannot be sent. */
+/** A pool of threads that `open` makes, which may queue that many bytes. "unsendable" cannot be sent. */
 function scene(
   open: (nth: number) => Thread = () => new Thread(),
   octets: number = Number.POSITIVE_INFINITY,

@@ -5,7 +5,7 @@ import type { WorstCase } from "./worst/worst-case.ts";
 
 /** The longest that one input may hold a thread. */
 export const MOST_HELD_MS = 2000;
-/** Octets of the first input at least; each further one has four times as many, up to the largest. */
+/** Bytes of the first input at least; each further one has four times as many, up to the largest. */
 const FIRST_OCTETS = 512;
 /** Time of a run that can be compared: at a shorter one a pause of the collector counts more than the reader. */
 const COMPARABLE_MS = 40;
@@ -27,7 +27,7 @@ const TOLERANCE = 2.5;
 const MEMORY_TOLERANCE = 1.5;
 /** Memory that the collector may leave lying about, whatever the input. */
 const FREE_OCTETS = 48 * 1024 * 1024;
-/** Octets from which on a run's memory says something. */
+/** Bytes from which on a run's memory says something. */
 const WEIGHED_OCTETS = 256 * 1024;
 /** Time of a step that a reader may take at some size, as when it goes another way from there on. */
 const STEP_MS = 20;
@@ -35,7 +35,7 @@ const QUARTER = 4;
 
 /** The result for one reader and shape. */
 export interface Growth {
-  /** Octets of the largest input. */
+  /** Bytes of the largest input. */
   octets: number;
   /** Processor time of the largest input, milliseconds. */
   heldMs: number;
@@ -43,7 +43,7 @@ export interface Growth {
   ms: number[];
   /** How much more four times the input takes; null where the largest input takes no time to speak of. */
   ratio: number | null;
-  /** Octets that memory grew by with the largest input. */
+  /** Bytes that memory grew by with the largest input. */
   grown: number;
   faults: string[];
 }
@@ -65,7 +65,7 @@ function allowed(from: number, to: number, tolerance = TOLERANCE): number {
 /** Time and memory of a run. */
 interface Taken {
   ms: number;
-  /** Octets that memory grew by. */
+  /** Bytes that memory grew by. */
   grown: number;
 }
 
@@ -94,7 +94,7 @@ export async function growthOf(worst: WorstCase, began: Began): Promise<Growth> 
   return growth;
 }
 
-/** Four times as many octets. A remainder of the division is not a separate step. */
+/** Four times as many bytes. A remainder of the division is not a separate step. */
 function larger(octets: number, most: number): number {
   return (QUARTER + 1) * octets > most ? most : QUARTER * octets;
 }

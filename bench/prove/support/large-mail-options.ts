@@ -7,7 +7,7 @@ export interface LargeMailOptions {
   header: string;
   /** The text that the body repeats. */
   line: string;
-  /** Octets of the body. */
+  /** Bytes of the body. */
   octets: number;
   /** Clients, each of which brings its next message when the last one is answered. */
   atOnce: number;

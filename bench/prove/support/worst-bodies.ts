@@ -1,4 +1,4 @@
-/** JSON bodies that take longest to read, of about so many octets. */
+/** JSON bodies that take longest to read, of about so many bytes. */
 
 type Body = readonly [name: string, make: (octets: number) => string];
 

@@ -4,7 +4,7 @@ export interface Demand {
   owner: string;
   /** A part of the owner that should not wait for its other parts, for example a recipient's domain. */
   part?: string;
-  /** Octets, or 1 for a task; never negative. */
+  /** Bytes, or 1 for a task; never negative. */
   weight: number;
 }
 

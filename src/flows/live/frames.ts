@@ -10,12 +10,12 @@ export interface StreamFilter {
   messageId: string | null;
 }
 
-/** Maximum octets of the events that are made into one piece of a stream, unless one event alone has more. */
+/** Maximum bytes of the events that are made into one piece of a stream, unless one event alone has more. */
 export const MAX_PIECE_OCTETS = 256 * 1024;
-/** Octets that an event without a body takes, roughly. */
+/** Bytes that an event without a body takes, roughly. */
 const EVENT_OCTETS = 1024;
 
-/** Returns the most octets that an event takes in a stream, roughly. */
+/** Returns the most bytes that an event takes in a stream, roughly. */
 export function octetsOf(event: LoggedEvent): number {
   return event.type === "inbound_received" ? mostOctets(event) : EVENT_OCTETS;
 }

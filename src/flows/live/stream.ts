@@ -6,7 +6,7 @@ import { firstPiece, framesOf, octetsOf, shows, type StreamFilter } from "./fram
 import { ENTRIES_AT_A_TIME, type Follower, type Tail } from "./tail.ts";
 import { RESUME_MS } from "./watch.ts";
 
-/** Octets of a piece that are not counted, because the socket soon has all of them. */
+/** Bytes of a piece that are not counted, because the socket soon has all of them. */
 const SMALL_OCTETS = 16 * 1024;
 /** Time by which a stream may be later than RESUME_MS, milliseconds. */
 const RESUME_MARGIN_MS = 60_000;
@@ -15,9 +15,9 @@ const NOTHING = new Uint8Array();
 export interface StreamDeps extends ArrivalDeps {
   clock: Clock;
   tail: Tail;
-  /** Bounds the octets that clients have not taken yet. */
+  /** Bounds the bytes that clients have not taken yet. */
   pending: Admission;
-  /** Makes the events of a piece into octets, once for all streams that show the same ones. */
+  /** Makes the events of a piece into bytes, once for all streams that show the same ones. */
   share: SharePiece;
 }
 
@@ -39,7 +39,7 @@ export interface StreamWanted {
 }
 
 /**
- * The events of a project for one client, as octets. It holds no more than the piece that its client is taking. While the client
+ * The events of a project for one client, as bytes. It holds no more than the piece that its client is taking. While the client
  * takes it, further events stay in the database, and the stream reads them from there for the client's next request.
  */
 export class Stream {
@@ -78,7 +78,7 @@ export class Stream {
     return this.#givenAt;
   }
 
-  /** Returns the next octets once there are some; null if the stream has ended. The client must have taken those before. */
+  /** Returns the next bytes once there are some; null if the stream has ended. The client must have taken those before. */
   async next(): Promise<Uint8Array | null> {
     this.#release?.();
     this.#release = null;
@@ -181,12 +181,12 @@ export class Stream {
       if (this.#follower !== follower) return;
       if (octets !== null && this.#resolve !== null && this.#holds(octets)) return this.#give(octets);
     }
-    // The client is taking other octets, there is no room, or a content could not be read. The events stay in the database.
+    // The client is taking other bytes, there is no room, or a content could not be read. The events stay in the database.
     this.#leave();
     this.#give(null);
   }
 
-  /** Reserves room for octets that the tail has. Returns false if there is none. */
+  /** Reserves room for bytes that the tail has. Returns false if there is none. */
   #holds({ length: weight }: Uint8Array): boolean {
     if (weight <= SMALL_OCTETS) return true;
     this.#release = this.#deps.pending.tryEnter({ owner: this.#wanted.senderId, weight });

@@ -15,7 +15,7 @@ export const CHECK_MS = 2_000;
 export const OPENING_MS = 10_000;
 /** Time in which a client must have taken a piece, milliseconds. */
 export const SLOW_MS = 15_000;
-/** Octets that clients of streams have not taken yet, and streams that wait for room. */
+/** Bytes that clients of streams have not taken yet, and streams that wait for room. */
 const PENDING: AdmissionLimits = { total: 64 * 1024 * 1024, perOwner: 16 * 1024 * 1024, maxWaiting: 4000 };
 
 /** A comment, which clients ignore (HTML Living Standard, section 9.2.6). */

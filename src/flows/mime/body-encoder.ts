@@ -53,7 +53,7 @@ class ChunkWriter {
   readonly #done: BodyChunk[] = [];
   #used = 0;
 
-  /** Adds pieces of text. Returns their octets. */
+  /** Adds pieces of text. Returns their bytes. */
   add(pieces: Iterable<string>): number {
     const before = this.#size;
     for (const piece of pieces) this.#write(piece);
@@ -74,7 +74,7 @@ class ChunkWriter {
     }
   }
 
-  /** Fills the chunk with the first octets of the next character, and starts the next chunk with the rest. */
+  /** Fills the chunk with the first bytes of the next character, and starts the next chunk with the rest. */
   #cut(text: string): string {
     const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
     const octets = this.#encoder.encode(character);

@@ -4,7 +4,7 @@ import { isSimple, simpleTexts } from "../../mail/submitted/simple-texts.ts";
 import type { MessageBody } from "../../store/contents/message-body.ts";
 import { fieldsByName } from "../../mail/reading/shown-headers.ts";
 
-/** Maximum octets of a message that is parsed on the main thread, which takes some hundred microseconds. */
+/** Maximum bytes of a message that is parsed on the main thread, which takes some hundred microseconds. */
 export const MAX_PARSED_HERE = 16 * 1024;
 
 /**

@@ -125,20 +125,20 @@ function opened(keys: OpenedKeys, pem: string): KeyObject {
   return key;
 }
 
-/** Estimates the octets of a task. */
+/** Estimates the bytes of a task. */
 export function octetsOf(asked: AnyAsked): number {
   return asked.kind === "mail" ? mailOctets(asked.mail) : sourceOctets(asked.source);
 }
 
 type Content = Pick<MailToMake, "html" | "text" | "attachments" | "whole">;
 
-/** Returns the octets of a message's content. */
+/** Returns the bytes of a message's content. */
 export function mailOctets({ html, text, attachments, whole }: Content): number {
   const bodies = (html?.length ?? 0) + (text?.length ?? 0) + (whole?.bytes.length ?? 0);
   return attachments.reduce((sum, { bytes }) => sum + bytes.length, bodies);
 }
 
-/** Returns the octets of a template. */
+/** Returns the bytes of a template. */
 export function sourceOctets({ subject, html, text }: TemplateSource): number {
   return subject.length + (html?.length ?? 0) + (text?.length ?? 0);
 }

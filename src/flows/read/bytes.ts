@@ -17,9 +17,9 @@ import { type RenderDeps, type RenderMemory, renderMessage } from "../deliver/re
 import { readLarge, tooManyReads } from "../../store/contents/large-reads.ts";
 
 export interface Bytes {
-  /** Octets in all. */
+  /** Bytes in all. */
   size: number;
-  /** Octets in memory at once, at most. */
+  /** Bytes in memory at once, at most. */
   held: number;
   /** All bytes in order. Large content is read piece by piece, on demand. */
   pieces: AsyncIterable<Uint8Array>;
@@ -119,7 +119,7 @@ function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {
   return { size: content.size, held: octetsHeld(content), pieces: piecesOf(deps, content) };
 }
 
-/** Returns the bytes of a content in pieces. The response is admitted for the octets that are held of them. */
+/** Returns the bytes of a content in pieces. The response is admitted for the bytes that are held of them. */
 function piecesOf(deps: ContentDeps, content: StoredContent): AsyncIterable<Uint8Array> {
   return contentPieces(deps, content, reservedBudget());
 }

@@ -27,7 +27,7 @@ const PICTURE = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/i;
 
 /**
  * Reads what a preview of a message shows. Returns null if the project has no such message.
- * @param expect is called with the octets before they are read; throws if there is no room
+ * @param expect is called with the bytes before they are read; throws if there is no room
  * @throws AppError 404 if the message has no html; 503 if too many reads wait
  */
 export async function readPreview(

@@ -28,7 +28,7 @@ export interface RecordDeps extends ContentDeps {
 export interface RecordLimits {
   /** The number of events, oldest first. If left out, all. */
   mostEvents?: number;
-  /** Called with the octets of the body before it is read. Throws if there is no room for them. */
+  /** Called with the bytes of the body before it is read. Throws if there is no room for them. */
   expect?: (octets: number) => void;
 }
 

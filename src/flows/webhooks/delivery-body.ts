@@ -13,7 +13,7 @@ export function deliveryPayload(deps: PayloadDeps, delivery: WebhookDelivery): P
 
 /**
  * Returns the body of an attempt made at `now` (milliseconds), in pieces, because the pushes of an event share the
- * octets of its data. `createdAt` is the second of the attempt, so that a retry passes a receiver's age check. In
+ * bytes of its data. `createdAt` is the second of the attempt, so that a retry passes a receiver's age check. In
  * Resend's dialect the payload is the whole body.
  */
 export function deliveryBody(

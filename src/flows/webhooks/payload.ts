@@ -22,7 +22,7 @@ export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
 const MOST_JSON_OCTETS = 6;
 /** Octets of UTF-8 that one octet of a message may become. */
 const MOST_TEXT_OCTETS = 4;
-/** Octets that a payload takes without its bodies: addresses, subject, attachments, results of checks. */
+/** Bytes that a payload takes without its bodies: addresses, subject, attachments, results of checks. */
 const PAYLOAD_FACTS_OCTETS = 64 * 1024;
 
 export interface ArrivalDeps extends ContentDeps {
@@ -69,7 +69,7 @@ function madePayload(type: EventType, data: Record<string, unknown> | null): Mad
   return { octets: (withContent) => (withContent ? full : bare), size: full.length + bare.length };
 }
 
-/** Returns the most octets that the payload of an incoming message may take while it is made. */
+/** Returns the most bytes that the payload of an incoming message may take while it is made. */
 export function mostOctets({ size }: Pick<Message, "size">): number {
   const texts = Math.min(size * MOST_TEXT_OCTETS, 2 * MAX_PUSHED_BODY_BYTES);
   return PAYLOAD_FACTS_OCTETS + texts * MOST_JSON_OCTETS;

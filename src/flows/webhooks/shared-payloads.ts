@@ -1,7 +1,7 @@
 import { Admission, type AdmissionLimits, type Release } from "../../core/concurrency/admission.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 
-/** Limits of payloads with bodies, in octets of JSON. */
+/** Limits of payloads with bodies, in bytes of JSON. */
 export const PAYLOAD_LIMITS: AdmissionLimits = {
   total: 32 * 1024 * 1024,
   perOwner: 8 * 1024 * 1024,
@@ -9,7 +9,7 @@ export const PAYLOAD_LIMITS: AdmissionLimits = {
   maxWaiting: 10_000,
 };
 
-/** Octets above which a payload is large. Signing and writing it takes the event loop a good part of a millisecond. */
+/** Bytes above which a payload is large. Signing and writing it takes the event loop a good part of a millisecond. */
 const LARGE_PAYLOAD_OCTETS = 64 * 1024;
 /** Large payloads are handed out one per tick of the event loop, in fair order between projects. */
 const HANDOUT_LIMITS: AdmissionLimits = { total: 1, perOwner: 1, maxWaiting: 10_000 };
@@ -27,7 +27,7 @@ export interface Payload {
 }
 
 export interface MadePayload extends Payload {
-  /** Octets that it holds. */
+  /** Bytes that it holds. */
   size: number;
 }
 
@@ -46,7 +46,7 @@ export interface SharedPayload extends Payload {
 export interface PayloadOrder {
   eventId: string;
   senderId: string;
-  /** Octets that it may take while it is made. */
+  /** Bytes that it may take while it is made. */
   most: number;
   /** Makes it. Resolves to null if its message or event is gone. */
   make: () => Promise<MadePayload | null>;
@@ -56,7 +56,7 @@ interface Entry {
   eventId: string;
   made: Promise<MadePayload | null>;
   users: number;
-  /** Gives its octets back. */
+  /** Gives its bytes back. */
   release: Release;
 }
 
@@ -74,7 +74,7 @@ export class SharedPayloads {
     this.#admission = new Admission(limits);
   }
 
-  /** Octets held now. */
+  /** Bytes held now. */
   get held(): number {
     return this.#admission.held;
   }

@@ -16,14 +16,14 @@ function tooSlow(): AppError {
 }
 
 /**
- * Octets from which a declared body is read in pieces, and memory is reserved as they arrive. Otherwise a client could keep
+ * Bytes from which a declared body is read in pieces, and memory is reserved as they arrive. Otherwise a client could keep
  * others out if it declared a length and sent nothing. A smaller body is read whole, in half the time.
  */
 export const PIECEWISE_OCTETS = 64 * 1024;
 export interface BodyReading {
   /** Runs the timer of the body. */
   clock: Clock;
-  /** Maximum octets. */
+  /** Maximum bytes. */
   maxBytes: number;
   /** Counts the memory; null: it is not counted. */
   reservation: Reservation | null;
@@ -138,7 +138,7 @@ function checkContentType(headers: Headers): void {
   const encoding = headers.get("content-encoding") ?? "identity";
   if (contentType === null || !JSON_TYPE.test(contentType))
     throw new AppError("invalid_request", "A request with a body needs Content-Type: application/json.");
-  // A few compressed octets could become any number of them.
+  // A few compressed bytes could become any number of them.
   if (!/^(?:identity)?$/i.test(encoding))
     throw new AppError("invalid_request", "Send the body as it is, without a Content-Encoding.", {
       param: "Content-Encoding",
@@ -167,7 +167,7 @@ export async function parseJson(
   return inSteps(bytes.byteLength, readJson(text, byteLists), runSteps);
 }
 
-/** Does work on a body of that many octets: in steps if it is larger than one, else at once. */
+/** Does work on a body of that many bytes: in steps if it is larger than one, else at once. */
 export async function inSteps<Result>(
   octets: number,
   work: Steps<Result>,

@@ -11,9 +11,9 @@ export const MAX_BODY_OCTETS_PER_OWNER = 256 * 1024 * 1024;
 
 /** Limits of memory that requests or answers share. A single one always fits. */
 export interface BudgetLimits {
-  /** Octets at once. */
+  /** Bytes at once. */
   total: number;
-  /** Octets at once for one project, or for one account's own routes. */
+  /** Bytes at once for one project, or for one account's own routes. */
   perOwner: number;
   /** Message of the 503 if no room is left. */
   refusal: string;
@@ -25,11 +25,11 @@ export const REQUEST_BODY_LIMITS: BudgetLimits = {
   refusal: "Too many large requests are in progress. Try again.",
 };
 
-/** Octets that one body or answer holds. */
+/** Bytes that one body or answer holds. */
 export interface Reservation {
-  /** Reserves octets in addition. Throws 503 if there is no room for them. */
+  /** Reserves bytes in addition. Throws 503 if there is no room for them. */
   take(octets: number): void;
-  /** Gives back all octets. */
+  /** Gives back all bytes. */
   leave(): void;
 }
 
@@ -37,7 +37,7 @@ export interface Reservation {
 export type BeginReservation = (owner: string) => Reservation;
 
 /**
- * Bounds the octets that reservations hold together. Without it a client with a key could send hundreds of the largest
+ * Bounds the bytes that reservations hold together. Without it a client with a key could send hundreds of the largest
  * bodies at once and finish none; each stays in memory until it has arrived whole.
  */
 export function createBudget({ total, perOwner, refusal }: BudgetLimits): BeginReservation {

@@ -4,18 +4,18 @@ import { AppError } from "../../core/errors.ts";
 import type { Answer } from "../routing/answer.ts";
 import { MAX_BODY_OCTETS } from "./budget.ts";
 
-/** Octets from which a body is large. Parsing it takes several times its size in memory. */
+/** Bytes from which a body is large. Parsing it takes several times its size in memory. */
 export const LARGE_BODY_OCTETS = 1024 * 1024;
 /** Maximum bytes of large bodies processed at once. A larger body is processed alone. */
 export const MAX_LARGE_BODY_OCTETS = 32 * 1024 * 1024;
 /**
  * Maximum number of large bodies that may wait. One project's bodies may take half of the places: as many as its
- * budget of octets has room for.
+ * budget of bytes has room for.
  */
 export const MAX_BODIES_WAITING = MAX_BODY_OCTETS / LARGE_BODY_OCTETS;
 
 /**
- * Runs the work on a body of that many octets when its owner's turn comes. Work on a small body starts at once.
+ * Runs the work on a body of that many bytes when its owner's turn comes. Work on a small body starts at once.
  */
 export type RunForBody = <Result>(
   owner: string,
@@ -25,7 +25,7 @@ export type RunForBody = <Result>(
 
 /**
  * Limits the work on large bodies. Owners take turns, because work such as rendering may take seconds and one project's
- * bodies must not all come before those of another. A body that waits is unparsed octets only.
+ * bodies must not all come before those of another. A body that waits is unparsed bytes only.
  */
 export function createLargeBodyLimit(): RunForBody {
   const admission = new Admission({

@@ -10,7 +10,7 @@ import { type BodyTime, startBodyTime } from "../body/time.ts";
  * content can be read. Answers up to this size are not counted, because the socket soon has all of them.
  */
 export const READ_BEFORE = 128 * 1024;
-/** Octets handed to the socket at a time. */
+/** Bytes handed to the socket at a time. */
 const SLICE_OCTETS = 256 * 1024;
 
 /** Memory that large answers hold until their clients have read them. */
@@ -27,7 +27,7 @@ export type StreamBytes = (
 ) => Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>;
 
 /**
- * Sends stored content as fast as its client reads. A client that asks for large content and reads an octet a second would
+ * Sends stored content as fast as its client reads. A client that asks for large content and reads a byte a second would
  * keep it in memory. So downloads share a budget, and each has the time of a request's body before its connection is cut.
  * @returns a function that throws if the content cannot be read, and 503 if the budget has no room for it
  */
@@ -77,7 +77,7 @@ async function* slices(
   }
 }
 
-/** Cuts octets into the slices that a socket is given. */
+/** Cuts bytes into the slices that a socket is given. */
 export async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
 }
@@ -85,7 +85,7 @@ export async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, v
 /** An answer in JSON until its client has read it. */
 export interface PendingAnswer {
   /**
-   * Reserves memory for an answer of about that many octets, before its content is read. Throws 503 if there is no
+   * Reserves memory for an answer of about that many bytes, before its content is read. Throws 503 if there is no
    * room, so that a refused request costs no memory.
    */
   expect(octets: number): void;
@@ -144,7 +144,7 @@ function serialized(clock: Clock, reservation: Reservation, answer: Answer): Ans
   if (given === undefined || (isRaw(given) && typeof given !== "string")) return answer;
   const text = typeof given === "string" ? given : JSON.stringify(given);
   const headers = { "content-type": JSON_TYPE, ...answer.headers };
-  // A character takes three octets at most.
+  // A character takes three bytes at most.
   if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
   return counted(clock, reservation, { ...answer, body: new TextEncoder().encode(text), headers });
 }
@@ -163,7 +163,7 @@ function counted(
 
 /**
  * Returns a body that is made as fast as its client reads, and cut if the client is slower than a request's body may be.
- * @param onEnd is called when the octets are no longer needed
+ * @param onEnd is called when the bytes are no longer needed
  */
 export function timedStream(
   clock: Clock,

@@ -40,7 +40,7 @@ export function startOf({ html, text, headers }: MessageBody, octets: number): B
 }
 
 /**
- * Reads the first octets of each stored body. If it is in chunks, only the chunks with those octets and with its
+ * Reads the first bytes of each stored body. If it is in chunks, only the chunks with those bytes and with its
  * end are read. An object is read as a whole.
  */
 export async function readBodyStart(
@@ -78,7 +78,7 @@ async function readText(
   budget: MemoryBudget,
 ): Promise<Clipped> {
   if (size === null || octets === 0) return { part: size === null ? null : "", cut: (size ?? 0) > 0 };
-  // One octet more, which shows whether a character is cut.
+  // One byte more, which shows whether a character is cut.
   const to = from + Math.min(size, octets + 1);
   const bytes = Buffer.from(await contentRange(deps, content, from, to, budget));
   return bytes.length <= octets ? { part: bytes.toString(), cut: false } : clipBytes(bytes, octets);

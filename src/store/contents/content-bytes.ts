@@ -10,7 +10,7 @@ import {
 } from "../sql/content-values.ts";
 
 /**
- * Largest content that is stored in its row, in plain octets. Larger ones are stored in chunks of this size. The stored form
+ * Largest content that is stored in its row, in plain bytes. Larger ones are stored in chunks of this size. The stored form
  * depends on it: a program with another number could not read it.
  */
 export const CHUNK_OCTETS = 256 * 1024;
@@ -31,7 +31,7 @@ export interface HashedContent {
   senderId?: string;
   /** The SHA-256 of the bytes, or the `projectKey` of a project's content. */
   key: Uint8Array;
-  /** Plain octets. */
+  /** Plain bytes. */
   size: number;
   encoding: ContentEncoding;
   /** The encoded bytes; null if they are stored ahead, in chunks. */
@@ -57,9 +57,9 @@ export function ofProject(senderId: string, content: HashedContent): HashedConte
   return { ...content, senderId, key: projectKey(senderId, content.key) };
 }
 
-/** Octets of the time at the start of an ordered key. */
+/** Bytes of the time at the start of an ordered key. */
 const TIME_OCTETS = 6;
-/** Stored octets up to which a received content has an ordered key: sharing it would save less than a page. */
+/** Stored bytes up to which a received content has an ordered key: sharing it would save less than a page. */
 const MAX_ORDERED_OCTETS = 4096;
 
 /**

@@ -8,7 +8,7 @@ import type { MemoryBudget } from "./memory-budget.ts";
 export interface MovableContent {
   id: number;
   key: Uint8Array;
-  /** Plain octets: an upper bound of the memory needed to move it. */
+  /** Plain bytes: an upper bound of the memory needed to move it. */
   size: number;
   storedIn: "row" | "chunks";
 }

@@ -8,7 +8,7 @@ import { type MemoryBudget, reservedBudget } from "./memory-budget.ts";
 export interface ObjectReader {
   /**
    * Returns the bytes as they were stored in the database. Throws if they cannot be read.
-   * @param size octets of the content as read
+   * @param size bytes of the content as read
    */
   read(object: string, size: number): Promise<Uint8Array>;
 }
@@ -22,7 +22,7 @@ export interface ContentDeps {
 
 export interface StoredContent {
   key: Uint8Array;
-  /** Octets as they are read. */
+  /** Bytes as they are read. */
   size: number;
   encoding: ContentEncoding;
   storedIn: "row" | "chunks" | "object";
@@ -61,7 +61,7 @@ export function contentIn(row: ContentRow): StoredContent | null {
 const CHUNKS_PER_READ = 4;
 
 /**
- * Returns the octets of memory that reading a content in pieces needs: those of one read, and those of the read before that
+ * Returns the bytes of memory that reading a content in pieces needs: those of one read, and those of the read before that
  * the caller still holds.
  */
 export function octetsHeld({ storedIn, size }: StoredContent): number {
@@ -161,7 +161,7 @@ async function inOnePiece(
   return budget.hold(size, async () => whole(decoded(await objects.read(object, size), encoding), size));
 }
 
-/** Checks the size, because an object store may answer 200 with fewer octets. They must not be sent or shown. */
+/** Checks the size, because an object store may answer 200 with fewer bytes. They must not be sent or shown. */
 function whole(bytes: Uint8Array, size: number): Uint8Array {
   if (bytes.length !== size) throw new Error(`a content is incomplete: ${bytes.length} of ${size} octets`);
   return bytes;

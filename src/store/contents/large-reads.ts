@@ -2,14 +2,14 @@ import type { Admission, AdmissionLimits } from "../../core/concurrency/admissio
 import { AppError } from "../../core/errors.ts";
 import { type MemoryBudget, waitingBudget } from "./memory-budget.ts";
 
-/** Octets above which a stored message waits for admission before it is read into memory whole. */
+/** Bytes above which a stored message waits for admission before it is read into memory whole. */
 export const LARGE_OCTETS = 1024 * 1024;
 
 /** Large messages that are read at once: a hundred of them would take gigabytes. */
 export const LARGE_READS: AdmissionLimits = { total: 4, perOwner: 1, maxWaiting: 2000 };
 
 /**
- * Runs a job that holds a stored message of that many octets in memory. If the message is large, the job waits for
+ * Runs a job that holds a stored message of that many bytes in memory. If the message is large, the job waits for
  * admission first.
  * @throws AppError 503 if too many jobs wait
  */

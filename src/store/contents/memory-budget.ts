@@ -2,18 +2,18 @@
 const MADE_HERE = Symbol("memory budget");
 
 /**
- * Bound of the memory that a caller may use for stored content. Each function that reads octets of stored content requires
+ * Bound of the memory that a caller may use for stored content. Each function that reads bytes of stored content requires
  * one. The architecture test lists the files that may make one.
  */
 export interface MemoryBudget {
   readonly [MADE_HERE]: true;
   /**
-   * Runs `read`, which holds that many octets, when there is room. Throws without running it if there will be none.
+   * Runs `read`, which holds that many bytes, when there is room. Throws without running it if there will be none.
    */
   hold<Value>(octets: number, read: () => Promise<Value>): Promise<Value>;
 }
 
-/** Runs a read that holds that many octets when there is room for it, or throws. */
+/** Runs a read that holds that many bytes when there is room for it, or throws. */
 export type HoldOctets = MemoryBudget["hold"];
 
 /** Makes a budget whose reads wait for room, or are refused. */

@@ -10,14 +10,14 @@ export interface MessageBody {
 
 /** The JSON after the bodies of a stored message. */
 export interface BodyEnd {
-  /** Octets of html, text and reply text; null if the message has no such text. */
+  /** Bytes of html, text and reply text; null if the message has no such text. */
   octets: (number | null)[];
   headers?: Record<string, string> | undefined;
 }
 
-/** The last octet of a body. */
+/** The last byte of a body. */
 const END = "\0";
-/** Hexadecimal digits before the last octet: the length of the JSON in octets. */
+/** Hexadecimal digits before the last byte: the length of the JSON in bytes. */
 const LENGTH_DIGITS = 8;
 
 /**
@@ -44,7 +44,7 @@ export function bodyEnd(end: BodyEnd): string {
   return `${json}${Buffer.byteLength(json).toString(16).padStart(LENGTH_DIGITS, "0")}${END}`;
 }
 
-/** Returns the size of a body's end in octets, from the body's last bytes. */
+/** Returns the size of a body's end in bytes, from the body's last bytes. */
 export function bodyEndSize(last: Uint8Array): number {
   const end = last.length - END.length - LENGTH_DIGITS;
   const digits = Buffer.from(last.subarray(end, end + LENGTH_DIGITS)).toString("latin1");

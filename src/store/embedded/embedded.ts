@@ -26,7 +26,7 @@ import { Writer, type WriterOptions } from "./writer.ts";
  * asynchronous statements. A batch of a hundred messages with fifty recipients each has eighty thousand values.
  *
  * The choice, in `batch` below:
- * - A transaction with more than `maxValuesHere` values or `MAX_OCTETS_HERE` octets goes to the thread, all others run here.
+ * - A transaction with more than `maxValuesHere` values or `MAX_OCTETS_HERE` bytes goes to the thread, all others run here.
  * - A process that takes sends, and has no role `worker`, sets `maxValuesHere` to 0, so all its writes go to the thread. It hardly reads between
  *   its writes, and its event loop is the bottleneck: a send takes 100 µs of the event loop and 95 µs of the thread.
  *   The group commit then prepares the next transaction while one is written (`Engine.writesOnCpu`).

@@ -22,7 +22,7 @@ export interface ScannedList<Row, Place> {
   positionAfter(from: Place, rows: number): Promise<Place | null>;
   /** Returns the first `limit` matching rows after `from`, up to the row at `end`; null: to the list's end. */
   wanted(from: Place, end: Place | null, limit: number): Promise<Row[]>;
-  /** If strings are compared: their octets between two positions, and how many are compared at a time. */
+  /** If strings are compared: their bytes between two positions, and how many are compared at a time. */
   text?: { octets(from: Place, end: Place | null): Promise<number>; inOneGo: number } | undefined;
 }
 

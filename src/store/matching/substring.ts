@@ -9,15 +9,15 @@ export interface Condition {
 
 /** A condition on strings. Its time depends on their size and on the searched text. */
 export interface TextCondition extends Condition {
-  /** SQL for the octets that it compares in a row. SQLite knows them without reading the strings. */
+  /** SQL for the bytes that it compares in a row. SQLite knows them without reading the strings. */
   octets: string;
-  /** Octets compared at a time, in five to ten milliseconds. Other requests are served in between. */
+  /** Bytes compared at a time, in five to ten milliseconds. Other requests are served in between. */
   octetsInOneGo: number;
 }
 
 /** Characters compared at a time in the worst case: each character of the text begins a near match. */
 const COMPARED_IN_ONE_GO = 4_000_000;
-/** The cost of spelling out an octet for GLOB, in characters compared: it is read a dozen times. */
+/** The cost of spelling out a byte for GLOB, in characters compared: it is read a dozen times. */
 const SPELLING_OUT = 16;
 
 /**
@@ -40,7 +40,7 @@ export function containsText(columns: readonly string[], text: string): TextCond
 interface Match {
   test: (column: string) => string;
   patterns: string[];
-  /** Characters compared for each octet of a column at most. */
+  /** Characters compared for each byte of a column at most. */
   effort: number;
 }
 

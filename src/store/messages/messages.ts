@@ -38,7 +38,7 @@ const COLUMNS = {
   keyId: plain<string | null>("key_id"),
   scheduledAt: plain<number | null>("scheduled_at"),
   sentAt: plain<number | null>("sent_at"),
-  /** Octets: a received message with our trace fields, or the bodies and attachments of a sent one. */
+  /** Bytes: a received message with our trace fields, or the bodies and attachments of a sent one. */
   size: plain<number>("size"),
   testMode: flag("test_mode"),
   trackOpens: flag("track_opens"),
@@ -131,11 +131,11 @@ function guardedText({ sql }: Guard): RowsText {
   return text;
 }
 
-/** Octets that the row of a message or recipient counts as, with its events and search terms. Attempts are added as they end. */
+/** Bytes that the row of a message or recipient counts as, with its events and search terms. Attempts are added as they end. */
 export const ROW_OCTETS = 1024;
 
 /**
- * Returns the octets that the rows of a message count as: a fixed number each, and the octets of their strings.
+ * Returns the bytes that the rows of a message count as: a fixed number each, and the bytes of their strings.
  * Captured mail counts in no quota.
  */
 function rowOctets({ direction, testMode, to, cc, bcc }: Message, texts: readonly Value[]): number {
@@ -152,7 +152,7 @@ function rowOctets({ direction, testMode, to, cc, bcc }: Message, texts: readonl
  */
 function insertRow(message: Message, guard: Guard | null, texts: readonly Value[]): Statement {
   const args = MESSAGES.values(message);
-  // `createdAt` is the last field, and comes after the octets.
+  // `createdAt` is the last field, and comes after the bytes.
   args.splice(-1, 1, rowOctets(message, [...args, ...texts]));
   if (guard === null) return rowsStatement(INSERT, [...args, message.createdAt]);
   const text = guardedText(guard);

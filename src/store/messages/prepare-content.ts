@@ -17,7 +17,7 @@ import { bodyBytes, type MessageBody } from "../contents/message-body.ts";
 export interface PrepareDeps {
   db: Db;
   clock: Clock;
-  /** Octets that the project can store, checked before each piece. If null or left out, there is no limit. */
+  /** Bytes that the project can store, checked before each piece. If null or left out, there is no limit. */
   storedLimit?: number | null;
 }
 

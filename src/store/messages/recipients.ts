@@ -138,7 +138,7 @@ export interface WaitingRecipient {
   dueAt: number;
   /** True if the message's template must still be rendered. */
   toRender: boolean;
-  /** Octets of its bodies and attachments as the client gave them. */
+  /** Bytes of its bodies and attachments as the client gave them. */
   size: number;
 }
 

@@ -13,7 +13,7 @@ const [CONTENT_SIZE, CONTENT_PLACE] = [1, 3];
 /** Values of one webhook delivery. */
 const DELIVERY_VALUES = 8;
 
-/** Returns the octets that statements add at most. A content that was written before is counted already. */
+/** Returns the bytes that statements add at most. A content that was written before is counted already. */
 export function storedOctets(statements: readonly Statement[]): number {
   return statements.reduce((sum, statement) => sum + octetsOf(statement), 0);
 }

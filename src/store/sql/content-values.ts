@@ -1,4 +1,4 @@
-/** Smaller contents are stored as they are: compressing them takes longer than writing the octets it saves. */
+/** Smaller contents are stored as they are: compressing them takes longer than writing the bytes it saves. */
 const MIN_COMPRESSED_OCTETS = 512;
 /** Size that compressing must reach, as a share of the plain size. Above it, reading costs more than is saved. */
 const MAX_COMPRESSED_SHARE = 0.9;

@@ -4,7 +4,7 @@ export type Value = string | number | null | Uint8Array;
 /** A value that is computed on the thread that runs its statement, when it is first read. */
 export interface DeferredValue {
   readonly value: Value;
-  /** Upper bound of its octets. */
+  /** Upper bound of its bytes. */
   readonly byteLength: number;
 }
 
@@ -55,7 +55,7 @@ export interface ReadyStatement extends Statement {
 export const VALUES_PER_TURN = 5000;
 
 /**
- * Counts the values that statements store, and the octets of contents and characters of strings among them.
+ * Counts the values that statements store, and the bytes of contents and characters of strings among them.
  */
 export function weightOf(statements: readonly Statement[]): { values: number; octets: number } {
   let values = 0;

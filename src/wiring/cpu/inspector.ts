@@ -13,7 +13,7 @@ import { CpuPool } from "./pool.ts";
 import { openWorker, shared } from "./cpu.ts";
 import { timed } from "../process/timing.ts";
 
-/** Maximum number of messages that wait to be read, and their octets. Further ones are refused for now. */
+/** Maximum number of messages that wait to be read, and their bytes. Further ones are refused for now. */
 export const MAX_MAILS_WAITING = 2000;
 export const MAX_OCTETS_WAITING = 128 * 1024 * 1024;
 /** Time without a heartbeat after which a worker thread counts as stalled by its current message, milliseconds. */

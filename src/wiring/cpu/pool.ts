@@ -7,9 +7,9 @@ import { asError, type Loss, Cpu, type Task, type CpuOptions } from "./cpu.ts";
  * Maximum number of tasks on all worker threads at a time. Tasks for received messages mostly wait for DNS.
  */
 export const MAX_TASKS_IN_HAND = 256;
-/** Maximum octets of all large tasks at a time. A larger task runs without other large ones. */
+/** Maximum bytes of all large tasks at a time. A larger task runs without other large ones. */
 export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
-/** Size above which a task is large. All small tasks together have at most half of those octets. */
+/** Size above which a task is large. All small tasks together have at most half of those bytes. */
 export const LARGE_TASK_OCTETS = 64 * 1024;
 /** Number of tasks per worker thread at which another thread is started. */
 const BUSY_TASKS = 16;
@@ -19,7 +19,7 @@ export const IDLE_MS = 300_000;
 export interface PoolOptions<Asked, Found> extends CpuOptions<Asked, Found> {
   /** Maximum number of worker threads. */
   cpus: number;
-  /** Limits of waiting tasks and their octets. Further tasks are refused. */
+  /** Limits of waiting tasks and their bytes. Further tasks are refused. */
   waiting: { tasks: number; octets: number };
   /** Returns the result of a task that stalled its worker thread twice, the second time alone. Throws if there is none. */
   givenUp: (asked: Asked) => Found;

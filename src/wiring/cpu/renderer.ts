@@ -26,7 +26,7 @@ export const MAX_MAIL_OCTETS_HERE = 32 * 1024;
 export const MAX_TEXT_SOURCE_HERE = 8 * 1024;
 /** Largest template whose variables are read on the main thread. Rendering may take a second at any size. */
 export const MAX_SOURCE_OCTETS_HERE = 8 * 1024;
-/** Size from which on a project's messages are composed one after another, octets. */
+/** Size from which on a project's messages are composed one after another, bytes. */
 const LARGE_MAIL_OCTETS = 1024 * 1024;
 /** Time without a heartbeat after which a worker thread counts as stalled, milliseconds. Three parts of a template may take a second each. */
 export const STALL_MS = 10_000;

@@ -80,7 +80,7 @@ export const BEAT_MS = 100;
 /** Indexes in the shared memory: the count of heartbeats, and the current task. */
 export const BEATS = 0;
 export const TURNED_TO = 1;
-/** Octets of the shared memory. */
+/** Bytes of the shared memory. */
 export const PULSE_OCTETS = 8;
 
 /** Messages to a worker thread: first its settings, then each task. */

@@ -6,7 +6,7 @@ import { databasePath } from "../../../src/store/engine/client.ts";
 import { KEPT_PAGES } from "../../../src/store/installation/free-pages.ts";
 import { insertListed, type Lists, message, openLists } from "../../support/lists.ts";
 
-/** Octets of a row that fills about eight pages. */
+/** Bytes of a row that fills about eight pages. */
 const ROW_OCTETS = 32_000;
 const ROWS = 1500;
 

@@ -17,7 +17,7 @@ export interface Content {
   attachments?: { filename: string; contentType?: string; content: string }[];
 }
 
-/** Prose of that many octets, in lines. */
+/** Prose of that many bytes, in lines. */
 export function prose(octets: number): string {
   const line = "The quick brown fox jumps over the lazy dog, again and again.\n";
   return line.repeat(Math.ceil(octets / line.length)).slice(0, octets);

@@ -52,7 +52,7 @@ export const PEER_DOMAIN = "peer.test";
 export const PEER_MX = `mx.${PEER_DOMAIN}`;
 export const PEER_MAILBOX = `inbox@${PEER_DOMAIN}`;
 export const PEER_BUSY = `busy@${PEER_DOMAIN}`;
-/** Largest message of a peer, in octets. */
+/** Largest message of a peer, in bytes. */
 export const PEER_MAX_OCTETS = 3_000_000;
 /** A peer's reply for the busy address. */
 export const PEER_BUSY_REPLY = "450 4.7.1 Greylisted, come back later";

@@ -1,4 +1,4 @@
-/** Every reader of octets that strangers write, with the shapes that are bad for it. */
+/** Every reader of bytes that strangers write, with the shapes that are bad for it. */
 import { CHECK_CASES } from "./checks.ts";
 import { CONTROLS } from "./controls.ts";
 import { JSON_CASES } from "./json.ts";

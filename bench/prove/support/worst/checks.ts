@@ -4,7 +4,7 @@ import { MAX_HEADER_OCTETS } from "../../../../src/mail/reading/raw-headers.ts";
 import { MAX_MAIL_OCTETS } from "./mail.ts";
 import { casesOf, filled, type WorstCase } from "./worst-case.ts";
 
-/** Octets of the TXT records in the largest answer of a name server. */
+/** Bytes of the TXT records in the largest answer of a name server. */
 const MAX_RECORD_OCTETS = 60 * 1024;
 const ENVELOPE = { ip: "192.0.2.1", helo: "mx.bank.example", mailFrom: "a@bank.example" };
 const FROM = "From: a@bank.example\r\nTo: b@mail.test\r\nSubject: s\r\n";

@@ -4,10 +4,10 @@ import { casesOf, filled, type WorstCase } from "./worst-case.ts";
 
 const MOST_OCTETS = 64 * 1024;
 const SPIN_MS = 2200;
-/** Octets that the wasteful reader takes for each pair of pieces. */
+/** Bytes that the wasteful reader takes for each pair of pieces. */
 const PIECE_OCTETS = 1024;
 
-/** Compares each octet with each: its time grows with the square. */
+/** Compares each byte with each: its time grows with the square. */
 function pairs(text: string): number {
   let found = 0;
   for (let one = 0; one < text.length; one++)

@@ -123,7 +123,7 @@ const reports: Record<string, (octets: number) => Buffer> = {
   ...named("sender", within("From: ", ["smtp.", "mail-service", "a."], "@a.example\r\n\r\nfailed")),
 };
 
-/** A reply of several lines with a piece in each, pushed in pieces of so many octets. */
+/** A reply of several lines with a piece in each, pushed in pieces of so many bytes. */
 function replies(pieceOctets: number) {
   return (text: Buffer): void => {
     const parser = createReplyParser();

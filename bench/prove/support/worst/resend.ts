@@ -7,9 +7,9 @@ import { showTemplate, TemplateFields, templateFields } from "../../../../src/ht
 import { casesOf, repeated, type WorstCase } from "./worst-case.ts";
 
 const MEBIBYTE = 1024 * 1024;
-/** Octets of a part of a template. */
+/** Bytes of a part of a template. */
 const MOST_PART = 2 * MEBIBYTE;
-/** Octets of a list with as many byte numbers as a body may have. */
+/** Bytes of a list with as many byte numbers as a body may have. */
 const MOST_NUMBERS = 4 * MAX_LIST_NUMBERS;
 
 /** Translates a body as its route does: only if it fits the schema. */

@@ -22,7 +22,7 @@ import { newPart } from "../../../../src/mail/text/reply-text.ts";
 import { trackHtml } from "../../../../src/mail/tracking.ts";
 import { casesOf, filled, repeated, type WorstCase } from "./worst-case.ts";
 
-/** Octets of a request's head that Bun reads. */
+/** Bytes of a request's head that Bun reads. */
 const MAX_HEAD_OCTETS = 16 * 1024;
 /** Characters of a string that a body of 1 MiB may hold. */
 const MAX_FIELD_CHARS = 1024 * 1024;

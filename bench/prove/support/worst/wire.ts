@@ -19,7 +19,7 @@ import { asOctets, casesOf, filled, repeated, type WorstCase } from "./worst-cas
 const MAX_PACKET_OCTETS = 65_535;
 const SMALL_PIECE_OCTETS = 16;
 const PIECE_OCTETS = 64 * 1024;
-/** Octets of commands that one client sends: however many there are, each turn reads this number. */
+/** Bytes of commands that one client sends: however many there are, each turn reads this number. */
 const COMMAND_OCTETS = 1024 * 1024;
 
 type Octets = Record<string, (octets: number) => Buffer>;
@@ -33,7 +33,7 @@ function session(): Session {
   return taking;
 }
 
-/** Hands octets to a session in pieces, and answers all that it asks. */
+/** Hands bytes to a session in pieces, and answers all that it asks. */
 function converse(begin: string, pieceOctets: number) {
   return (octets: Buffer): void => {
     const taking = session();
@@ -44,7 +44,7 @@ function converse(begin: string, pieceOctets: number) {
   };
 }
 
-/** Hands octets to a session that has every recipient and message taken, and every command read. */
+/** Hands bytes to a session that has every recipient and message taken, and every command read. */
 function hand(to: Session, octets: Buffer): void {
   let actions = to.receive(octets);
   while (to.hasBacklog || actions.some(({ kind }) => kind === "recipient" || kind === "message"))

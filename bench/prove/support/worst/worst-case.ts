@@ -2,13 +2,13 @@
 export interface WorstCase {
   reader: string;
   shape: string;
-  /** Octets of the largest input that reaches the reader. */
+  /** Bytes of the largest input that reaches the reader. */
   most: number;
-  /** Makes an input of so many octets; the function reads it once. */
+  /** Makes an input of that many bytes; the function reads it once. */
   prepare(octets: number): () => unknown;
 }
 
-/** The cases of one reader: its shapes by name, each a function that makes an input of so many octets. */
+/** The cases of one reader: its shapes by name, each a function that makes an input of so many bytes. */
 export function casesOf<Input>(
   reader: string,
   most: number,
@@ -46,7 +46,7 @@ export function repeated(
   );
 }
 
-/** Shapes of text as shapes of octets, one character an octet. */
+/** Shapes of text as shapes of bytes, one character a byte. */
 export function asOctets(
   shapes: Readonly<Record<string, (octets: number) => string>>,
 ): Record<string, (octets: number) => Buffer> {

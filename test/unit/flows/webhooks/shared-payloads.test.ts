@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { SharedPayloads } from "../../../../src/flows/webhooks/shared-payloads.ts";
 import { reason } from "../../../support/reason.ts";
 
-/** Octets that one payload takes while it is made, and when it is made. */
+/** Bytes that one payload takes while it is made, and when it is made. */
 const [MOST, MADE] = [40, 30];
 
 function payload() {
@@ -12,7 +12,7 @@ function payload() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Payloads of `MADE` octets, with a count of how often each event's was made. */
+/** Payloads of `MADE` bytes, with a count of how often each event's was made. */
 function counted() {
   const payloads = new SharedPayloads({ total: 90, perOwner: 60, maxWaiting: 10 });
   const made: string[] = [];

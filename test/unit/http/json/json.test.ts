@@ -28,7 +28,7 @@ const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 const list = (count: number) => `[${Array.from({ length: count }, () => "0").join(",")}]`;
 const long = "x".repeat(STEP_OCTETS);
 
-/** An object whose keys, with their quotes, have that many octets together. */
+/** An object whose keys, with their quotes, have that many bytes together. */
 function keysOf(octets: number): string {
   const each = MAX_TOKEN_OCTETS / 2;
   const whole = Math.floor(octets / each) - 1;
