@@ -4,7 +4,7 @@ import { captureInboxDomain } from "../../core/own-names.ts";
 /** Top-level domains for tests (RFC 2606 §2, RFC 6761 §6). No name below them can be registered, or be in the DNS. */
 const TEST_TOP_LEVELS: ReadonlySet<string> = new Set(["test", "example", "localhost"]);
 
-/** Returns whether a domain counts as verified without a look at the DNS. */
+/** Returns whether a domain counts as verified without a DNS check. */
 export type IsCaptureDomain = (name: string) => boolean;
 
 /**

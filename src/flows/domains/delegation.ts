@@ -71,8 +71,9 @@ export interface DelegationDeps {
 }
 
 /**
- * Switches a domain between a zone that we hold and records that its owner publishes. The zone of a verified domain is served
- * at once, and the owner's records count until the delegation is seen, so no message fails. The way back is checked first.
+ * Switches a domain between a zone that we serve and records that its owner publishes. The zone of a verified
+ * domain is served at once, and the owner's records count until the delegation is seen, so no message fails. The
+ * way back is checked first.
  * @returns false if the project has no such domain
  * @throws AppError 409 if another delegation overlaps, or if the owner's records are missing; 422 if it cannot be delegated
  */

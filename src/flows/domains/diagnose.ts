@@ -105,7 +105,7 @@ async function warningsOf({ lookups }: DiagnoseDeps, { name }: Domain): Promise<
   ];
 }
 
-/** A name of which another domain is served has no records in a zone of ours. */
+/** If another domain is served at the name, none of our zones has records for it. */
 async function shownLookups(deps: DiagnoseDeps, domain: Domain): ReturnType<typeof lookupsOf> {
   return domain.served ? lookupsOf(deps, domain) : { delegation: "absent", lookups: deps.lookups };
 }

@@ -9,7 +9,10 @@ import { type RotateDeps, rotateDkim } from "./rotate.ts";
 export const OLD_KEY_MS = 90 * DAY_MS;
 /** Pause between two looks for old keys. */
 export const LOOK_PAUSE_MS = MINUTE_MS;
-/** Keys that one look replaces. Thousands of domains that were registered on one day take some hours. */
+/**
+ * Maximum number of keys replaced in one turn. Thousands of domains that were registered on one day take some
+ * hours.
+ */
 export const ROTATIONS_PER_LOOK = 10;
 
 /**

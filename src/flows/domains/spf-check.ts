@@ -39,8 +39,8 @@ const STRANGER = "240.0.0.1";
 const UNKNOWN_ADDRESS = "240.0.0.2";
 
 /**
- * Evaluates SPF for mail of a domain from each of our addresses, as receivers do. Our own record is read from the settings,
- * because the domain's owner cannot mend it.
+ * Evaluates SPF for mail of a domain from each of our addresses, as receivers do. Our record is read from the
+ * settings, because the domain's owner cannot fix it.
  */
 export async function checkSpf(deps: SpfDeps, domain: string): Promise<SpfCheck> {
   return within(deps.clock, MAX_CHECK_MS, evaluated(deps, domain), UNKNOWN);
@@ -71,7 +71,7 @@ async function evaluated(deps: SpfDeps, domain: string): Promise<SpfCheck> {
   const { result } = worst;
   const isOpen = result === "pass" && stranger.result === "pass";
   const state = result === "temperror" ? "unknown" : result === "pass" && !isOpen ? "present" : "absent";
-  // Those of a receiver that finds nothing before the end of the record are the most.
+  // A receiver that finds no match before the end of the record makes the most lookups.
   const most = stranger.result === "temperror" ? worst : stranger;
   const { lookups, voidLookups } = most.lookups > worst.lookups ? most : worst;
   const asks = { resolve, found, serviceDomain: deps.serviceDomain, domain };
@@ -168,7 +168,7 @@ function resolverOf({ lookups, serviceDomain, publicIps }: SpfDeps): AuthResolve
       case "AAAA":
         return [...recordsOf(await lookups.aaaa(name))];
       default:
-        // A PTR lookup that fails does not match (RFC 7208 §5.5), and our own reverse names are no concern of the domain.
+        // A PTR lookup that fails does not match (RFC 7208 §5.5), and our reverse names do not concern the domain.
         return [];
     }
   };

@@ -55,7 +55,7 @@ export interface TermCost {
   lookups: number;
 }
 
-/** Returns the includes of a record, and its redirect, with their costs, the dearest first. */
+/** Returns the includes of a record, and its redirect, with their costs, the most expensive first. */
 export async function includeCosts(resolve: AuthResolver, record: string): Promise<TermCost[]> {
   const costs: TermCost[] = [];
   const budget = { left: MAX_RECORDS };

@@ -97,7 +97,7 @@ export async function verifyDomain(
   return domain;
 }
 
-/** Applies the result to the present keys. About a key that was made since, it says nothing. */
+/** Applies the result to the present keys. It does not cover a key made since. */
 function withKeys({ findings, ...before }: CheckResult, keys: readonly PublicDkimKey[]): CheckResult {
   const awaited = madeAt(keysIn(keys, "pending"));
   return { findings, awaited, resolved: before.resolved && awaited === before.awaited };

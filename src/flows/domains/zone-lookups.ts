@@ -39,7 +39,7 @@ export async function lookupsOf(
 }
 
 const failure = async (): Promise<{ status: "failure" }> => ({ status: "failure" });
-/** If it is unknown where the records are, nothing is known of them. */
+/** If the place of the records is unknown, so is their state. */
 const SILENT: DomainLookups = {
   cname: failure,
   txt: failure,

@@ -47,7 +47,7 @@ export function certificateCheck({ clock, hostname, ordered, served }: Certifica
   };
 }
 
-/** Advice for an authority that is not reached. Nothing else has been tried then. */
+/** Advice if the authority cannot be reached, because then nothing else has been tried. */
 export const UNREACHABLE_FIX =
   "Check ACME_DIRECTORY, and that this machine may open connections with TLS to the authority.";
 
@@ -57,7 +57,7 @@ function orderFix(error: string | undefined): string {
     : "Check that our zone is delegated, and that port 53 reaches DNS_PORT.";
 }
 
-/** Tells of a failed order at once, because a certificate is ordered weeks before the one before ends. */
+/** Reports a failed order at once, because a certificate is ordered weeks before the current one expires. */
 function judgeOrdered(record: CertificateRecord | null, hostname: string, now: number): Finding {
   if (record === null) return warn("No certificate has been ordered yet.", NO_WORKER);
   const { issued, lastError, renewAt } = record;

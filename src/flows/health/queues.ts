@@ -5,7 +5,10 @@ import type { Db } from "../../store/engine/client.ts";
 import { MAX_COUNTED, type OutboxDepth, queueDepths } from "../../store/messages/queue-depth.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Waits for a worker that are reported, milliseconds. The rate limit of a destination may hold a message for minutes. */
+/**
+ * Wait for a worker from which the check warns, milliseconds. The rate limit of a destination may hold a message
+ * for minutes.
+ */
 const WARN_WAIT_MS = 5 * MINUTE_MS;
 const FAIL_WAIT_MS = HOUR_MS;
 

@@ -9,7 +9,7 @@ export interface ReputationParts {
   limits: ReputationLimits;
 }
 
-/** Warns if projects have half of what suspends them. It names none, because every account may read it. */
+/** Warns if projects are halfway to a suspension. It names none, because every account may read it. */
 export function reputationCheck({ db, clock, limits }: ReputationParts): Check {
   return {
     name: "reputation",

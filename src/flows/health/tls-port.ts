@@ -23,8 +23,8 @@ export interface TlsPortParts {
 }
 
 /**
- * Returns the check that port 443 of the world leads to TLS_PORT; none if that is off. It asks for a policy as a sender does,
- * since links in messages and policies name no port.
+ * Returns the check that the public port 443 leads to TLS_PORT; none if that is off. It requests a policy as a
+ * sender does, since links in messages and policies name no port.
  */
 export function tlsPortChecks(parts: TlsPortParts): Check[] {
   if (parts.settings.tlsPort === null) return [];

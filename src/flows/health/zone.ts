@@ -167,7 +167,7 @@ async function valuesOf(resolver: Resolver, name: string, type: ZoneRecord["type
 type CaaData = Extract<ZoneRecord, { type: "CAA" }>["data"];
 type TlsaData = Extract<ZoneRecord, { type: "TLSA" }>["data"];
 
-/** Returns the data of a record as one text, with names in lower case and addresses in one spelling. */
+/** Returns the data of a record as one string, with names in lower case and addresses in one spelling. */
 function valueIn(record: { type: string; data?: unknown }): string | null {
   const { type, data } = record;
   if (type === "A" || type === "AAAA") return plainAddress(String(data));

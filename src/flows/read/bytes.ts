@@ -119,7 +119,9 @@ function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {
   return { size: content.size, held: octetsHeld(content), pieces: piecesOf(deps, content) };
 }
 
-/** Returns the bytes of a content in pieces. The response is admitted for the bytes that are held of them. */
+/**
+ * Returns the bytes of a content in pieces. The response is admitted for the bytes that it holds at a time.
+ */
 function piecesOf(deps: ContentDeps, content: StoredContent): AsyncIterable<Uint8Array> {
   return contentPieces(deps, content, reservedBudget());
 }

@@ -63,7 +63,7 @@ function refusalCause({ reason, smtpCode, enhancedCode, diagnostic }: Recipient)
   return { ...usual, ...BY_PARTY[category]?.[read.who], who: read.who };
 }
 
-/** Subjects of a deferral by which a provider asks us to come later. */
+/** Subjects of a deferral by which a provider asks us to try later. */
 const ASKS_TO_WAIT: ReadonlySet<string> = new Set<ReplyCategory>(["rate", "reputation", "greylist"]);
 
 /** Returns what the provider asked of us, in words: "Yahoo asked us to wait until 14:10 UTC." */

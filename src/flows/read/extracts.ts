@@ -12,8 +12,8 @@ export interface ExtractRules {
 }
 
 /**
- * Returns the links and codes of a message that was received, captured or sent in test mode. Null for other mail, which goes out
- * to people.
+ * Returns the links and codes of a message that was received, captured or sent in test mode. Null for other mail,
+ * which goes to people.
  */
 export function extractsIn(
   { message, content, recipients }: MessageRecord,

@@ -46,7 +46,7 @@ export function approveRecipients(
   ];
 }
 
-/** Returns those of the messages that are due whose key was revoked. */
+/** Returns the due messages whose key was revoked. */
 export async function ofRevokedKeys(db: Db, messageIds: readonly string[]): Promise<Set<string>> {
   if (messageIds.length === 0) return new Set();
   const rows = await db.all<{ id: string }>(

@@ -14,7 +14,7 @@ export interface Attempt {
   mx: string | null;
   ip: string | null;
   tls: string | null;
-  /** Our own address that the attempt came from. Null if the system chose it, or nothing was sent. */
+  /** Our address that the attempt came from. Null if the system chose it, or nothing was sent. */
   egress: string | null;
   smtpCode: number | null;
   enhancedCode: string | null;

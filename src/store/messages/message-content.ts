@@ -36,7 +36,7 @@ const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.render
 /** Reads the body of a message that was submitted whole, from its bytes. */
 export type ReadWhole = (raw: Uint8Array) => Promise<MessageBody>;
 
-/** Where contents are read from, and how the body of a message is, if it is stored only within the message. */
+/** The sources of contents, and how to read a body that is stored only within its message. */
 export interface BodyDeps extends ContentDeps {
   readWhole: ReadWhole;
 }
@@ -120,7 +120,7 @@ export interface StoredRaw {
   /** The trace fields to put before the bytes; null if there are none. */
   trace: string | null;
   content: StoredContent;
-  /** True if it was submitted so, and is sent with our fields and changes. */
+  /** True if it was submitted as it is stored, and is sent with our fields and changes. */
   submitted: boolean;
 }
 

@@ -58,7 +58,7 @@ interface FactsRow extends Facts, Pick<Outgoing, "host">, Record<string, unknown
   body: BodyFacts;
 }
 
-/** The location of a message's body, or of the whole message if it was submitted so. */
+/** The location of a message's body, or of the whole message if it was submitted whole. */
 interface BodyFacts {
   /** 1 if the message names a content as its body. */
   named: number;
