@@ -1014,7 +1014,7 @@ export interface components {
             /** @description Present on MX records. */
             priority?: number;
             /** @enum {string} */
-            purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path";
+            purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path" | "links";
             /** @description False until the record resolves. */
             verified: boolean;
         };
@@ -1044,7 +1044,7 @@ export interface components {
              */
             createdAt: string;
             records: components["schemas"]["DnsRecord"][];
-            /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. */
+            /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. `links`: tracked links and unsubscribe links lead to `links.` of the domain, which has its own certificate. Only if the service has hosts for domains, and needs both records. */
             recommended: components["schemas"]["DnsRecord"][];
         };
         /** CheckedDnsRecord */
@@ -1057,7 +1057,7 @@ export interface components {
             /** @description Present on MX records. */
             priority?: number;
             /** @enum {string} */
-            purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path";
+            purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path" | "links";
             /** @description False until the record resolves. */
             verified: boolean;
             /**
@@ -1110,7 +1110,7 @@ export interface components {
              */
             createdAt: string;
             records: components["schemas"]["CheckedDnsRecord"][];
-            /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. */
+            /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. `links`: tracked links and unsubscribe links lead to `links.` of the domain, which has its own certificate. Only if the service has hosts for domains, and needs both records. */
             recommended: components["schemas"]["CheckedDnsRecord"][];
             spf: components["schemas"]["SpfEvaluation"];
             /** @description What some receivers refuse, in words, such as a domain without MX and address. */

@@ -21,7 +21,7 @@ export function mtaStsHost(domain: string): string {
   return `mta-sts.${domain}`;
 }
 
-/** Returns the host of the links in messages from a delegated domain. */
+/** Returns the host of the links in messages from a domain. That of the service is the target of aliases. */
 export function linksHost(domain: string): string {
   return `links.${domain}`;
 }
@@ -31,14 +31,19 @@ export function stsRecordName(domain: string): string {
   return `_mta-sts.${domain}`;
 }
 
-/** Returns the name of a mail host's TLSA records (RFC 7672 §2.2). */
-export function tlsaName(host: string): string {
-  return `_25._tcp.${host}`;
-}
-
 /** Returns the name at which a certificate authority looks for proof that we control a name (RFC 8555 §8.4). */
 export function challengeName(name: string): string {
   return `_acme-challenge.${name}`;
+}
+
+/** Returns the name below which the challenges of domains with an alias are published. */
+export function challengeParent(serviceDomain: string): string {
+  return challengeName(linksHost(serviceDomain));
+}
+
+/** Returns the target of a domain's alias for challenges. It has the domain's id, so the alias proves this registration alone. */
+export function challengeTarget(domainId: string, serviceDomain: string): string {
+  return `${domainId.slice(domainId.indexOf("_") + 1)}.${challengeParent(serviceDomain)}`;
 }
 
 /** Returns the name that a domain's SPF record includes to let the service send. */

@@ -102,6 +102,7 @@ export function certificateChores({ config, clock, db, keys, resolver }: Service
     ...{ db, clock, client, directory, email, boxKey: keys.box, external: externalAccount(config) },
     wanted: () => wantedCertificates(config),
     domains: hostsDomains(config),
+    serviceDomain: config.serviceDomain,
     settleMs: config.dnsSecondaries.length === 0 ? CHALLENGE_SETTLE_MS : SECONDARIES_SETTLE_MS,
     random: Math.random,
   });

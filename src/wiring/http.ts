@@ -119,6 +119,7 @@ export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: Ht
     recheckSeconds,
     isCaptureDomain: captureDomains(config),
     capturesAnyFrom: capturesAnyFrom(config),
+    hostsDomains: hostsDomains(config),
   };
 }
 

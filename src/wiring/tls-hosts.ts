@@ -75,10 +75,13 @@ function hostCertificates({ clock, db, keys }: Services): () => Promise<readonly
     const issued = await issuedDomainCertificates(db, clock.now(), MAX_DOMAIN_CERTIFICATES);
     for (const id of known.keys()) if (!issued.has(id)) known.delete(id);
     const changed = [...issued].filter(([id, at]) => known.get(id)?.issuedAt !== at).map(([id]) => id);
-    for (const { id, domain, chain: cert, sealedKey, issuedAt } of await domainCertificates(db, changed)) {
+    for (const certificate of await domainCertificates(db, changed)) {
+      const { id, domain, names, chain: cert, sealedKey, issuedAt } = certificate;
       const key = unseal(keys.box, sealedKey);
+      const [only = "", ...others] = names;
       // One entry for all hosts of a domain, because each entry is read by itself.
-      known.set(id, { issuedAt, files: { serverName: `*.${domain}`, key, cert } });
+      const serverName = others.length === 0 ? only : `*.${domain}`;
+      known.set(id, { issuedAt, files: { serverName, key, cert } });
     }
     version = current;
     return [...known.values()].map(({ files }) => files);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { createHash, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { loadConfig } from "../../src/config.ts";
 import { seal } from "../../src/core/crypto/secretbox.ts";
 import { DAY_MS, HOUR_MS, SECOND_MS } from "../../src/core/time/units.ts";
@@ -104,33 +104,25 @@ test("CAA lets only the CA issue that we have an account at", async () => {
   expect(await (await opened({ ...SETTINGS, acmeEmail: null }))("CAA", ZONE)).toEqual([]);
 });
 
-test("the TLSA record names the key once every process uses the certificate", async () => {
+test("there is no TLSA record: the zone is not signed, so senders must not use one", async () => {
   const at = await opened();
-  const name = `_25._tcp.${MX}`;
   await store(issued);
-  expect(await at("TLSA", name)).toEqual([]);
   clock.advance(IN_USE_MS);
-  const spki = new X509Certificate(issued.cert).publicKey.export({ type: "spki", format: "der" });
-  const certificate = createHash("sha256").update(spki).digest();
-  const data = { usage: 3, selector: 1, matchingType: 1, certificate };
-  expect(await at("TLSA", name)).toEqual([{ type: "TLSA", name, ttl: 1800, data }]);
+  expect(await at("TLSA" as "TXT", `_25._tcp.${MX}`)).toEqual([]);
 });
 
-test("there is no TLSA record while another key will be used: before, and until every process uses it", async () => {
-  const at = await opened();
-  const name = `_25._tcp.${MX}`;
-  const sealed = await store(issued);
-  clock.advance(IN_USE_MS);
-  const order = (key: string) =>
-    base.db.write([{ sql: "UPDATE certificates SET order_key = ?", args: [key] }]);
-  await order(sealed);
-  expect(await at("TLSA", name)).toHaveLength(1);
-  await order(seal(BOX_KEY, "another key"));
-  expect(await at("TLSA", name)).toEqual([]);
-  await store(await makeCert([ZONE, MX, STS], authority));
-  expect(await at("TLSA", name)).toEqual([]);
-  clock.advance(IN_USE_MS);
-  expect(await at("TLSA", name)).toHaveLength(1);
+test("an alias of the host of links lets our CA issue, whatever CAA records its owner has", async () => {
+  const at = await opened({ ...SETTINGS, publicIps: ["192.0.2.1"], delivery: "mx" });
+  await base.db.write([
+    insertAcmeAccount(DIRECTORY, "sealed", "o@example.com", 1),
+    updateAcmeAccount({
+      ...{ directory: DIRECTORY, sealedKey: "sealed", url: "u", contact: "o@example.com" },
+      caaNames: ["ca.test"],
+    }),
+  ]);
+  expect((await at("CAA", `links.${ZONE}`)).map(({ data }) => data)).toEqual([
+    { flags: 0, tag: "issue", value: "ca.test" },
+  ]);
 });
 
 test("MTA-STS is announced while its policy is served, and no sender keeps the policy longer than the certificate lasts", async () => {
@@ -168,7 +160,7 @@ test("the printed zone has the records of the certificate as they are now", asyn
   clock.advance(IN_USE_MS);
   let printed = "";
   for await (const lines of zoneFile({ db: base.db, clock }, SETTINGS)) printed += `${lines}\n`;
-  expect(printed).toMatch(/^_25\._tcp\.mx\.mail\.test\. 1800 IN TLSA 3 1 1 [0-9a-f]{64}$/m);
+  expect(printed).not.toContain("TLSA");
   expect(printed).toMatch(/^_mta-sts\.mail\.test\. 1800 IN TXT "v=STSv1; id=[0-9a-f]{16};"$/m);
   expect(printed).toContain(`_smtp._tls.${ZONE}. 3600 IN TXT "v=TLSRPTv1; rua=mailto:tls-reports@${ZONE}"`);
 });

@@ -7,7 +7,7 @@ import { findCertificate, wantCertificate } from "../../src/store/domains/certif
 import {
   countDomainOrder,
   domainCertificatesVersion,
-  domainsWithoutCertificate,
+  domainsToCertify,
   moveDomainCertificates,
   wantDomainCertificate,
 } from "../../src/store/domains/domain-certificates.ts";
@@ -124,12 +124,14 @@ describe("the certificates of domains", () => {
       body: { domain: "new.a.example", delegated: true },
     });
     expect(json.delegation.status).toBe("pending");
-    expect(await domainsWithoutCertificate(db, 10, 10)).toEqual([]);
+    expect(await domainsToCertify(db, 10, 10)).toEqual([]);
     await db.write([{ sql: "UPDATE domains SET delegation_found = 0 WHERE id = ?", args: [id] }]);
     expect(await ordered()).toBeNull();
     await db.write([{ sql: "UPDATE domains SET served = 1, delegation_found = 1", args: [] }]);
-    expect(await domainsWithoutCertificate(db, 10, 10)).toEqual([{ id: json.id, name: "new.a.example" }]);
-    expect(await domainsWithoutCertificate(db, 10, 1)).toEqual([]);
+    expect(await domainsToCertify(db, 10, 10)).toEqual([
+      { id: json.id, name: "new.a.example", delegated: true },
+    ]);
+    expect(await domainsToCertify(db, 10, 1)).toEqual([]);
     expect(await ordered()).toBe(id);
   });
 

@@ -178,6 +178,7 @@ test("a DKIM key made while a check queries the DNS is searched as soon as witho
     publicIps: [],
     recheckSeconds: null,
     isCaptureDomain: () => false,
+    hostsDomains: false,
   };
   for (const by of ["sweep", "client"] as const) {
     await change("DELETE FROM dkim_keys WHERE domain_id = ? AND status = 'pending'", id);

@@ -25,6 +25,7 @@ describe("domains of the package resend", () => {
       ["DKIM", "CNAME", "pending"],
       ["SPF", "TXT", "pending"],
       ["SPF", "TXT", "pending"],
+      ["SPF", "CNAME", "not_started"],
     ] as never);
     publish(service.dns, (await service.call("GET", `/v1/domains/${id}`)).body.records);
     expect((await resend.domains.verify(id)).data).toEqual({ object: "domain", id });
@@ -43,9 +44,19 @@ describe("domains of the package resend", () => {
   });
 
   test("a setting that a domain of Postrider has not is refused", async () => {
-    const { error } = await resend.domains.create({ name: "b.test", customReturnPath: "bounce" });
+    const { error } = await resend.domains.create({ name: "b.test", customReturnPath: "send" });
     expect(error).toMatchObject({ statusCode: 422 });
-    expect(error?.message).toStartWith('"custom_return_path" is not supported.');
+    expect(error?.message).toStartWith('"custom_return_path" can only be "bounce".');
+  });
+
+  test("customReturnPath is the name of the return path's record, which is verified once it is there", async () => {
+    const { data } = await resend.domains.create({ name: "own.brand.com", customReturnPath: "bounce" });
+    const id = data?.id ?? "";
+    expect(data?.records.at(-1)).toMatchObject({ name: "bounce.own.brand.com", type: "CNAME" });
+    publish(service.dns, (await service.call("GET", `/v1/domains/${id}`)).body.recommended);
+    await resend.domains.verify(id);
+    const records = (await resend.domains.get(id)).data?.records ?? [];
+    expect(records.map(({ status }) => status)).toEqual(["pending", "pending", "pending", "verified"]);
   });
 });
 

@@ -97,6 +97,7 @@ export async function installation(
           db,
           clock,
           directory,
+          serviceDomain: SERVICE_DOMAIN,
           boxKey: BOX_KEY,
           email: EMAIL,
           external: null,

@@ -134,6 +134,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...{ secondaryNames: [], publicIps: [] },
     isCaptureDomain: () => false,
     capturesAnyFrom: false,
+    hostsDomains: false,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };
   const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };

@@ -1,6 +1,6 @@
 import { encode, type Packet, type RecordType } from "dns-packet";
 import { getLogger } from "@logtape/logtape";
-import type { Zone } from "../../src/net/zone/answer.ts";
+import type { DynamicNames, Zone } from "../../src/net/zone/answer.ts";
 import type { ZoneRecord } from "../../src/net/zone/records.ts";
 
 export const ORIGIN = "mail.test";
@@ -14,6 +14,11 @@ export const SOA = {
 
 function text(name: string, data: string): ZoneRecord {
   return { name, ttl: 3600, type: "TXT", data };
+}
+
+/** The keys of domains in a zone. */
+export function keysOf(origin: string, find: DynamicNames["find"]): DynamicNames {
+  return { parent: `dkim.${origin}`, find };
 }
 
 /** A small zone with every record type, a wildcard, an empty non-terminal and one key. */
@@ -35,9 +40,11 @@ export function testZone(changes: Partial<Zone> = {}): Zone {
       text(`taken._report._dmarc.${ORIGIN}`, "not the wildcard"),
     ],
     changing: [],
-    dynamicParent: `dkim.${ORIGIN}`,
-    findDynamic: (label) =>
-      Promise.resolve(label === TOKEN ? [text(`${TOKEN}.dkim.${ORIGIN}`, KEY_TEXT)] : null),
+    dynamic: [
+      keysOf(ORIGIN, (label) =>
+        Promise.resolve(label === TOKEN ? [text(`${TOKEN}.dkim.${ORIGIN}`, KEY_TEXT)] : null),
+      ),
+    ],
     ...changes,
   };
 }

@@ -8,9 +8,8 @@ import { AcmeError } from "../../net/acme/problem.ts";
 import { readChain } from "../../smtp/listener/certificate.ts";
 import { type CertificateRecord, challengesOf, insertChallenge } from "../../store/domains/certificates.ts";
 import { countDomainOrder } from "../../store/domains/domain-certificates.ts";
-import { challengeName } from "../../core/own-names.ts";
 import { type AccountDeps, openAccount } from "./account.ts";
-import { ORDER_WINDOW_MS } from "./domain-hosts.ts";
+import { challengePlace, ORDER_WINDOW_MS } from "./domain-hosts.ts";
 import { checkChain } from "./issued.ts";
 import { pollPauseMs } from "./renewal-times.ts";
 
@@ -26,6 +25,7 @@ const MAX_ORDER_AGE_MS = HOUR_MS;
 const MAX_CLOCK_SKEW_MS = HOUR_MS;
 
 export interface OrderDeps extends AccountDeps {
+  serviceDomain: string;
   /** Time after which every name server has a record that was published. */
   settleMs: number;
   /** Saves a claimed certificate in the middle of a turn. Throws if the claim is over. */
@@ -45,7 +45,7 @@ export async function advanceOrder(deps: OrderDeps, record: CertificateRecord): 
   const age = deps.clock.now() - (current.order?.startedAt ?? 0);
   switch (order.status) {
     case "pending":
-      await answerChallenges(deps, account, current.id, order);
+      await answerChallenges(deps, account, current, order);
       break;
     case "ready":
       await handIn(deps, account, current, order);
@@ -62,7 +62,7 @@ export async function advanceOrder(deps: OrderDeps, record: CertificateRecord): 
   return { ...current, dueAt: deps.clock.now() + pollPauseMs(age, order.retryAfterMs) };
 }
 
-/** The key of the certificate before is used again, so that TLSA records stay right through every renewal. */
+/** The key of the certificate before is used again, so that messages can count on a renewed one at once. */
 async function withKey({ boxKey }: OrderDeps, record: CertificateRecord): Promise<CertificateRecord> {
   const sealedOrderKey = record.issued?.sealedKey ?? (await newKey(boxKey, record));
   return { ...record, sealedOrderKey };
@@ -127,19 +127,19 @@ async function beginOrder(
 
 /** Publishes the answers to the challenges that are open, and tells the CA of those that every name server has by now. */
 async function answerChallenges(
-  { db, clock, client, settleMs }: OrderDeps,
+  { db, clock, client, settleMs, serviceDomain }: OrderDeps,
   account: AccountKey,
-  certificateId: string,
+  certificate: CertificateRecord,
   order: Order,
 ): Promise<void> {
-  const published = await challengesOf(db, certificateId);
+  const published = await challengesOf(db, certificate.id);
   for (const url of order.authorizations) {
     const { name, challenge } = openChallenge(await client.authorization(account, url));
     if (challenge === null) continue;
-    const at = challengeName(name);
+    const at = challengePlace(certificate, name, serviceDomain);
     const value = challengeRecord(challenge.token, account.jwk);
     const record = published.find((one) => one.name === at && one.value === value);
-    if (record === undefined) await db.write([insertChallenge(certificateId, at, value, clock.now())]);
+    if (record === undefined) await db.write([insertChallenge(certificate.id, at, value, clock.now())]);
     else if (clock.now() - record.publishedAt >= settleMs)
       await client.answerChallenge(account, challenge.url);
   }

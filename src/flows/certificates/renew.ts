@@ -12,13 +12,18 @@ import {
   wantCertificate,
 } from "../../store/domains/certificates.ts";
 import {
-  domainsWithoutCertificate,
+  domainsToCertify,
   moveDomainCertificates,
   wantDomainCertificate,
 } from "../../store/domains/domain-certificates.ts";
 import { claimDueCertificate } from "../../store/domains/due-certificates.ts";
 import { type AccountDeps, forgetIfGone } from "./account.ts";
-import { domainHosts, MAX_DOMAIN_CERTIFICATES, MAX_DOMAIN_ORDERS, ORDER_WINDOW_MS } from "./domain-hosts.ts";
+import {
+  certifiedHosts,
+  MAX_DOMAIN_CERTIFICATES,
+  MAX_DOMAIN_ORDERS,
+  ORDER_WINDOW_MS,
+} from "./domain-hosts.ts";
 import { placeOf, timesOf } from "./issued.ts";
 import { advanceOrder, newKey, type OrderDeps } from "./order.ts";
 import { FARTHEST_MS, renewalTime, retryPauseMs, windowCheckMs } from "./renewal-times.ts";
@@ -36,7 +41,7 @@ const WANTED_PAUSE_MS = MINUTE_MS;
  */
 export const CLAIM_MS = 5 * MINUTE_MS;
 
-export interface RenewDeps extends AccountDeps, Pick<OrderDeps, "settleMs"> {
+export interface RenewDeps extends AccountDeps, Pick<OrderDeps, "settleMs" | "serviceDomain"> {
   /** Returns the certificates that the service should have for its own names. */
   wanted: () => Promise<readonly WantedCertificate[]>;
   /** True if delegated domains have hosts, and so certificates. */
@@ -68,13 +73,13 @@ export function openRenewal(deps: RenewDeps): () => Promise<void> {
 async function lookForWanted({ db, clock, directory, wanted, domains }: RenewDeps): Promise<string[]> {
   const now = clock.now();
   const wishes = await wanted();
-  const fresh = domains
-    ? await domainsWithoutCertificate(db, NEW_DOMAINS_PER_LOOK, MAX_DOMAIN_CERTIFICATES)
-    : [];
+  const fresh = domains ? await domainsToCertify(db, NEW_DOMAINS_PER_LOOK, MAX_DOMAIN_CERTIFICATES) : [];
   await db.write([
     ...wishes.map(({ id, names }) => wantCertificate({ id, names, directory }, now)),
     ...(domains ? [moveDomainCertificates(directory, now)] : []),
-    ...fresh.map(({ id, name }) => wantDomainCertificate({ id, names: domainHosts(name), directory }, now)),
+    ...fresh.map((domain) =>
+      wantDomainCertificate({ id: domain.id, names: certifiedHosts(domain), directory }, now),
+    ),
   ]);
   return wishes.map(({ id }) => id);
 }

@@ -8,7 +8,13 @@ import { stateOf, type Subject } from "./record-state.ts";
 import { CAPTURED_SPF, checkSpf, type SpfCheck } from "./spf-check.ts";
 import { lookupsOf } from "./zone-lookups.ts";
 import { problemOf, valuesFound } from "./record-problems.ts";
-import { type DnsRecord, receivingRecords, recommendedRecords, sendingRecords } from "../records/records.ts";
+import {
+  type DnsRecord,
+  receivingRecords,
+  type RecommendedDeps,
+  recommendedRecords,
+  sendingRecords,
+} from "../records/records.ts";
 
 /** A name server of a domain's zone, and lookups that ask it alone. */
 export interface ZoneServer {
@@ -36,12 +42,11 @@ export interface DiagnosedRecord extends DnsRecord {
   fix: string | null;
 }
 
-export interface DiagnoseDeps {
+export interface DiagnoseDeps extends RecommendedDeps {
   db: Db;
   clock: Clock;
   lookups: DomainLookups;
   findZoneServers: FindZoneServers;
-  serviceDomain: string;
   publicIps: readonly string[];
   isCaptureDomain: IsCaptureDomain;
 }
@@ -70,7 +75,7 @@ export async function diagnose(
     ...sendingRecords(domain, keys, serviceDomain),
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
-  const recommended = recommendedRecords(domain, serviceDomain);
+  const recommended = recommendedRecords(domain, deps);
   if (deps.isCaptureDomain(domain.name))
     return {
       ...{ records: records.map(captured), recommended: recommended.map(captured) },

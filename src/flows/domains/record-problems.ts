@@ -28,6 +28,7 @@ export async function valuesFound(
       return found.length > 0 ? found : texts(name);
     },
     return_path: () => aliases(name),
+    links: () => aliases(name),
     async dmarc() {
       const own = (await texts(name)).filter(isDmarcText);
       const inherited = `_dmarc.${organizationalDomain(domain)}`;

@@ -1,5 +1,5 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import { findDkim, findDmarc, findMx, findReturnPath, type RecordState } from "../records/lookups.ts";
+import { findAlias, findDkim, findDmarc, findMx, type RecordState } from "../records/lookups.ts";
 import { checkSpf, type SpfDeps } from "./spf-check.ts";
 import type { DnsRecord } from "../records/records.ts";
 
@@ -13,13 +13,13 @@ export interface Subject {
 export async function stateOf(
   deps: SpfDeps,
   { domain, keys }: Subject,
-  { name, purpose }: DnsRecord,
+  { name, value, purpose }: DnsRecord,
 ): Promise<RecordState> {
   const { lookups, serviceDomain } = deps;
   if (purpose === "spf") return (await checkSpf(deps, domain)).state;
   if (purpose === "dmarc") return findDmarc(lookups, domain);
   if (purpose === "inbound") return findMx(lookups, domain, serviceDomain);
-  if (purpose === "return_path") return findReturnPath(lookups, domain, serviceDomain);
+  if (purpose !== "dkim") return findAlias(lookups, name, value);
   const key = keys.find(({ selector }) => name.startsWith(`${selector}.`));
   return key === undefined ? "absent" : findDkim(lookups, domain, key, serviceDomain);
 }

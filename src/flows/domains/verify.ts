@@ -28,16 +28,16 @@ import {
   type RecordState,
   findAllDkim,
   findDmarc,
+  findAlias,
   findMx,
-  findReturnPath,
 } from "../records/lookups.ts";
+import { type RecommendedDeps, recommendedRecords } from "../records/records.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./check-times.ts";
 
-export interface VerifyDeps {
+export interface VerifyDeps extends RecommendedDeps {
   db: Db;
   clock: Clock;
   lookups: DomainLookups;
-  serviceDomain: string;
   publicIps: readonly string[];
   /** Delays between background checks; null for the default schedule. */
   recheckSeconds: readonly number[] | null;
@@ -178,14 +178,31 @@ async function recordStates(
 ): Promise<Findings> {
   const { serviceDomain } = deps;
   const { delegation, lookups } = await lookupsOf(deps, domain);
-  const [dkim, spf, dmarc, mx, returnPath] = await Promise.all([
+  const [dkim, spf, dmarc, mx, recommended] = await Promise.all([
     findAllDkim(lookups, domain.name, keysIn(keys, "active"), serviceDomain),
     checkSpf({ ...deps, lookups }, domain.name).then(({ state }) => state),
     findDmarc(lookups, domain.name),
     findMx(lookups, domain.name, serviceDomain),
-    findReturnPath(lookups, domain.name, serviceDomain),
+    recommendedStates(deps, domain, lookups),
   ]);
-  return { dkim, spf, dmarc, mx, returnPath, delegation };
+  return { dkim, spf, dmarc, mx, ...recommended, delegation };
+}
+
+/** Returns the state of each purpose, which needs all of its records. */
+async function recommendedStates(
+  deps: RecommendedDeps,
+  domain: Domain,
+  lookups: DomainLookups,
+): Promise<Record<keyof RecommendedFlags, RecordState>> {
+  const records = recommendedRecords(domain, deps);
+  const stateOf = async (wanted: string): Promise<RecordState> => {
+    const needed = records.filter(({ purpose }) => purpose === wanted);
+    const states = await Promise.all(needed.map(({ name, value }) => findAlias(lookups, name, value)));
+    if (states.length === 0 || states.includes("absent")) return "absent";
+    return states.includes("unknown") ? "unknown" : "present";
+  };
+  const [returnPath, links] = await Promise.all([stateOf("return_path"), stateOf("links")]);
+  return { returnPath, links };
 }
 
 /** Returns the new state of a record. If its lookup failed, the state stays. */

@@ -37,7 +37,7 @@ const isText = ({ type }: ZoneRecord): boolean => type === "TXT";
 const isDkim = ({ name }: ZoneRecord): boolean => /\._domainkey\./.test(name);
 const isDmarc = ({ name }: ZoneRecord): boolean => /(?:^|\.)_dmarc\./.test(name);
 const isOfTls = ({ name, type }: ZoneRecord): boolean =>
-  type === "CAA" || type === "TLSA" || /^(?:_mta-sts|_smtp\._tls)\./.test(name);
+  type === "CAA" || /^(?:_mta-sts|_smtp\._tls)\./.test(name);
 /** Only the authority asks for it, while an order is pending. */
 const isChallenge = ({ name }: ZoneRecord): boolean => name.startsWith("_acme-challenge.");
 
@@ -165,7 +165,6 @@ async function valuesOf(resolver: Resolver, name: string, type: ZoneRecord["type
 }
 
 type CaaData = Extract<ZoneRecord, { type: "CAA" }>["data"];
-type TlsaData = Extract<ZoneRecord, { type: "TLSA" }>["data"];
 
 /** Returns the data of a record as one string, with names in lower case and addresses in one spelling. */
 function valueIn(record: { type: string; data?: unknown }): string | null {
@@ -180,10 +179,6 @@ function valueIn(record: { type: string; data?: unknown }): string | null {
   if (type === "CAA") {
     const { flags = 0, tag, value } = data as CaaData;
     return `${flags} ${tag} ${value}`;
-  }
-  if (type === "TLSA") {
-    const { usage, selector, matchingType, certificate } = data as TlsaData;
-    return `${usage} ${selector} ${matchingType} ${certificate.toString("hex")}`;
   }
   return type === "TXT" ? joinedStrings(data as Parameters<typeof joinedStrings>[0]) : null;
 }

@@ -1,7 +1,7 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
 import { organizationalDomain } from "../../core/public-suffix.ts";
-import { bounceDomain, delegationHost, dkimTarget, mxHost, nsHost } from "../../core/own-names.ts";
+import { delegationHost, dkimTarget, mxHost, nsHost } from "../../core/own-names.ts";
 import { dkimName } from "./records.ts";
 
 /** The result of a lookup. `failure` means that nothing is known, as after SERVFAIL or a timeout. */
@@ -127,12 +127,7 @@ export async function findMx(
   return finding(await lookups.mx(domain), (records) => records.some(({ exchange }) => exchange === host));
 }
 
-/** Checks the domain's own return path: it is an alias of ours, which has MX and SPF records. */
-export async function findReturnPath(
-  lookups: DomainLookups,
-  domain: string,
-  serviceDomain: string,
-): Promise<RecordState> {
-  const target = bounceDomain(serviceDomain);
-  return finding(await lookups.cname(bounceDomain(domain)), (names) => names.includes(target));
+/** Checks an alias: it leads to the target. */
+export async function findAlias(lookups: DomainLookups, name: string, target: string): Promise<RecordState> {
+  return finding(await lookups.cname(name), (names) => names.includes(target));
 }

@@ -1,6 +1,19 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import { bounceDomain, DMARC_MAILBOX, dkimTarget, mxHost, spfInclude } from "../../core/own-names.ts";
+import {
+  bounceDomain,
+  challengeName,
+  challengeTarget,
+  DMARC_MAILBOX,
+  dkimTarget,
+  linksHost,
+  mxHost,
+  spfInclude,
+} from "../../core/own-names.ts";
+
+/** Purposes of records that sending does not wait for. */
+export const RECOMMENDED_PURPOSES = ["return_path", "links"] as const;
+type RecommendedPurpose = (typeof RECOMMENDED_PURPOSES)[number];
 
 /** A DNS record that the owner of a domain must publish, as the API shows it. */
 export interface DnsRecord {
@@ -8,7 +21,7 @@ export interface DnsRecord {
   name: string;
   value: string;
   priority?: number;
-  purpose: "dkim" | "spf" | "dmarc" | "inbound" | "return_path";
+  purpose: "dkim" | "spf" | "dmarc" | "inbound" | RecommendedPurpose;
   verified: boolean;
 }
 
@@ -68,16 +81,29 @@ export function sendingRecords(
   ];
 }
 
+export interface RecommendedDeps {
+  serviceDomain: string;
+  /** True if domains can have their own hosts of links. A delegated domain has its host without a record of its owner's. */
+  hostsDomains: boolean;
+}
+
 /** Returns the records that improve how mail of a domain is received. Sending does not wait for them. */
-export function recommendedRecords({ name, recommended }: Domain, serviceDomain: string): DnsRecord[] {
+export function recommendedRecords(
+  { id, name, delegated, recommended: { returnPath, links } }: Domain,
+  { serviceDomain, hostsDomains }: RecommendedDeps,
+): DnsRecord[] {
+  const alias = (purpose: RecommendedPurpose, at: string, value: string, verified: boolean): DnsRecord => ({
+    ...{ type: "CNAME", name: at, value, purpose, verified },
+  });
+  const host = linksHost(name);
   return [
-    {
-      type: "CNAME",
-      name: bounceDomain(name),
-      value: bounceDomain(serviceDomain),
-      purpose: "return_path",
-      verified: recommended.returnPath,
-    },
+    alias("return_path", bounceDomain(name), bounceDomain(serviceDomain), returnPath),
+    ...(hostsDomains && !delegated
+      ? [
+          alias("links", host, linksHost(serviceDomain), links),
+          alias("links", challengeName(host), challengeTarget(id, serviceDomain), links),
+        ]
+      : []),
   ];
 }
 

@@ -1,5 +1,3 @@
-import type { X509Certificate } from "node:crypto";
-import { createHash } from "node:crypto";
 import { cacheFor, type Clock, inTime } from "../../core/time/clock.ts";
 import type { ChangingRecords } from "../../net/zone/answer.ts";
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
@@ -7,9 +5,9 @@ import { challengeValues, findAcmeAccount } from "../../store/domains/certificat
 import type { Db } from "../../store/engine/client.ts";
 import type { HostSettings } from "../certificates/domain-hosts.ts";
 import { type OwnPolicy, ownPolicy } from "../certificates/own-policy.ts";
-import { servedCertificate, usesAcme, verifiable } from "../certificates/served.ts";
+import { usesAcme } from "../certificates/served.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
-import { challengeName, mxHost, stsRecordName, tlsaName } from "../../core/own-names.ts";
+import { challengeName, linksHost, stsRecordName } from "../../core/own-names.ts";
 
 /** Time for which what was read is kept: any number of queries for a name cost one read of the database in it. */
 export const CHANGING_FRESH_MS = 1000;
@@ -17,12 +15,10 @@ export const CHANGING_FRESH_MS = 1000;
 const READ_TIMEOUT_MS = 3000;
 /** TTL of an answer to a challenge, which is read once. */
 export const CHALLENGE_TTL_SECONDS = 30;
-/** TTL of records that depend on the certificate. TLSA records must be gone before another key is used. */
+/** TTL of records that depend on the certificate. */
 export const CERTIFICATE_TTL_SECONDS = 1800;
 /** Maximum number of answers at one name. There is one for each order in progress. */
 const MAX_ANSWERS = 8;
-/** DANE-EE, the public key, by its SHA-256 (RFC 7671 §5.1, RFC 6698 §2.1). */
-const THIS_KEY = { usage: 3, selector: 1, matchingType: 1 } as const;
 
 export interface ChangingDeps {
   db: Db;
@@ -43,9 +39,11 @@ export function changingRecords(deps: ChangingDeps, settings: HostSettings): Cha
       const name = challengeName(host);
       return row("TXT", name, CHALLENGE_TTL_SECONDS, () => challenges(deps.db, name));
     }),
-    row("CAA", serviceDomain, CERTIFICATE_TTL_SECONDS, () => issuers(deps.db, settings)),
+    // A CAA lookup for an alias ends at its target (RFC 8659 §3), whatever its owner's zone says.
+    ...[serviceDomain, linksHost(serviceDomain)].map((name) =>
+      row("CAA", name, CERTIFICATE_TTL_SECONDS, () => issuers(deps.db, settings)),
+    ),
     row("TXT", stsRecordName(serviceDomain), CERTIFICATE_TTL_SECONDS, () => announcement(deps, settings)),
-    row("TLSA", tlsaName(mxHost(serviceDomain)), CERTIFICATE_TTL_SECONDS, () => keyHashes(deps, settings)),
   ];
 }
 
@@ -56,7 +54,8 @@ function kept({ clock }: ChangingDeps, read: Find): Find {
   );
 }
 
-async function challenges(db: Db, name: string): Promise<RecordData[]> {
+/** Returns the answers to challenges at a name. */
+export async function challenges(db: Db, name: string): Promise<RecordData[]> {
   const values = await challengeValues(db, name, MAX_ANSWERS);
   return values.map((data) => ({ type: "TXT", data }));
 }
@@ -77,22 +76,4 @@ async function announcement(deps: ChangingDeps, settings: HostSettings): Promise
 /** Returns the text that announces a policy (RFC 8461 §3.1). */
 export function announcementOf({ id }: OwnPolicy): string {
   return `v=STSv1; id=${id};`;
-}
-
-/**
- * Names the key of the mail host (RFC 7672 §3.1). Renewals keep the key, so the record stays right. If another key will be
- * used, there is no record from then on until every process uses it. A key in files may change at any time, so it has none.
- */
-async function keyHashes({ db, clock }: ChangingDeps, settings: HostSettings): Promise<RecordData[]> {
-  if (!usesAcme(settings)) return [];
-  const served = await servedCertificate(() => db, settings);
-  const { issued = null, sealedOrderKey = null } = served.record ?? {};
-  if (sealedOrderKey !== null && sealedOrderKey !== issued?.sealedKey) return [];
-  const leaf = verifiable(served, [mxHost(settings.serviceDomain)], clock.now());
-  return leaf === null ? [] : [{ type: "TLSA", data: { ...THIS_KEY, certificate: publicKeyHash(leaf) } }];
-}
-
-function publicKeyHash(leaf: X509Certificate): Buffer {
-  const octets = leaf.publicKey.export({ type: "spki", format: "der" });
-  return createHash("sha256").update(octets).digest();
 }

@@ -97,8 +97,7 @@ export async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, doma
       ...caa,
     ]),
     changing: [],
-    dynamicParent: null,
-    findDynamic: async () => null,
+    dynamic: [],
   };
 }
 
@@ -117,7 +116,8 @@ export async function delegatedRecords(
     ...[{ type: "TXT" as const, name: `_smtp._tls.${name}`, value: tlsReports(serviceDomain) }],
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
-  const aliases = recommendedRecords(domain, serviceDomain);
+  // The host of links is not an alias here: the zone has its addresses.
+  const aliases = recommendedRecords(domain, { serviceDomain, hostsDomains: false });
   return [
     nameServerRecord(name, delegationHost(domain.delegationToken, serviceDomain)),
     ...aliases.map(

@@ -3,7 +3,7 @@ import { inTime } from "../../core/time/clock.ts";
 import { dkimRecord } from "../../mail/auth/dkim.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
 import { createTaskLimit } from "../../core/concurrency/admission.ts";
-import type { Zone } from "../../net/zone/answer.ts";
+import type { DynamicNames, Zone } from "../../net/zone/answer.ts";
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
 import { zoneLine } from "../../net/zone/zone-file.ts";
 import {
@@ -13,11 +13,15 @@ import {
   publishedKeys,
 } from "../../store/domains/dkim-keys.ts";
 import { serviceCertificate } from "../certificates/wanted.ts";
-import { changingRecords } from "./changing-records.ts";
+import { allChallenges } from "../../store/domains/certificates.ts";
+import { hostsDomains, MAX_DOMAIN_CERTIFICATES } from "../certificates/domain-hosts.ts";
+import { CHALLENGE_TTL_SECONDS, changingRecords, challenges } from "./changing-records.ts";
 import {
   bounceDomain,
+  challengeParent,
   dkimParent,
   dkimTarget,
+  linksHost,
   mxHost,
   nsHost,
   onboardingDomain,
@@ -63,8 +67,10 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
       ...onboardingKey(installation, serviceDomain),
     ],
     changing: changingRecords(deps, settings),
-    dynamicParent: dkimParent(serviceDomain),
-    findDynamic: keyFinder(deps, serviceDomain),
+    dynamic: [
+      { parent: dkimParent(serviceDomain), find: keyFinder(deps, serviceDomain) },
+      { parent: challengeParent(serviceDomain), find: challengeFinder(deps, serviceDomain) },
+    ],
   };
 }
 
@@ -80,7 +86,10 @@ function text(name: string, data: string): ZoneRecord {
 function hostRecords(settings: ZoneSettings): ZoneRecord[] {
   const { serviceDomain, publicIps } = settings;
   const ns = nsHost(serviceDomain);
-  const hosts = serviceCertificate(settings).names.filter((host) => host !== ns);
+  // Domains that are not delegated have an alias of our host of links.
+  const linked = hostsDomains(settings) ? [linksHost(serviceDomain)] : [];
+  const named = new Set([...serviceCertificate(settings).names, ...linked]);
+  const hosts = [...named].filter((host) => host !== ns);
   return [
     ...[ns, ...settings.dnsSecondaryNames].map((host) => nameServerRecord(serviceDomain, host)),
     // Each registration of a delegated domain has its own name for our name server.
@@ -148,7 +157,7 @@ export function keyRecord(key: PublicDkimKey, name: string, now: number): ZoneRe
 }
 
 /** Finds keys by token. Rejects if the database does not answer or too many lookups wait. */
-function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findDynamic"] {
+function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): DynamicNames["find"] {
   const cache = createTtlCache<PublicDkimKey>(clock, MAX_CACHED_KEYS);
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
   const find = async (token: string): Promise<PublicDkimKey | null> => {
@@ -173,6 +182,19 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findDy
   };
 }
 
+/** Finds the answers to challenges of domains with an alias. Every name exists, because the alias stays between two orders. */
+function challengeFinder({ db, clock }: ZoneDeps, serviceDomain: string): DynamicNames["find"] {
+  const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
+  return async (label) => {
+    if (!TOKEN.test(label)) return null;
+    const name = `${label}.${challengeParent(serviceDomain)}`;
+    const look = () => inTime(clock, LOOKUP_TIMEOUT_MS, challenges(db, name), "the database does not answer");
+    const found = await runLookup(look);
+    if (found === null) throw new Error("too many lookups of challenges wait already");
+    return found.map((data): ZoneRecord => ({ name, ttl: CHALLENGE_TTL_SECONDS, ...data }));
+  };
+}
+
 /** Yields all records of the zone as it is now except the SOA, piece by piece. */
 export async function* serviceRecords(
   deps: ZoneDeps,
@@ -181,6 +203,16 @@ export async function* serviceRecords(
   const { records, changing } = await openZone(deps, settings);
   const now = deps.clock.now();
   yield [...records, ...(await Promise.all(changing.map(({ find }) => find()))).flat()];
+  const answers = await allChallenges(
+    deps.db,
+    challengeParent(settings.serviceDomain),
+    MAX_DOMAIN_CERTIFICATES,
+  );
+  yield answers.map(({ name, value }) => ({
+    ...{ name, ttl: CHALLENGE_TTL_SECONDS },
+    type: "TXT",
+    data: value,
+  }));
   for (let after = ""; ; ) {
     const keys = await publishedKeys(deps.db, now, after, KEYS_AT_ONCE);
     const last = keys.at(-1);

@@ -28,6 +28,7 @@ interface Domain {
   domain: string;
   status: string;
   records: DnsRecord[];
+  recommended: DnsRecord[];
   receiving: boolean;
   createdAt: string;
 }
@@ -41,11 +42,16 @@ const RECORD_NAMES: Readonly<Record<string, string>> = {
   // The packages know no kind for DMARC, and Rust's fails at an unknown one. It is a TXT record as SPF is.
   dmarc: "SPF",
   inbound: "Receiving",
+  return_path: "SPF",
+  links: "Tracking",
 };
 
+/** The only value of `custom_return_path`: the label of every domain's own return path. */
+const RETURN_PATH_LABEL = "bounce";
+
 const UNSUPPORTED = {
-  custom_return_path: "Bounces return to the service.",
-  tracking_subdomain: "Tracking links use the service's own host.",
+  tracking_subdomain:
+    "Links lead to `links.` of the domain if its records of the kind Tracking are published, else to the service's own host.",
   open_tracking: "Set tracking for the project with PATCH /v1/senders/{id}, or for each send.",
   click_tracking: "Set tracking for the project with PATCH /v1/senders/{id}, or for each send.",
 };
@@ -58,6 +64,7 @@ const Switch = OneOf(["enabled", "disabled"]);
 const SETTINGS = {
   capabilities: Given(Type.Object({ sending: Given(Switch), receiving: Given(Switch) })),
   tls: Given(OneOf(["opportunistic", "enforced"])),
+  custom_return_path: Given(Type.String()),
 };
 const Settings = Type.Object(SETTINGS);
 
@@ -75,7 +82,7 @@ export function domainRoutes(operations: Operations, db: Db): Route[] {
       },
       answer: (domain: Domain, context) => ({
         ...showDomain(domain, context),
-        records: domain.records.map(showRecord),
+        records: showRecords(domain),
       }),
     }),
     listRoute(operations, {
@@ -90,7 +97,7 @@ export function domainRoutes(operations: Operations, db: Db): Route[] {
       ...{ method: "GET", path: "/domains/:id", operation: "getDomain", summary: "Get a domain" },
       answer: (domain: Domain, context) => ({
         ...{ object: "domain", ...showDomain(domain, context) },
-        records: domain.records.map(showRecord),
+        records: showRecords(domain),
       }),
     }),
     updateRoute(operations),
@@ -127,10 +134,18 @@ function receivingOf({ capabilities }: Static<typeof Settings>): boolean | null 
 
 function refuseSettings(fields: Static<typeof Settings>): void {
   refuseFields(fields, UNSUPPORTED);
+  if (fields.custom_return_path != null && fields.custom_return_path !== RETURN_PATH_LABEL)
+    throw invalid(
+      "custom_return_path",
+      `can only be "${RETURN_PATH_LABEL}". Publish the record at that name.`,
+    );
   if (fields.tls === "enforced") throw invalid("tls", TLS_ADVICE);
 }
 
-function showDomain(domain: Omit<Domain, "records">, { project }: CheckedRequest): Record<string, unknown> {
+function showDomain(
+  domain: Omit<Domain, "records" | "recommended">,
+  { project }: CheckedRequest,
+): Record<string, unknown> {
   return {
     id: domain.id,
     name: domain.domain,
@@ -143,10 +158,21 @@ function showDomain(domain: Omit<Domain, "records">, { project }: CheckedRequest
   };
 }
 
-function showRecord({ type, name, value, priority, purpose, verified }: DnsRecord): Record<string, unknown> {
+/** A recommended record that is not there is no reason to wait, so it is not `pending`. */
+function showRecords({ records, recommended }: Domain): Record<string, unknown>[] {
+  return [
+    ...records.map((record) => showRecord(record, "pending")),
+    ...recommended.map((record) => showRecord(record, "not_started")),
+  ];
+}
+
+function showRecord(
+  { type, name, value, priority, purpose, verified }: DnsRecord,
+  otherwise: string,
+): Record<string, unknown> {
   return {
     ...{ record: RECORD_NAMES[purpose] ?? purpose, name, value, type, ttl: "Auto" },
-    status: verified ? "verified" : "pending",
+    status: verified ? "verified" : otherwise,
     ...(priority === undefined ? {} : { priority }),
   };
 }

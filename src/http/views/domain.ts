@@ -4,7 +4,13 @@ import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import { type Diagnosed, RECORD_STATUSES } from "../../flows/domains/diagnose.ts";
 import type { IsCaptureDomain } from "../../flows/domains/capture-domain.ts";
 import { DELEGATION_STATUSES, delegationOf } from "../../flows/domains/delegation.ts";
-import { authHealth, recommendedRecords, sendingRecords } from "../../flows/records/records.ts";
+import {
+  authHealth,
+  RECOMMENDED_PURPOSES,
+  type RecommendedDeps,
+  recommendedRecords,
+  sendingRecords,
+} from "../../flows/records/records.ts";
 import type { Warning } from "../routing/answer.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 
@@ -13,7 +19,7 @@ const RECORD = {
   name: Type.String({ description: "DNS name to publish at." }),
   value: Type.String(),
   priority: Type.Optional(Type.Integer({ description: "Present on MX records." })),
-  purpose: OneOf(["dkim", "spf", "dmarc", "inbound", "return_path"]),
+  purpose: OneOf(["dkim", "spf", "dmarc", "inbound", ...RECOMMENDED_PURPOSES]),
   verified: Type.Boolean({ description: "False until the record resolves." }),
 };
 /** A record to publish. */
@@ -77,7 +83,7 @@ const DOMAIN = {
   createdAt: Timestamp,
 };
 const RECOMMENDED =
-  "Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From.";
+  "Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. `links`: tracked links and unsubscribe links lead to `links.` of the domain, which has its own certificate. Only if the service has hosts for domains, and needs both records.";
 /** A domain. */
 export const DomainView = Type.Object(
   {
@@ -115,26 +121,22 @@ export const CheckedDomainView = Type.Object(
   { title: "CheckedDomain" },
 );
 
-export interface ShowDomainDeps {
-  serviceDomain: string;
+export interface ShowDomainDeps extends RecommendedDeps {
   /** Names of the secondary name servers. */
   secondaryNames: readonly string[];
   isCaptureDomain: IsCaptureDomain;
 }
 
 /** Returns a domain with the records of the keys, as the API shows it. */
-export function showDomain(
-  domain: Domain,
-  keys: readonly PublicDkimKey[],
-  { serviceDomain, secondaryNames, isCaptureDomain }: ShowDomainDeps,
-) {
+export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps: ShowDomainDeps) {
+  const { serviceDomain, secondaryNames, isCaptureDomain } = deps;
   const delegation = delegationOf(domain, serviceDomain, secondaryNames);
   return {
     id: domain.id,
     domain: domain.name,
     status: domain.status,
     records: sendingRecords(domain, keys, serviceDomain),
-    recommended: recommendedRecords(domain, serviceDomain),
+    recommended: recommendedRecords(domain, deps),
     verifiedBy: domain.status === "pending" ? null : isCaptureDomain(domain.name) ? "capture" : "dns",
     authHealth: authHealth(domain),
     receiving: domain.receiving,

@@ -15,10 +15,15 @@ export interface Zone {
   records: readonly ZoneRecord[];
   /** Records that may change while the zone is served. */
   changing: readonly ChangingRecords[];
-  /** Parent of the names that `findDynamic` looks up. No wildcard record may be above it. Null: there are none. */
-  dynamicParent: string | null;
-  /** Returns the records of such a label, or null if it does not exist. Rejects if that is unknown now. */
-  findDynamic(label: string): Promise<readonly ZoneRecord[] | null>;
+  /** Names below which labels are looked up. No wildcard record may be above one. */
+  dynamic: readonly DynamicNames[];
+}
+
+/** The names directly below a parent, which are looked up when they are asked for. */
+export interface DynamicNames {
+  parent: string;
+  /** Returns the records of a label, or null if it does not exist. Rejects if that is unknown now. */
+  find(label: string): Promise<readonly ZoneRecord[] | null>;
 }
 
 /** The records of one type at one name, which may change while the zone is served. The name always exists. */
@@ -73,7 +78,7 @@ export function indexZone(zone: Zone): ZoneIndex {
     return node;
   };
   for (const record of zone.records) grow(record.name).push(record);
-  if (zone.dynamicParent !== null) grow(zone.dynamicParent);
+  for (const { parent } of zone.dynamic) grow(parent);
   for (const { name } of zone.changing) grow(name);
   const changing = new Map(zone.changing.map(({ type, name, find }) => [`${type} ${name}`, find]));
   return { zone, nodes, changing };
@@ -124,9 +129,8 @@ function negative(soa: SoaRecord, rcode: number): ClassifiedReply {
 async function recordsAt({ zone, nodes }: ZoneIndex, name: string): Promise<readonly ZoneRecord[] | null> {
   const own = nodes.get(name);
   if (own !== undefined) return own;
-  const { dynamicParent } = zone;
-  if (dynamicParent !== null && parentOf(name) === dynamicParent)
-    return zone.findDynamic(name.slice(0, -dynamicParent.length - 1));
+  const dynamic = zone.dynamic.find(({ parent }) => parent === parentOf(name));
+  if (dynamic !== undefined) return dynamic.find(name.slice(0, -dynamic.parent.length - 1));
   let encloser = parentOf(name);
   while (!nodes.has(encloser)) encloser = parentOf(encloser);
   // RFC 4592 §3.3.1: only the wildcard directly below the closest existing name applies.

@@ -5,10 +5,6 @@ export type RecordData =
   | { type: "MX"; data: { preference: number; exchange: string } }
   | { type: "SOA"; data: SoaData }
   | { type: "CAA"; data: { flags: number; tag: "issue" | "issuewild" | "iodef"; value: string } }
-  | {
-      type: "TLSA";
-      data: { usage: number; selector: number; matchingType: number; certificate: Buffer };
-    }
   | { type: "HINFO"; data: { cpu: string; os: string } };
 
 /** A record of class IN. Names are lower case without final dot; the root is "". `ttl` is in seconds. */

@@ -23,10 +23,6 @@ function dataText(record: RecordData): string {
       return `${record.data.preference} ${absolute(record.data.exchange)}`;
     case "CAA":
       return `${record.data.flags} ${record.data.tag} ${quoted(Buffer.from(record.data.value))}`;
-    case "TLSA": {
-      const { usage, selector, matchingType, certificate } = record.data;
-      return `${usage} ${selector} ${matchingType} ${certificate.toString("hex")}`;
-    }
     case "HINFO":
       return `${quoted(Buffer.from(record.data.cpu))} ${quoted(Buffer.from(record.data.os))}`;
     case "SOA": {

@@ -239,6 +239,19 @@ export async function challengeValues(db: Db, name: string, limit: number): Prom
   return rows.map(({ value }) => value);
 }
 
+/** Returns at most `limit` answers below a parent, with their names. */
+export function allChallenges(
+  db: Db,
+  parent: string,
+  limit: number,
+): Promise<{ name: string; value: string }[]> {
+  const below = `.${parent}`;
+  return db.all(
+    "SELECT name, value FROM acme_challenges WHERE substr(name, -length(?)) = ? ORDER BY name, value LIMIT ?",
+    [below, below, limit],
+  );
+}
+
 /** Returns the statement that removes the answers of an order that is over. */
 export function deleteChallenges(certificateId: string): Statement {
   return { sql: "DELETE FROM acme_challenges WHERE certificate_id = ?", args: [certificateId] };

@@ -1,30 +1,41 @@
 import type { Db, Statement } from "../engine/client.ts";
 import type { CertificateWish } from "./certificates.ts";
 
-// Certificates of the hosts of delegated domains. The id of each is that of its domain, and it is deleted with it.
+// Certificates of the hosts of domains. The id of each is that of its domain, and it is deleted with it.
+
+/** The condition that the hosts of a domain, the row `d`, lead here: its delegation is seen, or the aliases of its links. */
+export const HAS_HOSTS = "(d.served = 1 AND d.delegation_found = 1 OR d.links_verified = 1)";
 
 /**
- * Returns at most `limit` delegated domains of all projects whose delegation is seen and which have no certificate yet. With
+ * Returns at most `limit` domains of all projects whose hosts lead here and which have no certificate for all of them yet. With
  * `most` certificates of domains in the installation, returns none.
  */
-export function domainsWithoutCertificate(
+export async function domainsToCertify(
   db: Db,
   limit: number,
   most: number,
-): Promise<{ id: string; name: string }[]> {
-  return db.all(
-    `SELECT id, name FROM domains WHERE served = 1 AND delegation_found = 1
-       AND NOT EXISTS (SELECT 1 FROM certificates WHERE certificates.id = domains.id)
+): Promise<{ id: string; name: string; delegated: boolean }[]> {
+  const rows = await db.all<{ id: string; name: string; delegated: number }>(
+    `SELECT id, name, delegated FROM domains AS d WHERE ${HAS_HOSTS}
+       AND NOT EXISTS (SELECT 1 FROM certificates WHERE certificates.id = d.id
+         AND json_array_length(certificates.names) = 1 + d.delegated)
      ORDER BY id LIMIT MAX(0, MIN(?, ? - (SELECT COUNT(*) FROM certificates WHERE domain_id IS NOT NULL)))`,
     [limit, most],
   );
+  return rows.map((row) => ({ ...row, delegated: row.delegated === 1 }));
 }
 
-/** Returns the statement that adds a domain's certificate to get, if its zone is still served. */
+/**
+ * Returns the statement that adds a domain's certificate to get, if its hosts still lead here. If it has one for other hosts,
+ * that is served until the new one comes.
+ */
 export function wantDomainCertificate({ id, directory, names }: CertificateWish, now: number): Statement {
   return {
     sql: `INSERT INTO certificates (id, domain_id, directory, names, due_at)
-          SELECT id, id, ?, ?, ? FROM domains WHERE id = ? AND served = 1 ON CONFLICT DO NOTHING`,
+          SELECT id, id, ?, ?, ? FROM domains AS d WHERE id = ? AND ${HAS_HOSTS}
+          ON CONFLICT (id) DO UPDATE SET names = excluded.names, renew_at = 0, order_url = NULL, order_at = NULL,
+            due_at = excluded.due_at, failures = 0, last_error = NULL, last_error_at = NULL
+          WHERE certificates.names <> excluded.names`,
     args: [directory, JSON.stringify(names), now, id],
   };
 }
@@ -63,6 +74,8 @@ export async function domainCertificatesVersion(db: Db): Promise<string> {
 export interface DomainCertificate {
   id: string;
   domain: string;
+  /** The names that its next order asks for. */
+  names: readonly string[];
   /** PEM: ours first, then its issuers. */
   chain: string;
   sealedKey: string;
@@ -87,16 +100,17 @@ export async function domainCertificates(db: Db, ids: readonly string[]): Promis
   const rows = await db.all<{
     id: string;
     name: string;
+    names: string;
     chain: string;
     private_key: string;
     issued_at: number;
   }>(
-    `SELECT c.id, d.name, c.chain, c.private_key, c.issued_at FROM certificates c JOIN domains d ON d.id = c.domain_id
+    `SELECT c.id, d.name, c.names, c.chain, c.private_key, c.issued_at FROM certificates c JOIN domains d ON d.id = c.domain_id
      WHERE c.id IN (SELECT value FROM json_each(?)) AND c.chain IS NOT NULL`,
     [JSON.stringify(ids)],
   );
-  return rows.map(({ id, name: domain, chain, private_key: sealedKey, issued_at: issuedAt }) => ({
-    ...{ id, domain, chain, sealedKey, issuedAt },
+  return rows.map(({ id, name: domain, names, chain, private_key: sealedKey, issued_at: issuedAt }) => ({
+    ...{ id, domain, names: JSON.parse(names), chain, sealedKey, issuedAt },
   }));
 }
 

@@ -1,4 +1,5 @@
 import { type CertificateRecord, findCertificate } from "./certificates.ts";
+import { HAS_HOSTS } from "./domain-certificates.ts";
 import type { Db } from "../engine/client.ts";
 
 /** The limit of new orders for domains, which all processes share. Times in milliseconds. */
@@ -22,8 +23,8 @@ export interface DueCertificates {
 
 /**
  * One certificate that is due. Our own come first, then pending orders, then domains of the project with the fewest
- * recent orders. A project may begin as many as it leaves to all other projects. A domain whose delegation is not
- * seen could prove nothing.
+ * recent orders. A project may begin as many as it leaves to all other projects. A domain whose hosts lead
+ * elsewhere could prove nothing.
  */
 const DUE = `WITH recent AS (SELECT sender_id, COUNT(*) AS orders FROM domain_orders
     WHERE begun_at > ?1 AND begun_at <= ?2 GROUP BY sender_id)
@@ -32,7 +33,7 @@ const DUE = `WITH recent AS (SELECT sender_id, COUNT(*) AS orders FROM domain_or
     LEFT JOIN recent r ON r.sender_id = d.sender_id
   WHERE (c.due_at <= ?2 OR c.due_at > ?3)
     AND (c.id IN (SELECT value FROM json_each(?4))
-      OR (d.served = 1 AND d.delegation_found = 1 AND ?5 > 0
+      OR (${HAS_HOSTS} AND ?5 > 0
         AND (c.order_url IS NOT NULL
           OR (c.chain IS NOT NULL AND (c.renew_at IS NULL OR c.renew_at > ?2))
           OR COALESCE(r.orders, 0) + (SELECT COALESCE(SUM(orders), 0) FROM recent) < ?5)))

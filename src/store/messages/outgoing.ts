@@ -1,5 +1,6 @@
 import { FROM_DOMAIN, IS_WHOLE, MESSAGES, type Message } from "./messages.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
+import { HAS_HOSTS } from "../domains/domain-certificates.ts";
 import type { ContentEncoding } from "../sql/content-values.ts";
 import { type ContentDeps, contentBytes, type StoredContent } from "../contents/content-read.ts";
 import type { SigningKey } from "./sending.ts";
@@ -31,7 +32,7 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   /** The message that was submitted whole, in place of html, text and attachments; null if there is none. */
   whole: { bytes: Uint8Array; smtpUtf8: boolean } | null;
   hasAttachments: boolean;
-  /** The From domain and the times of its hosts' certificate; null unless it is delegated to us and has one. */
+  /** The From domain and the times of its hosts' certificate; null unless they lead here and it has one. */
   host: { domain: string; servedFrom: number; notAfter: number } | null;
   /** The active DKIM keys of the From domain, in the order of their signatures. There are none if it is not a domain of the project. */
   keys: readonly ActiveKey[];
@@ -95,7 +96,7 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     LEFT JOIN contents b ON b.key = ${CONTENT}
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
       AND d.name = ${FROM_DOMAIN}
-    LEFT JOIN certificates h ON h.id = d.id AND d.served = 1 AND d.delegation_found = 1
+    LEFT JOIN certificates h ON h.id = d.id AND ${HAS_HOSTS}
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 
 /** Returns an outbound message of the project; null if the project has none with that id. */

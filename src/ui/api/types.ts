@@ -28,6 +28,8 @@ export type Figures = Stats["totals"];
 export type Health = Schemas["Health"];
 export type Setting = Schemas["Setting"];
 export type Domain = Schemas["Domain"];
+/** A domain as a check returns it. */
+export type CheckedDomain = Schemas["CheckedDomain"];
 export type DnsRecord = Schemas["DnsRecord"];
 /** A record after a check, with what the DNS has in its place. */
 export type CheckedRecord = Schemas["CheckedDnsRecord"];

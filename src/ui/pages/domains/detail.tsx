@@ -12,6 +12,8 @@ import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
 import { ReceivingPart } from "./receiving.tsx";
+import { CheckFindings } from "./findings.tsx";
+import { RecommendedPart } from "./recommended.tsx";
 import { isChecked, Records, zoneText } from "./records.tsx";
 import { DomainStatus } from "./status.tsx";
 
@@ -138,7 +140,7 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
   // A check has looked at the records that it returns.
   const checked = domain.records.filter(({ purpose }) => purpose === "inbound");
   const inbound = checked.length > 0 ? checked : (receiving.value.value?.records ?? []);
-  const all = domain.receiving ? [...sending, ...inbound] : sending;
+  const all = [...sending, ...(domain.receiving ? inbound : []), ...domain.recommended];
   return (
     <>
       <div class="detail-head">
@@ -171,8 +173,10 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
           </span>
         </div>
         <Problem error={verifying.error.value} />
+        <CheckFindings domain={domain} />
         <Records records={sending} needed={domain.verifiedBy !== "capture"} />
       </section>
+      <RecommendedPart domain={domain} />
       <ReceivingPart
         domain={domain}
         receiving={receiving}

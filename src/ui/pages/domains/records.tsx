@@ -11,6 +11,7 @@ const PURPOSES: Readonly<Record<DnsRecord["purpose"], { name: string; means: str
     name: "Return path",
     means: "Brings bounces back under your own domain, so that SPF aligns.",
   },
+  links: { name: "Links", means: "Lets links in your mail lead to your own domain. Needs both records." },
   inbound: { name: "MX", means: "Brings mail for the domain to this service." },
 };
 
@@ -31,27 +32,38 @@ interface RecordsProps {
   records: readonly (DnsRecord | CheckedRecord)[];
   /** False if the service is in capture mode and asks no DNS about the domain. */
   needed: boolean;
+  /** True if sending does not wait for them, so that a missing one is no trouble. */
+  isOptional?: boolean;
 }
 
 /** DNS records to publish, each with its state and how to fix it. */
-export function Records({ records, needed }: RecordsProps) {
+export function Records({ records, needed, isOptional = false }: RecordsProps) {
   return (
     <ul class="records">
       {records.map((record) => (
-        <RecordCard key={`${record.type} ${record.name}`} record={record} needed={needed} />
+        <RecordCard key={`${record.type} ${record.name}`} {...{ record, needed, isOptional }} />
       ))}
     </ul>
   );
 }
 
 /** Returns the state of a record in a word. Without a check it is what the last check by the service has found. */
-function stateOf(record: DnsRecord | CheckedRecord, needed: boolean): { word: string; tone: Tone } {
+function stateOf({ record, needed, isOptional }: RecordCardProps): { word: string; tone: Tone } {
   if (!needed) return { word: "Not needed", tone: "quiet" };
+  if (isOptional && isChecked(record) && record.status === "missing")
+    return { word: "Not published", tone: "quiet" };
   if (isChecked(record)) return STATES[record.status];
   return record.verified ? STATES.verified : { word: "Not found yet", tone: "quiet" };
 }
 
-function RecordCard({ record, needed }: { record: DnsRecord | CheckedRecord; needed: boolean }) {
+interface RecordCardProps {
+  record: DnsRecord | CheckedRecord;
+  needed: boolean;
+  isOptional: boolean;
+}
+
+function RecordCard(card: RecordCardProps) {
+  const { record } = card;
   const { type, name, value, priority, purpose } = record;
   const { name: title, means } = PURPOSES[purpose];
   return (
@@ -59,7 +71,7 @@ function RecordCard({ record, needed }: { record: DnsRecord | CheckedRecord; nee
       <div class="record-head">
         <h4>{title}</h4>
         <span class="quiet">{means}</span>
-        <Dot {...stateOf(record, needed)} />
+        <Dot {...stateOf(card)} />
       </div>
       <dl class="record-values">
         <Line name="Type" value={type} />

@@ -6,6 +6,7 @@ import type { Zone } from "../../../../src/net/zone/answer.ts";
 import { MAX_QUERY_OCTETS } from "../../../../src/net/zone/query.ts";
 import {
   KEY_TEXT,
+  keysOf,
   ORIGIN,
   type QueryOptions,
   queryOctets,
@@ -330,7 +331,7 @@ describe("the size of an answer", () => {
       const origin = `${"o".repeat(octets - 50)}.${"p".repeat(49)}`;
       const data = { ...SOA, mname: `ns.${origin}`, rname: `hostmaster.${origin}` };
       const soa = async () => ({ name: origin, ttl: 1, type: "SOA" as const, data });
-      const zone = testZone({ origin, soa, records: [], dynamicParent: `dkim.${origin}` });
+      const zone = testZone({ origin, soa, records: [], dynamic: [keysOf(origin, async () => null)] });
       // 253 letters and dots: the longest name there is.
       const label = "a".repeat(63);
       const name = `${"a".repeat(253 - 2 * 64 - octets - 1)}.${label}.${label}.${origin}`;
@@ -376,7 +377,9 @@ test("a zone whose lookup fails answers SERVFAIL, and never that a name does not
   const clock = manualClock();
   const errors: unknown[] = [];
   const log = Object.assign(Object.create(quietLog()), { error: (...said: unknown[]) => errors.push(said) });
-  const zone = testZone({ findDynamic: () => Promise.reject(new Error("the database is gone")) });
+  const zone = testZone({
+    dynamic: [keysOf(ORIGIN, () => Promise.reject(new Error("the database is gone")))],
+  });
   const broken = createResponder({ clock, log, zone });
   const askKey = async () => {
     const response = await broken(queryOctets(`${TOKEN}.dkim.${ORIGIN}`, "TXT"), "udp", CLIENT);
@@ -398,7 +401,9 @@ const FAULTS: [string, Partial<Zone>, string][] = [
   ["an invalid address", { records: [{ name: ORIGIN, ttl: 1, type: "A", data: "no address" }] }, ORIGIN],
   [
     "a record of another name",
-    { findDynamic: () => Promise.resolve([{ name: `mx.${ORIGIN}`, ttl: 1, type: "A", data: "192.0.2.1" }]) },
+    {
+      dynamic: [keysOf(ORIGIN, async () => [{ name: `mx.${ORIGIN}`, ttl: 1, type: "A", data: "192.0.2.1" }])],
+    },
     `x.dkim.${ORIGIN}`,
   ],
 ];
