@@ -270,7 +270,8 @@ test("attachments, headers and tags arrive as they were posted", async () => {
       headers: { "X-Campaign": "spring" },
       tags: [{ name: "kind", value: "news" }],
       replyTo: [{ email: "answer@sender.test" }],
-      attachments: [{ filename: "Übersicht.bin", content: Buffer.from(bytes).toString("base64") }],
+      // An override would show the name's end reversed.
+      attachments: [{ filename: "Über\u202esicht.bin", content: Buffer.from(bytes).toString("base64") }],
     }),
   );
   const record = await service.message(sent.body.id, "sent");

@@ -1,5 +1,6 @@
 import { newId } from "../../core/ids.ts";
 import type { SendAttachment } from "../../core/messages/send-item.ts";
+import { REORDERING } from "../../mail/text/stored-text.ts";
 import type { LoadedAttachment } from "../../store/messages/attachments.ts";
 import type { ByteSource } from "../../store/contents/content-bytes.ts";
 
@@ -9,11 +10,18 @@ export function toAttachment(attachment: SendAttachment, now: number): LoadedAtt
   return { ...shownAttachment(attachment, now), size: bytes.length, bytes };
 }
 
-/** Returns the fields of an attachment without its bytes. `now` in milliseconds. */
+/** Name of a file that is named by nothing but reordering characters. */
+const UNNAMED = "attachment";
+
+/**
+ * Returns the fields of an attachment without its bytes. Characters that show a name in another order are left out of it,
+ * as in mail that arrives. `now` in milliseconds.
+ */
 export function shownAttachment(
-  { filename, contentType, disposition, contentId }: SendAttachment,
+  { filename: given, contentType, disposition, contentId }: SendAttachment,
   now: number,
 ): Omit<LoadedAttachment, "size" | "bytes"> {
+  const filename = given.replace(REORDERING, "") || UNNAMED;
   return {
     id: newId("att", now),
     filename,
