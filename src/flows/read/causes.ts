@@ -48,7 +48,7 @@ export const BY_STATUS: Partial<Readonly<Record<RecipientStatus, Cause>>> = {
     next: "Send to this person again only if they ask for it, and lift the suppression then.",
   },
   rendering_failure: {
-    why: "The template or its data has a fault, which the diagnostic quotes.",
+    why: "The template or its data has an error, which the diagnostic quotes.",
     who: "you",
     next: "Try the template with POST /v1/templates/preview, correct it, and send again.",
   },
@@ -67,7 +67,7 @@ export const BY_REASON: Readonly<Record<string, Cause>> = {
     next: "Send only messages that they need, without an unsubscribe link.",
   },
   [HELD_FOR.suspended]: {
-    why: "Your project is suspended, because too many messages came back from addresses that do not exist, or were complained about.",
+    why: "Your project is suspended, because too many of its messages bounced or drew complaints.",
     who: "you",
     next: "Look at GET /v1/stats, clean your lists, and ask the operator to lift the suspension.",
   },
@@ -97,7 +97,7 @@ export const BY_REASON: Readonly<Record<string, Cause>> = {
     next: "Send it again if it is still wanted.",
   },
   capture_only: {
-    why: "It was taken while all mail was captured, so it never leaves.",
+    why: "It was accepted while all mail was captured, so it never leaves.",
     who: "you",
     next: "Send it again.",
   },
@@ -113,7 +113,7 @@ export const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
   "mailbox-full": {
     why: "The mailbox is full.",
     who: "recipient",
-    next: "Try again in some days, or reach the person another way.",
+    next: "Try again in a few days, or reach the person another way.",
   },
   policy: {
     why: "A rule of the provider does not allow the message.",
@@ -128,17 +128,17 @@ export const BY_CATEGORY: Readonly<Record<ReplyCategory, Cause>> = {
   authentication: {
     why: "The provider wants proof of the sender's domain, and this message has none: SPF, DKIM or DMARC failed.",
     who: "you",
-    next: "Call POST /v1/domains/{id}/verify, and publish the records that it misses.",
+    next: "Call POST /v1/domains/{id}/verify, and publish the missing records.",
   },
   rate: {
-    why: "The provider takes less mail in this time than we have for it.",
+    why: "The provider limits how fast it accepts our mail.",
     who: "us",
     next: "Wait: the message leaves when the provider takes more.",
   },
   greylist: {
-    why: "The mail server puts off mail of senders that it does not know yet.",
+    why: "The mail server defers mail from senders that it does not know yet.",
     who: "provider",
-    next: "Wait some minutes: it is tried again by itself.",
+    next: "Wait a few minutes: it is tried again automatically.",
   },
   content: {
     why: "The message itself was refused: its content, or its size.",
@@ -189,11 +189,11 @@ export const BY_PARTY: Partial<Record<ReplyCategory, Partial<Record<ResponsibleP
     },
     rate: {
       you: {
-        why: "The provider takes less mail of your domain in this time than you send.",
+        why: "The provider limits how fast it accepts mail from your domain.",
         next: "Wait: the message leaves when the provider takes more. Spread large sends over more time.",
       },
       provider: {
-        why: "The recipient gets more mail in this time than its provider allows.",
+        why: "The recipient is getting mail faster than its provider allows.",
         next: "Wait: it is tried again while there is time. Send this person less at once.",
       },
     },

@@ -24,7 +24,7 @@ export function requireNoMoreRights(held: Rights, other: Rights, verb: string): 
   if (isWithinBounds(held.bounds, other.bounds)) return;
   throw new AppError(
     "permission_error",
-    `A key can only ${verb} keys that are bound as narrowly as itself.`,
+    `A key can only ${verb} keys with the same restrictions or tighter ones.`,
     {
       param: held.bounds.approval && !other.bounds.approval ? "approval" : "allowRecipients",
     },

@@ -86,31 +86,31 @@ const REASONS: Readonly<Record<string, Reason>> = {
     next: "Check the sending address on blocklists.",
   },
   authentication: {
-    what: "The recipient's server wants proof of who sends this, and got none.",
+    what: "The recipient's server wants proof of the sender, and got none.",
     next: "Check that SPF, DKIM, DMARC and reverse DNS pass.",
   },
   rate: {
-    what: "The recipient's server takes less mail in this time than there is for it.",
-    next: "There is nothing to do. The message leaves when the server takes more.",
+    what: "The recipient's server limits how fast it accepts mail.",
+    next: "There is nothing to do. The message leaves when the server accepts more.",
   },
   greylist: {
-    what: "The recipient's server puts off mail of senders that it does not know yet.",
-    next: "There is nothing to do. It is tried again in some minutes.",
+    what: "The recipient's server defers mail from senders that it does not know yet.",
+    next: "There is nothing to do. It is tried again in a few minutes.",
   },
   content: {
-    what: "The recipient's server refuses what the message contains.",
+    what: "The recipient's server refuses the content of the message.",
     next: "Look for links or attachments that filters dislike.",
   },
   infrastructure: {
     what: "The recipient's mail system could not take the message.",
-    next: "Send it again later. If it stays, tell the recipient's operator.",
+    next: "Send it again later. If the problem persists, tell the recipient's operator.",
   },
   protocol: {
     what: "The two mail servers did not agree on how to hand it over.",
     next: "Read the conversation in the tab SMTP.",
   },
   retries_exhausted: {
-    what: "Every try was put off, until the time for trying was over.",
+    what: "Every attempt was deferred until retries expired.",
     next: "Look at the last reply, and send it again when the cause is gone.",
   },
   dmarc: {
@@ -134,7 +134,7 @@ export function localExplanation(message: Message): Explanation | null {
       who: "nobody",
       next:
         recipient.status === "delivery_delayed"
-          ? "There is nothing to do. It is tried again by itself."
+          ? "There is nothing to do. It is tried again automatically."
           : (REASONS[recipient.reason ?? ""]?.next ?? ""),
     })),
   };
@@ -155,9 +155,7 @@ export function messageAnswer(message: Message): string {
   const { recipients, direction, status } = message;
   if (direction === "inbound") {
     if (status === "inbound_rejected") return REASONS.dmarc?.what ?? "";
-    return message.testMode === true
-      ? "Simulated. It took the same road as real mail."
-      : receivedFrom(message);
+    return message.testMode === true ? "Simulated. It was handled like real mail." : receivedFrom(message);
   }
   const [only] = recipients;
   if (recipients.length === 1 && only !== undefined) return recipientAnswer(message, only);

@@ -82,9 +82,9 @@ describe("the party to blame is", () => {
       "us",
       "rate",
       "421 4.7.28 an unusual rate of mail originating from your IP address",
-      "than we have for it",
+      "how fast it accepts our mail",
     ],
-    ["provider", "rate", "452 rate limit to this recipient exceeded", "The recipient gets more mail"],
+    ["provider", "rate", "452 rate limit to this recipient exceeded", "The recipient is getting mail faster"],
     [
       "you",
       "reputation",
