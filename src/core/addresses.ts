@@ -113,6 +113,18 @@ export function readableAddress(email: string): string {
     : email;
 }
 
+/** Returns part of an address or domain with the labels of its domain as they are stored, or null if this is the same. */
+export function withALabels(part: string): string | null {
+  if (/^[\x00-\x7f]*$/.test(part) || /\s/.test(part)) return null;
+  const domain = part.lastIndexOf("@") + 1;
+  const labels = part
+    .slice(domain)
+    .split(".")
+    .map((label) => domainToASCII(label) || label);
+  const stored = part.slice(0, domain) + labels.join(".");
+  return stored === part ? null : stored;
+}
+
 /**
  * Returns the form of an address that lists compare (suppressions, contacts, inboxes): in lower case and in NFC (RFC
  * 6532 §3.1). Unicode can spell `é` in two ways, and NFC has one.

@@ -48,6 +48,15 @@ describe("GET /v1/threads", () => {
     expect(await idsOf({ q: "zebra", inboxId: one.id })).toEqual([first.threadId]);
   });
 
+  test("finds a domain beyond ASCII by its letters", async () => {
+    const { address } = await newInbox();
+    const record = await deliveredRecord(scene.service, {
+      to: address,
+      headers: ["From: zoe@xn--bcher-kva.example"],
+    });
+    expect(await idsOf({ q: "zoe@bücher" })).toEqual([record.threadId]);
+  });
+
   test("answers 404 for another project's inbox and refuses another query's cursor", async () => {
     expect((await list({ inboxId: "inb_00000000000000000000000000" })).status).toBe(404);
     const { address } = await newInbox();

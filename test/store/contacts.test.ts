@@ -122,6 +122,20 @@ describe("unsubscribing an address", () => {
   });
 });
 
+test.each([
+  ["bücher", true],
+  ["zoe@BÜCHER", true],
+  ["@bücher.example", true],
+  ["xn--bcher", true],
+  ["bücherei", false],
+  ["zoé", false],
+])("a contact at a domain beyond ASCII is found by %p: %p", async (q, found) => {
+  await save(contact("idn", { emailKey: "zoe@xn--bcher-kva.example", email: "zoe@xn--bcher-kva.example" }));
+  const { rows } = await listContacts(api.db, mine, { q }, null, 9);
+  expect(rows.map(({ id }) => id)).toEqual(found ? ["con_idn"] : []);
+  await deleteContact(api.db, mine, "con_idn");
+});
+
 test("contacts are listed newest first, in pages, and only the project's own", async () => {
   const senderId = api.other.a.id;
   await save(

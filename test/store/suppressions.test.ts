@@ -133,6 +133,8 @@ test("entries are listed newest first, in pages, and only the project's own", as
   expect(await ids({}, "sup_l2", 2)).toEqual(["sup_l1"]);
   expect(await ids({ reason: "bounce" }, null, 9)).toEqual([]);
   expect(await ids({ q: "L2@" }, null, 9)).toEqual(["sup_l2"]);
+  await add(entry("sup_l4", "l4@xn--bcher-kva.example", { senderId }));
+  expect(await ids({ q: "bücher.exa" }, null, 9)).toEqual(["sup_l4"]);
 });
 
 test("entries are read as far as one page goes, except for a search by address, and expired ones count as read", async () => {

@@ -1,3 +1,4 @@
+import { withALabels } from "../../core/addresses.ts";
 import { isAsciiText } from "../../core/text.ts";
 import type { Value } from "../engine/client.ts";
 import { kinOf, spelledOut, WRITTEN_OUT } from "./folding.ts";
@@ -34,6 +35,24 @@ export function containsText(columns: readonly string[], text: string): TextCond
     args: columns.flatMap(() => match.patterns),
     octets: columns.map((column) => `COALESCE(OCTET_LENGTH(${column}), 0)`).join(" + "),
     octetsInOneGo: Math.ceil(COMPARED_IN_ONE_GO / match.effort),
+  };
+}
+
+/** Returns `containsText` of the columns. In those that hold addresses, `bücher` also finds `ana@xn--bcher-kva.example`. */
+export function containsTextOrDomain(
+  columns: readonly string[],
+  addresses: readonly string[],
+  text: string,
+): TextCondition {
+  const asTyped = containsText(columns, text);
+  const stored = addresses.length === 0 ? null : withALabels(text);
+  if (stored === null) return asTyped;
+  const asStored = containsText(addresses, stored);
+  return {
+    sql: `(${asTyped.sql} OR ${asStored.sql})`,
+    args: [...asTyped.args, ...asStored.args],
+    octets: asTyped.octets,
+    octetsInOneGo: Math.ceil(1 / (1 / asTyped.octetsInOneGo + 1 / asStored.octetsInOneGo)),
   };
 }
 

@@ -4,7 +4,7 @@ import { flag, json, plain, type Row, table } from "../engine/columns.ts";
 import { type Place, pageOrder } from "../engine/place.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
-import { type Condition, containsText } from "../matching/substring.ts";
+import { type Condition, containsTextOrDomain } from "../matching/substring.ts";
 
 /** A recipient that a project stores. Times in milliseconds. */
 export interface Contact {
@@ -72,7 +72,8 @@ export async function listContacts(
 ): Promise<Scanned<Contact>> {
   const where: Condition[] = [];
   if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
-  const text = q === undefined ? undefined : containsText(["email", "first_name", "last_name"], q);
+  const text =
+    q === undefined ? undefined : containsTextOrDomain(["email", "first_name", "last_name"], ["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
   const order = pageOrder(place, idCeiling("con"));
   const list = ownedRows<Row>(db, { from: "contacts", columns: CONTACTS.columns, owner, where, text, order });

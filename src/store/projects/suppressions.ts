@@ -3,7 +3,7 @@ import type { Db, Guard, Statement } from "../engine/client.ts";
 import { plain, type Row, table } from "../engine/columns.ts";
 import { type Place, pageOrder } from "../engine/place.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
-import { type Condition, containsText } from "../matching/substring.ts";
+import { type Condition, containsTextOrDomain } from "../matching/substring.ts";
 
 /** The reasons why an address is on the list. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
@@ -75,7 +75,7 @@ export async function listSuppressions(
   const where: Condition[] = [{ sql: inForce("?"), args: [now] }];
   if (email !== undefined) where.push({ sql: "email = ?", args: [email] });
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
-  const text = q === undefined ? undefined : containsText(["email"], q);
+  const text = q === undefined ? undefined : containsTextOrDomain(["email"], ["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
   const order = pageOrder(place, idCeiling("sup"));
   const list = ownedRows<Row>(db, {

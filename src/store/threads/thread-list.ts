@@ -1,7 +1,7 @@
 import type { Db, Value } from "../engine/client.ts";
 import { INBOX_EXISTS } from "./inboxes.ts";
 import { scanInSteps } from "../matching/steps.ts";
-import { type Condition, containsText, type TextCondition } from "../matching/substring.ts";
+import { type Condition, containsTextOrDomain, type TextCondition } from "../matching/substring.ts";
 import { type Thread, THREADS } from "./threads.ts";
 
 /** A position in the list of threads by last activity. */
@@ -46,7 +46,7 @@ export async function listThreads(db: Db, page: ThreadPage): Promise<ThreadsFoun
   const list = listOf(page);
   if (q === null && unread === null && archived === null)
     return { threads: await rowsAfter(db, list, start, null, [], page.limit), stoppedAt: null };
-  const text = q === null ? null : containsText(columnsFor(q), q);
+  const text = q === null ? null : textFound(q);
   const wanted = [...flags(page.filter), ...(text === null ? [] : [text])];
   const { rows, stoppedAt } = await scanInSteps<Thread, ThreadPosition>(
     {
@@ -86,8 +86,9 @@ function flags({ archived, unread }: ThreadFilter): Condition[] {
 }
 
 /** Participants are a JSON list. No deliverable address contains a character of its syntax. */
-function columnsFor(q: string): string[] {
-  return /[[\]",\\]/.test(q) ? ["subject", "preview"] : ["subject", "preview", "participants"];
+function textFound(q: string): TextCondition {
+  const addresses = /[[\]",\\]/.test(q) ? [] : ["participants"];
+  return containsTextOrDomain(["subject", "preview", ...addresses], addresses, q);
 }
 
 function textOf(db: Db, list: IndexedList, text: TextCondition) {
