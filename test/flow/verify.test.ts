@@ -67,6 +67,7 @@ describe("a DMARC record", () => {
     ["with a subdomain policy alone", [[own, ["v=DMARC1; sp=none"]]], "absent"],
     ["with the version last", [[own, ["p=none; v=DMARC1"]]], "absent"],
     ["of another version", [[own, ["v=DMARC2; p=none"]]], "absent"],
+    ["with the version in small letters", [[own, ["v=dmarc1; p=none"]]], "absent"],
     ["twice", [[own, ["v=DMARC1; p=none", "v=DMARC1; p=reject"]]], "absent"],
     [
       "broken, which hides the organizational one",

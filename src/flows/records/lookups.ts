@@ -81,9 +81,9 @@ export function isSpf(record: string): boolean {
   return /^v=spf1(?: |$)/i.test(record);
 }
 
-/** Returns whether a TXT record is a DMARC record, valid or not. */
+/** Returns whether a TXT record is a DMARC record, valid or not. The version is in capitals, or receivers ignore it. */
 export function isDmarc(record: string): boolean {
-  return /^v\s*=\s*DMARC1\s*(?:;|$)/i.test(record);
+  return /^[Vv]\s*=\s*DMARC1\s*(?:;|$)/.test(record);
 }
 
 /** RFC 7489 §6.3: `v` comes first, and `p` names a policy. */
