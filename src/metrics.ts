@@ -19,10 +19,20 @@ export interface QueueSample {
   oldestSeconds: Readonly<Record<string, number>>;
 }
 
+/** Lanes and messages of one provider. `provider` is "other" for hosts of no known one. */
+export interface LaneSample {
+  provider: string;
+  /** Number of its lanes by state. */
+  states: Readonly<Record<string, number>>;
+  /** Attempts of the day by outcome. */
+  day: Readonly<Record<string, number>>;
+}
+
 /** Values that are read only when Prometheus reads the metrics. */
 export interface Readings {
   /** Null if the database did not answer. */
   queues: QueueSample | null;
+  lanes: readonly LaneSample[];
   /** For each check, true if it holds. */
   ready: Readonly<Record<string, boolean>>;
   /** Open SMTP connections. */
@@ -249,6 +259,14 @@ function gaugesIn(registry: Registry) {
       "How long the oldest due row of an outbox has been due; 0 if none is due.",
       ["queue"],
     ),
+    lanes: make("postrider_lanes", "Lanes of providers in the database of all processes, by state.", [
+      ...(["provider", "state"] as const),
+    ]),
+    laneMessages: make(
+      "postrider_lane_day_attempts",
+      "Attempts since midnight UTC of all processes, by provider and outcome.",
+      ["provider", "outcome"],
+    ),
     ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
     live: make("postrider_live_clients", "Clients that follow events.", ["kind"]),
@@ -274,7 +292,17 @@ function showEach<Label extends string>(
     gauge.set({ [label]: name } as Record<Label, string>, value);
 }
 
-function show(gauges: Gauges, { queues, ready, connections, live, process }: Readings): void {
+function showLanes(gauges: Gauges, lanes: readonly LaneSample[]): void {
+  gauges.lanes.reset();
+  gauges.laneMessages.reset();
+  for (const { provider, states, day } of lanes) {
+    for (const [state, count] of Object.entries(states)) gauges.lanes.set({ provider, state }, count);
+    for (const [outcome, count] of Object.entries(day)) gauges.laneMessages.set({ provider, outcome }, count);
+  }
+}
+
+function show(gauges: Gauges, { queues, lanes, ready, connections, live, process }: Readings): void {
+  showLanes(gauges, lanes);
   showEach(gauges.depth, "queue", queues?.depth ?? {});
   showEach(gauges.oldest, "queue", queues?.oldestSeconds ?? {});
   const checks = Object.entries(ready).map(([name, holds]) => [name, holds ? 1 : 0]);

@@ -876,6 +876,35 @@ export interface components {
              */
             checkedAt: string;
         };
+        /** Lane */
+        Lane: {
+            /**
+             * @description A provider (`google`, `mimecast:eu`), or the MX hosts: `mx1.example.com+mx2.example.com`.
+             * @example yahoo
+             */
+            name: string;
+            egress: string | null;
+            /**
+             * @description `slowed`: below its limits. `resting`: nothing leaves until `opensAt`. `blocked`: the provider refuses our address, so messages are held.
+             * @enum {string}
+             */
+            state: "steady" | "slowed" | "resting" | "blocked";
+            /** @description Maximum number of connections now, per worker. */
+            connections: number;
+            rate: number | null;
+            limit: number | null;
+            opensAt: string | null;
+            reason: string | null;
+            reply: string | null;
+            /** @description Recipients that wait in the memory of workers. Further ones may wait in the database. */
+            waiting: number;
+            /** @description Attempts since midnight UTC, by their outcome. */
+            day: {
+                accepted: number;
+                deferred: number;
+                refused: number;
+            };
+        };
         /** Setting */
         Setting: {
             name: string;
@@ -2114,6 +2143,7 @@ export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type Health = components['schemas']['Health'];
+export type Lane = components['schemas']['Lane'];
 export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
@@ -3049,6 +3079,48 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    listLanes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the lanes of outgoing mail */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Lane"][];
+                    };
+                };
+            };
+        };
+    };
+    openLane: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example name
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Open a lane that rests or is blocked */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Lane"];
                 };
             };
         };

@@ -1,4 +1,4 @@
-import { Account, ApiKeys, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, Lanes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
@@ -21,6 +21,7 @@ export class Postrider {
   readonly contacts: Contacts;
   readonly suppressions: Suppressions;
   readonly apiKeys: ApiKeys;
+  readonly lanes: Lanes;
   readonly senders: Senders;
   readonly account: Account;
 
@@ -38,6 +39,7 @@ export class Postrider {
     this.contacts = new Contacts(api);
     this.suppressions = new Suppressions(api);
     this.apiKeys = new ApiKeys(api);
+    this.lanes = new Lanes(api);
     this.senders = new Senders(api);
     this.account = new Account(api);
   }

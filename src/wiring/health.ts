@@ -8,6 +8,7 @@ import { domainCertificateChecks } from "../flows/health/domain-certificates.ts"
 import { quotaCheck } from "../flows/health/quotas.ts";
 import { queueChecks } from "../flows/health/queues.ts";
 import { reputationCheck } from "../flows/health/reputation.ts";
+import { laneCheck } from "../flows/health/lanes.ts";
 import { noticeChecks } from "../flows/health/secondaries.ts";
 import { settingsChecks } from "../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
@@ -17,7 +18,7 @@ import { listAccounts } from "../store/projects/accounts.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
 import { databaseOctets, databaseTime } from "../store/installation/health.ts";
 import { diskOf, existingPath } from "./process/disk.ts";
-import { mxName } from "./delivery.ts";
+import { laneLimits, mxName } from "./delivery.ts";
 
 /** Dependencies of the checks. */
 export interface HealthParts {
@@ -37,6 +38,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...storageChecks(storageParts(parts)),
     quotaCheck({ db, quotas: config.quotas }),
     ...queueChecks({ db, clock, redis }),
+    ...(config.delivery === "mx" ? [laneCheck({ db, clock, ...laneLimits(config) })] : []),
     reputationCheck({ db, clock, limits: suspensionLimits(config) }),
     certificateCheck({
       ...{ clock, hostname: mxName(config), ordered: usesAcme(config) },

@@ -32,6 +32,7 @@ import { domainRecordRoutes } from "../http/routes/domain-records.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails/emails.ts";
 import { eventStreamRoute } from "../http/routes/event-stream.ts";
+import { laneRoutes } from "../http/routes/projects/lanes.ts";
 import { healthRoutes } from "../http/routes/projects/health.ts";
 import { homeRoutes } from "../http/routes/projects/home.ts";
 import { inboundRoutes } from "../http/routes/emails/inbound.ts";
@@ -62,7 +63,7 @@ import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
-import { capturesAnyFrom, mxName } from "./delivery.ts";
+import { capturesAnyFrom, laneLimits, mxName } from "./delivery.ts";
 import { programName } from "./process/program-name.ts";
 import type { Services } from "./services.ts";
 import { localChecks } from "./health.ts";
@@ -204,7 +205,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     metrics: {
       token: config.metricsToken,
       contentType: METRICS_CONTENT_TYPE,
-      read: openScrape({ ...parts, checks }),
+      read: openScrape({ ...parts, checks, lanes: laneLimits(config) }),
     },
     ui: isApi
       ? {
@@ -256,6 +257,7 @@ function apiRoutes(parts: HttpParts): Route[] {
       health: cachedHealth(clock, localChecks({ config, clock, db: () => db })),
       certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
     }),
+    ...laneRoutes({ db, clock, ...laneLimits(config) }),
     ...settingRoutes({ settings: settingsOf(config) }),
     ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),

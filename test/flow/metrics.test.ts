@@ -201,7 +201,7 @@ describe("dashboard and alerts", () => {
       groups: { rules: object[] }[];
     };
     const alerts = rules.groups.flatMap((group) => group.rules);
-    expect(alerts).toHaveLength(6);
+    expect(alerts).toHaveLength(7);
     for (const alert of alerts)
       expect(alert).toMatchObject({
         for: expect.stringMatching(/^\d+m$/),
@@ -228,6 +228,7 @@ describe("a scrape", () => {
       connections: () => ({ in: 0, out: 0 }),
       streams: { size: 0 },
       waits: { size: 0 },
+      lanes: { usual: { connections: 5, messages: 500, rate: 20 }, overrides: new Map() },
     };
     const run = () => (broken ? Promise.reject(new Error("gone")) : Promise.resolve());
     const scrape = openScrape({ ...parts, checks: [{ name: "database", run }] });

@@ -85,13 +85,40 @@ test("while a provider refuses our address, its messages are held, and they leav
   first?.set({ MAIL: S3150 });
   const ids = await sendTo(people("outlook.test", 60));
   for (const id of ids) await lastEvent(id, "delivery_delayed");
-  const refused = count(first, "MAIL");
-  expect(refused).toBeLessThan(25);
+  expect(count(first, "MAIL")).toBeLessThan(25);
+  const call = async (method: string, path: string) =>
+    (await service.call(method, path, undefined, { key: service.accountKey })).body;
+  // What a worker counts is stored once a second.
+  await until(async () => (await call("GET", "/v1/lanes")).data[0]?.day.refused >= 3);
+  expect(await call("GET", "/v1/lanes")).toMatchObject({
+    data: [
+      { name: "outlook", state: "blocked", reason: "reputation", reply: S3150, limit: 20, egress: null },
+    ],
+  });
+  const { checks } = await call("GET", "/v1/health");
+  const finding = checks.find(({ name }: { name: string }) => name === "providers");
+  expect(finding).toMatchObject({ status: "fail" });
+  expect(finding.fix).toContain("https://olcsupport.office.com/");
+  expect(await service.metrics()).toContain('postrider_lanes{provider="outlook",state="blocked"} 1');
   first?.set({ MAIL: "250 ok" });
   clock.shift(HOUR_MS + 5 * MINUTE_MS);
   for (const id of ids) await service.message(id, "delivered");
   const { body } = await service.call("GET", "/v1/suppressions");
   expect(body.data).toEqual([]);
+});
+
+test("an operator opens a blocked lane, and the next message leaves at once", async () => {
+  hosted("outlook.test", ["outlook-com.olc.protection.outlook.com"]);
+  first?.set({ MAIL: S3150 });
+  for (const id of await sendTo(people("outlook.test", 5))) await lastEvent(id, "delivery_delayed");
+  first?.set({ MAIL: "250 ok" });
+  const key = { key: service.accountKey };
+  const opened = await service.call("POST", "/v1/lanes/outlook/open", undefined, key);
+  expect(opened).toMatchObject({ status: 200, body: { name: "outlook", state: "slowed", opensAt: null } });
+  // Workers look once a second.
+  await until(async () => (await sendTo(["next@outlook.test"])) && count(first, "DATA") > 0);
+  expect((await service.call("POST", "/v1/lanes/nobody/open", undefined, key)).status).toBe(404);
+  expect((await service.call("GET", "/v1/lanes")).status).toBe(403);
 });
 
 test("a message that a blocked lane holds until its give-up time has failed, and suppresses nobody", async () => {

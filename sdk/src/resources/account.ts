@@ -34,6 +34,24 @@ export class ApiKeys {
   }
 }
 
+/** Lanes of outgoing mail: the way to each provider. Needs an account-wide key. */
+export class Lanes {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Lists the lanes that are not steady, and those of providers with mail today. */
+  list(options?: RequestOptions): ApiPromise<Answer<"listLanes">> {
+    return this.#api.json<"listLanes">("GET", "/v1/lanes", { options });
+  }
+
+  /** Opens a lane that rests or is blocked. */
+  open(name: string, options?: RequestOptions): ApiPromise<Answer<"openLane">> {
+    return this.#api.json<"openLane">("POST", path`/v1/lanes/${name}/open`, { options });
+  }
+}
+
 /** Projects. The API calls them senders. Needs an account-wide key. */
 export class Senders {
   readonly #api: Transport;

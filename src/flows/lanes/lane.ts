@@ -112,12 +112,6 @@ export class Lane {
     return this.#govern(sign.kind, startedAt, { ...sign, reply: reply.slice(0, KEPT_REPLY_CHARS) });
   }
 
-  /** Opens the lane: nothing is held against it any more, but its rate stays. Returns the statements that store it. */
-  open(): Statement[] {
-    const state = { ...this.#state, opensAt: null, restMs: 0, refusals: 0 };
-    return this.#change(state);
-  }
-
   /** Takes over what another process has stored, if it is newer. Returns true if that changed the lane. */
   adopt({ state, version, changedBy }: LaneRow): boolean {
     const isNewer = version > this.#version || (version === this.#version && changedBy !== this.#changedBy);
@@ -165,6 +159,11 @@ export class Lane {
     if (result.kind === "trouble" && result.stage !== "connect") return;
     this.note(sign ?? { kind: "connections", category: "rate", namedMs: null }, reply, clock.now());
   }
+}
+
+/** Returns a state with nothing held against the lane. Its rate stays. */
+export function opened(state: LaneState): LaneState {
+  return { ...state, opensAt: null, restMs: 0, refusals: 0 };
 }
 
 /** Returns the limits in the governor's units. */

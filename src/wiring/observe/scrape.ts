@@ -2,7 +2,9 @@ import { type Clock, cacheFor, within } from "../../core/time/clock.ts";
 import type { Streams } from "../../flows/live/streams.ts";
 import type { Waits } from "../../flows/live/waits.ts";
 import { type ReadyCheck, runChecks } from "../../http/server/health.ts";
-import type { Metrics, QueueSample } from "../../metrics.ts";
+import { type LaneRecord, type ReadLanesDeps, readLanes } from "../../flows/lanes/read-lanes.ts";
+import { providerOfLane } from "../../flows/lanes/providers.ts";
+import type { LaneSample, Metrics, QueueSample } from "../../metrics.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { queueDepths } from "../../store/messages/queue-depth.ts";
 import { processSample } from "./process-sample.ts";
@@ -22,26 +24,51 @@ export interface ScrapeParts {
   connections: () => { in: number; out: number };
   streams: Pick<Streams, "size">;
   waits: Pick<Waits, "size">;
+  /** Limits of lanes. */
+  lanes: Pick<ReadLanesDeps, "usual" | "overrides">;
 }
 
 /** Returns a function that reads all metrics as text. If a source fails, its metrics are left out. */
 export function openScrape(parts: ScrapeParts): () => Promise<string> {
   const { clock, db, metrics, checks, connections, streams, waits } = parts;
+  const lanes = cacheFor(clock, QUEUES_FRESH_MS, () => {
+    const asked = readLanes({ db, clock, ...parts.lanes }).catch(() => []);
+    return within(clock, QUEUES_LIMIT_MS, asked, []);
+  });
   const queues = cacheFor(clock, QUEUES_FRESH_MS, (now) => {
     const asked = readQueues(db, now).catch(() => null);
     return within(clock, QUEUES_LIMIT_MS, asked, null);
   });
   return async () => {
-    const [depths, outcomes] = await Promise.all([queues(), runChecks(clock, checks)]);
+    const [depths, found, outcomes] = await Promise.all([queues(), lanes(), runChecks(clock, checks)]);
     const ready = Object.entries(outcomes).map(([name, outcome]) => [name, outcome === "ok"]);
     return metrics.text({
       queues: depths,
+      lanes: laneSamples(found),
       ready: Object.fromEntries(ready),
       connections: connections(),
       live: { stream: streams.size, wait: waits.size },
       process: processSample(),
     });
   };
+}
+
+/** The provider of hosts that are no known one's. It always has its series, so that a reader of metrics finds the names. */
+const OTHER = "other";
+
+/** Adds up the lanes of each provider. Lanes by host names would be too many series, and tell who writes to whom. */
+function laneSamples(lanes: readonly LaneRecord[]): LaneSample[] {
+  const byProvider = Map.groupBy(lanes, ({ name }) => providerOfLane(name)?.name ?? OTHER);
+  if (!byProvider.has(OTHER)) byProvider.set(OTHER, []);
+  return [...byProvider].map(([provider, some]) => {
+    const states = { slowed: 0, resting: 0, blocked: 0 };
+    const day = { accepted: 0, deferred: 0, refused: 0 };
+    for (const lane of some) {
+      if (lane.state !== "steady") states[lane.state]++;
+      for (const outcome of ["accepted", "deferred", "refused"] as const) day[outcome] += lane.day[outcome];
+    }
+    return { provider, states, day };
+  });
 }
 
 async function readQueues(db: Db, now: number): Promise<QueueSample> {
