@@ -1,3 +1,4 @@
+import { saveLane } from "../../src/store/installation/lanes.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
 import { unsubscribeUrl } from "../../src/flows/mime/unsubscribe.ts";
@@ -43,6 +44,13 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   async "/v1/emails/{}/attachments"({ world, tenant, above: [message] }) {
     const { json } = await world.call("GET", `/v1/emails/${message}`, { key: tenant.key });
     return { id: json.attachments[0].id };
+  },
+  /** No tenant owns a lane: a reply makes it. */
+  async "/v1/lanes"({ world }) {
+    const name = `mx${world.next()}.example.net`;
+    const row = { name, state: "{}", version: 1, changedBy: "a worker", changedAt: Date.now() };
+    await world.service.app.db.write([saveLane(row)]);
+    return { id: name };
   },
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
   async "/v1/threads"(making) {

@@ -15,7 +15,7 @@ export interface Credential {
 export const PROJECT_HEADER = "X-Service-Product";
 
 /** Only account-wide keys manage projects and the installation, so their narrowed keys are account-wide. */
-const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|health|account|settings)(\/|$)/;
+const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|health|account|settings|lanes)(\/|$)/;
 const OTHER_SCOPE_OF_NONE: readonly string[] = [];
 
 const never = () => null;
