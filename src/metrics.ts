@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { LaneSample, Readings } from "./wiring/observe/readings.ts";
+import type { LaneSample, Readings } from "./core/readings.ts";
 import { version } from "../package.json";
 
 // Labels are words of ours from short lists, never an address, a domain, a project or a path with ids. So the metrics do

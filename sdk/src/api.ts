@@ -879,7 +879,7 @@ export interface components {
         /** Lane */
         Lane: {
             /**
-             * @description A provider (`google`, `mimecast:eu`), or the MX hosts: `mx1.example.com+mx2.example.com`.
+             * @description A provider (`google`, `mimecast:eu`), or the MX hosts: `mx1.example.com+mx2.example.com`; then `@` and the address of `EGRESS`, if it is set.
              * @example yahoo
              */
             name: string;

@@ -5,7 +5,7 @@ import { type ReadyCheck, runChecks } from "../../http/server/health.ts";
 import { type LaneRecord, type ReadLanesDeps, readLanes } from "../../flows/lanes/read-lanes.ts";
 import { providerOfLane } from "../../flows/lanes/providers.ts";
 import type { Metrics } from "../../metrics.ts";
-import type { LaneSample, QueueSample } from "./readings.ts";
+import type { LaneSample, QueueSample } from "../../core/readings.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { queueDepths } from "../../store/messages/queue-depth.ts";
 import { processSample } from "./process-sample.ts";

@@ -8,7 +8,7 @@ const Lane = Type.Object(
   {
     name: Type.String({
       description:
-        "A provider (`google`, `mimecast:eu`), or the MX hosts: `mx1.example.com+mx2.example.com`.",
+        "A provider (`google`, `mimecast:eu`), or the MX hosts: `mx1.example.com+mx2.example.com`; then `@` and the address of `EGRESS`, if it is set.",
       examples: ["yahoo"],
     }),
     egress: Nullable(Type.String({ description: "The address that it sends from. Null: the system's." })),
@@ -73,5 +73,6 @@ export function laneRoutes(deps: ReadLanesDeps): Route[] {
 }
 
 function shown({ title: _, delisting: _page, opensAt, ...lane }: LaneRecord): Static<typeof Lane> {
-  return { ...lane, egress: null, opensAt: opensAt === null ? null : showTime(opensAt) };
+  const [, egress = null] = lane.name.split("@");
+  return { ...lane, egress, opensAt: opensAt === null ? null : showTime(opensAt) };
 }
