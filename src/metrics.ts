@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { LaneSample, Readings } from "./core/readings.ts";
 import { version } from "../package.json";
 
 // Labels are words of ours from short lists, never an address, a domain, a project or a path with ids. So the metrics do
@@ -12,6 +11,43 @@ export interface RequestSample {
   route: string;
   status: number;
   durationMs: number;
+}
+
+/** The depth of an outbox. `oldestSeconds` is how long the oldest due row has been due. */
+export interface QueueSample {
+  depth: Readonly<Record<string, number>>;
+  oldestSeconds: Readonly<Record<string, number>>;
+}
+
+/** Lanes by state, and attempts of the day by outcome, of one provider: "other" if it is no known one. */
+export type LaneSample = { provider: string } & Readonly<
+  Record<"states" | "day", Readonly<Record<string, number>>>
+>;
+
+/** Values that are read only when Prometheus reads the metrics. */
+export interface Readings {
+  /** Null if the database did not answer. */
+  queues: QueueSample | null;
+  lanes: readonly LaneSample[];
+  /** For each check, true if it holds. */
+  ready: Readonly<Record<string, boolean>>;
+  /** Open SMTP connections. */
+  connections: { in: number; out: number };
+  /** Clients of this process that follow events. */
+  live: { stream: number; wait: number };
+  process: ProcessSample;
+}
+
+/** The process as the system sees it. Null if the system does not tell. */
+export interface ProcessSample {
+  cpuUserSeconds: number;
+  cpuSystemSeconds: number;
+  residentBytes: number;
+  heapBytes: number;
+  /** Seconds since the Unix epoch. */
+  startedAt: number;
+  openFds: number | null;
+  maxFds: number | null;
 }
 
 /** The meters of one App. */
@@ -139,29 +175,15 @@ function beginAtZero({ attempts, webhooks }: ReturnType<typeof histogramsIn>): v
 function metersIn(registry: Registry): Omit<Metrics, "text"> {
   const times = histogramsIn(registry);
   beginAtZero(times);
-  const received = new Counter({
-    name: "postrider_inbound_messages_total",
-    help: "Messages received by SMTP, by outcome: taken, report, or the reason for the refusal.",
-    labelNames: ["outcome"],
-    registers: [registry],
-  });
-  const submissions = new Counter({
-    name: "postrider_submitted_messages_total",
-    help: "Messages that programs sent by SMTP: accepted, refused, or deferred.",
-    labelNames: ["outcome"],
-    registers: [registry],
-  });
-  const failures = new Counter({
-    name: "postrider_commit_failures_total",
-    help: "Failed database commits, not counting violated constraints.",
-    registers: [registry],
-  });
-  const turns = new Counter({
-    name: "postrider_turn_failures_total",
-    help: "Failed turns of background loops, by loop.",
-    labelNames: ["loop"],
-    registers: [registry],
-  });
+  const registers = [registry];
+  const count = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Counter({ name: `postrider_${name}`, help, labelNames, registers });
+  const received = count("inbound_messages_total", "Mails that came in by SMTP, by what they became.", [
+    "outcome",
+  ]);
+  const submissions = count("submitted_messages_total", "Messages that programs sent by SMTP.", ["outcome"]);
+  const failures = count("commit_failures_total", "Commits that the database did not make.");
+  const turns = count("turn_failures_total", "Turns of a loop that failed.", ["loop"]);
   return {
     answered({ method, route, status, durationMs }) {
       const seconds = durationMs / 1000;
@@ -219,14 +241,8 @@ function gaugesIn(registry: Registry) {
       "How long the oldest due row of an outbox has been due; 0 if none is due.",
       ["queue"],
     ),
-    lanes: make("postrider_lanes", "Lanes of providers in the database of all processes, by state.", [
-      ...(["provider", "state"] as const),
-    ]),
-    laneMessages: make(
-      "postrider_lane_day_attempts",
-      "Attempts since midnight UTC of all processes, by provider and outcome.",
-      ["provider", "outcome"],
-    ),
+    lanes: make("postrider_lanes", "Lanes of all processes that are not steady.", ["provider", "state"]),
+    laneDay: make("postrider_lane_day_attempts", "Attempts since midnight UTC.", ["provider", "outcome"]),
     ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
     live: make("postrider_live_clients", "Clients that follow events.", ["kind"]),
@@ -253,11 +269,10 @@ function showEach<Label extends string>(
 }
 
 function showLanes(gauges: Gauges, lanes: readonly LaneSample[]): void {
-  gauges.lanes.reset();
-  gauges.laneMessages.reset();
+  for (const gauge of [gauges.lanes, gauges.laneDay]) gauge.reset();
   for (const { provider, states, day } of lanes) {
-    for (const [state, count] of Object.entries(states)) gauges.lanes.set({ provider, state }, count);
-    for (const [outcome, count] of Object.entries(day)) gauges.laneMessages.set({ provider, outcome }, count);
+    for (const [state, number] of Object.entries(states)) gauges.lanes.set({ provider, state }, number);
+    for (const [outcome, number] of Object.entries(day)) gauges.laneDay.set({ provider, outcome }, number);
   }
 }
 

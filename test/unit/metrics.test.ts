@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { TRANSITIONS } from "../../src/core/messages/states.ts";
-import { openMetrics } from "../../src/metrics.ts";
-import type { Readings } from "../../src/core/readings.ts";
+import { openMetrics, type Readings } from "../../src/metrics.ts";
 import { LAG_LOOK_MS, watchLag } from "../../src/wiring/process/timing.ts";
 import { processSample } from "../../src/wiring/observe/process-sample.ts";
 import { timedInspect } from "../../src/wiring/cpu/inspector.ts";

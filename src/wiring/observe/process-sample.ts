@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { ProcessSample } from "../../core/readings.ts";
+import type { ProcessSample } from "../../metrics.ts";
 
 /** Measures the process. Values that only Linux provides are null elsewhere. */
 export function processSample(): ProcessSample {
