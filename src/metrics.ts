@@ -20,9 +20,7 @@ export interface QueueSample {
 }
 
 /** Lanes by state, and attempts of the day by outcome, of one provider: "other" if it is no known one. */
-export type LaneSample = { provider: string } & Readonly<
-  Record<"states" | "day", Readonly<Record<string, number>>>
->;
+export type LaneSample = { provider: string } & Record<"states" | "day", Readonly<Record<string, number>>>;
 
 /** Values that are read only when Prometheus reads the metrics. */
 export interface Readings {
