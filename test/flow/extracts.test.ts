@@ -18,16 +18,11 @@ afterAll(async () => {
   await sending.stop();
 });
 
-const send = async (service: TestService, item: Record<string, unknown> = {}) => {
-  const body = {
-    from: { email: "shop@codes.example" },
-    to: [{ email: "ana@example.com" }],
-    subject: "Sign in",
-    html: HTML,
+const send = (service: TestService, item: Record<string, unknown> = {}) =>
+  service.send({
+    ...{ from: "shop@codes.example", to: "ana@example.com", subject: "Sign in", html: HTML },
     ...item,
-  };
-  return (await service.call("POST", "/v1/emails", body)).body.id;
-};
+  });
 const record = async (service: TestService, id: string) =>
   (await service.call("GET", `/v1/emails/${id}`)).body;
 

@@ -18,10 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const send = async (to: string, subject = "Hello"): Promise<string> => {
-  const item = { from: { email: "shop@wait.example" }, to: [{ email: to }], subject, text: "Hi" };
-  return (await service.call("POST", "/v1/emails", item)).body.id;
-};
+const send = (to: string, subject = "Hello") =>
+  service.send({ from: "shop@wait.example", to, subject, text: "Hi" });
 const wait = (query: string, seconds = 60) =>
   service.call("GET", `/v1/emails?${query}&wait=${seconds}`).then(({ body }) => body);
 const waitsOf = async (one: TestService) =>

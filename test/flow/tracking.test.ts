@@ -29,16 +29,10 @@ const key = (): Uint8Array => openKeys(null, service.folder).tracking;
 
 /** Sends a test message and returns its id, once it has its final state. */
 async function send(item: Record<string, unknown> = {}, status = "delivered"): Promise<string> {
-  const sent = await service.call("POST", "/v1/emails", {
-    from: { email: `shop@onboarding.${SERVICE_DOMAIN}` },
-    to: [{ email: ONE }],
-    subject: "Hello",
-    html: HTML,
-    ...item,
-  });
-  expect(sent.status).toBe(202);
-  await service.message(sent.body.id, status);
-  return sent.body.id;
+  const from = `shop@onboarding.${SERVICE_DOMAIN}`;
+  const id = await service.send({ from, to: ONE, subject: "Hello", html: HTML, ...item });
+  await service.message(id, status);
+  return id;
 }
 
 /** Sends a message that was delivered long enough ago for a person to open it. */

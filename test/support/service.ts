@@ -32,6 +32,11 @@ export interface TestService {
   projectKey: string;
   /** Calls the API with the project's key unless another is given. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
+  /**
+   * Sends a message to a@one.test with the subject "Hi" and the text "x", unless the item has others or a template.
+   * Returns its id. Throws unless the answer is 202.
+   */
+  send(item: Record<string, unknown> & { from: unknown }): Promise<string>;
   /** Polls the message until it has the state. Fails shortly before the test's time limit. */
   message(id: string, status: string): Promise<ApiAnswer["body"]>;
   /** Stops the service and starts it again on the same files. */
@@ -112,6 +117,13 @@ export async function startService(
       const text = await response.text();
       const json = response.headers.get("content-type")?.startsWith("application/json");
       return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+    },
+    async send(item) {
+      const texts = "templateId" in item ? {} : { subject: "Hi", ...("html" in item ? {} : { text: "x" }) };
+      const mail = { to: "a@one.test", ...texts, ...item };
+      const { status, body } = await service.call("POST", "/v1/emails", mail);
+      if (status !== 202) throw new Error(`the send was answered ${status}: ${JSON.stringify(body)}`);
+      return body.id;
     },
     async metrics() {
       return (await fetch(`http://127.0.0.1:${service.app.ports.metrics}/metrics`)).text();

@@ -27,6 +27,7 @@ const zone = new Map<string, unknown[]>([
   ["MX spf.example.net", [{ exchange: "m.example.net", priority: 10 }]],
   ["A m.example.net", ["192.0.2.9"]],
   ["TXT _dmarc.lax", [["v=DMARC1; p=none"]]],
+  ["TXT _dmarc.lax.example", [["v=DMARC1; p=none"]]],
   ["TXT _dmarc.example.com", [["v=DMARC1; p=reject"]]],
   ["TXT loop.example.com", [["v=spf1 include:loop.example.com -all"]]],
   ["TXT out.example.com", [["v=spf1 a -all"]]],
@@ -215,6 +216,12 @@ describe("the verdict on a received mail", () => {
       () => Buffer.from("From: a@lax(x).example.com\r\n\r\nx\r\n"),
       { ...ENVELOPE, mailFrom: "x@lax", ip: "198.51.100.1" },
       { dmarc: { result: "fail", policy: "reject", domain: "lax.example.com" } },
+    ],
+    [
+      "an author whose first reading has a weaker policy",
+      () => Buffer.from("From: a@example.com(x).lax.example\r\n\r\nx\r\n"),
+      { ...ENVELOPE, mailFrom: "x@none.example", ip: "198.51.100.1" },
+      { dmarc: { result: "fail", policy: "reject", domain: "example.com" } },
     ],
     [
       "an author whose name is like an address",

@@ -33,6 +33,12 @@ test.each<[what: string, most: number, below: (count: number) => string]>([
   expect(reply(most + 1)).not.toBe("Yes.\nmore");
 });
 
+test("a ruled title above a quoted header ends the new part, unless it has a number like an order's", () => {
+  const titled = (title: string) => `Yes.\n\n----- ${title} -----\nFrom: Ann <a@x.test>\nSubject: q\n\nq`;
+  expect(replyText(titled("Xyz"))).toBe("Yes.");
+  expect(replyText(titled("Xyz 482"))).toBe(titled("Xyz 482"));
+});
+
 test("an introduction that is broken over three lines is left out whole", () => {
   const broken =
     "On Tue, Nov 14, 2023 at 10:13 PM Ben\nExample of Sales and of Purchases in Leeds\n<ben@example.org> wrote:";
