@@ -103,7 +103,7 @@ test.each([
   },
 );
 
-test("so do a received message and a simulated one", async () => {
+test("a received message and a simulated one that come at the same time are both stored", async () => {
   const [inbox] = await service.app.db.all<{ id: string; sender_id: string }>(
     "SELECT id, sender_id FROM inboxes WHERE address = 'a@in.test'",
   );

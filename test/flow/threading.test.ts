@@ -168,7 +168,7 @@ describe("a message that arrives before its parent", () => {
     expect(await threadOf(elsewhere.address, [`In-Reply-To: ${parent}`])).not.toBe(first);
   });
 
-  test("or with it, as after an outage, shares a thread with it and its siblings", async () => {
+  test("shares a thread with it and its siblings, also if they arrive together, as after an outage", async () => {
     const { address } = await newInbox();
     const conversations = Array.from({ length: 30 }, async () => {
       const parent = newMessageId();

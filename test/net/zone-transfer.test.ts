@@ -186,7 +186,7 @@ test("a client that does not read is closed, and the transfer ends", async () =>
   expect(opened.length).toBeLessThan(20);
 });
 
-test("if the zone cannot be read to its end, the connection closes without a last SOA", async () => {
+test("the connection closes without a last SOA if the zone cannot be read to its end", async () => {
   let pieces = 0;
   onPiece = async () => {
     if (++pieces === 3) throw new Error("the database is gone");

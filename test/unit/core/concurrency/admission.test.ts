@@ -88,7 +88,7 @@ test("light claims do not starve a heavy one, but an owner that holds nothing go
   expect(queue.admitted).toEqual(["a1", "b1", "a2", "a3"]);
 });
 
-test("of claims that wait, one owner has at most as many as the places left", () => {
+test("one owner has at most as many waiting claims as places are left", () => {
   const admission = new Admission({ total: 1, perOwner: 1, maxWaiting: 4 });
   expect(admission.tryEnter({ owner: "a", weight: 1 })).not.toBeNull();
   for (const owner of ["a", "a"]) expect(admission.enter({ owner, weight: 1 })).not.toBeNull();

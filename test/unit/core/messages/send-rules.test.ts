@@ -291,7 +291,7 @@ describe("a send passes", () => {
     ["2026-01-01T00:00:00Z", null],
     ["2025-12-31T23:59:59Z", null],
     [undefined, null],
-  ])("and %s is due at %p", (scheduledAt, expected) => {
+  ])("scheduled at %s is due at %p", (scheduledAt, expected) => {
     const result = checkSend({ ...good, scheduledAt }, limits, NOW);
     expect(Array.isArray(result) ? result : result.scheduledAt).toBe(expected);
   });

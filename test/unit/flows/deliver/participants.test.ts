@@ -3,7 +3,7 @@ import { participantsOf } from "../../../../src/flows/accept/threading.ts";
 import type { Message } from "../../../../src/store/messages/messages.ts";
 import { MAX_PARTICIPANTS, stepThread } from "../../../../src/store/threads/threads.ts";
 
-test("of the thousands that a message names, only as many are read as its thread shows", () => {
+test("only as many of the thousands that a message names are read as its thread shows", () => {
   let looked = 0;
   const to = Array.from({ length: 1000 }, (_, at) => ({
     get email() {

@@ -21,6 +21,6 @@ const ROWS: [body: string, part: string | null, expected: { part: string | null;
   ["many times as long", "é".repeat(4 * MOST), { part: "é".repeat(MOST / 2), cut: true }],
 ];
 
-test.each(ROWS)("of a body %s an event carries as much as fits", (_body, part, expected) => {
+test.each(ROWS)("an event carries as much of a body %s as fits", (_body, part, expected) => {
   expect(clipText(part, MOST)).toEqual(expected);
 });

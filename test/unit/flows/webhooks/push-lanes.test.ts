@@ -132,7 +132,7 @@ describe("lanes", () => {
     expect(started.slice(5)).toEqual(["y2", "w3"]);
   });
 
-  test("if slow lanes have no place left, jobs of a lane that turns slow keep theirs", async () => {
+  test("that turn slow keep the places of their jobs if slow lanes have none left", async () => {
     const { lanes, started, clock } = heldLanes({ perLane: 1, slowTotal: 2 });
     for (const name of ["w", "x", "y", "a", "b", "c"]) lanes.offer(job(`${name}1`, name));
     clock.advance(limits.slowAfterMs);

@@ -64,7 +64,7 @@ describe("the header of a submitted message", () => {
     expect(kept([`X: ${"y".repeat(990)}From: b@c.example`])).toContain("A line of x is over 998 octets");
   });
 
-  test("has limits", () => {
+  test("is refused with a field or an octet more than the limits", () => {
     const fields = Array.from({ length: MAX_HEADER_FIELDS }, () => "X: y");
     expect(kept(fields)).toStartWith("X: y");
     expect(kept([...fields, "X: y"])).toContain(`more than ${MAX_HEADER_FIELDS} fields`);

@@ -129,7 +129,7 @@ describe("a closing sentence that begins like a footer stays", () => {
       `Fine.\n--\n${"own line\n".repeat(20)}`,
       `Fine.\n--\n${"own line\n".repeat(20)}`.trim(),
     ],
-  ])("so do other lines: %s", (_name, text, want) => {
+  ])("other lines of the author's own stay, too: %s", (_name, text, want) => {
     expect(newPart({ text, html: null })?.trim()).toBe(want);
   });
 });
