@@ -13,6 +13,7 @@ const NONE = `A: 1\r\nB: 2\r\n\r\nAuthentication-Results: ${HOST}; x\r\n`;
 describe("an Authentication-Results field in our name is removed", () => {
   test.each([
     `Authentication-Results: ${HOST}; dmarc=pass`,
+    `Authentication-Results:${HOST}; dmarc=pass`,
     `AUTHENTICATION-RESULTS : MX.Ours.Test 1;\r\n\tdmarc=pass\r\n (x)`,
     `Authentication-Results:\r\n ${HOST}\r\n ; dmarc=pass`,
     `Authentication-Results: (a;b (c) \\)) "${HOST}"; dmarc=pass`,

@@ -258,6 +258,27 @@ describe("not a notice", () => {
       ],
     ],
     [
+      "a person's question about a bounce, with the returned message",
+      [
+        "From: ann@shop.test",
+        "Subject: What does this mean?",
+        "Content-Type: multipart/mixed; boundary=b",
+        "",
+        "--b",
+        "",
+        "I got this: your message could not be delivered to the following recipient, 550 5.1.1 user unknown",
+        "--b",
+        "Content-Type: message/rfc822",
+        "",
+        "From: ann@shop.test",
+        "To: bob@example.org",
+        "Subject: Hello",
+        "",
+        "Hi",
+        "--b--",
+      ],
+    ],
+    [
       "a newsletter about deliverability",
       [
         "From: news@example.org",

@@ -37,6 +37,12 @@ describe("text without a charset, or with a wrong one", () => {
     ["an unknown charset", "Content-Type: text/plain; charset=x-foo", "ab\xe9", "abé"],
     ["a name that only the MIME reader knows", "Content-Type: text/plain; charset=x-gbk", "\xc4\xe3", "你"],
     ["a charset that is named", "Content-Type: text/plain; charset=koi8-r", "\xf0", "П"],
+    [
+      "a charset that is named, of octets that are UTF-8, too",
+      "Content-Type: text/plain; charset=koi8-r",
+      "\xd0\xb0",
+      "п╟",
+    ],
     ["ASCII by its full name", "Content-Type: text/plain; charset=ANSI_X3.4-1968", latin1("Grüße"), "Grüße"],
     ["UTF-8 that is broken", "Content-Type: text/plain; charset=utf-8", `a\xe9b${latin1("ü")}`, "a\ufffdbü"],
     [
