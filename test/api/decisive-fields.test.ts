@@ -64,7 +64,15 @@ describe("a field that decides when, whether or to whom a message leaves", () =>
       ...{ code: "unknown_field", param: "scheduledAt" },
       message: '"scheduledAt" is not a field. There is no "scheduledAt" here.',
     });
-    expect((await reply({ Cc: "x" })).body.error.message).toBe('"Cc" is not a field. Use "cc".');
+    for (const [given, ours] of [
+      ["Cc", "cc"],
+      ["reply_all", "replyAll"],
+      ["message_id", "messageId"],
+    ])
+      expect((await reply({ [`${given}`]: "x" })).body.error.message).toBe(
+        `"${given}" is not a field. Use "${ours}".`,
+      );
+    expect((await service.call("POST", "/v1/emails", { ...ITEM, reply_all: true })).status).toBe(202);
   });
 
   test("does not take the place of an unknown one, which is ignored", async () => {

@@ -8,6 +8,9 @@ const DECISIVE: readonly string[] = [
   ...["unsubscribeLink", "keepContent", "stream"],
 ];
 
+/** Fields of a reply alone that decide to whom it goes: to all, and as an answer to which message. */
+const OF_REPLIES: readonly string[] = ["replyAll", "messageId"];
+
 /** Names of other products, as `plainName` makes them, with ours. */
 const FOREIGN: ReadonlyMap<string, string> = new Map([
   ["sendat", "scheduledAt"],
@@ -31,12 +34,13 @@ export function decisiveFieldIssues(
   spelling: (ours: string) => string = (ours) => ours,
 ): Issue[] {
   const known = new Set(fields);
+  const decisive = [...DECISIVE, ...OF_REPLIES.filter((name) => known.has(name))];
   const names = Object.keys(item);
   if (names.length > MAX_ITEM_FIELDS)
     return [{ param: "", message: `must have at most ${MAX_ITEM_FIELDS} fields.` }];
   return names.flatMap((name): Issue[] => {
     if (known.has(name)) return [];
-    const meant = FOREIGN.get(plainName(name)) ?? nearField(name, DECISIVE);
+    const meant = FOREIGN.get(plainName(name)) ?? nearField(name, decisive);
     if (meant === null) return [];
     const ours = spelling(meant);
     const advice = known.has(ours) ? `Use "${ours}".` : `There is no "${ours}" here.`;
