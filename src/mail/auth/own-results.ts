@@ -20,16 +20,15 @@ export function withoutOwnResults(raw: Uint8Array, host: string): Uint8Array {
   return raw.subarray(removed);
 }
 
+/** What a token ends at (RFC 2045 §5.1), which an authserv-id is without quotes. */
+const TOKEN_END = /[\s()<>@,;:/[\]?=]/;
+
 /** Returns whether a field has that authserv-id. If its comments do not end, programs disagree, and the name is enough. */
 function claims(field: string, host: string): boolean {
   const value = field.slice(field.indexOf(":") + 1).toLowerCase();
   const bare = withoutComments(value);
   if (bare === null) return value.includes(host);
-  const id =
-    bare
-      .replace(/["\\]/g, "")
-      .trim()
-      .split(/[\s;/=]/, 1)[0] ?? "";
+  const id = bare.replace(/["\\]/g, "").trim().split(TOKEN_END, 1)[0] ?? "";
   return id.replace(/\.$/, "") === host;
 }
 

@@ -20,6 +20,8 @@ describe("an Authentication-Results field in our name is removed", () => {
     `Authentication-Results: ${HOST}.; dmarc=pass`,
     `Authentication-Results: ( ${HOST}; dmarc=pass`,
     `Authentication-Results: ${HOST}/1`,
+    `Authentication-Results: ${HOST}, x; dmarc=pass`,
+    `Authentication-Results: ${HOST}:25; dmarc=pass`,
     `Authentication-Results: ${HOST}; a\r\nAuthentication-Results: ${HOST}; b`,
   ])("%j", (field) => {
     expect(left(field)).toBe(NONE);
