@@ -1,5 +1,5 @@
 import { algorithmsOf, type DkimChoice } from "../../core/dkim-keys.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
@@ -8,9 +8,10 @@ import { type Domain, insertDomain } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
 import { overlapping, requireDelegable } from "./delegation.ts";
-import { sendingDomainName } from "./domain-name.ts";
 import { type KeyDeps, makeDkimKey, newToken, SELECTORS } from "../records/keys.ts";
 import { nextCheckAt } from "./check-times.ts";
+import { isWithin, MAX_DOMAIN_OCTETS, normalizeDomain } from "../../core/addresses.ts";
+import { isPublicSuffix } from "../../core/public-suffix.ts";
 
 export interface RegisterDeps extends KeyDeps {
   db: Db;
@@ -93,4 +94,28 @@ export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Pro
     if (isBroken(error, "delegation_overlaps")) throw overlapping(name);
     throw error;
   }
+}
+
+/** Octets of the longest prefix of a record to publish. */
+const LONGEST_PREFIX = "pr1._domainkey.".length;
+
+/**
+ * Returns the name of a sending domain in lower case and A-labels.
+ * @throws AppError 422 if it is not a host name, a public suffix, or a name of the service's own zone
+ */
+function sendingDomainName(
+  text: string,
+  { serviceDomain, isCaptureDomain }: { serviceDomain: string; isCaptureDomain: IsCaptureDomain },
+): string {
+  const name = normalizeDomain(text.trim());
+  // A host name has no underscore (RFC 1123 §2.1). Names such as _dmarc are for records.
+  if (name === null || name.includes("_") || !name.includes("."))
+    throw invalid("domain", 'must be a domain name, such as "mail.example.com".');
+  if (name.length > MAX_DOMAIN_OCTETS - LONGEST_PREFIX)
+    throw invalid("domain", "This domain name is too long to publish records below it.");
+  // The holder of a public suffix could claim the mail of every domain below it.
+  if (isPublicSuffix(name)) throw invalid("domain", "This is a public suffix: use your own domain below it.");
+  if (isWithin(name, serviceDomain) && !(isCaptureDomain(name) && isInboxDomain(name, serviceDomain)))
+    throw invalid("domain", "This domain belongs to the service itself.");
+  return name;
 }

@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { Suspension } from "./suspension.tsx";
+import { accountWide, me, project } from "../state/session.ts";
+import { LocalTime } from "./time.tsx";
 
 interface PageProps {
   title: string;
@@ -31,5 +32,17 @@ export function Page({ title, tools, actions, bar, layout = "plain", children }:
       {bar === undefined ? null : <div class="page-bar">{bar}</div>}
       <div class={`page-body ${layout}`}>{children}</div>
     </main>
+  );
+}
+
+/** Says on every page that the project is suspended, because then nothing can be sent. */
+function Suspension() {
+  const at = project.value?.suspendedAt ?? me.value?.project?.suspendedAt ?? null;
+  if (at === null) return null;
+  return (
+    <p class="notice" role="status">
+      This project is suspended since <LocalTime at={at} />. Its sends are refused.{" "}
+      {accountWide.value ? <a href="/projects">Lift the suspension</a> : "The account's owner can lift it."}
+    </p>
   );
 }

@@ -4,13 +4,12 @@ import { liveState, useLiveReload } from "../api/live.ts";
 import { get } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
 import type { Page, Thread } from "../api/types.ts";
-import { mayOpen, SECTIONS, type Section } from "./routes.ts";
-import { me, signOut } from "../state/session.ts";
+import { mayOpen, type Section, SECTIONS } from "./routes.ts";
+import { chooseProject, me, project, projectId, projects, signOut } from "../state/session.ts";
 import { readChanges } from "../state/unread.ts";
 import { Dialog } from "../controls/dialog.tsx";
 import { Icon } from "../controls/icon.tsx";
-import { ProjectSwitch } from "./project-switch.tsx";
-import { ThemeChoice } from "./theme-choice.tsx";
+import { chooseTheme, type Theme, theme, THEMES } from "../state/theme.ts";
 
 /** Sections in the bottom bar of a phone. The rest is in the menu "More". */
 const BAR_SECTIONS = 4;
@@ -144,5 +143,54 @@ function Foot({ onHelp }: { onHelp: () => void }) {
         </button>
       </div>
     </div>
+  );
+}
+
+const NAMES: Readonly<Record<Theme, string>> = { system: "System", light: "Light", dark: "Dark" };
+
+/** Chooses between light and dark. */
+function ThemeChoice() {
+  return (
+    <select
+      class="theme-choice"
+      aria-label="Colours"
+      title="Colours"
+      value={theme.value}
+      onChange={(event) => {
+        const next = THEMES.find((name) => name === event.currentTarget.value);
+        if (next !== undefined) chooseTheme(next);
+      }}
+    >
+      {THEMES.map((name) => (
+        <option key={name} value={name}>
+          {NAMES[name]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Chooses the project that all pages show. */
+function ProjectSwitch() {
+  const list = projects.value;
+  if (list.length <= 1)
+    return (
+      <p class="project-name" title={project.value?.externalId}>
+        {project.value?.name ?? (list.length === 0 ? "" : "No project")}
+      </p>
+    );
+  return (
+    <select
+      class="project-choice"
+      aria-label="Project"
+      value={projectId.value ?? ""}
+      onChange={(event) => chooseProject(event.currentTarget.value)}
+    >
+      {list.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -5,7 +5,10 @@ import type { RenderDeps } from "../../../flows/deliver/render.ts";
 import { raw } from "../../routing/answer.ts";
 import type { StreamBytes } from "../../pipeline/download.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { emailPreviewRoute } from "./email-preview.ts";
+import { Type } from "@sinclair/typebox";
+import { previewPage } from "../../../core/messages/preview-page.ts";
+import { type PreviewDeps, readPreview } from "../../../flows/read/preview.ts";
+import { PREVIEW_QUERY, PREVIEW_TYPE, previewHeaders } from "../../views/preview.ts";
 
 export interface EmailBytesDeps extends RenderDeps {
   inspect: Inspect;
@@ -85,4 +88,41 @@ function encodeName(filename: string): string {
     /['()*]/g,
     (char) => `%${char.charCodeAt(0).toString(16)}`,
   );
+}
+
+interface EmailPreviewDeps extends PreviewDeps {
+  handOut: StreamBytes;
+}
+
+/** Returns the route that shows the html of a message as a page. */
+function emailPreviewRoute(deps: EmailPreviewDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id/preview",
+    operationId: "previewEmail",
+    costly: "content",
+    scope: "emails:read",
+    summary: "Show a message's html as a page that runs nothing",
+    description:
+      "For a frame or a tab of a browser. The page has its own `Content-Security-Policy`: it runs no script, sends no form and loads nothing. The message's own images are in the page.",
+    query: Type.Object(PREVIEW_QUERY),
+    browserLoads: true,
+    answers: { 200: "text/html" },
+    errors: ["not_found"],
+    async handle({ senderId, params, query, expectAnswer }) {
+      const preview = await readPreview(deps, senderId, params.id, expectAnswer);
+      if (preview === null) throw notFound("message");
+      const page = Buffer.from(previewPage(preview, query.theme ?? "light"));
+      const body = await deps.handOut(senderId, {
+        size: page.length,
+        held: page.length,
+        pieces: pieceOf(page),
+      });
+      return raw(body, PREVIEW_TYPE, previewHeaders(query.images === "1"));
+    },
+  });
+}
+
+async function* pieceOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }

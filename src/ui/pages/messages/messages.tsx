@@ -5,7 +5,7 @@ import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
-import { capturesTo } from "../../state/installation.ts";
+import { capturesTo, codeContext, firstSend } from "../../state/installation.ts";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
@@ -15,7 +15,8 @@ import { can } from "../../state/session.ts";
 import { Compose } from "./compose.tsx";
 import { FILTER_NAMES, Filters } from "./filters.tsx";
 import { MessageDetail } from "./detail.tsx";
-import { NoMessages } from "./none.tsx";
+import { EmptyState } from "../../components/empty.tsx";
+import { curlText } from "../../words/code.ts";
 
 /** Minimum time between reloads of the list while events arrive, ms. */
 const REFRESH_MS = 150;
@@ -100,5 +101,33 @@ function Cells({
       </span>
       <RelativeTime at={createdAt} />
     </>
+  );
+}
+
+/** The contents of an empty list of messages. */
+function NoMessages({ filtered }: { filtered: boolean }) {
+  if (filtered)
+    return (
+      <EmptyState
+        action={
+          <a class="button" href="/messages">
+            Show all messages
+          </a>
+        }
+      >
+        No message fits this search and filter.
+      </EmptyState>
+    );
+  return (
+    <EmptyState
+      action={
+        <a class="button primary" href={urlWith({ compose: "1" })}>
+          Send a message
+        </a>
+      }
+      command={curlText("POST", "/v1/emails", firstSend(), codeContext())}
+    >
+      Messages that you send and receive appear here as they happen.
+    </EmptyState>
   );
 }

@@ -10,7 +10,11 @@ import { navigate, type PageProps, query, urlWith } from "../../state/router.ts"
 import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { EditorPage } from "./editor-page.tsx";
-import { FIRST_HTML, NewTemplate } from "./new-template.tsx";
+import { useSignal } from "@preact/signals";
+import { post } from "../../api/client.ts";
+import { Dialog } from "../../controls/dialog.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 
 /** The templates of the project, or the editor of the one that the path names. */
 export function TemplatesPage({ params: { id } }: PageProps) {
@@ -78,5 +82,52 @@ function NoTemplates() {
     >
       A template is a message with placeholders, which each send fills with its own data.
     </EmptyState>
+  );
+}
+
+/** Html that another template begins with. */
+const FIRST_HTML = "<p>Hello {{ name }},</p>\n<p>welcome to Acme.</p>\n";
+const FIRST_TEXT = "Hello {{ name }},\n\nwelcome to Acme.\n";
+
+interface NewTemplateProps {
+  onClose: () => void;
+  onCreated: (template: Template) => void;
+}
+
+/** Creates a template with a short text, which the editor then opens. */
+function NewTemplate({ onClose, onCreated }: NewTemplateProps) {
+  const task = useTask();
+  const name = useSignal("");
+  const create = async () => {
+    const body = {
+      name: name.value.trim(),
+      subject: "Hello {{ name }}",
+      html: FIRST_HTML,
+      text: FIRST_TEXT,
+    };
+    onCreated(await post<Template>("/v1/templates", body));
+  };
+  return (
+    <Dialog title="Create a template" onClose={onClose}>
+      <Form class="dialog-body form" task={task} onSubmit={create}>
+        <TextField
+          label="Name"
+          name="name"
+          value={name}
+          task={task}
+          autoFocus
+          placeholder="Order confirmation"
+          hint="It begins with a short text, which you then change."
+        />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Close
+          </button>
+          <button type="submit" class="button primary" disabled={task.busy.value}>
+            Create template
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
   );
 }

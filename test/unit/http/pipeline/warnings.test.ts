@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { SendItem } from "../../../../src/core/messages/send-item.ts";
-import { MAX_STEPS, MAX_UNKNOWN_FIELDS, unknownFields } from "../../../../src/http/body/unknown-fields.ts";
+import { MAX_STEPS, MAX_UNKNOWN_FIELDS, unknownFields } from "../../../../src/http/pipeline/warnings.ts";
 
 const pairs = (body: unknown) => unknownFields(SendItem, body).map(({ param, meant }) => [param, meant]);
 
