@@ -72,7 +72,9 @@ async function fill(service: TestService): Promise<Picture[]> {
     call(service, "POST", "/v1/inbound/simulate", {
       inboxId: inbox.id,
       from: { name, email: `${name.split(" ")[0]?.toLowerCase()}@example.net` },
-      ...{ subject, text, inReplyTo },
+      subject,
+      text,
+      inReplyTo,
     });
   await arrive("Eve Lind", "Feature request: dark mode", "Hi team, could you add one?");
   await arrive("Tom Berg", "Password reset does not arrive", "Hi, I asked three times.");

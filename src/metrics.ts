@@ -101,10 +101,8 @@ const SEND_ROUTES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Statuses that a delivery attempt leads to. */
-const TRY_OUTCOMES = [
-  ...["delivered", "sent", "delivery_delayed", "bounced"],
-  ...["failed", "rejected", "rendering_failure", "complained"],
-];
+const TRY_OUTCOMES =
+  "delivered sent delivery_delayed bounced failed rejected rendering_failure complained".split(" ");
 const PUSH_OUTCOMES = ["succeeded", "refused", "failed"];
 
 /** Returns seconds that may be observed. A wait since a stored time is negative if the clock was set back. */

@@ -19,6 +19,7 @@ import {
   libraries,
   MAX_FILES,
   MAX_LINES,
+  plainLiterals,
   type Rule,
   sql,
 } from "./support/house-rules.ts";
@@ -262,6 +263,26 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
         says: [`${MAX_LINES + 1}: ${MAX_LINES + 1} lines, ${MAX_LINES} are allowed`],
       },
       { path: "src/core/just.ts", source: "// line\n".repeat(MAX_LINES), says: [] },
+    ],
+  },
+  {
+    name: "no literal is spread where it stands",
+    rule: plainLiterals,
+    probes: [
+      {
+        path: "src/core/a.ts",
+        source: `const a = { ...{ b: 1 } };\nconst c = [...["d"], ...e];\nf(...[1]);`,
+        says: [
+          "1: a literal is spread: write its parts in its place",
+          "2: a literal is spread: write its parts in its place",
+          "3: a literal is spread: write its parts in its place",
+        ],
+      },
+      {
+        path: "src/core/b.ts",
+        source: `const a = { ...b, ...(c ? { d: 1 } : {}) };`,
+        says: [],
+      },
     ],
   },
   {

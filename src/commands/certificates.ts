@@ -6,7 +6,10 @@ import { EX_OK } from "./support/exit.ts";
 import { field } from "./support/output.ts";
 
 const COLUMNS = [
-  ...[field("names"), field("source"), field("expiresAt", "expires"), field("nextAt", "next")],
+  field("names"),
+  field("source"),
+  field("expiresAt", "expires"),
+  field("nextAt", "next"),
   field("lastError", "last error"),
 ];
 
@@ -26,7 +29,10 @@ orders, usually to five an hour.`,
       if (flags.retry) await db.write([retryFailedCertificates(clock.now())]);
       const states = await certificateStates(db, config, clock.now());
       const rows = states.map(({ names, source, expiresAt, nextAt, lastError }) => ({
-        ...{ names, source, expiresAt: shown(expiresAt), nextAt: shown(nextAt) },
+        names,
+        source,
+        expiresAt: shown(expiresAt),
+        nextAt: shown(nextAt),
         lastError: lastError?.text ?? null,
       }));
       out.rows(rows, COLUMNS);

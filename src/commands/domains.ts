@@ -7,8 +7,12 @@ import { LIMIT_FLAG, limitOf } from "./support/listing.ts";
 import { field } from "./support/output.ts";
 
 const COLUMNS = [
-  ...[field("id"), field("domain"), field("status"), field("verifiedBy", "verified by")],
-  ...[field("receiving"), field("createdAt", "created")],
+  field("id"),
+  field("domain"),
+  field("status"),
+  field("verifiedBy", "verified by"),
+  field("receiving"),
+  field("createdAt", "created"),
 ];
 
 /** Registers a domain. */

@@ -7,7 +7,10 @@ import { LIMIT_FLAG, limitOf } from "./support/listing.ts";
 import { field } from "./support/output.ts";
 
 const COLUMNS = [
-  ...[field("id"), field("address"), field("displayName", "name"), field("type")],
+  field("id"),
+  field("address"),
+  field("displayName", "name"),
+  field("type"),
   field("createdAt", "created"),
 ];
 

@@ -8,8 +8,13 @@ import { askRoute } from "./support/local-request.ts";
 import { field } from "./support/output.ts";
 
 const COLUMNS = [
-  ...[field("id"), field("externalId", "external id"), field("name"), field("plan")],
-  ...[field("trustTier", "trust tier"), field("dailyQuota", "quota"), field("suspendedAt", "suspended")],
+  field("id"),
+  field("externalId", "external id"),
+  field("name"),
+  field("plan"),
+  field("trustTier", "trust tier"),
+  field("dailyQuota", "quota"),
+  field("suspendedAt", "suspended"),
   field("createdAt", "created"),
 ];
 

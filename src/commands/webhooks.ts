@@ -7,8 +7,12 @@ import { LIMIT_FLAG, limitOf } from "./support/listing.ts";
 import { field } from "./support/output.ts";
 
 const COLUMNS = [
-  ...[field("id"), field("url"), field("enabled"), field("eventTypes", "events")],
-  ...[field("disabledReason", "disabled because"), field("createdAt", "created")],
+  field("id"),
+  field("url"),
+  field("enabled"),
+  field("eventTypes", "events"),
+  field("disabledReason", "disabled because"),
+  field("createdAt", "created"),
 ];
 
 /** Makes a webhook. */

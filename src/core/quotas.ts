@@ -2,8 +2,14 @@ import { AppError } from "./errors.ts";
 
 /** Resources that a plan limits, as the API names them. */
 export const RESOURCES = [
-  ...["storedOctets", "templates", "webhooks", "inboxes", "domains"],
-  ...["apiKeys", "contacts", "suppressions"],
+  "storedOctets",
+  "templates",
+  "webhooks",
+  "inboxes",
+  "domains",
+  "apiKeys",
+  "contacts",
+  "suppressions",
 ] as const;
 export type Resource =
   | ("storedOctets" | "templates" | "webhooks" | "inboxes" | "domains")

@@ -79,7 +79,8 @@ export const TOOLS: readonly Tool[] = [
       }),
     },
     required: ["from", "to"],
-    ...{ readOnly: false, strangersWords: null },
+    readOnly: false,
+    strangersWords: null,
     run: (call, args) => call({ method: "POST", path: "/v1/emails", body: { ...args } }),
   },
   {
@@ -89,7 +90,8 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["emails:read"],
     input: { id: textInput("Id of the message, `msg_…`.") },
     required: ["id"],
-    ...{ readOnly: true, strangersWords: MAIL },
+    readOnly: true,
+    strangersWords: MAIL,
     run: (call, args) => call({ method: "GET", path: `/v1/emails/${idIn(args, "id", "msg")}` }),
   },
   {
@@ -99,7 +101,8 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["emails:read"],
     input: { id: textInput("Id of the message, `msg_…`.") },
     required: ["id"],
-    ...{ readOnly: true, strangersWords: REPLIES },
+    readOnly: true,
+    strangersWords: REPLIES,
     run: (call, args) => call({ method: "GET", path: `/v1/emails/${idIn(args, "id", "msg")}/explain` }),
   },
   {
@@ -108,7 +111,8 @@ export const TOOLS: readonly Tool[] = [
     description: "Returns the addresses at which the project receives mail.",
     scopes: ["inboxes:read"],
     input: { domainId: textInput("Only inboxes of this domain.") },
-    ...{ readOnly: true, strangersWords: null },
+    readOnly: true,
+    strangersWords: null,
     run: (call, args) => call({ method: "GET", path: withQuery("/v1/inboxes", args, ["domainId"]) }),
   },
   {
@@ -122,7 +126,8 @@ export const TOOLS: readonly Tool[] = [
       domainId: textInput("Id of the domain, `dom_…`."),
       displayName: textInput("Name that its messages show."),
     },
-    ...{ readOnly: false, strangersWords: null },
+    readOnly: false,
+    strangersWords: null,
     run: (call, args) => call({ method: "POST", path: "/v1/inboxes", body: { ...args } }),
   },
   {
@@ -137,7 +142,8 @@ export const TOOLS: readonly Tool[] = [
       archived: flagInput("Only archived ones."),
       ...PAGE,
     },
-    ...{ readOnly: true, strangersWords: MAIL },
+    readOnly: true,
+    strangersWords: MAIL,
     run: (call, args) =>
       call({
         method: "GET",
@@ -151,7 +157,8 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["threads:read"],
     input: { id: textInput("Id of the conversation, `thr_…`.") },
     required: ["id"],
-    ...{ readOnly: true, strangersWords: MAIL },
+    readOnly: true,
+    strangersWords: MAIL,
     run: (call, args) => call({ method: "GET", path: `/v1/threads/${idIn(args, "id", "thr")}` }),
   },
   {
@@ -169,7 +176,8 @@ export const TOOLS: readonly Tool[] = [
       cc: addressesInput("Further copies."),
     },
     required: ["threadId"],
-    ...{ readOnly: false, strangersWords: null },
+    readOnly: false,
+    strangersWords: null,
     run: (call, args) =>
       call({
         method: "POST",
@@ -196,7 +204,8 @@ export const TOOLS: readonly Tool[] = [
         description: "30 if absent.",
       }),
     },
-    ...{ readOnly: true, strangersWords: MAIL },
+    readOnly: true,
+    strangersWords: MAIL,
     run: waitForEmail,
   },
   {
@@ -215,7 +224,8 @@ export const TOOLS: readonly Tool[] = [
       before: textInput("ISO 8601 time or day."),
       ...PAGE,
     },
-    ...{ readOnly: true, strangersWords: MAIL },
+    readOnly: true,
+    strangersWords: MAIL,
     run: (call, args) => call({ method: "GET", path: withQuery("/v1/emails", args, SEARCH) }),
   },
   {
@@ -226,7 +236,8 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["domains:write"],
     input: { id: textInput("Id of the domain, `dom_…`.") },
     required: ["id"],
-    ...{ readOnly: false, strangersWords: RECORDS },
+    readOnly: false,
+    strangersWords: RECORDS,
     run: (call, args) => call({ method: "POST", path: `/v1/domains/${idIn(args, "id", "dom")}/verify` }),
   },
   {
@@ -240,7 +251,8 @@ export const TOOLS: readonly Tool[] = [
       reason: choiceInput("bounce", "complaint", "manual"),
       ...PAGE,
     },
-    ...{ readOnly: true, strangersWords: REPLIES },
+    readOnly: true,
+    strangersWords: REPLIES,
     run: (call, args) =>
       call({
         method: "GET",

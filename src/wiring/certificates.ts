@@ -99,7 +99,13 @@ export function certificateChores({ config, clock, db, keys, resolver }: Service
     log("net").warn("ACME_EMAIL is set, but DNS_PORT is not: another process must have our name server");
   const client = createAcmeClient({ clock, resolver, ca: authorities(config) }, directory);
   const turn = openRenewal({
-    ...{ db, clock, client, directory, email, boxKey: keys.box, external: externalAccount(config) },
+    db,
+    clock,
+    client,
+    directory,
+    email,
+    boxKey: keys.box,
+    external: externalAccount(config),
     wanted: () => wantedCertificates(config),
     domains: hostsDomains(config),
     serviceDomain: config.serviceDomain,

@@ -98,7 +98,10 @@ export function openOutbound(config: Config, { clock, db, resolver, pool, lanes 
     lanes,
     route: (domain) => findRoute({ resolver: looking, random: Math.random, allowPrivate }, domain),
     secure: (domain, hosts) => securityFor({ resolver: looking, mtaSts, port, trustsDnssec }, domain, hosts),
-    ...{ port, ehloName, egresses: config.egress, ipv4Only: !config.smtpOutIpv6 },
+    port,
+    ehloName,
+    egresses: config.egress,
+    ipv4Only: !config.smtpOutIpv6,
     clock,
   });
   // Simulated recipients are handled here without a lookup.

@@ -41,7 +41,9 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...(config.delivery === "mx" ? [laneCheck({ db, clock, ...laneLimits(config) })] : []),
     reputationCheck({ db, clock, limits: suspensionLimits(config) }),
     certificateCheck({
-      ...{ clock, hostname: mxName(config), ordered: usesAcme(config) },
+      clock,
+      hostname: mxName(config),
+      ordered: usesAcme(config),
       served: () => servedCertificate(db, config),
     }),
     ...domainCertificateChecks({ db, clock, settings: config }),

@@ -1,11 +1,15 @@
 import { posix } from "node:path";
 import {
   type CallExpression,
+  isArrayLiteralExpression,
   isCallExpression,
   isExportDeclaration,
   isNewExpression,
   isNoSubstitutionTemplateLiteral,
+  isObjectLiteralExpression,
   isPropertyAccessExpression,
+  isSpreadAssignment,
+  isSpreadElement,
   isStringLiteral,
   isTemplateHead,
   type NewExpression,
@@ -245,6 +249,18 @@ export function length(source: Source): Violation[] {
   const lines = source.text.split("\n").length - (source.text.endsWith("\n") ? 1 : 0);
   if (lines <= MAX_LINES || LONG_TABLES.has(source.path)) return [];
   return [say(source, MAX_LINES + 1, `${lines} lines, ${MAX_LINES} are allowed`)];
+}
+
+/** A literal is not spread where it stands: that only steers the formatter. */
+export function plainLiterals(source: Source): Violation[] {
+  const found: Violation[] = [];
+  walk(source.tree, (node) => {
+    if (!isSpreadAssignment(node) && !isSpreadElement(node)) return;
+    const { expression } = node;
+    if (isObjectLiteralExpression(expression) || isArrayLiteralExpression(expression))
+      found.push(say(source, lineOf(node), "a literal is spread: write its parts in its place"));
+  });
+  return found;
 }
 
 /** No barrel files: each import names the file that defines the name. */

@@ -12,8 +12,15 @@ const PROJECT: Column = {
   text: ({ senderExternalId }) => (typeof senderExternalId === "string" ? senderExternalId : "(all)"),
 };
 const COLUMNS = [
-  ...[field("id"), field("name"), field("keyPrefix", "prefix"), field("last4"), PROJECT, field("scopes")],
-  ...[field("lastUsedAt", "last used"), field("revokedAt", "revoked"), field("createdAt", "created")],
+  field("id"),
+  field("name"),
+  field("keyPrefix", "prefix"),
+  field("last4"),
+  PROJECT,
+  field("scopes"),
+  field("lastUsedAt", "last used"),
+  field("revokedAt", "revoked"),
+  field("createdAt", "created"),
 ];
 
 /** Lists API keys. */

@@ -4,8 +4,16 @@ import { SendItem } from "./send-item.ts";
 
 /** Fields that decide when, whether or to whom a message leaves, or what it says. Ignoring one would send another message. */
 const DECISIVE: readonly string[] = [
-  ...["scheduledAt", "to", "cc", "bcc", "replyTo", "templateId", "data"],
-  ...["unsubscribeLink", "keepContent", "stream"],
+  "scheduledAt",
+  "to",
+  "cc",
+  "bcc",
+  "replyTo",
+  "templateId",
+  "data",
+  "unsubscribeLink",
+  "keepContent",
+  "stream",
 ];
 
 /** Fields of a reply alone that decide to whom it goes: to all, and as an answer to which message. */

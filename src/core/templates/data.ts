@@ -2,8 +2,19 @@ import { Context, Drop, type Liquid } from "liquidjs";
 
 /** Properties that a template may read from the objects that loops make (`forloop`, `tablerowloop`). */
 const LOOP_PROPERTIES: ReadonlySet<unknown> = new Set([
-  ...["name", "length", "index", "index0", "rindex", "rindex0", "first", "last"],
-  ...["row", "col", "col0", "col_first", "col_last"],
+  "name",
+  "length",
+  "index",
+  "index0",
+  "rindex",
+  "rindex0",
+  "first",
+  "last",
+  "row",
+  "col",
+  "col0",
+  "col_first",
+  "col_last",
 ]);
 
 /**

@@ -31,7 +31,8 @@ export async function renderedItem(
   const text = item.text || rendered.text;
   if (isBlank(html) && isBlank(text))
     throw new AppError("validation_error", "The template renders to neither html nor text.", {
-      ...{ code: "rendering_failure", param: "templateId" },
+      code: "rendering_failure",
+      param: "templateId",
     });
   return {
     ...item,

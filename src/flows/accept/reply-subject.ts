@@ -3,8 +3,31 @@ import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
 
 /** Reply prefixes of mail programs in several languages. */
 const REPLY_PREFIXES = [
-  ...["re", "rép", "res", "rif", "aw", "antw", "antwort", "sv", "vs", "odp", "odg", "ynt", "vá"],
-  ...["απ", "ответ", "відп", "השב", "رد", "回复", "回覆", "答复", "答覆", "返信", "회신", "답장"],
+  "re",
+  "rép",
+  "res",
+  "rif",
+  "aw",
+  "antw",
+  "antwort",
+  "sv",
+  "vs",
+  "odp",
+  "odg",
+  "ynt",
+  "vá",
+  "απ",
+  "ответ",
+  "відп",
+  "השב",
+  "رد",
+  "回复",
+  "回覆",
+  "答复",
+  "答覆",
+  "返信",
+  "회신",
+  "답장",
 ];
 
 /**

@@ -108,11 +108,15 @@ function limitFor(headers: Readonly<Record<string, string>> | undefined, now: nu
   )?.[1];
   if (automatic === undefined || automatic.trim().toLowerCase() === "no")
     return {
-      ...{ most: MAX_REPLIES_PER_MINUTE, span: last(MINUTE_MS, now), retryAfterSeconds: 60 },
+      most: MAX_REPLIES_PER_MINUTE,
+      span: last(MINUTE_MS, now),
+      retryAfterSeconds: 60,
       words: `${MAX_REPLIES_PER_MINUTE} replies a minute`,
     };
   return {
-    ...{ most: MAX_AUTOMATIC_REPLIES_PER_HOUR, span: last(HOUR_MS, now), retryAfterSeconds: 3600 },
+    most: MAX_AUTOMATIC_REPLIES_PER_HOUR,
+    span: last(HOUR_MS, now),
+    retryAfterSeconds: 3600,
     words: `${MAX_AUTOMATIC_REPLIES_PER_HOUR} automatic replies an hour`,
   };
 }

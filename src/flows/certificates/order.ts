@@ -183,7 +183,12 @@ async function finish(
   return {
     ...record,
     issued: { chain, sealedKey, issuedAt: now, notAfter, servedFrom: servedFrom(record, sealedKey, now) },
-    ...{ renewAt: null, order: null, sealedOrderKey: null, dueAt: now, failures: 0, lastError: null },
+    renewAt: null,
+    order: null,
+    sealedOrderKey: null,
+    dueAt: now,
+    failures: 0,
+    lastError: null,
   };
 }
 

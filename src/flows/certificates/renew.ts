@@ -180,6 +180,8 @@ async function afterFailure(
     ...record,
     order: isOver ? null : record.order,
     sealedOrderKey: error.type === "badPublicKey" ? await newKey(deps.boxKey, record) : record.sealedOrderKey,
-    ...{ failures, dueAt, lastError: { text: error.message, at: now } },
+    failures,
+    dueAt,
+    lastError: { text: error.message, at: now },
   };
 }

@@ -144,7 +144,11 @@ function hostsWay(
   const lane = lanes.ofHosts(names, isPlain ? "" : JSON.stringify(security), egress?.ip);
   const key = destinationKey(hosts, port);
   const destination: Destination = {
-    ...{ key, hosts, port, ehloName, limits: lane.shared },
+    key,
+    hosts,
+    port,
+    ehloName,
+    limits: lane.shared,
     ...(egress === null ? {} : ownEnd(egress, key, ehloName)),
     tls: lane.provider?.tlsRequired === true ? "encrypted" : "opportunistic",
   };

@@ -74,7 +74,9 @@ export class Dispatch {
     this.#routes = new Routes(deps.clock, deps.findDeliveryRoute);
     this.#inFlight = new InFlight(limits);
     this.#stallBreaker = new StallBreaker({
-      ...{ clock: deps.clock, inFlight: this.#inFlight, largeMessageAdmission: deps.largeMessageAdmission },
+      clock: deps.clock,
+      inFlight: this.#inFlight,
+      largeMessageAdmission: deps.largeMessageAdmission,
       onChecked: () => this.#start(),
     });
     this.#destinations = new Destinations(deps.clock);
@@ -240,11 +242,9 @@ export class Dispatch {
     if (spendsMoment) destination.moment = false;
     destination.inHand++;
     this.#inHand++;
+    const hasOtherWay = () => ways.some((way) => way !== route && this.#destinations.isOpen(way));
     const handover = new RecipientHandover(
-      {
-        ...{ clock, restMs, inFlight: this.#inFlight },
-        hasOtherWay: () => ways.some((way) => way !== route && this.#destinations.isOpen(way)),
-      },
+      { clock, restMs, inFlight: this.#inFlight, hasOtherWay },
       route,
       destination,
       () => this.#resume(destination),

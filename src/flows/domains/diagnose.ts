@@ -78,7 +78,8 @@ export async function diagnose(
   const recommended = recommendedRecords(domain, deps);
   if (deps.isCaptureDomain(domain.name))
     return {
-      ...{ records: records.map(captured), recommended: recommended.map(captured) },
+      records: records.map(captured),
+      recommended: recommended.map(captured),
       spf: CAPTURED_SPF,
       warnings: [],
     };

@@ -83,7 +83,9 @@ export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Pro
       deleteUnproven(domain),
       ...(domain.delegated ? [noActiveDelegationAround(domain)] : []),
       ...(domain.served ? makeRoom(domain, { proof: "records", condition: ALWAYS, now }) : []),
-      ...[insertDomain(domain), ...keys.map(insertDkimKey), ...wanted.also(domain, keys)],
+      insertDomain(domain),
+      ...keys.map(insertDkimKey),
+      ...wanted.also(domain, keys),
     ]);
   } catch (error) {
     if (error instanceof ConstraintError && error.unique?.startsWith("domains.") === true)

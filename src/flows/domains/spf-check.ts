@@ -47,13 +47,22 @@ export async function checkSpf(deps: SpfDeps, domain: string): Promise<SpfCheck>
 }
 
 const UNKNOWN: SpfCheck = {
-  ...{ state: "unknown", result: "temperror", lookups: 0, voidLookups: 0 },
-  ...{ problem: "The DNS did not answer for the SPF record. Verify again.", fix: null },
+  state: "unknown",
+  result: "temperror",
+  lookups: 0,
+  voidLookups: 0,
+  problem: "The DNS did not answer for the SPF record. Verify again.",
+  fix: null,
 };
 
 /** The result for a domain whose name counts as verified without DNS. */
 export const CAPTURED_SPF: SpfCheck = {
-  ...{ state: "present", result: "pass", lookups: 0, voidLookups: 0, problem: null, fix: null },
+  state: "present",
+  result: "pass",
+  lookups: 0,
+  voidLookups: 0,
+  problem: null,
+  fix: null,
 };
 
 async function evaluated(deps: SpfDeps, domain: string): Promise<SpfCheck> {

@@ -56,12 +56,19 @@ type Findings = Readonly<
 >;
 
 const ALL_PRESENT: Findings = {
-  ...{ dkim: "present", spf: "present", dmarc: "present", mx: "present" },
-  ...{ returnPath: "present", delegation: "present" },
+  dkim: "present",
+  spf: "present",
+  dmarc: "present",
+  mx: "present",
+  returnPath: "present",
+  delegation: "present",
 };
 
 const NONE_PRESENT: Findings = {
-  ...{ dkim: "absent", spf: "absent", dmarc: "absent", mx: "absent" },
+  dkim: "absent",
+  spf: "absent",
+  dmarc: "absent",
+  mx: "absent",
   delegation: "absent",
 };
 
@@ -243,7 +250,11 @@ export function judge(
   // A name that its records prove switches to our zone without a gap.
   const served = domain.delegated && (domain.served || delegationFound || status === "verified");
   const after = {
-    ...{ status, verified, recommended, delegationFound, served },
+    status,
+    verified,
+    recommended,
+    delegationFound,
+    served,
     failingSince: fallen ? null : failingSince,
   } as const;
   return {

@@ -75,7 +75,11 @@ async function servedSerial(
   name: string,
 ): Promise<number | null | "silent"> {
   const asked = await exchange(clock, {
-    ...{ server, question: { name, type: "SOA" }, timeoutMs: ANSWER_MS, edns: true, caseFolding: new Set() },
+    server,
+    question: { name, type: "SOA" },
+    timeoutMs: ANSWER_MS,
+    edns: true,
+    caseFolding: new Set(),
   });
   if (asked.kind !== "answer") return "silent";
   const soa = asked.answer.answers.find((record) => record.type === "SOA");

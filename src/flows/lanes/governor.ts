@@ -88,8 +88,15 @@ const KEPT = 0.9;
 /** Returns the state of a lane that was never slowed. */
 export function steady({ rate, connections }: LaneLimits): LaneState {
   return {
-    ...{ rate, connections, step: 0, loweredAt: null, raisedAt: null },
-    ...{ opensAt: null, restMs: 0, refusals: 0, cause: null },
+    rate,
+    connections,
+    step: 0,
+    loweredAt: null,
+    raisedAt: null,
+    opensAt: null,
+    restMs: 0,
+    refusals: 0,
+    cause: null,
   };
 }
 

@@ -133,7 +133,11 @@ export class Lane {
   ): { fate: Fate; statements: Statement[] } {
     const now = this.#deps.clock.now();
     const { state, fate } = govern(this.#state, {
-      ...{ kind, now, startedAt, limits: this.#most, took: this.#taken.lately(now) },
+      kind,
+      now,
+      startedAt,
+      limits: this.#most,
+      took: this.#taken.lately(now),
       namedMs: said?.namedMs ?? null,
       cause: said === null ? null : { category: said.category, reply: said.reply, at: now },
     });

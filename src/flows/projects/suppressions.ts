@@ -22,8 +22,15 @@ export interface SuppressionDeps {
 /** Returns an entry that a client adds, without note and end. */
 export function manual(senderId: string, email: string, now: number): Suppression {
   return {
-    ...{ id: newId("sup", now), senderId, email, reason: "manual", bounceType: null },
-    ...{ messageId: null, note: null, expiresAt: null, createdAt: now },
+    id: newId("sup", now),
+    senderId,
+    email,
+    reason: "manual",
+    bounceType: null,
+    messageId: null,
+    note: null,
+    expiresAt: null,
+    createdAt: now,
   };
 }
 

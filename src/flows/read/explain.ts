@@ -33,7 +33,10 @@ function explainRecipient(message: Message, recipient: Recipient, now: number): 
   const { scheduledAt } = message;
   if (scheduledAt !== null && scheduledAt > now && status === "accepted")
     return {
-      ...{ email, status, what: "The message is scheduled.", who: "you" },
+      email,
+      status,
+      what: "The message is scheduled.",
+      who: "you",
       why: `It is due at ${new Date(scheduledAt).toISOString()}.`,
       next: "Nothing. Until then it can be rescheduled or canceled.",
     };

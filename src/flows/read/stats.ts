@@ -78,8 +78,17 @@ function floorTo(at: number, step: number): number {
 }
 
 const NONE: Figures = {
-  ...{ accepted: 0, sent: 0, delivered: 0, delayed: 0, bounced: 0, complained: 0 },
-  ...{ rejected: 0, failed: 0, opened: 0, clicked: 0, received: 0 },
+  accepted: 0,
+  sent: 0,
+  delivered: 0,
+  delayed: 0,
+  bounced: 0,
+  complained: 0,
+  rejected: 0,
+  failed: 0,
+  opened: 0,
+  clicked: 0,
+  received: 0,
 };
 
 function added(sum: Figures, more: Figures): Figures {

@@ -93,7 +93,11 @@ export function recommendedRecords(
   { serviceDomain, hostsDomains }: RecommendedDeps,
 ): DnsRecord[] {
   const alias = (purpose: RecommendedPurpose, at: string, value: string, verified: boolean): DnsRecord => ({
-    ...{ type: "CNAME", name: at, value, purpose, verified },
+    type: "CNAME",
+    name: at,
+    value,
+    purpose,
+    verified,
   });
   const host = linksHost(name);
   return [

@@ -89,7 +89,9 @@ function detailsOf({ type, data, createdAt }: Happened): Record<string, unknown>
     case "click":
       return {
         click: {
-          ...{ ipAddress: of("ip"), link: of("url"), userAgent: of("userAgent") },
+          ipAddress: of("ip"),
+          link: of("url"),
+          userAgent: of("userAgent"),
           timestamp: new Date(createdAt).toISOString(),
         },
       };

@@ -113,7 +113,7 @@ export async function delegatedRecords(
   const published = keys.filter(({ retireAt }) => retireAt === null || retireAt > now);
   const policies = [
     ...sendingRecords(domain, [], serviceDomain).map((record) => ({ ...record, type: "TXT" as const })),
-    ...[{ type: "TXT" as const, name: `_smtp._tls.${name}`, value: tlsReports(serviceDomain) }],
+    { type: "TXT" as const, name: `_smtp._tls.${name}`, value: tlsReports(serviceDomain) },
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
   ];
   // The host of links is not an alias here: the zone has its addresses.
@@ -122,13 +122,17 @@ export async function delegatedRecords(
     nameServerRecord(name, delegationHost(domain.delegationToken, serviceDomain)),
     ...aliases.map(
       (alias): ZoneRecord => ({
-        ...{ name: alias.name, ttl: POLICY_TTL_SECONDS, type: "CNAME", data: alias.value },
+        name: alias.name,
+        ttl: POLICY_TTL_SECONDS,
+        type: "CNAME",
+        data: alias.value,
       }),
     ),
     ...published.map((key) => keyRecord(key, dkimName(key.selector, name), now)),
     ...policies.map(
       (record): ZoneRecord => ({
-        ...{ name: record.name, ttl: POLICY_TTL_SECONDS },
+        name: record.name,
+        ttl: POLICY_TTL_SECONDS,
         ...(record.type === "TXT"
           ? { type: "TXT", data: record.value }
           : { type: "MX", data: { preference: record.priority ?? 0, exchange: record.value } }),

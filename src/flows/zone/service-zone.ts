@@ -209,7 +209,8 @@ export async function* serviceRecords(
     MAX_DOMAIN_CERTIFICATES,
   );
   yield answers.map(({ name, value }) => ({
-    ...{ name, ttl: CHALLENGE_TTL_SECONDS },
+    name,
+    ttl: CHALLENGE_TTL_SECONDS,
     type: "TXT",
     data: value,
   }));

@@ -54,10 +54,16 @@ function serialAt(clock: Clock, stored: number): number {
 
 function soaRecord({ serviceDomain }: ZoneSettings, zone: string, serial: number): SoaRecord {
   return {
-    ...{ name: zone, ttl: SOA_TTL_SECONDS, type: "SOA" },
+    name: zone,
+    ttl: SOA_TTL_SECONDS,
+    type: "SOA",
     data: {
-      ...{ mname: nsHost(serviceDomain), rname: `${SOA_MAILBOX}.${serviceDomain}`, serial: serial >>> 0 },
-      ...{ refresh: REFRESH_SECONDS, retry: RETRY_SECONDS, expire: EXPIRE_SECONDS },
+      mname: nsHost(serviceDomain),
+      rname: `${SOA_MAILBOX}.${serviceDomain}`,
+      serial: serial >>> 0,
+      refresh: REFRESH_SECONDS,
+      retry: RETRY_SECONDS,
+      expire: EXPIRE_SECONDS,
       minimum: NEGATIVE_TTL_SECONDS,
     },
   };

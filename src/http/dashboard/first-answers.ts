@@ -108,8 +108,11 @@ function asked(pathname: string, query: string, now: number): readonly string[] 
     case "":
       return [
         `/v1/stats?from=${new Date(now - 6 * DAY_MS).toISOString().slice(0, 10)}&interval=day`,
-        ...["/v1/emails?direction=outbound&limit=1", "/v1/emails?direction=inbound&limit=1"],
-        ...["/v1/webhooks?limit=1", "/v1/domains?limit=100", DELIVERED],
+        "/v1/emails?direction=outbound&limit=1",
+        "/v1/emails?direction=inbound&limit=1",
+        "/v1/webhooks?limit=1",
+        "/v1/domains?limit=100",
+        DELIVERED,
         ...TROUBLES.map((status) => `/v1/emails?status=${status}&limit=6`),
       ];
     case "settings":

@@ -27,8 +27,18 @@ export const DASHBOARD_POLICY = [
 
 /** First segments of paths that never belong to the dashboard. */
 const RESERVED: ReadonlySet<string> = new Set([
-  ...["v1", "docs", "resend", "mcp", "ui", "llms.txt", "llms-full.txt"],
-  ...["livez", "healthz", "readyz", "metrics", ".well-known"],
+  "v1",
+  "docs",
+  "resend",
+  "mcp",
+  "ui",
+  "llms.txt",
+  "llms-full.txt",
+  "livez",
+  "healthz",
+  "readyz",
+  "metrics",
+  ".well-known",
   ...[OPEN_PATH, CLICK_PATH, UNSUBSCRIBE_PATH].map((path) => path.replaceAll("/", "")),
 ]);
 

@@ -21,9 +21,17 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 /** Prefixes of the ids in paths, by the path before the id. */
 const PATH_IDS: Readonly<Record<string, string>> = {
-  ...{ "/v1/emails": "msg", "/v1/emails/:id/attachments": "att", "/v1/inboxes": "inb", "/v1/threads": "thr" },
-  ...{ "/v1/domains": "dom", "/v1/templates": "tpl", "/v1/contacts": "con", "/v1/api-keys": "key" },
-  ...{ "/v1/webhooks": "whk", "/v1/webhooks/:id/deliveries": "dlv", "/v1/senders": "snd" },
+  "/v1/emails": "msg",
+  "/v1/emails/:id/attachments": "att",
+  "/v1/inboxes": "inb",
+  "/v1/threads": "thr",
+  "/v1/domains": "dom",
+  "/v1/templates": "tpl",
+  "/v1/contacts": "con",
+  "/v1/api-keys": "key",
+  "/v1/webhooks": "whk",
+  "/v1/webhooks/:id/deliveries": "dlv",
+  "/v1/senders": "snd",
 };
 
 const MayWarn = Type.Object(

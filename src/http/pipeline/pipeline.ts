@@ -179,7 +179,11 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
   const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
   const answer = await route.handle(
     contextOf(deps, route, routed, NOBODY, {
-      ...{ now, query, body, record: () => [], expectAnswer: UNBOUNDED },
+      now,
+      query,
+      body,
+      record: () => [],
+      expectAnswer: UNBOUNDED,
       growing: NO_LIMIT,
     }),
   );

@@ -19,7 +19,10 @@ const SCOPES: Readonly<Record<(typeof PERMISSIONS)[number], readonly string[]>> 
 export function apiKeyRoutes(operations: Operations, db: Db): Route[] {
   return [
     translated(operations, {
-      ...{ method: "POST", path: "/api-keys", operation: "createApiKey", summary: "Create an API key" },
+      method: "POST",
+      path: "/api-keys",
+      operation: "createApiKey",
+      summary: "Create an API key",
       body: Type.Object({ name: Given(ShortText), permission: Given(OneOf(PERMISSIONS)) }),
       async ask(context) {
         const { name, permission = "full_access" } = withoutNulls(context.body);
@@ -31,22 +34,33 @@ export function apiKeyRoutes(operations: Operations, db: Db): Route[] {
       answer: ({ id, secret }: { id: string; secret: string }) => ({ id, token: secret }),
     }),
     listRoute(operations, {
-      ...{ path: "/api-keys", operation: "listApiKeys", summary: "List API keys" },
+      path: "/api-keys",
+      operation: "listApiKeys",
+      summary: "List API keys",
       // A removed key of Resend's is not listed.
       read: ({ principal }, place, take) => listKeys(db, requireKey(principal), "unrevoked", place, take),
       show: (keys) =>
         keys.map(({ id, name, createdAt, lastUsedAt }) => ({
-          ...{ id, name, created_at: showTime(createdAt), last_used_at: showTime(lastUsedAt) },
+          id,
+          name,
+          created_at: showTime(createdAt),
+          last_used_at: showTime(lastUsedAt),
         })),
     }),
     translated(operations, {
-      ...{ method: "PATCH", path: "/api-keys/:id", operation: "renameApiKey", summary: "Rename an API key" },
+      method: "PATCH",
+      path: "/api-keys/:id",
+      operation: "renameApiKey",
+      summary: "Rename an API key",
       body: Type.Object({ name: Given(ShortText) }),
       ask: ({ params, body }) => ({ params, body: { name: body.name } }),
       answer: ({ id }: { id: string }) => ({ object: "api_key", id }),
     }),
     translated(operations, {
-      ...{ method: "DELETE", path: "/api-keys/:id", operation: "revokeApiKey", summary: "Revoke an API key" },
+      method: "DELETE",
+      path: "/api-keys/:id",
+      operation: "revokeApiKey",
+      summary: "Revoke an API key",
       answer: (_body, { params }) => ({ object: "api_key", id: params.id, deleted: true }),
     }),
   ];

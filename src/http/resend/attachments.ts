@@ -102,7 +102,11 @@ function pageOf(all: readonly Attachment[], query: unknown): { items: Attachment
 function show(attachment: Attachment, link: ReturnType<typeof downloadLink>): Record<string, unknown> {
   const { id, filename, size, contentType, disposition: kind, contentId } = attachment;
   return {
-    ...{ id, filename, size, content_type: contentType, content_disposition: kind },
+    id,
+    filename,
+    size,
+    content_type: contentType,
+    content_disposition: kind,
     ...(contentId === null ? {} : { content_id: contentId }),
     ...link,
   };

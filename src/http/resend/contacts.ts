@@ -69,7 +69,10 @@ function noSegment(): AppError {
 function collectionRoutes(operations: Operations, db: Db, path: string): Route[] {
   return [
     translated(operations, {
-      ...{ method: "POST", path, operation: "createContact", summary: "Create a contact" },
+      method: "POST",
+      path,
+      operation: "createContact",
+      summary: "Create a contact",
       body: Type.Object({ ...CONTACT_FIELDS, email: Given(AddressText), segments: Given(Segments) }),
       ask(context) {
         requireSegment(context);
@@ -82,7 +85,9 @@ function collectionRoutes(operations: Operations, db: Db, path: string): Route[]
       answer: ({ id }: Contact) => ({ object: "contact", id }),
     }),
     listRoute(operations, {
-      ...{ path, operation: "listContacts", summary: "List contacts" },
+      path,
+      operation: "listContacts",
+      summary: "List contacts",
       read(context, place, take) {
         requireSegment(context);
         return listContacts(db, context.senderId, {}, place, take);
@@ -118,14 +123,22 @@ function itemRoutes(operations: Operations, db: Db, base: string): Route[] {
   const removal = { method: "DELETE", path, operation: "deleteContact" } as const;
   return [
     translated(operations, {
-      ...{ method: "GET", path, operation: "getContact", summary: "Get a contact", ask },
+      method: "GET",
+      path,
+      operation: "getContact",
+      summary: "Get a contact",
+      ask,
       answer: (contact: Contact) => ({
-        ...{ object: "contact", ...showContact(contact) },
+        object: "contact",
+        ...showContact(contact),
         properties: showProperties(contact.metadata),
       }),
     }),
     translated(operations, {
-      ...{ method: "PATCH", path, operation: "updateContact", summary: "Update a contact" },
+      method: "PATCH",
+      path,
+      operation: "updateContact",
+      summary: "Update a contact",
       body: ContactFields,
       async ask(context) {
         refuseFields(context.body, TOPICS);
@@ -170,7 +183,9 @@ function segmentRoutes(operations: Operations, db: Db): Route[] {
       },
     ),
     translated(operations, {
-      ...{ method: "POST", path: `${ofContact}/:segment`, operation: "getContact" },
+      method: "POST",
+      path: `${ofContact}/:segment`,
+      operation: "getContact",
       summary: "Add a contact to a segment. It is in the only one already",
       ask: async (context) => ({ params: { id: await contactId(db, context) } }),
       answer: () => ({ id: ALL }),
@@ -203,8 +218,12 @@ function refusedRoutes(operations: Operations): Route[] {
 
 function showContact({ id, email, firstName, lastName, subscribed, createdAt }: Contact) {
   return {
-    ...{ id, email, first_name: firstName, last_name: lastName },
-    ...{ unsubscribed: !subscribed, created_at: createdAt },
+    id,
+    email,
+    first_name: firstName,
+    last_name: lastName,
+    unsubscribed: !subscribed,
+    created_at: createdAt,
   };
 }
 

@@ -72,7 +72,10 @@ const Settings = Type.Object(SETTINGS);
 export function domainRoutes(operations: Operations, db: Db): Route[] {
   return [
     translated(operations, {
-      ...{ method: "POST", path: "/domains", operation: "createDomain", summary: "Add a domain" },
+      method: "POST",
+      path: "/domains",
+      operation: "createDomain",
+      summary: "Add a domain",
       body: Type.Object({ ...SETTINGS, name: Given(Type.String({ maxLength: MAX_DOMAIN_CHARS })) }),
       ask({ body }) {
         refuseSettings(body);
@@ -86,7 +89,9 @@ export function domainRoutes(operations: Operations, db: Db): Route[] {
       }),
     }),
     listRoute(operations, {
-      ...{ path: "/domains", operation: "listDomains", summary: "List domains" },
+      path: "/domains",
+      operation: "listDomains",
+      summary: "List domains",
       read: ({ senderId }, place, take) => listDomains(db, senderId, place, take),
       show: (domains, context) =>
         domains.map(({ id, name, status, receiving, createdAt }) =>
@@ -94,19 +99,29 @@ export function domainRoutes(operations: Operations, db: Db): Route[] {
         ),
     }),
     translated(operations, {
-      ...{ method: "GET", path: "/domains/:id", operation: "getDomain", summary: "Get a domain" },
+      method: "GET",
+      path: "/domains/:id",
+      operation: "getDomain",
+      summary: "Get a domain",
       answer: (domain: Domain, context) => ({
-        ...{ object: "domain", ...showDomain(domain, context) },
+        object: "domain",
+        ...showDomain(domain, context),
         records: showRecords(domain),
       }),
     }),
     updateRoute(operations),
     translated(operations, {
-      ...{ method: "DELETE", path: "/domains/:id", operation: "deleteDomain", summary: "Delete a domain" },
+      method: "DELETE",
+      path: "/domains/:id",
+      operation: "deleteDomain",
+      summary: "Delete a domain",
       answer: (_body, { params }) => ({ object: "domain", id: params.id, deleted: true }),
     }),
     translated(operations, {
-      ...{ method: "POST", path: "/domains/:id/verify", operation: "verifyDomain", summary: "Verify" },
+      method: "POST",
+      path: "/domains/:id/verify",
+      operation: "verifyDomain",
+      summary: "Verify",
       answer: ({ id }: Domain) => ({ object: "domain", id }),
     }),
   ];
@@ -171,7 +186,11 @@ function showRecord(
   otherwise: string,
 ): Record<string, unknown> {
   return {
-    ...{ record: RECORD_NAMES[purpose] ?? purpose, name, value, type, ttl: "Auto" },
+    record: RECORD_NAMES[purpose] ?? purpose,
+    name,
+    value,
+    type,
+    ttl: "Auto",
     status: verified ? "verified" : otherwise,
     ...(priority === undefined ? {} : { priority }),
   };

@@ -17,21 +17,30 @@ import { listRoute, type Operations, resendRoute, translated } from "./translate
 export function emailRoutes(operations: Operations, deps: RecordDeps): Route[] {
   return [
     translated(operations, {
-      ...{ method: "POST", path: "/emails", operation: "sendEmail", summary: "Send a message" },
-      ...{ body: SendBody, byteLists: true },
+      method: "POST",
+      path: "/emails",
+      operation: "sendEmail",
+      summary: "Send a message",
+      body: SendBody,
+      byteLists: true,
       ask: async ({ body, now }) => ({ body: await sendItemOf(body, now) }),
       answer: ({ id }: WithId) => ({ id }),
     }),
     batchRoute(operations),
     listRoute(operations, {
-      ...{ path: "/emails", operation: "listEmails", summary: "List sent messages" },
+      path: "/emails",
+      operation: "listEmails",
+      summary: "List sent messages",
       read: ({ senderId }, place, take) => listSentOrReceived(deps.db, senderId, "sent", place, take),
       show: (messages) =>
         messages.map((message) => ({ ...showFacts(message), last_event: lastEvent(message) })),
     }),
     getRoute(operations, deps),
     translated(operations, {
-      ...{ method: "PATCH", path: "/emails/:id", operation: "rescheduleEmail", summary: "Reschedule" },
+      method: "PATCH",
+      path: "/emails/:id",
+      operation: "rescheduleEmail",
+      summary: "Reschedule",
       body: Type.Object({ scheduled_at: Given(ScheduledAt) }),
       ask: async ({ params, body: { scheduled_at: at }, now }) => ({
         params,
@@ -40,7 +49,10 @@ export function emailRoutes(operations: Operations, deps: RecordDeps): Route[] {
       answer: ({ id }: WithId) => ({ object: "email", id }),
     }),
     translated(operations, {
-      ...{ method: "POST", path: "/emails/:id/cancel", operation: "cancelEmail", summary: "Cancel" },
+      method: "POST",
+      path: "/emails/:id/cancel",
+      operation: "cancelEmail",
+      summary: "Cancel",
       answer: ({ id }: WithId) => ({ object: "email", id }),
     }),
   ];
@@ -62,7 +74,8 @@ function batchRoute(operations: Operations): Route {
     summary: "Send up to 100 messages",
     byteLists: true,
     body: Type.Array(SendBody, {
-      ...{ minItems: 1, maxItems: MAX_BATCH },
+      minItems: 1,
+      maxItems: MAX_BATCH,
       expected: `a list of 1 to ${MAX_BATCH} messages`,
     }),
     async ask({ body, request, now }) {
@@ -131,7 +144,8 @@ function showFacts(message: Message): Record<string, unknown> {
 function showEmail(record: MessageRecord): Record<string, unknown> {
   const { message, content } = record;
   return {
-    ...{ object: "email", ...showFacts(message) },
+    object: "email",
+    ...showFacts(message),
     html: content.html,
     text: content.text,
     tags: message.tags,

@@ -15,7 +15,9 @@ import { listRoute, type Operations, resendRoute } from "./translate.ts";
 export function receivingRoutes(operations: Operations, deps: FileDeps): Route[] {
   return [
     listRoute(operations, {
-      ...{ path: "/emails/receiving", operation: "listEmails", summary: "List received messages" },
+      path: "/emails/receiving",
+      operation: "listEmails",
+      summary: "List received messages",
       read: ({ senderId }, place, take) => listSentOrReceived(deps.db, senderId, "received", place, take),
       show: (messages, { senderId }) => showListed(deps, senderId ?? "", messages),
     }),
@@ -28,7 +30,11 @@ export function receivingRoutes(operations: Operations, deps: FileDeps): Route[]
       return {
         status: 200,
         body: {
-          ...{ object: "email", ...showFacts(message, attachments, receivedFor), html, text, headers },
+          object: "email",
+          ...showFacts(message, attachments, receivedFor),
+          html,
+          text,
+          headers,
           raw: rawLink(deps, message.senderId, message.id, now),
         },
       };
@@ -86,7 +92,11 @@ function showFacts(
 /** Returns an attachment as Resend's records and events show it. */
 function showAttachment({ id, filename, size, contentType, contentId, disposition }: Attachment) {
   return {
-    ...{ id, filename, size, content_type: contentType },
-    ...{ content_id: contentId, content_disposition: disposition },
+    id,
+    filename,
+    size,
+    content_type: contentType,
+    content_id: contentId,
+    content_disposition: disposition,
   };
 }

@@ -76,12 +76,23 @@ export const SendBody = Type.Object({
 export type SendBody = Static<typeof SendBody>;
 
 const SEND_NAMES = {
-  ...{ from: "from", to: "to", cc: "cc", bcc: "bcc", reply_to: "replyTo", subject: "subject" },
-  ...{ html: "html", text: "text", headers: "headers", tags: "tags" },
+  from: "from",
+  to: "to",
+  cc: "cc",
+  bcc: "bcc",
+  reply_to: "replyTo",
+  subject: "subject",
+  html: "html",
+  text: "text",
+  headers: "headers",
+  tags: "tags",
 } as const;
 
 const FILE_NAMES = {
-  ...{ filename: "filename", content: "content", content_type: "contentType", content_id: "contentId" },
+  filename: "filename",
+  content: "content",
+  content_type: "contentType",
+  content_id: "contentId",
 } as const;
 
 /** Name of an attachment that has none. */
@@ -125,7 +136,8 @@ function attachmentOf(file: Static<typeof File>, index: number): Record<string, 
       "invalid_attachment",
     );
   return {
-    ...{ filename: UNNAMED, ...(inlineId === undefined ? {} : { contentId: inlineId }) },
+    filename: UNNAMED,
+    ...(inlineId === undefined ? {} : { contentId: inlineId }),
     ...renamed(fields, FILE_NAMES),
     ...(content === undefined ? {} : { content: base64Of(content) }),
   };

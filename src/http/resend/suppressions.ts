@@ -22,18 +22,18 @@ const MAX_ENTRIES = 100;
 export function suppressionRoutes(operations: Operations, db: Db): Route[] {
   return [
     translated(operations, {
-      ...{
-        method: "POST",
-        path: "/suppressions",
-        operation: "addSuppression",
-        summary: "Suppress an address",
-      },
+      method: "POST",
+      path: "/suppressions",
+      operation: "addSuppression",
+      summary: "Suppress an address",
       body: Type.Object({ email: Given(AddressText) }),
       ask: ({ body: { email } }) => ({ body: email == null ? {} : { email } }),
       answer: ({ id }: { id: string }) => ({ object: "suppression", id }),
     }),
     listRoute(operations, {
-      ...{ path: "/suppressions", operation: "listSuppressions", summary: "List suppressions" },
+      path: "/suppressions",
+      operation: "listSuppressions",
+      summary: "List suppressions",
       query: Type.Object({ ...ID_PAGE, origin: Type.Optional(OneOf(SUPPRESSION_REASONS)) }),
       read({ senderId, query, now }, place, take) {
         const { origin: reason } = query as { origin?: SuppressionReason };

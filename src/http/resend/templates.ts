@@ -70,42 +70,56 @@ export function templateRoutes(operations: Operations, db: Db): Route[] {
   const done = ({ id }: Template) => ({ object: "template", id });
   return [
     translated(operations, {
-      ...{ method: "POST", path: "/templates", operation: "createTemplate", summary: "Create a template" },
+      method: "POST",
+      path: "/templates",
+      operation: "createTemplate",
+      summary: "Create a template",
       body: TemplateFields,
       ask: ({ body }) => ({ body: { subject: "", ...templateFields(body) } }),
       answer: done,
     }),
     listRoute(operations, {
-      ...{ path: "/templates", operation: "listTemplates", summary: "List templates" },
+      path: "/templates",
+      operation: "listTemplates",
+      summary: "List templates",
       read: ({ senderId }, place, take) => listTemplateNames(db, senderId, place, take),
       show: (templates) => templates.map(showName),
     }),
     translated(operations, {
-      ...{ method: "GET", path, operation: "getTemplate", summary: "Get a template" },
+      method: "GET",
+      path,
+      operation: "getTemplate",
+      summary: "Get a template",
       answer: showTemplate,
     }),
     translated(operations, {
-      ...{ method: "PATCH", path, operation: "updateTemplate", summary: "Update a template" },
+      method: "PATCH",
+      path,
+      operation: "updateTemplate",
+      summary: "Update a template",
       body: TemplateFields,
       ask: ({ params, body }) => ({ params, body: templateFields(body) }),
       answer: done,
     }),
     translated(operations, {
-      ...{ method: "DELETE", path, operation: "deleteTemplate", summary: "Delete a template" },
+      method: "DELETE",
+      path,
+      operation: "deleteTemplate",
+      summary: "Delete a template",
       answer: (_body, { params }) => ({ object: "template", id: params.id, deleted: true }),
     }),
     translated(operations, {
-      ...{ method: "POST", path: `${path}/publish`, operation: "getTemplate" },
+      method: "POST",
+      path: `${path}/publish`,
+      operation: "getTemplate",
       summary: "Publish a template, which is published already",
       answer: done,
     }),
     translated(operations, {
-      ...{
-        method: "POST",
-        path: `${path}/duplicate`,
-        operation: "createTemplate",
-        summary: "Copy a template",
-      },
+      method: "POST",
+      path: `${path}/duplicate`,
+      operation: "createTemplate",
+      summary: "Copy a template",
       ask: (context) => copyOf(operations, context),
       answer: done,
     }),
@@ -137,8 +151,13 @@ export function templateFields(body: TemplateFields): Record<string, unknown> {
 function showName({ id, name, slug, createdAt, updatedAt }: NamedTemplate): Record<string, unknown> {
   const updated = showTime(updatedAt);
   return {
-    ...{ id, name, alias: slug, status: "published" },
-    ...{ created_at: showTime(createdAt), updated_at: updated, published_at: updated },
+    id,
+    name,
+    alias: slug,
+    status: "published",
+    created_at: showTime(createdAt),
+    updated_at: updated,
+    published_at: updated,
   };
 }
 
@@ -146,14 +165,27 @@ function showName({ id, name, slug, createdAt, updatedAt }: NamedTemplate): Reco
 export function showTemplate(template: Template): Record<string, unknown> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
   return {
-    ...{ object: "template", id, current_version_id: id, alias: slug, name },
+    object: "template",
+    id,
+    current_version_id: id,
+    alias: slug,
+    name,
     subject: fromLiquid(subject),
     html: fromLiquid(html ?? ""),
     text: text === null ? null : fromLiquid(text),
-    ...{ from: null, reply_to: null, status: "published", has_unpublished_versions: false },
-    ...{ created_at: createdAt, updated_at: updatedAt, published_at: updatedAt },
+    from: null,
+    reply_to: null,
+    status: "published",
+    has_unpublished_versions: false,
+    created_at: createdAt,
+    updated_at: updatedAt,
+    published_at: updatedAt,
     variables: variablesIn([subject, html, text], variables).map(({ key, type, fallback }) => ({
-      ...{ key, type, fallback_value: fallback, created_at: createdAt, updated_at: updatedAt },
+      key,
+      type,
+      fallback_value: fallback,
+      created_at: createdAt,
+      updated_at: updatedAt,
     })),
   };
 }

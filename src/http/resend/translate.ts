@@ -68,7 +68,8 @@ export async function callOperation(
 export function rightsOf(operations: Operations, id: string) {
   const { level, scope, stores, evenFull, secretAnswer, bodyLimit, costly } = operationIn(operations, id);
   return {
-    ...{ level, scope },
+    level,
+    scope,
     ...(stores === undefined ? {} : { stores }),
     ...(evenFull === undefined ? {} : { evenFull }),
     ...(secretAnswer === undefined ? {} : { secretAnswer }),
@@ -99,14 +100,19 @@ export function resendRoute<Given extends TSchema = typeof NO_FIELDS>(
 ): Route {
   return {
     ...rightsOf(operations, operation),
-    ...{ method, summary, path: `${RESEND_PATH}${path}`, operationId: `resend ${method} ${path}` },
+    method,
+    summary,
+    path: `${RESEND_PATH}${path}`,
+    operationId: `resend ${method} ${path}`,
     ...(query === undefined ? {} : { query }),
     ...(byteLists === undefined ? {} : { byteLists }),
     ...(method === "GET" || method === "DELETE"
       ? {}
       : { body: body ?? NO_FIELDS, bodyOptional: body?.type !== "array" }),
     // `bodyOf` has checked the body against the route's own schema.
-    ...{ answers: { 200: Type.Any() }, undocumented: true, handle: handle as Route["handle"] },
+    answers: { 200: Type.Any() },
+    undocumented: true,
+    handle: handle as Route["handle"],
   };
 }
 

@@ -31,7 +31,9 @@ export function webhookEventRoutes(operations: Operations, db: Db): Route[] {
   const one = { method: "GET", operation: "getWebhookDelivery", ask } as const;
   return [
     listRoute(operations, {
-      ...{ path, operation: "listWebhookDeliveries", summary: "List the events of a webhook" },
+      path,
+      operation: "listWebhookDeliveries",
+      summary: "List the events of a webhook",
       async read({ senderId, params: { id = "" } }, place, take) {
         const webhook = await requireWebhook({ db }, senderId, id);
         return listDeliveries(db, senderId, webhook.id, {}, place, take);
@@ -40,14 +42,20 @@ export function webhookEventRoutes(operations: Operations, db: Db): Route[] {
         deliveries.map((delivery) => showEvent({ ...delivery, createdAt: showTime(delivery.createdAt) })),
     }),
     translated(operations, {
-      ...{ ...one, path: `${path}/:event`, summary: "Get an event of a webhook" },
+      ...one,
+      path: `${path}/:event`,
+      summary: "Get an event of a webhook",
       answer: (delivery: DeliveryDetail) => ({
-        ...{ object: "webhook_event", ...showEvent(delivery), next_attempt_at: delivery.nextAttemptAt },
+        object: "webhook_event",
+        ...showEvent(delivery),
+        next_attempt_at: delivery.nextAttemptAt,
         payload: JSON.parse(delivery.request.body ?? "null"),
       }),
     }),
     translated(operations, {
-      ...{ ...one, path: `${path}/:event/attempts`, summary: "List the attempts of an event" },
+      ...one,
+      path: `${path}/:event/attempts`,
+      summary: "List the attempts of an event",
       answer: ({ id, attemptLog }: DeliveryDetail) =>
         listBody(
           attemptLog.map((entry, at) => showAttempt(id, at, entry)),
@@ -55,7 +63,10 @@ export function webhookEventRoutes(operations: Operations, db: Db): Route[] {
         ),
     }),
     translated(operations, {
-      ...{ method: "POST", path: `${path}/:event/replay`, operation: "replayWebhookDelivery", ask },
+      method: "POST",
+      path: `${path}/:event/replay`,
+      operation: "replayWebhookDelivery",
+      ask,
       summary: "Push an event again",
       answer: ({ id }: { id: string }) => ({ object: "webhook_event", id }),
     }),
@@ -86,7 +97,9 @@ function showAttempt(
   { at: sentAt, httpStatus, response, error }: DeliveryDetail["attemptLog"][number],
 ): Record<string, unknown> {
   return {
-    ...{ id: `${id}_${at + 1}`, http_status_code: httpStatus ?? 0, sent_at: sentAt },
+    id: `${id}_${at + 1}`,
+    http_status_code: httpStatus ?? 0,
+    sent_at: sentAt,
     response: response ?? error ?? "",
   };
 }

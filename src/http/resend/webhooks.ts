@@ -42,13 +42,18 @@ export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[
     resendRoute(
       operations,
       {
-        ...{ method: "POST", path: "/webhooks", operation: "createWebhook", summary: "Create a webhook" },
+        method: "POST",
+        path: "/webhooks",
+        operation: "createWebhook",
+        summary: "Create a webhook",
         body: WebhookFields,
       },
       (context) => create(deps, context),
     ),
     listRoute(operations, {
-      ...{ path: "/webhooks", operation: "listWebhooks", summary: "List webhooks" },
+      path: "/webhooks",
+      operation: "listWebhooks",
+      summary: "List webhooks",
       read: ({ senderId }, place, take) => listWebhooks(deps.db, senderId, place, take, DIALECT),
       show: (webhooks) => webhooks.map(showWebhook),
     }),
@@ -64,7 +69,10 @@ export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[
     resendRoute(
       operations,
       {
-        ...{ method: "PATCH", path, operation: "updateWebhook", summary: "Update a webhook" },
+        method: "PATCH",
+        path,
+        operation: "updateWebhook",
+        summary: "Update a webhook",
         body: WebhookFields,
       },
       (context) => update(deps, context),
@@ -81,7 +89,9 @@ export function webhookRoutes(operations: Operations, deps: WebhookDeps): Route[
     resendRoute(
       operations,
       {
-        ...{ method: "POST", path: `${path}/signing-secret/rotate`, operation: "rotateWebhookSecret" },
+        method: "POST",
+        path: `${path}/signing-secret/rotate`,
+        operation: "rotateWebhookSecret",
         summary: "Rotate a webhook's secret. The previous one also signs for a day",
       },
       async ({ senderId, params, now, record }) => {
@@ -158,7 +168,10 @@ async function update(deps: WebhookDeps, context: RequestWith<typeof WebhookFiel
 
 function showWebhook({ id, url, enabled, eventTypes, createdAt }: Webhook): Record<string, unknown> {
   return {
-    ...{ id, endpoint: url, status: enabled ? "enabled" : "disabled", events: eventTypes },
+    id,
+    endpoint: url,
+    status: enabled ? "enabled" : "disabled",
+    events: eventTypes,
     created_at: showTime(createdAt),
   };
 }

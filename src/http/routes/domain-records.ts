@@ -20,21 +20,28 @@ const MAX_TTL_SECONDS = 86_400;
 const MAX_PRIORITY = 65_535;
 
 const PRIORITY = Type.Integer({
-  ...{ minimum: 0, maximum: MAX_PRIORITY },
+  minimum: 0,
+  maximum: MAX_PRIORITY,
   description: "Of MX records alone: the host with the lowest is tried first. 10 if left out.",
 });
 const Ttl = Type.Integer({
-  ...{ minimum: MIN_TTL_SECONDS, maximum: MAX_TTL_SECONDS, examples: [3600] },
+  minimum: MIN_TTL_SECONDS,
+  maximum: MAX_TTL_SECONDS,
+  examples: [3600],
   description: "Seconds for which resolvers keep the record. 3600 if left out.",
 });
 const CreateRecord = Type.Object({
   type: OneOf(OWN_RECORD_TYPES),
   name: Type.String({
-    ...{ minLength: 1, maxLength: 255, examples: ["www.mail.example.com"] },
+    minLength: 1,
+    maxLength: 255,
+    examples: ["www.mail.example.com"],
     description: "The full name, at or below the domain. Its first label may be `*`.",
   }),
   value: Type.String({
-    ...{ minLength: 1, maxLength: MAX_TEXT_OCTETS, examples: ["192.0.2.1"] },
+    minLength: 1,
+    maxLength: MAX_TEXT_OCTETS,
+    examples: ["192.0.2.1"],
     description: 'An address, a name, or text. A CAA record is like `0 issue "letsencrypt.org"`.',
   }),
   ttl: Type.Optional(Ttl),
@@ -102,7 +109,14 @@ export function domainRecordRoutes({ db }: { db: Db }): Route[] {
         let answer = created(undefined);
         const { type, name, value, ttl, priority } = body;
         await addOwnRecord(db, {
-          ...{ senderId, domainId: params.id, type, name, value, ttl, priority, now },
+          senderId,
+          domainId: params.id,
+          type,
+          name,
+          value,
+          ttl,
+          priority,
+          now,
           also(added) {
             answer = created(showRecord(added));
             return record(answer);

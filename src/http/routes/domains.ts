@@ -133,9 +133,10 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       answers: { 201: DomainView },
       async handle({ body, project, senderId, now, record }) {
         let answer = created(undefined);
+        const { domain: name, delegated = false, dkimKeys } = body;
+        const wanted = { accountId: project.accountId, senderId, name, now, delegated, dkimKeys };
         await registerDomain(deps, {
-          ...{ accountId: project.accountId, senderId, name: body.domain, now },
-          ...{ delegated: body.delegated ?? false, dkimKeys: body.dkimKeys },
+          ...wanted,
           also(domain, keys) {
             answer = { ...created(showDomain(domain, keys, deps)), warnings: needlessRecords(deps, domain) };
             return record(answer);
@@ -253,8 +254,9 @@ function itemRoutes(deps: DomainDeps): Route[] {
       answers: { 200: DomainView },
       async handle({ senderId, params, body, now, record }) {
         let answer = ok(undefined);
+        const wanted = { senderId, id: params.id, now, dkimKeys: body.dkimKeys };
         await rotateDkim(deps, {
-          ...{ senderId, id: params.id, now, dkimKeys: body.dkimKeys },
+          ...wanted,
           also(domain, keys) {
             answer = ok(showDomain(domain, keys, deps));
             return record(answer);

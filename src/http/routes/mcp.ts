@@ -35,8 +35,12 @@ export interface McpDeps {
 export function mcpRoutes(deps: McpDeps): Route[] {
   const reserve = createBudget(CALL_LIMITS);
   const call = accountRoute({
-    ...{ ...MCP, method: "POST", operationId: "mcp POST" },
-    ...{ body: Type.Any(), bodyCheckedBy: "handler", bodyLimit: MAX_MCP_BODY_BYTES },
+    ...MCP,
+    method: "POST",
+    operationId: "mcp POST",
+    body: Type.Any(),
+    bodyCheckedBy: "handler",
+    bodyLimit: MAX_MCP_BODY_BYTES,
     handle({ request, body, principal }): Answer {
       const refusal = refusalOf(body);
       if (refusal !== null) return refusal;
@@ -51,7 +55,9 @@ export function mcpRoutes(deps: McpDeps): Route[] {
   });
   const others = (["GET", "DELETE"] as const).map((method) =>
     accountRoute({
-      ...{ ...MCP, method, operationId: `mcp ${method}` },
+      ...MCP,
+      method,
+      operationId: `mcp ${method}`,
       handle() {
         throw new MethodNotAllowed(method, ["POST"]);
       },

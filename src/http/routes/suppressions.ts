@@ -78,7 +78,12 @@ const BatchResult = Type.Object({
 function show(suppression: Suppression): Static<typeof SuppressionSchema> {
   const { id, email, reason, bounceType, messageId, note, expiresAt, createdAt } = suppression;
   return {
-    ...{ id, email, reason, bounceType, messageId, note },
+    id,
+    email,
+    reason,
+    bounceType,
+    messageId,
+    note,
     expiresAt: showTime(expiresAt),
     createdAt: showTime(createdAt),
   };
@@ -113,7 +118,8 @@ function addRoute(deps: SuppressionDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/suppressions",
-    ...{ operationId: "addSuppression", shows: "suppressions:read" },
+    operationId: "addSuppression",
+    shows: "suppressions:read",
     stores: { limitedBy: "handler" },
     summary: "Suppress an address",
     description: "If the address is already on the list, answers 200 with its entry, which does not change.",

@@ -87,7 +87,13 @@ const UpdateTemplate = Type.Partial(CreateTemplate);
 function showTemplate(template: SavedTemplate): Static<typeof TemplateSchema> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
   return {
-    ...{ id, slug, name, subject, html, text, variables },
+    id,
+    slug,
+    name,
+    subject,
+    html,
+    text,
+    variables,
     createdAt: showTime(createdAt),
     updatedAt: showTime(updatedAt),
   };

@@ -23,7 +23,10 @@ export const URI = { [SHOWN_FORMAT]: "uri" };
 
 const ANY_JSON = { $ref: "#/components/schemas/JsonValue" };
 const SIMPLE_JSON = [
-  ...[{ type: "string" }, { type: "number" }, { type: "boolean" }, { type: "null" }],
+  { type: "string" },
+  { type: "number" },
+  { type: "boolean" },
+  { type: "null" },
   { type: "object", additionalProperties: ANY_JSON },
 ];
 /**

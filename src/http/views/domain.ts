@@ -153,7 +153,8 @@ export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: Sh
   const { result, lookups, voidLookups, problem, fix } = spf;
   return {
     ...showDomain(domain, [], deps),
-    ...{ records, recommended },
+    records,
+    recommended,
     spf: { result, lookups, voidLookups, problem, fix },
     warnings,
   };

@@ -20,9 +20,7 @@ export const AttachmentView = Type.Object(
 );
 
 /** Results of checks (RFC 8601 §2.7). */
-const Result = OneOf([
-  ...["pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror"],
-]);
+const Result = OneOf(["pass", "fail", "softfail", "neutral", "none", "policy", "temperror", "permerror"]);
 const Domain = Nullable(Type.String({ examples: ["example.com"] }));
 
 /** The findings of the checks of a received message. */

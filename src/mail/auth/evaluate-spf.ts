@@ -25,8 +25,13 @@ export async function evaluateSpf(
 ): Promise<SpfEvaluation> {
   try {
     const { status, lookups } = await spf({
-      ...{ resolver: resolve as MailauthResolver, strict: true, ip, helo, mta: helo },
-      ...{ sender: `postmaster@${domain}`, maxResolveCount: MAX_SPF_LOOKUPS },
+      resolver: resolve as MailauthResolver,
+      strict: true,
+      ip,
+      helo,
+      mta: helo,
+      sender: `postmaster@${domain}`,
+      maxResolveCount: MAX_SPF_LOOKUPS,
       maxVoidCount: MAX_VOID_SPF_LOOKUPS,
     });
     const { count = 0, void: voids = 0 } = lookups ?? {};

@@ -29,7 +29,11 @@ export function joinedWords(value: string): string {
 /** Names of charsets without meaning: ASCII for other text, and those of RFC 1428 and similar. */
 const NAMELESS: ReadonlySet<string> = new Set([
   ...ASCII_NAMES,
-  ...["unknown-8bit", "x-unknown", "unknown", "default", "8bit"],
+  "unknown-8bit",
+  "x-unknown",
+  "unknown",
+  "default",
+  "8bit",
 ]);
 
 /**

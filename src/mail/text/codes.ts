@@ -85,8 +85,11 @@ function lineOf(line: string): Line {
   const text = line.slice(0, MAX_LINE_CHARS).replace(/https?:\/\/\S+|\S+@\S+/g, " ");
   const own = text.replace(OTHER_CODES, " ");
   return {
-    ...{ text, names: WORDS.test(own), namesOther: OTHERS.test(text) },
-    ...{ hasPurpose: PURPOSE.test(text), enters: ENTERS.test(text) },
+    text,
+    names: WORDS.test(own),
+    namesOther: OTHERS.test(text),
+    hasPurpose: PURPOSE.test(text),
+    enters: ENTERS.test(text),
   };
 }
 

@@ -60,7 +60,9 @@ export async function sendNotify(clock: Clock, notice: Notice): Promise<string |
 /** The new SOA is only a hint: the secondary asks for it (RFC 1996 §3.7). */
 function encodeNotify(id: number, soa: SoaRecord): Buffer {
   return encode({
-    ...{ type: "query", id, flags: NOTIFY | AUTHORITATIVE_ANSWER },
+    type: "query",
+    id,
+    flags: NOTIFY | AUTHORITATIVE_ANSWER,
     questions: [{ name: soa.name, type: "SOA", class: "IN" }],
     answers: [soa],
   });

@@ -127,13 +127,11 @@ export function createResponder(deps: ResponderDeps): Responder {
     if ("kind" in whole) return respond(query, transport, whole, client);
     // RFC 1995 §2: the SOA alone says that the copy is current, or that the client has to ask by TCP.
     const head: ClassifiedReply = {
-      ...{
-        kind: "records",
-        rcode: RCODE.noError,
-        authoritative: true,
-        answers: [whole.soa],
-        authorities: [],
-      },
+      kind: "records",
+      rcode: RCODE.noError,
+      authoritative: true,
+      answers: [whole.soa],
+      authorities: [],
     };
     const response = respond(query, transport, head, client);
     const isCurrent = query.knownSerial === whole.soa.data.serial;
@@ -173,7 +171,12 @@ export function createResponder(deps: ResponderDeps): Responder {
       if (incoming.kind === "query") return await answer(incoming.query, transport, address);
       const octets = encodeRefusal(incoming);
       return {
-        ...{ octets, kind: "error", question: "", trusted: false, truncated: () => null, transfer: null },
+        octets,
+        kind: "error",
+        question: "",
+        trusted: false,
+        truncated: () => null,
+        transfer: null,
       };
     } catch (error) {
       // A bug of ours. One packet must not end a process that handles mail.

@@ -99,7 +99,10 @@ export function readSignature(packet: Buffer, start: number, end: number): Signa
   message.writeUInt16BE(originalId, 0);
   message.writeUInt16BE(packet.readUInt16BE(ADDITIONAL_COUNT_AT) - 1, ADDITIONAL_COUNT_AT);
   return {
-    ...{ keyName: key.name, algorithm: algorithm.name, originalId, message },
+    keyName: key.name,
+    algorithm: algorithm.name,
+    originalId,
+    message,
     signedAt: packet.readUIntBE(algorithm.end, TIME_OCTETS),
     fudge: packet.readUInt16BE(macAt - 4),
     mac: Buffer.from(packet.subarray(macAt, macEnd)),
@@ -181,7 +184,12 @@ function sign({ message, key, signedAt, before, error = 0, other = Buffer.alloc(
   mac: Buffer;
 } {
   const record: Signed = {
-    ...{ keyName: key.name, algorithm: ALGORITHM, signedAt, fudge: FUDGE_SECONDS, error, other },
+    keyName: key.name,
+    algorithm: ALGORITHM,
+    signedAt,
+    fudge: FUDGE_SECONDS,
+    error,
+    other,
   };
   const mac = macOf(key, [sized(before), message, timersOnly === true ? timers(record) : variables(record)]);
   return { octets: withRecord(message, record, mac), mac };

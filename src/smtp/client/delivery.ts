@@ -129,8 +129,16 @@ export interface Timeouts {
 export function shortTimeouts(connectMs: number, stepMs: number): Timeouts {
   return {
     connect: connectMs,
-    ...{ tls: stepMs, greeting: stepMs, ehlo: stepMs, auth: stepMs, mail: stepMs, rcpt: stepMs },
-    ...{ data: stepMs, block: stepMs, final: stepMs, quit: stepMs },
+    tls: stepMs,
+    greeting: stepMs,
+    ehlo: stepMs,
+    auth: stepMs,
+    mail: stepMs,
+    rcpt: stepMs,
+    data: stepMs,
+    block: stepMs,
+    final: stepMs,
+    quit: stepMs,
   };
 }
 

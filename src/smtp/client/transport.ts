@@ -81,7 +81,8 @@ async function connect(state: TransportState, options: TransportOptions): Promis
   const cancel = state.deps.clock.after(options.connectTimeoutMs, () => resolve("connection timed out"));
   const { ip: hostname, port, localAddress } = options;
   const target = {
-    ...{ hostname, port },
+    hostname,
+    port,
     // Bun binds the socket to it, although its types do not name it.
     ...(localAddress === undefined ? {} : { localAddress }),
     socket: {

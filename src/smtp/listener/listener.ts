@@ -159,10 +159,12 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   }
 
   async function start(): Promise<{ port: number }> {
+    // Bun's declarations lack this option.
+    const shared = { reusePort: options.shared === true };
     server = Bun.listen<SocketOwner | undefined>({
       hostname: options.host,
       port: options.port,
-      ...{ reusePort: options.shared === true },
+      ...shared,
       // A client may close its side after its last command and still wait for the reply.
       allowHalfOpen: true,
       socket: { ...SOCKET_EVENTS, open: accept },

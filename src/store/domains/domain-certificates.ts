@@ -110,7 +110,12 @@ export async function domainCertificates(db: Db, ids: readonly string[]): Promis
     [JSON.stringify(ids)],
   );
   return rows.map(({ id, name: domain, names, chain, private_key: sealedKey, issued_at: issuedAt }) => ({
-    ...{ id, domain, names: JSON.parse(names), chain, sealedKey, issuedAt },
+    id,
+    domain,
+    names: JSON.parse(names),
+    chain,
+    sealedKey,
+    issuedAt,
   }));
 }
 

@@ -154,8 +154,16 @@ export function storeCheck(before: CheckedDomain, check: DomainCheck, newKeyAt: 
   const { status, verified, recommended, verifiedAt, failingSince, checkedAt, nextCheckAt } = check;
   const { delegationFound, delegationSeenAt, served } = check;
   const checked = {
-    ...{ status, verified, recommended, verifiedAt, failingSince, checkedAt, nextCheckAt },
-    ...{ delegationFound, delegationSeenAt, served },
+    status,
+    verified,
+    recommended,
+    verifiedAt,
+    failingSince,
+    checkedAt,
+    nextCheckAt,
+    delegationFound,
+    delegationSeenAt,
+    served,
   };
   const { set, values } = DOMAINS.assignments(checked);
   const unchanged = unchangedSince(before, newKeyAt);
@@ -177,8 +185,13 @@ export function unchangedSince(before: CheckedDomain, newKeyAt: number | null): 
     sql: `sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ? AND delegated = ? AND served = ?
             AND (SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending') IS ?`,
     args: [
-      ...[before.senderId, before.id, before.checkedAt, Number(before.receiving)],
-      ...[Number(before.delegated), Number(before.served), newKeyAt],
+      before.senderId,
+      before.id,
+      before.checkedAt,
+      Number(before.receiving),
+      Number(before.delegated),
+      Number(before.served),
+      newKeyAt,
     ],
   };
 }

@@ -49,7 +49,11 @@ export async function claimDueCertificate(
 ): Promise<CertificateRecord | null> {
   // Most of the time nothing is due, and a read needs no commit.
   const due = await db.first<{ id: string; due_at: number }>(DUE, [
-    ...[domains?.since ?? now, now, farthest, JSON.stringify(ids), domains?.orders ?? 0],
+    domains?.since ?? now,
+    now,
+    farthest,
+    JSON.stringify(ids),
+    domains?.orders ?? 0,
   ]);
   if (due === null) return null;
   const [written] = await db.write([

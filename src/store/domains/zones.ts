@@ -126,7 +126,9 @@ export interface ZoneNotice {
 export async function claimDueNotices(db: Db, due: DueRows): Promise<ZoneNotice[]> {
   const rows = await claim(db, "zone_notices", "zone, secondary, tries", due);
   return rows.map(({ zone, secondary, tries }) => ({
-    ...{ zone: String(zone), secondary: String(secondary), tries: Number(tries) },
+    zone: String(zone),
+    secondary: String(secondary),
+    tries: Number(tries),
   }));
 }
 

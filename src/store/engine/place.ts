@@ -23,11 +23,17 @@ export interface PageOrder {
 export function pageOrder(place: Place, ceiling: string): PageOrder {
   if (typeof place === "string" || place === null)
     return {
-      ...{ range: "id < ?", end: "id >= ?", order: "ORDER BY id DESC", from: place ?? ceiling },
+      range: "id < ?",
+      end: "id >= ?",
+      order: "ORDER BY id DESC",
+      from: place ?? ceiling,
       newestFirst: (rows) => rows,
     };
   return {
-    ...{ range: "id > ?", end: "id <= ?", order: "ORDER BY id ASC", from: place.above },
+    range: "id > ?",
+    end: "id <= ?",
+    order: "ORDER BY id ASC",
+    from: place.above,
     newestFirst: (rows) => rows.toReversed(),
   };
 }

@@ -10,20 +10,52 @@ import { isAsciiText } from "../../core/text.ts";
  * represents all.
  */
 const KIN = [
-  ...["iIıİ", "kK\u212a", "sSſ", "åÅ\u212b", "ṡṠẛ"],
-  ...["βΒϐ", "εΕϵ", "θΘϑϴ", "ιΙ\u1fbe", "κΚϰ", "μΜµ", "πΠϖ", "ρΡϱ", "σΣς", "φΦϕ", "ωΩ\u2126"],
-  ...["вВ\u1c80", "дД\u1c81", "оО\u1c82", "сС\u1c83", "тТ\u1c84\u1c85", "ъЪ\u1c86", "ѣѢ\u1c87", "ꙋꙊ\u1c88"],
+  "iIıİ",
+  "kK\u212a",
+  "sSſ",
+  "åÅ\u212b",
+  "ṡṠẛ",
+  "βΒϐ",
+  "εΕϵ",
+  "θΘϑϴ",
+  "ιΙ\u1fbe",
+  "κΚϰ",
+  "μΜµ",
+  "πΠϖ",
+  "ρΡϱ",
+  "σΣς",
+  "φΦϕ",
+  "ωΩ\u2126",
+  "вВ\u1c80",
+  "дД\u1c81",
+  "оО\u1c82",
+  "сС\u1c83",
+  "тТ\u1c84\u1c85",
+  "ъЪ\u1c86",
+  "ѣѢ\u1c87",
+  "ꙋꙊ\u1c88",
   // Capitals with an iota: another case makes two letters of them.
   ...["ᾀᾈ ᾁᾉ ᾂᾊ ᾃᾋ ᾄᾌ ᾅᾍ ᾆᾎ ᾇᾏ ᾐᾘ ᾑᾙ ᾒᾚ ᾓᾛ ᾔᾜ ᾕᾝ", "ᾖᾞ ᾗᾟ ᾠᾨ ᾡᾩ ᾢᾪ ᾣᾫ ᾤᾬ ᾥᾭ ᾦᾮ ᾧᾯ ᾳᾼ ῃῌ ῳῼ"].flatMap(
     (pairs) => pairs.split(" "),
   ),
   // Two letters in one, with a separate form at the beginning of a name.
-  ...["ǆǄǅ", "ǉǇǈ", "ǌǊǋ", "ǳǱǲ"],
+  "ǆǄǅ",
+  "ǉǇǈ",
+  "ǌǊǋ",
+  "ǳǱǲ",
 ];
 
 /** Letters that another case writes with several letters, with these in lower case. */
 export const WRITTEN_OUT: Readonly<Record<string, string>> = {
-  ...{ ß: "ss", ẞ: "ss", ﬀ: "ff", ﬁ: "fi", ﬂ: "fl", ﬃ: "ffi", ﬄ: "ffl", ﬅ: "st", ﬆ: "st" },
+  ß: "ss",
+  ẞ: "ss",
+  ﬀ: "ff",
+  ﬁ: "fi",
+  ﬂ: "fl",
+  ﬃ: "ffi",
+  ﬄ: "ffl",
+  ﬅ: "st",
+  ﬆ: "st",
 };
 
 /** An i with a combining dot: the lower case of `İ`. An i has a dot anyway. */

@@ -104,8 +104,12 @@ export function settleRecipient(claim: Claim, settlement: Settlement, now: numbe
   return {
     sql: SETTLE,
     args: [
-      ...[...outcomeValues(settlement, now), settlement.dueAt],
-      ...[claim.messageId, claim.ord, claim.instanceId, claim.attempt],
+      ...outcomeValues(settlement, now),
+      settlement.dueAt,
+      claim.messageId,
+      claim.ord,
+      claim.instanceId,
+      claim.attempt,
     ],
   };
 }

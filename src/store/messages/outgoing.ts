@@ -116,7 +116,13 @@ export async function findOutgoing(
   const { html, text } = content === null || isWhole ? NO_BODY : bodyIn(content);
   return {
     ...MESSAGES.fromJson(facts, FIELDS),
-    ...{ date, data, headers, host, html, text, keys },
+    date,
+    data,
+    headers,
+    host,
+    html,
+    text,
+    keys,
     whole: isWhole ? { bytes: content, smtpUtf8: facts.smtpUtf8 === 1 } : null,
     rendered: facts.rendered === 1,
     hasAttachments: facts.hasAttachments === 1,

@@ -178,7 +178,11 @@ export async function waitingRecipient(
   const { suppressed, unsubscribed, suspended, unverified, testMode, toRender, ...facts } = row;
   const { receivingDomain, returnPathDomain, dueAt, size, ...recipient } = facts;
   return {
-    ...{ recipient, receivingDomain, returnPathDomain, dueAt, size },
+    recipient,
+    receivingDomain,
+    returnPathDomain,
+    dueAt,
+    size,
     suppressed: suppressed === 1,
     unsubscribed: unsubscribed === 1,
     suspended: suspended === 1,

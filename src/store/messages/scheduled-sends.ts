@@ -23,7 +23,11 @@ export function endWaiting({ messageId, ord, reason }: Recipient, now: number): 
       WHERE ${TIME_HAS_COME}`,
     args: [
       ...(isExpired ? ["failed", APPROVAL_EXPIRED, 1] : ["queued", null, 0]),
-      ...[now, messageId, ord, now, reason],
+      now,
+      messageId,
+      ord,
+      now,
+      reason,
     ],
   };
 }

@@ -101,8 +101,14 @@ const LIST = Object.entries(COLUMNS)
   .join(", ");
 
 const NOTHING: Holdings = {
-  ...{ storedOctets: 0, templates: 0, webhooks: 0, inboxes: 0, domains: 0 },
-  ...{ apiKeys: 0, contacts: 0, suppressions: 0 },
+  storedOctets: 0,
+  templates: 0,
+  webhooks: 0,
+  inboxes: 0,
+  domains: 0,
+  apiKeys: 0,
+  contacts: 0,
+  suppressions: 0,
 };
 
 /** Returns the holdings of a project or account. */

@@ -152,9 +152,20 @@ export async function replaceTemplate(
         WHERE sender_id = ? AND id = ?
           AND slug = ? AND name = ? AND subject = ? AND html IS ? AND text IS ?`,
       args: [
-        ...[after.slug, after.name, after.subject, after.html, after.text],
-        ...[JSON.stringify(after.variables), after.updatedAt, before.senderId, before.id],
-        ...[before.slug, before.name, before.subject, before.html, before.text],
+        after.slug,
+        after.name,
+        after.subject,
+        after.html,
+        after.text,
+        JSON.stringify(after.variables),
+        after.updatedAt,
+        before.senderId,
+        before.id,
+        before.slug,
+        before.name,
+        before.subject,
+        before.html,
+        before.text,
       ],
     }),
   );

@@ -10,11 +10,20 @@ export interface DeferredValue {
 
 /** Tables whose rows may be merged, parents first. */
 export const MERGED_TABLES = [
-  ...["usage", "idempotency", "contents", "messages"],
-  ...["message_content", "attachments", "recipients", "events", "webhook_deliveries"],
-  ...["threads", "thread_references", "inboxes"],
+  "usage",
+  "idempotency",
+  "contents",
+  "messages",
+  "message_content",
+  "attachments",
+  "recipients",
+  "events",
+  "webhook_deliveries",
+  "threads",
+  "thread_references",
+  "inboxes",
   // Last, because a limit is compared after the rows of the write are counted.
-  ...["holdings"],
+  "holdings",
 ] as const;
 
 /**

@@ -29,9 +29,19 @@ export interface Draft {
 }
 
 export const EMPTY_DRAFT: Draft = {
-  ...{ from: "", to: "", cc: "", bcc: "", replyTo: "", subject: "", text: "", html: "" },
+  from: "",
+  to: "",
+  cc: "",
+  bcc: "",
+  replyTo: "",
+  subject: "",
+  text: "",
+  html: "",
   scheduledAt: "",
-  ...{ files: [], tags: [], headers: {}, again: null },
+  files: [],
+  tags: [],
+  headers: {},
+  again: null,
 };
 
 /** The draft that the next compose window takes up. */
@@ -55,7 +65,13 @@ export async function draftOf({ id }: { id: string }): Promise<Draft> {
   const message = await get<Message>(`/v1/emails/${encodeURIComponent(id)}`);
   const { addresses, subject, text, html, tags, headers } = message;
   return {
-    ...{ subject, text: text ?? "", html: html ?? "", scheduledAt: "", tags, headers, again: id },
+    subject,
+    text: text ?? "",
+    html: html ?? "",
+    scheduledAt: "",
+    tags,
+    headers,
+    again: id,
     from: mailboxText(addresses.from),
     to: listText(addresses.to),
     cc: listText(addresses.cc),

@@ -11,8 +11,10 @@ export function packedInspection(found: Found<ReadingKind>): Packed | null {
   if (body.bytes === null || raw.bytes === null || header !== null || largeBody !== null) return null;
   return {
     jsonText: JSON.stringify({ ...rest, body: sizeOf(body), raw: sizeOf(raw) }),
-    ...{ bodyKeyText: text(body.key), bodyText: text(body.bytes) },
-    ...{ rawKeyText: text(raw.key), rawText: text(raw.bytes) },
+    bodyKeyText: text(body.key),
+    bodyText: text(body.bytes),
+    rawKeyText: text(raw.key),
+    rawText: text(raw.bytes),
   };
 }
 
@@ -22,7 +24,8 @@ export function unpackedInspection(packed: Packed): Inspection {
   // The other thread is of this program, and has made it of an `Inspection`.
   const { body, raw, ...rest } = JSON.parse(jsonText);
   const contents = {
-    ...{ header: null, largeBody: null },
+    header: null,
+    largeBody: null,
     body: { ...body, key: octets(bodyKeyText), bytes: octets(bodyText) },
     raw: { ...raw, key: octets(rawKeyText), bytes: octets(rawText) },
   };

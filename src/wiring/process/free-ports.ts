@@ -36,8 +36,11 @@ const LOOPBACK = "127.0.0.1";
  * which would else be shown by a start that fails, and by no later one.
  */
 export function requireFreePorts(config: Listening): void {
-  for (const { host, port, reusePort = false } of placesOf(config))
-    Bun.listen({ hostname: host, port, ...{ reusePort }, socket: { data: () => undefined } }).stop(true);
+  for (const { host, port, reusePort = false } of placesOf(config)) {
+    // Bun's declarations lack this option.
+    const shared = { reusePort };
+    Bun.listen({ hostname: host, port, ...shared, socket: { data: () => undefined } }).stop(true);
+  }
 }
 
 /** Returns where this process will listen. */

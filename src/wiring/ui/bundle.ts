@@ -57,13 +57,11 @@ export interface DrawingBundle {
 export async function bundleDrawing(): Promise<DrawingBundle> {
   const { outputs, metafile } = await Bun.build({
     entrypoints: [sourceOf("drawing/index.js")],
-    ...{
-      target: "bun",
-      format: "cjs",
-      minify: { whitespace: true, syntax: true },
-      metafile: true,
-      ...COMMON,
-    },
+    target: "bun",
+    format: "cjs",
+    minify: { whitespace: true, syntax: true },
+    metafile: true,
+    ...COMMON,
   });
   const [module] = outputs;
   if (module === undefined) throw new Error("what draws the dashboard has not been bundled");

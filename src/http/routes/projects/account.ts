@@ -168,7 +168,10 @@ async function limitsOf(
   const rate = config.plans[Object.hasOwn(config.plans, plan) ? plan : config.defaultPlan] ?? null;
   const { maxRecipients, maxMessageBytes, maxAttachments, maxScheduleDays } = config;
   return {
-    ...{ maxRecipients, maxMessageBytes, maxAttachments, maxScheduleDays },
+    maxRecipients,
+    maxMessageBytes,
+    maxAttachments,
+    maxScheduleDays,
     requestsPerSecond: rate?.perSecond ?? null,
     requestBurst: rate?.burst ?? null,
     recipientsPerDay: project === null ? null : (await volumeOfDay(db, config, project, now)).limit,

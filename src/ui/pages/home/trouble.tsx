@@ -16,8 +16,14 @@ const TROUBLES: readonly MessageStatus[] = [
 ];
 /** Events that bring trouble, or end it. */
 const EVENTS: ReadonlySet<string> = new Set([
-  ...["bounce", "complaint", "failed", "rejected", "rendering_failure", "delivery_delayed"],
-  ...["delivery", "sent"],
+  "bounce",
+  "complaint",
+  "failed",
+  "rejected",
+  "rendering_failure",
+  "delivery_delayed",
+  "delivery",
+  "sent",
 ]);
 /** Minimum time between reloads of the list while events arrive, ms. */
 const REFRESH_MS = 3_000;
