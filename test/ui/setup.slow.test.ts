@@ -59,6 +59,10 @@ describe("the page Domains", () => {
     await go(`/domains/${id}`);
     await press("Verify domain");
     await see(/There is no SPF \(TXT\) record/);
+    await see(/Receivers find SPF none for our addresses, with 0 of at most 10 lookups/);
+    await see(/has neither an MX record nor an address/);
+    await see("bounce.unpublished.invalid");
+    await see("Not published");
     await press("Copy name");
     await page.getByRole("button", { name: "Copied" }).waitFor();
   });
