@@ -6,6 +6,7 @@ import type { IsCaptureDomain } from "./capture-domain.ts";
 import type { DomainLookups, RecordState } from "../records/lookups.ts";
 import { stateOf, type Subject } from "./record-state.ts";
 import { CAPTURED_SPF, checkSpf, type SpfCheck } from "./spf-check.ts";
+import { delegatedRecords } from "../zone/delegated-zone.ts";
 import { lookupsOf } from "./zone-lookups.ts";
 import { problemOf, valuesFound } from "./record-problems.ts";
 import {
@@ -91,7 +92,10 @@ export async function diagnose(
       : await within(deps.clock, MAX_ZONE_WAIT_MS, deps.findZoneServers(domain.name), []);
   const subject = { domain: domain.name, keys };
   const there = { ...deps, lookups };
-  const [spf, warnings] = await Promise.all([checkSpf(there, domain.name), warningsOf(deps, domain)]);
+  const [spf, warnings] = await Promise.all([
+    checkSpf(there, domain.name),
+    warningsOf(deps, domain, delegation),
+  ]);
   const all = (some: readonly DnsRecord[]) =>
     Promise.all(some.map((record) => diagnosed(there, { ...subject, spf }, record, servers)));
   const [needed, others] = await Promise.all([all(records), all(recommended)]);
@@ -102,13 +106,26 @@ function captured(record: DnsRecord): DiagnosedRecord {
   return { ...record, status: "verified", found: [], problem: null, fix: null };
 }
 
+/** Types of records by which mail reaches a domain (RFC 5321 §5.1). */
+const REACHING: ReadonlySet<string> = new Set(["MX", "A", "AAAA"]);
+
 /** Some receivers, such as Yahoo and Laposte, refuse mail from a domain that no answer could reach. */
-async function warningsOf({ lookups }: DiagnoseDeps, { name }: Domain): Promise<string[]> {
+async function warningsOf(deps: DiagnoseDeps, domain: Domain, delegation: RecordState): Promise<string[]> {
+  const { lookups, serviceDomain } = deps;
+  const { name } = domain;
+  if (delegation === "present") {
+    // Caches would keep the answer that there is no MX record, although the zone may have it a second later.
+    const records = await delegatedRecords(deps, serviceDomain, domain);
+    const isReachable = records.some((record) => record.name === name && REACHING.has(record.type));
+    return isReachable ? [] : [unreachable(name)];
+  }
   const results = await Promise.all([lookups.mx(name), lookups.a(name), lookups.aaaa(name)]);
   if (results.some(({ status }) => status === "ok" || status === "failure")) return [];
-  return [
-    `${name} has neither an MX record nor an address, so some receivers refuse mail from it. Let it receive here, or publish an MX record.`,
-  ];
+  return [unreachable(name)];
+}
+
+function unreachable(name: string): string {
+  return `${name} has neither an MX record nor an address, so some receivers refuse mail from it. Let it receive here, or publish an MX record.`;
 }
 
 /** If another domain is served at the name, none of our zones has records for it. */
