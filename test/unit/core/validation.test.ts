@@ -116,3 +116,20 @@ test("if a reader fails with an error other than 422, that error is kept", () =>
     ),
   ).toEqual([1, "b"]);
 });
+
+test("readers that fail with 422 are answered together, and one alone is answered too", () => {
+  const refuse = (param: string) => () => {
+    throw invalid(param, "is required.");
+  };
+  const paramsOf = (...params: string[]) => {
+    try {
+      readAll(...params.map(refuse), () => 1);
+    } catch (error) {
+      return (error as ReturnType<typeof invalid>).details.issues?.map(({ param }) => param);
+    }
+    return null;
+  };
+  expect(paramsOf()).toBeNull();
+  expect(paramsOf("a")).toEqual(["a"]);
+  expect(paramsOf("a", "b")).toEqual(["a", "b"]);
+});

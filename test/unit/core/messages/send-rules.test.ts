@@ -35,6 +35,15 @@ test("no more recipients are validated than each list may have", () => {
   expect(issues({ replyTo: [...many(49), bad] })).toMatchObject([{ param: "replyTo[49].email" }]);
 });
 
+test("at most 50 faults are reported, of the shape and of the rules", () => {
+  const headers = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-${at}`, ""]));
+  expect(issues({ headers: headers(49) })).toHaveLength(49);
+  expect(issues({ headers: headers(50) })).toHaveLength(50);
+  expect(issues({ headers: headers(50), subject: "a\nb" })).toHaveLength(50);
+  expect(issues({ to: Array(51).fill({ email: 1 }) })).toHaveLength(50);
+});
+
 describe("a send is refused", () => {
   const file = { filename: "a.txt", content: "aGk=" };
   test.each<[string, Record<string, unknown>, string, string | undefined]>([
