@@ -1,7 +1,7 @@
 import { createHash, createSign } from "node:crypto";
 import { beforeAll, describe, expect, test } from "bun:test";
 import { type AuthResolver, MAX_AUTH_LOOKUPS } from "../../../../src/mail/auth/resolver.ts";
-import { authenticate } from "../../../../src/mail/auth/authenticate.ts";
+import { authenticate, authenticateSender } from "../../../../src/mail/auth/authenticate.ts";
 import {
   checkable,
   MAX_BODY_HASHES,
@@ -262,6 +262,14 @@ describe("the verdict on a received mail", () => {
     for (const line of header.trimEnd().split("\r\n").slice(1)) expect(line).toStartWith(" ");
     expect(Math.max(...header.split("\r\n").map((line) => line.length))).toBeLessThanOrEqual(998);
   });
+});
+
+test("the check by the header alone finds an author in its first field, and leaves signatures undecided", async () => {
+  const raw = Buffer.from("From: a@example.com\r\n\r\nx\r\n");
+  const other = { ...ENVELOPE, ip: "198.51.100.1" };
+  const check = (message: Buffer) => authenticateSender({ resolve, host: HOST }, other, message, NEVER);
+  expect((await check(raw)).verdict.dmarc).toMatchObject({ result: "fail", domain: "example.com" });
+  expect((await check(signed)).verdict.dmarc).toMatchObject({ result: "temperror", policy: "reject" });
 });
 
 describe("DNS trouble gives temperror and never throws", () => {
