@@ -27,6 +27,20 @@ const ExplanationView = Type.Object(
   { title: "Explanation" },
 );
 
+const EXAMPLE = {
+  summary: "The message was delivered.",
+  recipients: [
+    {
+      email: "ben@example.com",
+      status: "delivered",
+      what: "The message was delivered.",
+      why: "mx.example.com took it: 250 2.0.0 Ok: queued",
+      who: "nobody",
+      next: "Nothing.",
+    },
+  ],
+};
+
 function show({ nextAttemptAt, ...explained }: Explained) {
   return nextAttemptAt === undefined ? explained : { ...explained, nextAttemptAt: showTime(nextAttemptAt) };
 }
@@ -40,6 +54,8 @@ export function emailExplainRoute({ db }: { db: Db }): Route {
     scope: "emails:read",
     summary: "Explain in plain words what became of a message, and what to do",
     description: "For each recipient: what happened, why, who can change it, and the next step.",
+    // Without `nextAttemptAt`, which only a message that is tried again has.
+    examples: { answer: EXAMPLE },
     answers: { 200: ExplanationView },
     errors: ["not_found"],
     async handle({ senderId, params, now }) {
