@@ -67,6 +67,15 @@ CREATE TABLE lanes (
   changed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- How far a new address of ours has come with a provider: the day (UTC, days since 1970) and the step of its cap.
+-- blocked: the provider has refused the address on that day.
+CREATE TABLE warm_ups (
+  lane TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  blocked INTEGER NOT NULL DEFAULT 0 CHECK (blocked IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
 -- Figures of each lane in each process on a day (UTC, days since 1970), and how many recipients wait in it.
 CREATE TABLE lane_figures (
   day INTEGER NOT NULL,

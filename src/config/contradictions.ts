@@ -1,4 +1,5 @@
 import { listOf, withoutBrackets } from "./kinds.ts";
+import { egresses, warmUps } from "./ways-out.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 /** Returns a setting's text, or its literal default; null if it has neither. */
@@ -23,6 +24,12 @@ interface Given {
 
 /** Each rule returns a problem, or null if its settings agree. */
 const RULES: readonly ((given: Given) => string | null)[] = [
+  ({ text, known }) => {
+    if (known.some((problem) => /^(?:EGRESS|WARM_UP)/.test(problem))) return null;
+    const own = new Set(egresses.read(text("EGRESS") ?? "").map(({ ip }) => ip));
+    const unknown = [...warmUps.read(text("WARM_UP") ?? "").keys()].find((ip) => !own.has(ip));
+    return unknown === undefined ? null : `WARM_UP names ${unknown}, which EGRESS lacks`;
+  },
   ({ text }) =>
     (text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null)
       ? "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"

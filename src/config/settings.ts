@@ -216,6 +216,12 @@ const ROWS = [
     "(as the system chooses)",
     "Our own addresses that mail to MX hosts leaves from: `ip[=name][@pool],…`, with the name in EHLO and the pool. Each has separate lanes. Mail for a domain leaves from the same address of its pool, or from the next one while a provider refuses that. Bulk mail leaves from the pool `bulk` if there is one, the rest from the addresses without a pool.",
   ),
+  list(
+    "WARM_UP",
+    way.warmUps,
+    "(none)",
+    "Addresses of EGRESS that are new, each with the first day on which it sends: `ip:date,…`. To each provider such an address sends 50 messages on its first day, then 100, 250, 500, 1000, 2000, 5000, and twice as many each day up to 100,000. A day with more than 5 % deferred or a refusal of the address repeats, and a day without mail does not count. Further mail leaves from the other addresses of the pool, or waits.",
+  ),
   setting("SMTP_HOST", kind.host, "0.0.0.0", "Address on which the SMTP listener listens."),
   setting("SMTP_PORT", kind.port, "2525", "Port of the SMTP listener."),
   setting(

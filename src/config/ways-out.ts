@@ -1,4 +1,5 @@
 import { distinctAddresses, type Egress } from "../core/networks.ts";
+import { DAY_MS } from "../core/time/units.ts";
 import { isIp, type Kind, listFault, listOf } from "./kinds.ts";
 
 const LANE = /^([\w.+:~@-]{1,260}):(\d{1,4})\/(\d{1,5})\/(\d{1,5}(?:\.\d{1,3})?)$/;
@@ -34,6 +35,28 @@ function egressesOf(given: string): Egress[] {
     return isIp(ip) ? [{ ip: distinctAddresses([ip])[0] ?? ip, name, pool }] : [];
   });
 }
+
+const WARM_UP = /^(\S+):(\d{4}-\d{2}-\d{2})$/;
+const WARM_UP_FORM = "must be a comma list of ip:date, such as 203.0.113.6:2026-03-01";
+
+function firstDayOf(item: string): [ip: string, day: number] | null {
+  const [, ip = "", date = ""] = WARM_UP.exec(item) ?? [];
+  const at = Date.parse(date);
+  const isDate = Number.isFinite(at) && new Date(at).toISOString().startsWith(date);
+  return isIp(ip) && isDate ? [distinctAddresses([ip])[0] ?? ip, at / DAY_MS] : null;
+}
+
+/** First days of new addresses, in days since 1970. */
+export const warmUps: Kind<ReadonlyMap<string, number>> = {
+  fault: (given) =>
+    given === "" ? null : listFault(given, (item) => firstDayOf(item) !== null, WARM_UP_FORM),
+  read: (given) =>
+    new Map(
+      listOf(given)
+        .map(firstDayOf)
+        .filter((pair) => pair !== null),
+    ),
+};
 
 /** Our own addresses that mail leaves from, each with its pool. */
 export const egresses: Kind<readonly Egress[]> = {

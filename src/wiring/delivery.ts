@@ -71,9 +71,9 @@ export interface OutboundDeps {
 const USUAL_MESSAGES = 500;
 
 /** Returns the limits of lanes that the settings name. */
-export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides"> {
-  const { destinationConnections: connections, destinationRate: rate, lanes: overrides } = config;
-  return { usual: { connections, messages: USUAL_MESSAGES, rate }, overrides };
+export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides" | "warmUps"> {
+  const { destinationConnections: connections, destinationRate: rate, lanes: overrides, warmUp } = config;
+  return { usual: { connections, messages: USUAL_MESSAGES, rate }, overrides, warmUps: warmUp };
 }
 
 /** Opens the way out that the settings name. */

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { DAY_MS, HOUR_MS } from "../../src/core/time/units.ts";
+import { egressesOf } from "../../src/flows/deliver/egress.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 setDefaultTimeout(60_000);
@@ -14,8 +17,10 @@ const S3150 =
 
 let service: TestService;
 let mx: TestMx;
+let clock: ShiftedClock;
 
 beforeEach(() => {
+  clock = shiftedClock();
   mx = startMx();
 });
 afterEach(async () => {
@@ -23,8 +28,9 @@ afterEach(async () => {
   mx.stop();
 });
 
-async function startWith(EGRESS: string): Promise<void> {
-  service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port), EGRESS });
+async function startWith(EGRESS: string, more: Record<string, string> = {}): Promise<void> {
+  const env = { DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port), EGRESS, ...more };
+  service = await startService(env, clock);
   await verifiedDomain(service, "sender.test");
   service.dns.add({ name: "mx.many.test", type: "A", data: "127.0.0.1" });
 }
@@ -97,6 +103,57 @@ test("a message leaves at once from another address if no connection can be had 
   const tried = await Promise.all(ids.map(egresses));
   for (const each of tried) expect(each.at(-1)).toBe(USUAL[0] ?? null);
   expect(tried.flat()).toContain(NOT_OURS);
+});
+
+/** Sends to so many people at a provider. Returns how many messages left from each address, once all have ended so. */
+async function sendMany(count: number, status: string): Promise<Map<string | null, number>> {
+  const emails = Array.from({ length: count }, (_, nth) => ({
+    ...{ from: { email: "news@sender.test" }, to: [{ email: `p${nth}@yahoo.test` }] },
+    ...{ subject: "Hello", text: "Hello\n" },
+  }));
+  const { body } = await service.call("POST", "/v1/emails/batch", { emails });
+  const counts = new Map<string | null, number>();
+  for (const { id } of body.data) {
+    await service.message(id, status);
+    const from = (await egresses(id)).at(-1) ?? null;
+    counts.set(from, (counts.get(from) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function hostedAtYahoo(): void {
+  const exchange = "mta5.am0.yahoodns.net";
+  service.dns.add({ name: exchange, type: "A", data: "127.0.0.1" });
+  hosted("yahoo.test", exchange);
+}
+
+const today = () => new Date(clock.now()).toISOString().slice(0, 10);
+
+test("what is above the cap of a new address leaves at once from the other address of its pool", async () => {
+  const lots = USUAL.map((ip) => ({ ip, pool: null, name: null }));
+  const [fresh] = egressesOf(lots, null, "yahoo.test");
+  await startWith(USUAL.join(","), { WARM_UP: `${fresh?.ip}:${today()}`, LANES: "yahoo:5/50/0" });
+  hostedAtYahoo();
+  const counts = await sendMany(80, "delivered");
+  expect(counts.get(fresh?.ip ?? "")).toBe(50);
+  expect(counts.get(USUAL.find((ip) => ip !== fresh?.ip) ?? "")).toBe(30);
+});
+
+test("without another address, what is above the cap waits for the next day, which has the next cap", async () => {
+  await startWith(USUAL[0] ?? "", { WARM_UP: `${USUAL[0]}:${today()}`, LANES: "yahoo:5/50/0" });
+  hostedAtYahoo();
+  const first = await sendMany(50, "delivered");
+  expect(first.get(USUAL[0] ?? "")).toBe(50);
+  const late = await send("late@yahoo.test");
+  const { events } = await service.message(late, "delivery_delayed");
+  const { delivery_delayed: delayed } = events.findLast(
+    ({ type }: { type: string }) => type === "delivery_delayed",
+  ).data;
+  expect(delayed).toMatchObject({ category: "rate", lane: `yahoo@${USUAL[0]}` });
+  expect(delayed.diagnostic).toContain("its 50 messages of the day have left");
+  expect(Date.parse(delayed.nextAttemptAt)).toBeGreaterThan(Date.parse(today()) + DAY_MS - 1);
+  clock.shift(DAY_MS + HOUR_MS);
+  await service.message(late, "delivered");
 });
 
 test("an address of a family that the hosts lack is not used, and SMTP_OUT_IPV6=0 leaves IPv6 out", async () => {

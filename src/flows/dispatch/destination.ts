@@ -227,6 +227,8 @@ export function notTriedReport(
 }
 
 function laneReason(lane: Lane | null): string {
+  const warmUp = lane?.warmUpReason ?? null;
+  if (warmUp !== null) return warmUp;
   const who = lane?.provider?.title ?? "the provider";
   const reply = lane?.state.cause?.reply;
   const asked = lane?.word === "blocked" ? "refuses our address" : "asked us to wait";

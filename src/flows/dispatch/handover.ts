@@ -61,14 +61,15 @@ export class RecipientHandover implements Handover {
     const { clock } = this.#deps;
     const isAtRest = isResting(this.#destination, clock.elapsed());
     const rest = this.#startedIn ?? (isAtRest ? this.#destination.rest : null);
-    if (rest !== null) return notTriedReport(rest, this.#destination.lane, clock);
+    if (rest !== null) return this.#withOtherWay(notTriedReport(rest, this.#destination.lane, clock));
     return this.#route.knownOutcome?.() ?? null;
   }
 
   async deliver(shipment: Shipment): Promise<DeliveryReport> {
     const { clock, inFlight } = this.#deps;
     this.end();
-    // The destination may have started to rest while this message was composed.
+    // The destination may have started to rest while this message was composed, or its lane be full.
+    restWithLane(this.#destination, clock.elapsed());
     const known = this.knownOutcome();
     if (known !== null) return known;
     this.sent = true;
@@ -77,6 +78,7 @@ export class RecipientHandover implements Handover {
     const abort = () => controller.abort();
     const delivery: Delivery = { octets: shipment.raw.length, since: startedAt, abort };
     inFlight.startDelivery(delivery);
+    const ended = this.#destination.lane?.begin();
     try {
       const delivering = this.#route.deliver(shipment, controller.signal);
       this.#changed();
@@ -85,6 +87,7 @@ export class RecipientHandover implements Handover {
       this.#changed();
       return report;
     } finally {
+      ended?.();
       inFlight.endDelivery(delivery);
     }
   }
@@ -103,7 +106,11 @@ export class RecipientHandover implements Handover {
     else recordReport(destination, report, times, this.#deps.restMs);
     restWithLane(destination, times.now);
     const mayLeave = isBeforeContent(report) && isResting(destination, times.now);
-    return mayLeave && this.#deps.hasOtherWay() ? { ...report, hasOtherWay: true } : report;
+    return mayLeave ? this.#withOtherWay(report) : report;
+  }
+
+  #withOtherWay(report: DeliveryReport): DeliveryReport {
+    return this.#deps.hasOtherWay() ? { ...report, hasOtherWay: true } : report;
   }
 
   /** Ends the preparation, unless it has ended. */

@@ -35,6 +35,7 @@ export function judge(lane: Lane, report: DeliveryReport, startedAt: number): Ju
 /** Returns a lane as a report shows it. */
 export function laneNow(lane: Lane, changes: LaneNow["changes"] = []): LaneNow {
   const { name, word: state, opensInMs } = lane;
-  const cause = state === "steady" ? null : (lane.state.cause?.category ?? null);
+  const slowedBy = state === "steady" ? null : (lane.state.cause?.category ?? null);
+  const cause = lane.warmUpReason === null ? slowedBy : "rate";
   return { name, state, opensInMs, cause, isDoubtful: false, changes };
 }

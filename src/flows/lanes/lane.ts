@@ -1,3 +1,5 @@
+import { DAY_MS } from "../../core/time/units.ts";
+import { noteWarmUpBlock } from "../../store/installation/warm-ups.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { PeerResult, SharedLimits } from "../../smtp/client/delivery.ts";
 import type { Statement } from "../../store/engine/client.ts";
@@ -15,6 +17,7 @@ import {
   steady,
 } from "./governor.ts";
 import type { Provider, ProviderLimits } from "./providers.ts";
+import { capOf } from "./warm-up.ts";
 import { type LaneSign, signOf } from "./sign.ts";
 import { Taken } from "./taken.ts";
 
@@ -22,6 +25,9 @@ import { Taken } from "./taken.ts";
 const UNLIMITED_RATE = 100;
 /** Characters of a reply that a lane keeps. */
 const KEPT_REPLY_CHARS = 500;
+
+/** Wait for the database, which knows what a new address has sent, milliseconds. */
+const UNREAD_MS = 1000;
 
 /** The condition of a lane, in a word. */
 export type LaneWord = "steady" | "slowed" | "resting" | "blocked";
@@ -39,6 +45,16 @@ export interface LaneDeps {
   instanceId: string;
 }
 
+/** How far a lane's address has come with its provider. */
+export interface WarmUp {
+  /** Days since 1970. */
+  day: number;
+  /** Counts from 0. */
+  step: number;
+  /** Attempts of the day that the database counts. */
+  used: number;
+}
+
 /** The one way to a provider, or to a set of MX hosts: its limits, and how far it has come down from them. */
 export class Lane {
   readonly name: string;
@@ -51,9 +67,21 @@ export class Lane {
   #version = 0;
   #changedBy = "";
   #counts: Counts = { accepted: 0, deferred: 0, refused: 0 };
+  /** The first day of its address, in days since 1970. Null if the address is warm. */
+  readonly #warmsFrom: number | null;
+  /** Null until the database was read. */
+  #warmUp: WarmUp | null = null;
+  #inFlight = 0;
 
-  constructor(deps: LaneDeps, name: string, provider: Provider | null, limits: ProviderLimits) {
+  constructor(
+    deps: LaneDeps,
+    name: string,
+    provider: Provider | null,
+    limits: ProviderLimits,
+    warmsFrom: number | null = null,
+  ) {
     this.#deps = deps;
+    this.#warmsFrom = warmsFrom;
     this.name = name;
     this.provider = provider;
     this.limits = limits;
@@ -79,7 +107,45 @@ export class Lane {
 
   /** Milliseconds until it takes messages; 0 if it takes them now. */
   get opensInMs(): number {
-    return Math.max(0, (this.#state.opensAt ?? 0) - this.#deps.clock.now());
+    return Math.max(0, (this.#state.opensAt ?? 0) - this.#deps.clock.now(), this.#warmsInMs);
+  }
+
+  /** True if its address is new to the provider. */
+  get isWarming(): boolean {
+    return this.#warmsFrom !== null;
+  }
+
+  /** Why the warm-up of its address lets nothing more leave now. Null if it does. */
+  get warmUpReason(): string | null {
+    if (this.#warmsInMs === 0) return null;
+    const cap = capOf(this.#warmUp?.step ?? 0);
+    return `the address warms up, and its ${cap} messages of the day have left`;
+  }
+
+  /** Milliseconds until the warm-up of its address lets a message leave. */
+  get #warmsInMs(): number {
+    if (this.#warmsFrom === null) return 0;
+    const now = this.#deps.clock.now();
+    const today = Math.floor(now / DAY_MS);
+    if (today < this.#warmsFrom) return this.#warmsFrom * DAY_MS - now;
+    if (this.#warmUp === null) return UNREAD_MS;
+    const { day, step, used } = this.#warmUp;
+    const { accepted, deferred, refused } = this.#counts;
+    const left = (capOf(step) ?? Infinity) - (day === today ? used : 0) - accepted - deferred - refused;
+    return left > this.#inFlight ? 0 : (today + 1) * DAY_MS - now;
+  }
+
+  /** Takes over how far its address has come. */
+  warmTo(warmUp: WarmUp): void {
+    this.#warmUp = warmUp;
+  }
+
+  /** Counts a message from its start to its answer. Returns what ends it. */
+  begin(): () => void {
+    this.#inFlight++;
+    return () => {
+      this.#inFlight--;
+    };
   }
 
   get word(): LaneWord {
@@ -94,6 +160,7 @@ export class Lane {
   /** Returns what was counted since the last call. */
   takeCounts(): Counts {
     const counts = this.#counts;
+    if (this.#warmUp !== null) this.#warmUp.used += counts.accepted + counts.deferred + counts.refused;
     this.#counts = { accepted: 0, deferred: 0, refused: 0 };
     return counts;
   }
@@ -109,7 +176,9 @@ export class Lane {
 
   /** Notes a sign. Returns the fate of the message that got it, and the statements that store the lane. */
   note(sign: LaneSign, reply: string, startedAt: number): { fate: Fate; statements: Statement[] } {
-    return this.#govern(sign.kind, startedAt, { ...sign, reply: reply.slice(0, KEPT_REPLY_CHARS) });
+    const noted = this.#govern(sign.kind, startedAt, { ...sign, reply: reply.slice(0, KEPT_REPLY_CHARS) });
+    if (!this.isWarming || sign.kind !== "blocked") return noted;
+    return { ...noted, statements: [...noted.statements, noteWarmUpBlock(this.name)] };
   }
 
   /** Takes over what another process has stored, if it is newer. Returns true if that changed the lane. */

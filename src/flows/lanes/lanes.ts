@@ -3,7 +3,14 @@ import { setBounded } from "../../core/collections.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { addLaneFigures, deleteOldLanes, type LaneRow, listLanes } from "../../store/installation/lanes.ts";
+import {
+  beginWarmUp,
+  continueWarmUp,
+  deleteOldWarmUps,
+  listWarmUps,
+} from "../../store/installation/warm-ups.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
+import { stepAfter } from "./warm-up.ts";
 import { type ProviderLimits, providerLane, providerOfLane, wayOfLane } from "./providers.ts";
 
 /**
@@ -22,6 +29,8 @@ export interface LanesDeps extends LaneDeps {
   /** Limits of lanes that are no provider's. */
   usual: ProviderLimits;
   overrides: LaneOverrides;
+  /** First day of each address of ours that is new, in days since 1970. */
+  warmUps?: ReadonlyMap<string, number>;
 }
 
 /** The lanes that this process knows. */
@@ -54,7 +63,8 @@ export class Lanes {
   }
 
   #open(name: string): Lane {
-    const lane = new Lane(this.#deps, name, providerOfLane(name), limitsOfLane(name, this.#deps));
+    const provider = providerOfLane(name);
+    const lane = new Lane(this.#deps, name, provider, limitsOfLane(name, this.#deps), this.#warmsFrom(name));
     const stored = this.#stored.get(name);
     if (stored !== undefined) lane.adopt(stored);
     return lane;
@@ -69,7 +79,38 @@ export class Lanes {
       const lane = this.#byName.get(row.name);
       if (lane?.adopt(row) === true) changed.push(lane);
     }
-    return changed;
+    return [...changed, ...(await this.#warmUp())];
+  }
+
+  /** Returns the first day of a lane's address if that is new. Hosts that are no provider's get too little to notice. */
+  #warmsFrom(name: string): number | null {
+    const { egress } = wayOfLane(name);
+    if (egress === null || providerOfLane(name) === null) return null;
+    return this.#deps.warmUps?.get(egress) ?? null;
+  }
+
+  /** Reads how far the addresses have come, and goes on to the next day. Returns the lanes that warm up. */
+  async #warmUp(): Promise<Lane[]> {
+    const warming = [...this.#byName.values()].filter(({ isWarming }) => isWarming);
+    if (warming.length === 0) return [];
+    const { db, clock } = this.#deps;
+    const today = Math.floor(clock.now() / DAY_MS);
+    const rows = new Map((await listWarmUps(db)).map((row) => [row.lane, row]));
+    const statements: Statement[] = [];
+    for (const lane of warming) {
+      const row = rows.get(lane.name);
+      if (row === undefined) statements.push(beginWarmUp(lane.name, today));
+      else if (row.day < today) {
+        const step = stepAfter(row.step, { ...row, blocked: row.blocked === 1 });
+        statements.push(continueWarmUp(lane.name, row.day, { day: today, step }));
+        lane.warmTo({ day: today, step, used: 0 });
+        continue;
+      }
+      const { step = 0, accepted = 0, deferred = 0, refused = 0 } = row ?? {};
+      lane.warmTo({ day: today, step, used: accepted + deferred + refused });
+    }
+    if (statements.length > 0) await db.write(statements);
+    return warming;
   }
 
   /** Stores what was counted since the last call. @param waiting recipients that wait here, by lane */
@@ -78,7 +119,7 @@ export class Lanes {
     const now = clock.now();
     const day = Math.floor(now / DAY_MS);
     const statements: Statement[] = [];
-    if (day !== this.#cleanedOn) statements.push(...deleteOldLanes(now, day));
+    if (day !== this.#cleanedOn) statements.push(...deleteOldLanes(now, day), deleteOldWarmUps());
     this.#cleanedOn = day;
     for (const lane of this.#byName.values()) {
       const counts = lane.takeCounts();

@@ -1,0 +1,31 @@
+/**
+ * Messages a day to one provider that a new address may send, day by day. Providers trust an address that grows slowly; one
+ * that begins with thousands is taken for a spammer's.
+ */
+export const WARM_UP_CAPS: readonly number[] = [
+  50, 100, 250, 500, 1000, 2000, 5000, 10_000, 20_000, 40_000, 80_000, 100_000,
+];
+
+/** Share of a day's attempts that may be deferred. If there are more, the day repeats. */
+const MOST_DEFERRED = 0.05;
+
+/** What an address has sent to a provider on one day. */
+export interface WarmUpDay {
+  accepted: number;
+  deferred: number;
+  refused: number;
+  /** True if the provider has refused our address. */
+  blocked: boolean;
+}
+
+/** Returns the cap of a step, which counts from 0; null once the address is warm. */
+export function capOf(step: number): number | null {
+  return WARM_UP_CAPS[step] ?? null;
+}
+
+/** Returns the step after a day. A day without mail does not count, and a day with trouble repeats. */
+export function stepAfter(step: number, { accepted, deferred, refused, blocked }: WarmUpDay): number {
+  const attempts = accepted + deferred + refused;
+  if (attempts === 0 || blocked || deferred > attempts * MOST_DEFERRED) return step;
+  return Math.min(step + 1, WARM_UP_CAPS.length);
+}

@@ -1,0 +1,54 @@
+import type { Db, Statement } from "../engine/client.ts";
+
+/** Maximum number of lanes whose warm-up is kept. Those used least recently are deleted first. */
+const MAX_WARM_UPS = 10_000;
+
+/** How far an address has come with a provider, and what it has sent there on that day. */
+export interface WarmUpRow {
+  lane: string;
+  /** Days since 1970. */
+  day: number;
+  step: number;
+  /** 1 if the provider has refused our address on that day. */
+  blocked: number;
+  accepted: number;
+  deferred: number;
+  refused: number;
+}
+
+/** Returns how far all lanes have come. */
+export function listWarmUps(db: Db): Promise<WarmUpRow[]> {
+  return db.all<WarmUpRow>(
+    `SELECT w.lane, w.day, w.step, w.blocked, COALESCE(SUM(f.accepted), 0) AS accepted,
+        COALESCE(SUM(f.deferred), 0) AS deferred, COALESCE(SUM(f.refused), 0) AS refused
+      FROM warm_ups w LEFT JOIN lane_figures f ON f.day = w.day AND f.lane = w.lane
+      GROUP BY w.lane ORDER BY w.lane LIMIT ?`,
+    [MAX_WARM_UPS],
+  );
+}
+
+/** Returns the statement that begins a lane's warm-up, unless it has begun. */
+export function beginWarmUp(lane: string, day: number): Statement {
+  return { sql: "INSERT OR IGNORE INTO warm_ups (lane, day, step) VALUES (?, ?, 0)", args: [lane, day] };
+}
+
+/** Returns the statement that goes on to a later day, unless another process has. */
+export function continueWarmUp(lane: string, from: number, to: { day: number; step: number }): Statement {
+  return {
+    sql: "UPDATE warm_ups SET day = ?, step = ?, blocked = 0 WHERE lane = ? AND day = ?",
+    args: [to.day, to.step, lane, from],
+  };
+}
+
+/** Returns the statement that notes that a provider has refused our address. */
+export function noteWarmUpBlock(lane: string): Statement {
+  return { sql: "UPDATE warm_ups SET blocked = 1 WHERE lane = ?", args: [lane] };
+}
+
+/** Returns the statement that deletes what is over the maximum. */
+export function deleteOldWarmUps(): Statement {
+  return {
+    sql: "DELETE FROM warm_ups WHERE lane IN (SELECT lane FROM warm_ups ORDER BY day DESC LIMIT -1 OFFSET ?)",
+    args: [MAX_WARM_UPS],
+  };
+}
