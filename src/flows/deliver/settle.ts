@@ -11,6 +11,8 @@ import type { TriedRecipient } from "../../store/messages/recipients.ts";
 import { hint } from "../../queue/hint.ts";
 import { announce, type EventDraft } from "../webhooks/announce.ts";
 import { type DeliveryReport, isOpening, replyLine } from "./outcome.ts";
+import { rememberRelayId } from "../../store/threads/threads.ts";
+import { relayMessageId } from "./relay-message-id.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 import { type CustodyStatus, RETRIES_EXHAUSTED, type Verdict } from "./verdict.ts";
@@ -76,6 +78,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
     deps.suspension,
     now,
   );
+  const relayId = deps.custody === "sent" ? relayMessageId(report) : null;
   const statements = [
     ...counted,
     ...announced.statements,
@@ -95,6 +98,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
     ...(uncounted ? [] : suppression(recipient, verdict, guard, now)),
     ...settling.extra,
     ...(report.lane?.changes ?? []),
+    ...(relayId === null ? [] : [rememberRelayId(claim.messageId, relayId, guard)]),
     settleRecipient(
       claim,
       { status, reason, dueAt, mx: report.mx, tls: report.tls, smtpCode, enhancedCode, diagnostic },

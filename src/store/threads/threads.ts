@@ -2,7 +2,7 @@ import { splitAddress } from "../../core/addresses.ts";
 import { isAsciiText, firstChars } from "../../core/text.ts";
 import { idCeiling, idFloor } from "../../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
-import type { Db, Statement } from "../engine/client.ts";
+import { type Db, type Guard, type Statement, textsByGuard } from "../engine/client.ts";
 import { flag, inverseFlag, json, plain, table } from "../engine/columns.ts";
 import { reorderableText, rowsStatement, rowsText } from "../sql/rows-text.ts";
 import { standingInbox } from "./inboxes.ts";
@@ -268,5 +268,22 @@ const REMEMBER = reorderableText(
       WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
         AND (SELECT count(*) FROM (SELECT 1 FROM thread_references WHERE thread_id = ?3
           LIMIT ${MAX_THREAD_REFERENCES})) < ${MAX_THREAD_REFERENCES}
+    ON CONFLICT DO NOTHING`,
+);
+
+/**
+ * Returns the statement that remembers another Message-ID of a message of ours, which a relay has given it. Answers that name
+ * it then join the message's thread. It changes nothing if the message has none.
+ */
+export function rememberRelayId(messageId: string, rfcMessageId: string, guard: Guard): Statement {
+  return { sql: rememberRelayText(guard), args: [rfcMessageId, messageId, ...guard.args] };
+}
+
+const rememberRelayText = textsByGuard(
+  (condition) => `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+    SELECT m.inbox_id, ?, m.sender_id, m.thread_id FROM messages m
+      WHERE m.id = ? AND m.inbox_id IS NOT NULL AND m.thread_id IS NOT NULL
+        AND (SELECT count(*) FROM (SELECT 1 FROM thread_references r WHERE r.thread_id = m.thread_id
+          LIMIT ${MAX_THREAD_REFERENCES})) < ${MAX_THREAD_REFERENCES} AND ${condition}
     ON CONFLICT DO NOTHING`,
 );
