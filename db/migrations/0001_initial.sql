@@ -22,6 +22,7 @@ CREATE TABLE senders (
   track_opens INTEGER NOT NULL DEFAULT 1 CHECK (track_opens IN (0, 1)),
   track_clicks INTEGER NOT NULL DEFAULT 1 CHECK (track_clicks IN (0, 1)),
   text_from_html INTEGER NOT NULL DEFAULT 1 CHECK (text_from_html IN (0, 1)),
+  route_ids TEXT NOT NULL DEFAULT '[]',
   suspended_at INTEGER,
   warned_at INTEGER,
   created_at INTEGER NOT NULL,
@@ -29,6 +30,23 @@ CREATE TABLE senders (
 ) STRICT;
 CREATE INDEX senders_by_account ON senders (account_id, id);
 CREATE INDEX senders_warned ON senders (warned_at) WHERE warned_at IS NOT NULL;
+
+-- Ways out of an account. route_ids of `senders` names them in order.
+-- sealed_relay_url: the URL of a relay with its login, sealed by the master key. relay_host: its host and port, which may be shown.
+CREATE TABLE routes (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('mx', 'relay')),
+  sealed_relay_url TEXT,
+  relay_host TEXT,
+  pool TEXT,
+  rate_per_second REAL,
+  created_at INTEGER NOT NULL,
+  UNIQUE (account_id, name),
+  CHECK ((kind = 'relay') = (sealed_relay_url IS NOT NULL))
+) STRICT;
+CREATE INDEX routes_by_account ON routes (account_id, id);
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -361,6 +379,7 @@ CREATE TABLE attempts (
   ip TEXT,
   tls TEXT,
   egress TEXT,
+  route_id TEXT,
   smtp_code INTEGER,
   enhanced_code TEXT,
   diagnostic TEXT,
@@ -1088,6 +1107,21 @@ BEGIN
 END;
 
 CREATE TRIGGER configuration_inboxes_update AFTER UPDATE OF id, sender_id, domain_id, address, display_name, type, created_at ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_routes_delete AFTER DELETE ON routes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_routes_insert AFTER INSERT ON routes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_routes_update AFTER UPDATE ON routes
 BEGIN
   UPDATE configuration_version SET value = value + 1;
 END;

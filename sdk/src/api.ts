@@ -618,6 +618,7 @@ export interface components {
             ip: string | null;
             tls: string | null;
             egress: string | null;
+            routeId: string | null;
             smtpCode: number | null;
             enhancedCode: string | null;
             diagnostic: string | null;
@@ -1005,7 +1006,28 @@ export interface components {
             };
             /** @description Whether a message that has html alone gets a text part made from it. */
             textFromHtml: boolean;
+            /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route. */
+            routeIds: string[];
             suspendedAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** Route */
+        Route: {
+            id: string;
+            name: string;
+            /**
+             * @description `mx`: straight to the recipients' mail servers. `relay`: through a smarthost.
+             * @enum {string}
+             */
+            kind: "mx" | "relay";
+            relayHost: string | null;
+            pool: string | null;
+            ratePerSecond: number | null;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -2148,6 +2170,7 @@ export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type Sender = components['schemas']['Sender'];
+export type Route = components['schemas']['Route'];
 export type DelegationRecord = components['schemas']['DelegationRecord'];
 export type Delegation = components['schemas']['Delegation'];
 export type DnsRecord = components['schemas']['DnsRecord'];
@@ -3257,6 +3280,13 @@ export interface operations {
                     };
                     /** @description Whether a message that has html alone gets a text part made from it. */
                     textFromHtml?: boolean;
+                    /**
+                     * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.
+                     * @example [
+                     *       "default"
+                     *     ]
+                     */
+                    routeIds?: string[];
                 };
             };
         };
@@ -3335,6 +3365,13 @@ export interface operations {
                     };
                     /** @description Whether a message that has html alone gets a text part made from it. */
                     textFromHtml?: boolean;
+                    /**
+                     * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.
+                     * @example [
+                     *       "default"
+                     *     ]
+                     */
+                    routeIds?: string[];
                     suspendedAt?: string | null;
                 };
             };
@@ -3344,6 +3381,155 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Sender"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listRoutes: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List routes, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Route"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createRoute: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Production */
+                    name: string;
+                    /**
+                     * @description `mx`: straight to the recipients' mail servers. `relay`: through a smarthost.
+                     * @example relay
+                     * @enum {string}
+                     */
+                    kind: "mx" | "relay";
+                    /**
+                     * @description `smtp(s)://user:pass@host:port`, as `SMTP_RELAY_URL`. It is stored sealed and never shown.
+                     * @example smtps://user:secret@smtp.example.com:465
+                     */
+                    relayUrl?: string;
+                    /** @example null */
+                    pool?: string | null;
+                    ratePerSecond?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Create a route */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Route"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getRoute: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a route */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Route"];
+                };
+            };
+        };
+    };
+    deleteRoute: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a route */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateRoute: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example Production */
+                    name?: string;
+                    /**
+                     * @description `smtp(s)://user:pass@host:port`, as `SMTP_RELAY_URL`. It is stored sealed and never shown.
+                     * @example smtps://user:secret@smtp.example.com:465
+                     */
+                    relayUrl?: string;
+                    /** @example null */
+                    pool?: string | null;
+                    ratePerSecond?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Update a route */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Route"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -1,4 +1,4 @@
-import { Account, ApiKeys, Lanes, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, Lanes, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
@@ -22,6 +22,7 @@ export class Postrider {
   readonly suppressions: Suppressions;
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
+  readonly routes: Routes;
   readonly senders: Senders;
   readonly account: Account;
 
@@ -40,6 +41,7 @@ export class Postrider {
     this.suppressions = new Suppressions(api);
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);
+    this.routes = new Routes(api);
     this.senders = new Senders(api);
     this.account = new Account(api);
   }

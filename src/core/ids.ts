@@ -18,7 +18,8 @@ export type IdPrefix =
   | "att"
   | "ins"
   | "req"
-  | "rec";
+  | "rec"
+  | "rte";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

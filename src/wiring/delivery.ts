@@ -2,10 +2,11 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { log } from "../log.ts";
 import { captureRoute, mxRoutes, relayRoute } from "../flows/deliver/deliver.ts";
+import { defaultWays, type FindWays, openWays } from "../flows/deliver/ways.ts";
 import type { FindDeliveryRoute, DeliveryRoute } from "../flows/deliver/outcome.ts";
 import type { SendingAddress } from "../flows/health/reverse.ts";
 import { mxHost, simulatorDomain } from "../core/own-names.ts";
-import type { CustodyStatus } from "../flows/deliver/verdict.ts";
+import type { CustodyStatus } from "../flows/deliver/outcome.ts";
 import { createTaskLimit } from "../core/concurrency/admission.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { addressesOfHost } from "../net/dns/lookups.ts";
@@ -32,6 +33,8 @@ const MAX_WAITING_LOOKS = 10_000;
 /** The way out that the settings name. */
 export interface Outbound {
   findDeliveryRoute: FindDeliveryRoute;
+  /** Finds the ways that projects name. Null if no mail leaves. */
+  waysOf: FindWays | null;
   /** The status after a peer's 250. */
   custody: CustodyStatus;
 }
@@ -65,6 +68,8 @@ export interface OutboundDeps {
   resolver: Resolver;
   pool: Pool;
   lanes: Lanes;
+  /** Key that sealed the URLs of relays. */
+  boxKey: Uint8Array;
 }
 
 /** Messages on one connection to a host that is no known provider's. A peer's memory must not grow for ever. */
@@ -77,23 +82,52 @@ export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides
 }
 
 /** Opens the way out that the settings name. */
-export function openOutbound(config: Config, { clock, db, resolver, pool, lanes }: OutboundDeps): Outbound {
+export function openOutbound(config: Config, deps: OutboundDeps): Outbound {
+  const { clock, resolver, pool } = deps;
   const ehloName = mxName(config);
   if (config.delivery === "capture")
-    return { findDeliveryRoute: always(captureRoute(clock)), custody: "delivered" };
+    return { findDeliveryRoute: always(captureRoute(clock)), custody: "delivered", waysOf: null };
+  const byMx = openMxRoutes(config, deps);
+  const simulator = simulatorDomain(config.serviceDomain);
+  const ways = openWays({
+    ...{ ...deps, ehloName, byMx: config.delivery === "mx" ? null : byMx },
+    addresses: (host) => addressesOfRelay(resolver, host, config.allowPrivateMx),
+  });
+  // Simulated recipients are handled here without a lookup.
+  const waysOf: FindWays = async (place, find) =>
+    place.domain === simulator ? defaultWays(await find(), place) : ways(place, find);
   if (config.delivery === "relay") {
     const smarthost = parseSmarthost(config.smtpRelayUrl ?? "");
     // The smarthost is the operator's own, so its addresses may be private.
     const route = relayRoute(pool, smarthost, ehloName, (host) => addressesOfHost(resolver, host), clock);
-    return { findDeliveryRoute: always(route), custody: "sent" };
+    return { findDeliveryRoute: always(route), custody: "sent", waysOf };
   }
+  const findDeliveryRoute: FindDeliveryRoute = (domain) =>
+    domain === simulator ? Promise.resolve(captureRoute(clock)) : byMx(domain);
+  return { findDeliveryRoute, custody: "delivered", waysOf };
+}
+
+/** Returns the addresses of a relay that a route names: an account must not reach into the network of the machine. */
+async function addressesOfRelay(
+  resolver: Resolver,
+  host: string,
+  allowPrivate: boolean,
+): Promise<readonly string[] | null> {
+  const found = await addressesOfHost(resolver, host);
+  const allowed = found?.filter((ip) => allowPrivate || isPublicAddress(ip)) ?? [];
+  return allowed.length === 0 ? null : allowed;
+}
+
+/** Opens the way straight to MX hosts. */
+function openMxRoutes(config: Config, { clock, db, resolver, pool, lanes }: OutboundDeps): FindDeliveryRoute {
+  const ehloName = mxName(config);
   const { allowPrivateMx: allowPrivate, smtpOutPort: port } = config;
   // The system's own DNS servers often belong to a router or provider, so their DNSSEC validation is not trusted.
   const trustsDnssec = config.dnsServers.length > 0;
   const looking = patientResolver(config, clock, resolver);
   const mayReach = openAddressGuard({ own: () => [], denied: config.webhookDeny });
   const mtaSts = openMtaSts({ clock, db, resolver: looking, mayReach }, allowPrivate);
-  const byMx = mxRoutes({
+  return mxRoutes({
     pool,
     lanes,
     route: (domain) => findRoute({ resolver: looking, random: Math.random, allowPrivate }, domain),
@@ -104,11 +138,6 @@ export function openOutbound(config: Config, { clock, db, resolver, pool, lanes 
     ipv4Only: !config.smtpOutIpv6,
     clock,
   });
-  // Simulated recipients are handled here without a lookup.
-  const simulator = simulatorDomain(config.serviceDomain);
-  const findDeliveryRoute: FindDeliveryRoute = (domain) =>
-    domain === simulator ? Promise.resolve(captureRoute(clock)) : byMx(domain);
-  return { findDeliveryRoute, custody: "delivered" };
 }
 
 function always(route: DeliveryRoute): FindDeliveryRoute {

@@ -42,6 +42,8 @@ import { quotaRoutes } from "../http/routes/projects/quota.ts";
 import { resendRoutes } from "../http/resend/routes.ts";
 import { createDownloads } from "../http/pipeline/download.ts";
 import { settingRoutes } from "../http/routes/projects/settings.ts";
+import { parseSmarthost } from "../smtp/client/smarthost.ts";
+import { outRouteRoutes } from "../http/routes/projects/out-routes.ts";
 import { senderRoutes } from "../http/routes/projects/senders.ts";
 import { statsRoutes } from "../http/routes/projects/stats.ts";
 import { suppressionRoutes } from "../http/routes/suppressions.ts";
@@ -261,6 +263,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...settingRoutes({ settings: settingsOf(config) }),
     ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),
+    ...outRouteRoutes({ db, boxKey: keys.box, egress: config.egress, readRelayUrl: parseSmarthost }),
     ...domainRoutes(domainDeps(parts)),
     ...domainRecordRoutes(parts),
     ...inboxRoutes(domainDeps(parts)),

@@ -4,7 +4,7 @@ import { trimEventLog } from "../flows/live/watch.ts";
 import { returnDomains } from "../flows/deliver/return-domain.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/deliver/admission.ts";
-import type { CustodyStatus } from "../flows/deliver/verdict.ts";
+import type { CustodyStatus } from "../flows/deliver/outcome.ts";
 import { recheckDue } from "../flows/domains/recheck.ts";
 import { openRotation } from "../flows/domains/rotate-old.ts";
 import { post } from "../net/post.ts";
@@ -43,7 +43,8 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
   };
   const forgetNews = { name: "event-log", turn: trimEventLog({ db, clock }) };
   const lanes = new Lanes({ db, clock, instanceId: instance.id, ...laneLimits(config) });
-  const { findDeliveryRoute, custody } = openOutbound(config, { ...services, lanes });
+  const boxKey = services.keys.box;
+  const { findDeliveryRoute, custody, waysOf } = openOutbound(config, { ...services, lanes, boxKey });
   const common = commonDeps(services, objects);
   return {
     db,
@@ -53,6 +54,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     instance,
     transmit: transmitDeps(services, common, custody),
     findDeliveryRoute,
+    waysOf,
     lanes,
     push: pushDeps(services, common),
     chores: [

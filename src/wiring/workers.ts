@@ -6,6 +6,7 @@ import type { Lanes } from "../flows/lanes/lanes.ts";
 import { makeDeliveries } from "../flows/webhooks/fan-out.ts";
 import { type PushDeps, push } from "../flows/webhooks/push.ts";
 import { createPacer, type Pace } from "../flows/dispatch/pacer.ts";
+import type { FindWays } from "../flows/deliver/ways.ts";
 import type { FindDeliveryRoute } from "../flows/deliver/outcome.ts";
 import { type TransmitDeps, transmit } from "../flows/deliver/transmit.ts";
 import { indexMessages } from "../flows/sweep/index-messages.ts";
@@ -79,6 +80,7 @@ export interface WorkerDeps {
   instance: Instance;
   transmit: Omit<TransmitDeps, "deliver" | "knownOutcome">;
   findDeliveryRoute: FindDeliveryRoute;
+  waysOf: FindWays | null;
   lanes: Lanes;
   push: PushDeps;
   /** Further loops, such as checks of domains. */
@@ -162,10 +164,10 @@ function openPushLanes({ config, clock, push: pushDeps }: WorkerDeps): PushLanes
   );
 }
 
-/** Opens the pace of lanes, which is shared through Redis if there is one; null if no mail goes to MX hosts. */
+/** Opens the pace of lanes, which is shared through Redis if there is one; null if no mail leaves. */
 function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close(): void } {
   const { redisUrl } = config;
-  if (config.delivery !== "mx") return { pace: null, close() {} };
+  if (config.delivery === "capture") return { pace: null, close() {} };
   const own = createPacer(clock);
   if (redisUrl === null) return { pace: own, close() {} };
   return openSharedPacer({ clock, log: log("queue") }, { redisUrl }, own);
@@ -178,6 +180,7 @@ function startDispatch(deps: WorkerDeps, pace: Pace | null, maxPreparing: () => 
     {
       clock,
       findDeliveryRoute,
+      waysOf: deps.waysOf,
       pace,
       largeMessageAdmission: common.largeMessageAdmission,
       restMs: Math.min((firstRetrySeconds * 1000) / 2, LONGEST_REST_MS),

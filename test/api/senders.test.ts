@@ -23,6 +23,7 @@ describe("POST /v1/senders", () => {
       dailyQuota: null,
       tracking: { opens: true, clicks: true },
       textFromHtml: true,
+      routeIds: [],
       suspendedAt: null,
       createdAt: new Date(api.clock.now()).toISOString(),
     });

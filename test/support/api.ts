@@ -266,7 +266,7 @@ export function testSender(accountId: string, externalId: string, now: number): 
       plan: "unlimited",
       trustTier: "unlimited",
     },
-    ...{ dailyQuota: null, trackOpens: true, trackClicks: true, textFromHtml: true },
+    ...{ dailyQuota: null, trackOpens: true, trackClicks: true, textFromHtml: true, routeIds: [] },
     ...{ suspendedAt: null, createdAt: now },
   };
 }

@@ -75,6 +75,11 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
       // A key limited to scopes revokes only keys within its own.
       scopes: ["api_keys:write"],
     }),
+  async "/v1/routes"({ world, tenant }) {
+    const relay = { kind: "relay", relayUrl: "smtp://relay.example.com:587" };
+    const body = { name: `${tenant.name} ${world.next()}`, ...relay };
+    return (await world.call("POST", "/v1/routes", { key: tenant.wide }, body)).json;
+  },
   async "/v1/senders"({ world, tenant }) {
     const name = `${tenant.name} ${world.next()}`;
     return (await world.call("POST", "/v1/senders", { key: tenant.wide }, { name })).json;
@@ -183,6 +188,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
     senderId: tenant.senderId,
     scopes: ["api_keys:write"],
   }),
+  "POST /v1/routes": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}`, kind: "mx" }),
+  "PATCH /v1/routes/{}": ({ tenant, world }) => ({ name: `${tenant.name} ${world.next()}` }),
   "POST /v1/senders": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}` }),
   "PATCH /v1/api-keys/{}": () => ({ name: "Renamed" }),
   "PATCH /v1/senders/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),

@@ -15,7 +15,7 @@ export interface Credential {
 export const PROJECT_HEADER = "X-Service-Product";
 
 /** Only account-wide keys manage projects and the installation, so their narrowed keys are account-wide. */
-const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|health|account|settings|lanes)(\/|$)/;
+const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|routes|health|account|settings|lanes)(\/|$)/;
 const OTHER_SCOPE_OF_NONE: readonly string[] = [];
 
 const never = () => null;
@@ -166,6 +166,9 @@ const CASE_BLIND: ReadonlySet<string> = new Set(["/u", "/o"]);
 /** Tracking links in messages, which record a visit although they use GET. */
 const RECORDING: ReadonlySet<string> = new Set(["/o", "/c"]);
 
+/** Collections of the account, which belong to no project. */
+const OF_ACCOUNT: ReadonlySet<string> = new Set(["/v1/routes"]);
+
 /** Returns the targets to test in a segment of the operation's path. */
 export function targetsOf(operation: Operation, segment: number): readonly Target[] {
   const collection = operation.pathParams[segment]?.collection ?? "";
@@ -175,7 +178,9 @@ export function targetsOf(operation: Operation, segment: number): readonly Targe
   const capability = operation.level === "open" && (operation.method !== "GET" || RECORDING.has(collection));
   return TARGETS.filter(
     ({ name, owner }) =>
-      !(caseBlind && name === UPPER_CASE) && !(capability && (owner === "sibling" || owner === "stranger")),
+      !(caseBlind && name === UPPER_CASE) &&
+      !(OF_ACCOUNT.has(collection) && owner === "sibling") &&
+      !(capability && (owner === "sibling" || owner === "stranger")),
   );
 }
 

@@ -84,6 +84,39 @@ export class Senders {
   }
 }
 
+/** Ways out of an account: relays, and pools of own addresses. Needs an account-wide key. */
+export class Routes {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Makes a route. */
+  create(body: Body<"createRoute">, options?: RequestOptions): ApiPromise<Answer<"createRoute">> {
+    return this.#api.json<"createRoute">("POST", "/v1/routes", { body, options });
+  }
+
+  /** Lists routes, newest first. */
+  list(query?: Query<"listRoutes">, options?: RequestOptions): List<Item<"listRoutes">> {
+    return this.#api.list<"listRoutes">("/v1/routes", { query, options });
+  }
+
+  /** Returns a route, without the login of its relay. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getRoute">> {
+    return this.#api.json<"getRoute">("GET", path`/v1/routes/${id}`, { options });
+  }
+
+  /** Changes a route. */
+  update(id: string, body: Body<"updateRoute">, options?: RequestOptions): ApiPromise<Answer<"updateRoute">> {
+    return this.#api.json<"updateRoute">("PATCH", path`/v1/routes/${id}`, { body, options });
+  }
+
+  /** Deletes a route that no project names. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteRoute">> {
+    return this.#api.json<"deleteRoute">("DELETE", path`/v1/routes/${id}`, { options });
+  }
+}
+
 /** The account, its limits and figures. */
 export class Account {
   readonly #api: Transport;

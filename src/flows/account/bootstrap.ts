@@ -50,7 +50,7 @@ export interface Begun {
 const NOTHING: Begun = { firstStart: null, startToken: null };
 
 const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited", trustTier: "unlimited" };
-const FIRST_SWITCHES = { trackOpens: true, trackClicks: true, textFromHtml: true };
+const FIRST_SWITCHES = { trackOpens: true, trackClicks: true, textFromHtml: true, routeIds: [] };
 
 /**
  * Makes the installation's DKIM key on an empty database. Then makes the account, its first project and its keys in one

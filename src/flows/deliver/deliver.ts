@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import type { Lane } from "../lanes/lane.ts";
 import type { Lanes } from "../lanes/lanes.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
 import { type SecuredRoute, type SecuredHost, securityKey } from "../../net/transport-security.ts";
@@ -12,7 +13,7 @@ import {
 } from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
-import { BULK_POOL, egressesOf, ownEnd, reachedFrom } from "./egress.ts";
+import { egressesOf, ownEnd, reachedFrom } from "./egress.ts";
 import { PoolClosedError } from "../mime/rendering-tasks.ts";
 import {
   type Deliver,
@@ -44,18 +45,31 @@ export function relayRoute(
   ehloName: string,
   addresses: (host: string) => Promise<readonly string[] | null>,
   clock: Clock,
+  named: NamedRelay | null = null,
 ): DeliveryRoute {
   const { host, port, tls, implicitTls, auth } = smarthost;
-  const key = `relay:${host}:${port}`;
+  const key = named?.key ?? `relay:${host}:${port}`;
   const deliver: Deliver = async (shipment, signal) => {
     const found = await addresses(host);
     if (found === null) return trouble("dns", `no address of ${host} is known now`, clock);
     const hosts = [{ name: host, addresses: found }];
-    const destination = { key, hosts, port, tls, implicitTls, ehloName };
+    const limits = named === null ? {} : { limits: named.lane.shared };
+    const destination = { key, hosts, port, tls, implicitTls, ehloName, ...limits };
     const withLogin = auth === undefined ? destination : { ...destination, auth };
     return asOurTrouble(await shipTo(pool, withLogin, shipment, signal));
   };
-  return { kind: "relay", destination: key, knownOutcome: null, deliver };
+  const route: DeliveryRoute = { kind: "relay", destination: key, knownOutcome: null, deliver };
+  if (named === null) return route;
+  const { lane, id: routeId } = named;
+  return { ...route, destination: `mx:${lane.name}`, lane, stamp: { routeId, custody: "sent" } };
+}
+
+/** A relay of a route. */
+export interface NamedRelay {
+  id: string;
+  /** Key of connections with its login. */
+  key: string;
+  lane: Lane;
 }
 
 /** RFC 4954 §6: authentication required. RFC 3207 §4: STARTTLS must be issued first. */
@@ -129,7 +143,7 @@ function hostsRoute(deps: MxRouteDeps, domain: string, hosts: readonly SecuredHo
       trouble("connect", `no mail host of ${domain} has an address that we can reach`, clock),
     );
   if (egresses.length === 0) return usual;
-  return { ...usual, ways: ({ bulk }) => (bulk ? ways(BULK_POOL) : ways(null)) };
+  return { ...usual, ways };
 }
 
 /** Returns the way to MX hosts from an address of ours, with their TLS policy. */

@@ -3,6 +3,9 @@ import type { OutboundMail } from "../../smtp/client/delivery.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { Lane } from "../lanes/lane.ts";
 
+/** The status that a peer's custody gives: an MX delivers, a smarthost has only accepted. */
+export type CustodyStatus = "delivered" | "sent";
+
 /** Facts of one attempt, whatever its outcome. Times are milliseconds. */
 export interface AttemptFacts {
   /** Host that answered, or the last one tried. Null if none was. */
@@ -18,6 +21,10 @@ export interface AttemptFacts {
   lane?: LaneNow;
   /** Our own address that the message came from. Left out if the system chose it. */
   egress?: string;
+  /** The route that the message took. Left out for the default one. */
+  routeId?: string;
+  /** The status that a 250 gives on that route. Left out if it is the usual one. */
+  custody?: CustodyStatus;
   /** True if nothing was sent, and another way is open, so the message need not wait for this one. */
   hasOtherWay?: boolean;
 }
@@ -118,8 +125,10 @@ export interface DeliveryRoute {
   /** Returns the outcome if it is known without the message. It may change, so it is called for each attempt. */
   knownOutcome: (() => DeliveryReport) | null;
   deliver: Deliver;
-  /** Returns the ways of a stream in order of preference, at least one. Left out if this is the only one. */
-  ways?: (place: { bulk: boolean }) => readonly DeliveryRoute[];
+  /** What reports say about the route. */
+  stamp?: Pick<AttemptFacts, "routeId" | "custody">;
+  /** Returns the ways from a pool in order of preference, at least one. Left out if this is the only one. */
+  ways?: (pool: string | null) => readonly DeliveryRoute[];
 }
 
 /** The ways that some messages may take, in order of preference. */

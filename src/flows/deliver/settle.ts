@@ -10,12 +10,12 @@ import type { ReputationLimits } from "../../store/projects/reputation.ts";
 import type { TriedRecipient } from "../../store/messages/recipients.ts";
 import { hint } from "../../queue/hint.ts";
 import { announce, type EventDraft } from "../webhooks/announce.ts";
-import { type DeliveryReport, isOpening, replyLine } from "./outcome.ts";
+import { type CustodyStatus, type DeliveryReport, isOpening, replyLine } from "./outcome.ts";
 import { rememberRelayId } from "../../store/threads/threads.ts";
 import { relayMessageId } from "./relay-message-id.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
-import { type CustodyStatus, RETRIES_EXHAUSTED, type Verdict } from "./verdict.ts";
+import { RETRIES_EXHAUSTED, type Verdict } from "./verdict.ts";
 
 export interface SettleDeps {
   db: Db;
@@ -69,16 +69,17 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   const { recipient, claim, report, verdict } = settling;
   const now = deps.clock.now();
   const guard = claimGuard(claim);
+  const custody = report.custody ?? deps.custody;
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
   const announced = await announce(deps, recipient.senderId, draftsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
-  const uncounted = settling.simulated || isOurs(report, deps.custody) || isClearedGiveUp(verdict);
+  const uncounted = settling.simulated || isOurs(report, custody) || isClearedGiveUp(verdict);
   const counted = countOutcome(
     { recipient, status, uncounted, excused: isExcused(report, verdict), guard },
     deps.suspension,
     now,
   );
-  const relayId = deps.custody === "sent" ? relayMessageId(report) : null;
+  const relayId = custody === "sent" ? relayMessageId(report) : null;
   const statements = [
     ...counted,
     ...announced.statements,
@@ -87,6 +88,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
         ...claim,
         ...report,
         egress: report.egress ?? null,
+        routeId: report.routeId ?? null,
         transcript: transcriptOf(settling),
         smtpCode,
         enhancedCode,

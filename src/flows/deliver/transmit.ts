@@ -22,10 +22,10 @@ import { RenderingError, UnsignedError } from "../mime/make-mail.ts";
 import type { ReturnDomain } from "./return-domain.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
 import { type JobAdmission, LARGE_MESSAGE_OCTETS } from "./admission.ts";
-import { type Settling, settle, settlement } from "./settle.ts";
+import { type SettleDeps, type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type Due, NOT_VERIFIED, readDue } from "./hold.ts";
-import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
+import { type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 
 /** Counts attempts. Times are seconds. */
 export interface TransmitMeter {
@@ -50,7 +50,7 @@ export interface TransmitDeps extends RenderDeps {
   /** Returns the outcome of this attempt if it is known before the message is composed, else null. */
   knownOutcome: () => DeliveryReport | null;
   /** The status that a peer's 250 gives. */
-  custody: CustodyStatus;
+  custody: SettleDeps["custody"];
   /** Limits that suspend a sender. */
   suspension: ReputationLimits;
   /** If set, messages are captured: their bytes are stored with the message and not sent. */
@@ -141,7 +141,7 @@ function settlingOf(
   const now = deps.clock.now();
   const verdict =
     decided ??
-    verdictOf(report, simulated === null ? deps.custody : "delivered", deps.retry, {
+    verdictOf(report, simulated === null ? (report.custody ?? deps.custody) : "delivered", deps.retry, {
       attempt: held.attempt,
       ageMs: now - (recipient.firstAttemptAt ?? now),
       random: deps.random(),

@@ -3,7 +3,7 @@ import { readReply, type ReplyReading } from "../../mail/bounces/reply-reading.t
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { retryDelayMs, type RetrySchedule } from "../../core/time/retry-schedule.ts";
-import { type DeliveryReport, type LaneNow, replyLine } from "./outcome.ts";
+import { type CustodyStatus, type DeliveryReport, type LaneNow, replyLine } from "./outcome.ts";
 
 /** The delays between attempts, and the time after which no more are made. */
 export interface RetryPolicy {
@@ -34,9 +34,6 @@ export interface AttemptSoFar {
   /** In [0, 1). */
   random: number;
 }
-
-/** The status that a peer's custody gives: an MX delivers, a smarthost has only accepted. */
-export type CustodyStatus = "delivered" | "sent";
 
 /** Decides a report by the rules of bounces and retries. */
 export function verdictOf(

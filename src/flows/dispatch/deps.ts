@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 import type { Job } from "../../queue/port.ts";
+import type { FindWays } from "../deliver/ways.ts";
 import type { JobAdmission } from "../deliver/admission.ts";
 import type { FindDeliveryRoute, Later } from "../deliver/outcome.ts";
 import type { DestinationLimits } from "./destination.ts";
@@ -15,6 +16,8 @@ export interface DispatchLimits extends DestinationLimits, InFlightLimits {
 export interface DispatchDeps {
   clock: Clock;
   findDeliveryRoute: FindDeliveryRoute;
+  /** Finds the ways that a project's routes give. If left out, there are no such routes. */
+  waysOf?: FindWays | null;
   /** Moments for messages to MX hosts. Null if there is no limit. */
   pace: Pace | null;
   /** Time for which a destination rests after it could not be reached, milliseconds. */

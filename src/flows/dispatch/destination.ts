@@ -8,15 +8,13 @@ import {
   standingOf,
   type Ways,
 } from "../deliver/outcome.ts";
+import type { Place } from "../deliver/ways.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { laneNow } from "./judge.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 /** Waiting messages of one project and stream for one recipient domain. */
-export interface DomainQueue {
-  senderId: string;
-  domain: string;
-  bulk: boolean;
+export interface DomainQueue extends Place {
   /** Keys of recipients that were not tried yet. */
   high: Fifo<string>;
   /** Keys of recipients that were tried before, or get bulk mail. */
@@ -100,9 +98,6 @@ export interface DestinationLimits {
   /** For messages that end without a try, because their destination rests or there is none. */
   deferrals: number;
 }
-
-/** The project, recipient domain and stream that the messages of a queue share. */
-export type Place = Pick<DomainQueue, "senderId" | "domain" | "bulk">;
 
 /** Returns an empty queue of a project's messages for a domain. */
 export function newDomainQueue({ senderId, domain, bulk }: Place): DomainQueue {

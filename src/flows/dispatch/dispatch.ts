@@ -71,7 +71,7 @@ export class Dispatch {
     this.#deps = deps;
     this.#limits = limits;
     this.#room = new WaitingRoom(() => limits.waiting);
-    this.#routes = new Routes(deps.clock, deps.findDeliveryRoute);
+    this.#routes = new Routes(deps.clock, deps.findDeliveryRoute, deps.waysOf ?? null);
     this.#inFlight = new InFlight(limits);
     this.#stallBreaker = new StallBreaker({
       clock: deps.clock,

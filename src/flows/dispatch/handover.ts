@@ -61,8 +61,10 @@ export class RecipientHandover implements Handover {
     const { clock } = this.#deps;
     const isAtRest = isResting(this.#destination, clock.elapsed());
     const rest = this.#startedIn ?? (isAtRest ? this.#destination.rest : null);
-    if (rest !== null) return this.#withOtherWay(notTriedReport(rest, this.#destination.lane, clock));
-    return this.#route.knownOutcome?.() ?? null;
+    if (rest !== null)
+      return this.#withOtherWay(this.#stamped(notTriedReport(rest, this.#destination.lane, clock)));
+    const known = this.#route.knownOutcome?.() ?? null;
+    return known === null ? null : this.#stamped(known);
   }
 
   async deliver(shipment: Shipment): Promise<DeliveryReport> {
@@ -106,7 +108,12 @@ export class RecipientHandover implements Handover {
     else recordReport(destination, report, times, this.#deps.restMs);
     restWithLane(destination, times.now);
     const mayLeave = isBeforeContent(report) && isResting(destination, times.now);
-    return mayLeave ? this.#withOtherWay(report) : report;
+    const stamped = this.#stamped(report);
+    return mayLeave ? this.#withOtherWay(stamped) : stamped;
+  }
+
+  #stamped(report: DeliveryReport): DeliveryReport {
+    return this.#route.stamp === undefined ? report : { ...report, ...this.#route.stamp };
   }
 
   #withOtherWay(report: DeliveryReport): DeliveryReport {

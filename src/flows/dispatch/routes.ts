@@ -3,7 +3,8 @@ import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import { unroutable } from "../deliver/deliver.ts";
 import type { DeliveryRoute, FindDeliveryRoute, Ways } from "../deliver/outcome.ts";
-import { type Place, ROUTE_REFRESH_MS } from "./destination.ts";
+import { ROUTE_REFRESH_MS } from "./destination.ts";
+import { defaultWays, type FindWays, type Place } from "../deliver/ways.ts";
 
 /** Domains whose lookup is under way, or was lately. If there are more, the oldest is looked up again. */
 const MAX_REMEMBERED = 10_000;
@@ -12,18 +13,20 @@ const MAX_REMEMBERED = 10_000;
 export class Routes {
   readonly #clock: Clock;
   readonly #ask: FindDeliveryRoute;
+  readonly #waysOf: FindWays | null;
   readonly #lookups = new Map<string, { since: number; route: Promise<DeliveryRoute> }>();
 
-  constructor(clock: Clock, find: FindDeliveryRoute) {
+  constructor(clock: Clock, find: FindDeliveryRoute, waysOf: FindWays | null) {
     this.#clock = clock;
     this.#ask = find;
+    this.#waysOf = waysOf;
   }
 
   /** Returns the ways of a queue's messages, in order of preference. */
   async ways(place: Place, before: number): Promise<Ways> {
-    const found = await this.#find(place.domain, before);
-    const [first = found, ...others] = found.ways?.(place) ?? [];
-    return [first, ...others];
+    const find = () => this.#find(place.domain, before);
+    if (this.#waysOf !== null) return this.#waysOf(place, find);
+    return defaultWays(await find(), place);
   }
 
   /** @param before a lookup that began before this moment is repeated, in `Clock.elapsed` */

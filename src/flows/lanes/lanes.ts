@@ -55,6 +55,16 @@ export class Lanes {
     return this.named(egress === null ? name : `${name}@${egress}`);
   }
 
+  /** Returns the lane of a relay, which has its own rate: messages a second, 0 for no limit. */
+  ofRelay(routeId: string, rate: number): Lane {
+    const name = `relay:${routeId}`;
+    const known = this.#byName.get(name);
+    if (known !== undefined && known.limits.rate === rate) return known;
+    const lane = this.#adopted(new Lane(this.#deps, name, null, { ...this.#deps.usual, rate }));
+    setBounded(this.#byName, name, lane, MAX_LANES);
+    return lane;
+  }
+
   named(name: string): Lane {
     const known = this.#byName.get(name);
     const lane = known ?? this.#open(name);
@@ -65,7 +75,11 @@ export class Lanes {
   #open(name: string): Lane {
     const provider = providerOfLane(name);
     const lane = new Lane(this.#deps, name, provider, limitsOfLane(name, this.#deps), this.#warmsFrom(name));
-    const stored = this.#stored.get(name);
+    return this.#adopted(lane);
+  }
+
+  #adopted(lane: Lane): Lane {
+    const stored = this.#stored.get(lane.name);
     if (stored !== undefined) lane.adopt(stored);
     return lane;
   }

@@ -9,7 +9,7 @@ export const WARM_UP_CAPS: readonly number[] = [
 /** Share of a day's attempts that may be deferred. If there are more, the day repeats. */
 const MOST_DEFERRED = 0.05;
 
-/** What an address has sent to a provider on one day. */
+/** The attempts of an address with a provider on one day. */
 export interface WarmUpDay {
   accepted: number;
   deferred: number;

@@ -15,6 +15,8 @@ const OUTCOMES: readonly RecipientStatus[] = [
   "failed",
 ];
 
+const ROUTE_ID = "rte_01jxsh8k2v0000000000000000";
+
 /** A delivery attempt as the API shows it. */
 export const AttemptView = Type.Object(
   {
@@ -31,6 +33,9 @@ export const AttemptView = Type.Object(
         description: "Our own address that the message came from. Null: the system chose it.",
         examples: ["203.0.113.5"],
       }),
+    ),
+    routeId: Nullable(
+      Type.String({ description: "The route that it took. Null: the default one.", examples: [ROUTE_ID] }),
     ),
     smtpCode: Nullable(Type.Integer()),
     enhancedCode: Nullable(Type.String()),
@@ -62,8 +67,20 @@ export const AttemptView = Type.Object(
 
 /** Returns an attempt as lists show it. */
 export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
-  const { email, outcome, startedAt, durationMs, mx, ip, tls, egress, smtpCode, enhancedCode, diagnostic } =
-    attempt;
+  const {
+    email,
+    outcome,
+    startedAt,
+    durationMs,
+    mx,
+    ip,
+    tls,
+    egress,
+    routeId,
+    smtpCode,
+    enhancedCode,
+    diagnostic,
+  } = attempt;
   return {
     email,
     attempt: attempt.attempt,
@@ -74,6 +91,7 @@ export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
     ip,
     tls,
     egress,
+    routeId,
     smtpCode,
     enhancedCode,
     diagnostic,

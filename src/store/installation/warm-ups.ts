@@ -32,7 +32,7 @@ export function beginWarmUp(lane: string, day: number): Statement {
   return { sql: "INSERT OR IGNORE INTO warm_ups (lane, day, step) VALUES (?, ?, 0)", args: [lane, day] };
 }
 
-/** Returns the statement that goes on to a later day, unless another process has. */
+/** Returns the statement that moves a lane to a later day, unless another process has. */
 export function continueWarmUp(lane: string, from: number, to: { day: number; step: number }): Statement {
   return {
     sql: "UPDATE warm_ups SET day = ?, step = ?, blocked = 0 WHERE lane = ? AND day = ?",

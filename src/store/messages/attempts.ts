@@ -16,6 +16,8 @@ export interface Attempt {
   tls: string | null;
   /** Our address that the attempt came from. Null if the system chose it, or nothing was sent. */
   egress: string | null;
+  /** The route that it took. Null for the default one. */
+  routeId: string | null;
   smtpCode: number | null;
   enhancedCode: string | null;
   diagnostic: string | null;
@@ -41,6 +43,7 @@ const ATTEMPTS = mapping<Attempt>({
   ip: plain("ip"),
   tls: plain("tls"),
   egress: plain("egress"),
+  routeId: plain("route_id"),
   smtpCode: plain("smtp_code"),
   enhancedCode: plain("enhanced_code"),
   diagnostic: plain("diagnostic"),
@@ -49,7 +52,7 @@ const ATTEMPTS = mapping<Attempt>({
 
 const insertText = textsByGuard(
   (condition) =>
-    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
+    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
 );
 
 /**

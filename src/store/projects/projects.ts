@@ -1,7 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { bouncingDomain } from "../../core/own-names.ts";
 import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
-import { flag, plain, type Row, table } from "../engine/columns.ts";
+import { flag, json, plain, type Row, table } from "../engine/columns.ts";
 import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds. `dailyQuota` is recipients a UTC day; null: only the trust tier limits them. */
@@ -17,6 +17,8 @@ export interface Project {
   trackClicks: boolean;
   /** Messages that have html alone get a text part made from it. */
   textFromHtml: boolean;
+  /** Routes that its mail takes, in order. Empty: the default one. */
+  routeIds: readonly string[];
   suspendedAt: number | null;
   createdAt: number;
 }
@@ -32,6 +34,7 @@ export const PROJECTS = table<Project>("senders", {
   trackOpens: flag("track_opens"),
   trackClicks: flag("track_clicks"),
   textFromHtml: flag("text_from_html"),
+  routeIds: json("route_ids"),
   suspendedAt: plain("suspended_at"),
   createdAt: plain("created_at"),
 });
@@ -47,6 +50,7 @@ export type ProjectChanges = Partial<
     | "trackOpens"
     | "trackClicks"
     | "textFromHtml"
+    | "routeIds"
     | "suspendedAt"
     | "externalId"
   >

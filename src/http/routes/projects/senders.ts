@@ -12,6 +12,7 @@ import {
   type ProjectChanges,
   updateProject,
 } from "../../../store/projects/projects.ts";
+import { DEFAULT_ROUTE, getRoute } from "../../../store/projects/routes.ts";
 import { created, ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import {
@@ -29,6 +30,10 @@ import { slugOf } from "../../../core/text.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
+/** Routes that a project may name. */
+const MAX_ROUTE_IDS = 3;
+const ROUTE_IDS =
+  "Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.";
 
 const Tracking = Type.Object({ opens: Type.Boolean(), clicks: Type.Boolean() });
 
@@ -48,6 +53,7 @@ const SenderSchema = Type.Object(
     ),
     tracking: Tracking,
     textFromHtml: TextFromHtml,
+    routeIds: Type.Array(Type.String(), { description: ROUTE_IDS }),
     suspendedAt: Nullable(Timestamp),
     createdAt: Timestamp,
   },
@@ -69,6 +75,13 @@ const SWITCHES = {
   dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
   tracking: Type.Optional(Type.Partial(Tracking)),
   textFromHtml: Type.Optional(TextFromHtml),
+  routeIds: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+      maxItems: MAX_ROUTE_IDS,
+      description: ROUTE_IDS,
+      examples: [["default"]],
+    }),
+  ),
 };
 
 const CreateSender = Type.Object({
@@ -102,6 +115,7 @@ function show(sender: Project): Static<typeof SenderSchema> {
     dailyQuota: sender.dailyQuota,
     tracking: { opens: sender.trackOpens, clicks: sender.trackClicks },
     textFromHtml: sender.textFromHtml,
+    routeIds: [...sender.routeIds],
     suspendedAt: showTime(sender.suspendedAt),
     createdAt: showTime(sender.createdAt),
   };
@@ -143,7 +157,7 @@ function newSender(deps: SenderDeps, accountId: string, body: Static<typeof Crea
   const externalId = body.externalId ?? derivedExternalId(name, id);
   refuseIdLike(externalId);
   const { defaultPlan: plan, defaultTrustTier: trustTier } = deps.config;
-  const switches = { trackOpens: true, trackClicks: true, textFromHtml: true };
+  const switches = { trackOpens: true, trackClicks: true, textFromHtml: true, routeIds: [] };
   const defaults = { plan, trustTier, dailyQuota: null, ...switches };
   return { ...defaults, ...wanted, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }
@@ -176,9 +190,17 @@ function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): P
     trackOpens: body.tracking?.opens,
     trackClicks: body.tracking?.clicks,
     textFromHtml: body.textFromHtml,
+    routeIds: body.routeIds === undefined ? undefined : [...new Set(body.routeIds)],
     suspendedAt,
   };
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
+}
+
+/** Throws 422 if the account lacks one of the routes. */
+async function requireRoutes(db: Db, accountId: string, ids: readonly string[] = []): Promise<void> {
+  for (const [at, id] of ids.entries())
+    if (id !== DEFAULT_ROUTE && (await getRoute(db, accountId, id)) === null)
+      throw invalid(`routeIds[${at}]`, "must be the id of a route of the account, or `default`.");
 }
 
 /** Returns the routes of `/v1/senders`. */
@@ -204,6 +226,7 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       rules: (body: Partial<Static<typeof CreateSender>>) => changesOf(deps, body),
       answers: { 201: SenderSchema },
       async handle({ principal, body, now, record }) {
+        await requireRoutes(db, principal.accountId, body.routeIds);
         const sender = newSender(deps, principal.accountId, body, now);
         const answer = created(show(sender));
         const write = () => db.write([insertProject(sender), ...record(answer)]);
@@ -261,6 +284,7 @@ function itemRoutes(deps: SenderDeps): Route[] {
       answers: { 200: SenderSchema },
       errors: ["conflict"],
       async handle({ principal, params, body }) {
+        await requireRoutes(db, principal.accountId, body.routeIds);
         const changes = changesOf(deps, body);
         const change = () => updateProject(db, principal.accountId, params.id, changes);
         const sender = await withExternalId(changes.externalId, change);
