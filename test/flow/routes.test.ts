@@ -104,7 +104,13 @@ test("mail takes the project's route, and one of the default route takes the pro
 
 describe("the next route is tried at once after", () => {
   test.each([
-    ["a refused connection", async () => (first?.stop(), relay(first))],
+    [
+      "a refused connection",
+      async () => {
+        first?.stop();
+        return relay(first);
+      },
+    ],
     [
       "a refused login",
       async () => {
@@ -112,7 +118,13 @@ describe("the next route is tried at once after", () => {
         return relay(first, `user:${SECRET}@`);
       },
     ],
-    ["a relay that closes its greeting", async () => (first?.set({ EHLO: "421 busy" }), relay(first))],
+    [
+      "a relay that is busy",
+      async () => {
+        first?.set({ EHLO: "421 busy" });
+        return relay(first);
+      },
+    ],
   ])("%s", async (_, broken) => {
     const [bad, good] = [await broken(), await relay(second)];
     await take(bad, good);
@@ -143,6 +155,26 @@ test("each relay has its own pace", async () => {
   const ids = await Promise.all(Array.from({ length: 6 }, () => send()));
   for (const id of ids) await service.message(id, "sent");
   expect(performance.now() - since).toBeGreaterThan(900);
+});
+
+test("a new rate of a relay holds for mail that comes after it", async () => {
+  const own = await relay(first, "", { ratePerSecond: 0.01 });
+  await take(own);
+  await service.message(await send(), "sent");
+  await wide("PATCH", `/v1/routes/${own}`, { ratePerSecond: null });
+  for (const id of await Promise.all([1, 2, 3].map(() => send()))) await service.message(id, "sent");
+});
+
+test("mail whose relay's URL cannot be unsealed waits, and other mail leaves", async () => {
+  const own = await relay(first);
+  await service.app.db.write([
+    { sql: "UPDATE routes SET sealed_relay_url = 'c2VhbGVk' WHERE id = ?", args: [own] },
+  ]);
+  await take(own);
+  const { recipients } = await service.message(await send(), "delivery_delayed");
+  expect(recipients[0].diagnostic).toContain("internal error");
+  await take(await relay(second));
+  await service.message(await send(), "sent");
 });
 
 test("a route of kind mx sends from its pool, whatever the stream", async () => {

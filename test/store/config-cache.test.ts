@@ -4,6 +4,7 @@ import { arrivalFacts } from "../../src/store/messages/arrivals.ts";
 import type { ConfigurationQuery } from "../../src/store/engine/config-cache.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { findKeyByHash, insertKey, revokeKey } from "../../src/store/projects/keys.ts";
+import { planOf } from "../../src/store/projects/routes.ts";
 import { findProject, insertProject, updateProject } from "../../src/store/projects/projects.ts";
 import {
   inboundRoute,
@@ -53,6 +54,7 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await installationKey(db);
   await ownerEmail(db, "acc");
   await inboundRoute(db, "a.test", "i@a.test");
+  await planOf(db, "sender");
   const mail = { rfcMessageId: "<a@b.test>", related: [], since: 0, limit: 1 };
   await arrivalFacts(db, { id: "inbox", senderId: "sender" }, mail);
   return asked;
@@ -119,7 +121,7 @@ describe("a cached configuration query", () => {
 describe("the tables that configuration queries read", () => {
   test("are configuration", async () => {
     const queries = await queriesAsked();
-    expect(queries.length).toBe(9);
+    expect(queries.length).toBe(10);
     const tables = await configuration();
     const roots = new Map(
       (
@@ -146,7 +148,7 @@ describe("the tables that configuration queries read", () => {
 
   test("count every change, except a domain's first received mail", async () => {
     const tables = await configuration();
-    expect(tables.size).toBe(7);
+    expect(tables.size).toBe(8);
     for (const [table, counted] of tables) {
       expect(counted.map(({ event }) => event).sort(), table).toEqual(["DELETE", "INSERT", "UPDATE"]);
       const columns = await database.db.all<{ name: string }>(

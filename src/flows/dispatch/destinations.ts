@@ -27,6 +27,8 @@ export class Destinations {
   /** Returns the destination of that key, a new one if there is none. */
   of(key: string, kind: DeliveryRouteKind, lane: Lane | null = null): Destination {
     const destination = this.#byKey.get(key) ?? newDestination(key, kind, lane);
+    // A relay has another lane once its rate has changed.
+    if (lane !== null) destination.lane = lane;
     restWithLane(destination, this.#clock.elapsed());
     this.#byKey.set(key, destination);
     this.#remembered.delete(destination);

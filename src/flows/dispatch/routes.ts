@@ -25,8 +25,12 @@ export class Routes {
   /** Returns the ways of a queue's messages, in order of preference. */
   async ways(place: Place, before: number): Promise<Ways> {
     const find = () => this.#find(place.domain, before);
-    if (this.#waysOf !== null) return this.#waysOf(place, find);
-    return defaultWays(await find(), place);
+    try {
+      return await (this.#waysOf?.(place, find) ?? defaultWays(await find(), place));
+    } catch (error) {
+      log("send").error("the routes of a project failed", { ...place, error: String(error) });
+      return [unroutable(this.#clock)];
+    }
   }
 
   /** @param before a lookup that began before this moment is repeated, in `Clock.elapsed` */
