@@ -90,7 +90,9 @@ export function openOutbound(config: Config, deps: OutboundDeps): Outbound {
   const byMx = openMxRoutes(config, deps);
   const simulator = simulatorDomain(config.serviceDomain);
   const ways = openWays({
-    ...{ ...deps, ehloName, byMx: config.delivery === "mx" ? null : byMx },
+    ...deps,
+    ehloName,
+    byMx: config.delivery === "mx" ? null : byMx,
     addresses: (host) => addressesOfRelay(resolver, host, config.allowPrivateMx),
   });
   // Simulated recipients are handled here without a lookup.
