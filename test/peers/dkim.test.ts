@@ -24,9 +24,8 @@ const TAMPERINGS: readonly (readonly [what: string, change: (raw: string) => str
     (raw) => raw.replace(/(\r\nDate: .*:)(\d)/, (_, head, digit) => head + (9 - digit)),
   ],
   ["a second From is put in front", (raw) => `From: mallory@evil.example\r\n${raw}`],
-  ["a Reply-To is put in front", (raw) => `Reply-To: mallory@evil.example\r\n${raw}`],
   ["a Cc is put in front", (raw) => `Cc: mallory@evil.example\r\n${raw}`],
-  ["a List-Unsubscribe is put in front", (raw) => `List-Unsubscribe: <https://evil.example>\r\n${raw}`],
+  ["a second Date is put in front", (raw) => `Date: Thu, 1 Jan 1970 00:00:00 +0000\r\n${raw}`],
   [
     "the signature has another letter",
     (raw) => raw.replace(/\r\n b=(.)/, (_, b) => `\r\n b=${b === "A" ? "B" : "A"}`),

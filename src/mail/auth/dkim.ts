@@ -10,20 +10,26 @@ import { canonicalPieces } from "./canonical-body.ts";
 const ED25519_OCTETS = 32;
 
 /**
- * Fields that are signed and named once more than the mail has them (RFC 6376 §8.15). Another one, added later, breaks the signature:
- * a second Subject or Content-Type in front, which many readers would show, or a first Reply-To or List-Unsubscribe.
- * A mailing list that adds its own fields signs the message again.
+ * Fields that are signed and named once more than the mail has them, even if it has none (RFC 6376 §8.15). Another one, added later, breaks
+ * the signature: a second Subject or Content-Type in front, which many readers would show.
  */
-const SEALED_FIELDS = [
+const ALWAYS_SEALED = [
   "from",
   "to",
   "cc",
   "subject",
   "date",
   "message-id",
-  "reply-to",
   "mime-version",
   "content-type",
+] as const;
+
+/**
+ * Fields that are sealed only if the mail has them. A mailing list may add the others, and a gateway a transfer encoding, without
+ * breaking the signature.
+ */
+const SEALED_IF_PRESENT = [
+  "reply-to",
   "content-transfer-encoding",
   "in-reply-to",
   "references",
@@ -35,9 +41,14 @@ const SEALED_FIELDS = [
   "list-archive",
   "list-unsubscribe",
   "list-unsubscribe-post",
+  "cfbl-address",
+  "cfbl-feedback-id",
 ] as const;
 
-/** Fields that are signed if the mail has them. Feedback-ID: Gmail reads it from mail whose signature covers it. */
+/**
+ * Fields that are signed if the mail has them. Gmail reads Feedback-ID from mail whose signature covers it, and relays add
+ * one of theirs.
+ */
 const OPEN_FIELDS = ["feedback-id"] as const;
 
 /** RFC 5322 §2.1.1: a line should have no more than 78 characters without its CRLF. */
@@ -115,7 +126,9 @@ export async function signDkim({ raw, domain, keys, signedAt }: DkimSigning): Pr
   const bodyHash = hash.digest("base64");
   const covered = fields.map(relaxedField).join("\r\n");
   const time = signedAt === undefined ? "" : ` t=${Math.floor(signedAt / 1000)};`;
-  const names = foldedNames([...fields.map(({ name }) => name), ...SEALED_FIELDS]);
+  const present = new Set(fields.map(({ name }) => name));
+  const sealed = [...ALWAYS_SEALED, ...SEALED_IF_PRESENT.filter((name) => present.has(name))];
+  const names = foldedNames([...fields.map(({ name }) => name), ...sealed]);
   const signatures = keys.map(async ({ selector, privateKey }) => {
     if (normalizeDomain(domain) !== domain || normalizeDomain(`${selector}.${domain}`) === null)
       throw new Error("a DKIM signature needs a domain in A-labels and a selector");
@@ -147,7 +160,7 @@ function signature(data: Buffer, key: KeyObject, isRsa: boolean): Promise<Buffer
 
 /** Returns all fields that are signed, instances of one name from the last to the first (RFC 6376 §5.4.2). */
 function signedFields(present: readonly RawField[]): RawField[] {
-  const fields = [...SEALED_FIELDS, ...OPEN_FIELDS].flatMap((name) =>
+  const fields = [...ALWAYS_SEALED, ...SEALED_IF_PRESENT, ...OPEN_FIELDS].flatMap((name) =>
     present.filter((field) => field.name === name).reverse(),
   );
   if (fields[0]?.name !== "from") throw new Error("a message without From cannot be signed (RFC 6376 §5.4)");
