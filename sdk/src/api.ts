@@ -195,7 +195,11 @@ export interface components {
             scheduledAt?: string;
             /** @description Overrides the project's tracking settings. */
             tracking?: {
-                opens?: boolean;
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens?: boolean | "auto";
                 clicks?: boolean;
             };
             /**
@@ -1001,7 +1005,11 @@ export interface components {
             trustTier: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
             dailyQuota: number | null;
             tracking: {
-                opens: boolean;
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens: boolean | "auto";
                 clicks: boolean;
             };
             /** @description Whether a message that has html alone gets a text part made from it. */
@@ -3275,7 +3283,11 @@ export interface operations {
                     trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
                     dailyQuota?: number | null;
                     tracking?: {
-                        opens?: boolean;
+                        /**
+                         * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                         * @example true
+                         */
+                        opens?: boolean | "auto";
                         clicks?: boolean;
                     };
                     /** @description Whether a message that has html alone gets a text part made from it. */
@@ -3360,7 +3372,11 @@ export interface operations {
                     trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
                     dailyQuota?: number | null;
                     tracking?: {
-                        opens?: boolean;
+                        /**
+                         * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                         * @example true
+                         */
+                        opens?: boolean | "auto";
                         clicks?: boolean;
                     };
                     /** @description Whether a message that has html alone gets a text part made from it. */

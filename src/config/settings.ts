@@ -465,6 +465,12 @@ const ROWS = [
     "Trust tier of projects made over the API, if the request names none.",
   ),
   setting(
+    "DEFAULT_TRACKING",
+    kind.tracking,
+    "opens,clicks",
+    "What new projects track: opens, or opens-auto, which leaves the picture out of html with under 3200 characters of text; clicks; or none.",
+  ),
+  setting(
     "QUOTA_STORED_OCTETS",
     kind.quota,
     "1073741824,53687091200,none",

@@ -5,6 +5,11 @@ export function isPublicSuffix(name: string): boolean {
   return parse(name, { allowPrivateDomains: true }).domain === null;
 }
 
+/** Returns whether a host ends with a suffix under which names are registered. `main.ts` does not. */
+export function hasKnownSuffix(host: string): boolean {
+  return parse(host).isIcann === true;
+}
+
 /**
  * Returns the organizational domain (RFC 7489 §3.2): the public suffix and one label. If the name has no such label,
  * returns the name.

@@ -1,4 +1,5 @@
 import { hrefUrl } from "./text/href.ts";
+import { shownAddresses } from "./text/shown-address.ts";
 
 /**
  * Maximum number of links tracked in one message, which bounds time and growth. Further links stay as they are.
@@ -52,7 +53,7 @@ let page: Page = { linkFor: null, linksLeft: 0, pixel: "", source: "", shown: fa
 function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
   rewriters ??= { links: markLinks(new HTMLRewriter()), both: placePixel(markLinks(new HTMLRewriter())) };
   const begun: Page = {
-    linkFor,
+    linkFor: linkFor === null ? null : unlessShown(html, linkFor),
     linksLeft: linkFor === null ? 0 : MAX_TRACKED_LINKS,
     pixel: pixelUrl === null ? "" : pixelTag(pixelUrl),
     source: pixelUrl === null ? "" : Bun.escapeHTML(pixelUrl),
@@ -63,6 +64,12 @@ function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
   const marked = rewriters.both.transform(`${html}${begun.pixel}`);
   // After an unclosed comment, tag or text area the picture would be text for the reader.
   return begun.shown ? marked : rewrite(html, { pixelUrl: null, linkFor });
+}
+
+/** Leaves out the links whose text is an address: one that leads to another host looks like fraud. */
+function unlessShown(html: string, linkFor: (url: string) => string | null): (url: string) => string | null {
+  const isShown = shownAddresses(html);
+  return (url) => (isShown(url) ? null : linkFor(url));
 }
 
 function markLinks(rewriter: HTMLRewriter): HTMLRewriter {

@@ -14,7 +14,11 @@ import { newFolder } from "../support/folder.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { reason } from "../support/reason.ts";
 
-const CONFIG = { ownerEmail: "owner@example.com", rootApiKey: null };
+const CONFIG = {
+  ownerEmail: "owner@example.com",
+  rootApiKey: null,
+  defaultTracking: { opens: true, clicks: true },
+};
 let database: TestDatabase;
 beforeEach(async () => {
   database = await testDatabase();

@@ -236,7 +236,11 @@ describe("trouble with a server", () => {
     const deps = { db: there, clock: systemClock, boxKey: BOX_KEY, generateDkimKey };
     await ensureInstallationKey(deps, Date.now());
     await empty.make({ loseReplies: 1 });
-    const { firstStart: told } = await bootstrap(deps, { ownerEmail: "o@example.com", rootApiKey: null });
+    const { firstStart: told } = await bootstrap(deps, {
+      ownerEmail: "o@example.com",
+      rootApiKey: null,
+      defaultTracking: { opens: true, clicks: true },
+    });
     expect(await findKeyByHash(there, hashSecret(told?.accountKey ?? ""))).not.toBeNull();
     await there.close();
     await empty.stop();

@@ -24,7 +24,14 @@ describe("the token of a start link", () => {
     database = await testDatabase();
     const { db } = database;
     const deps = { db, clock, boxKey: BOX_KEY, generateDkimKey: async () => TEST_KEY };
-    first = (await bootstrap(deps, { ownerEmail: "owner@example.com", rootApiKey: null })).startToken ?? "";
+    first =
+      (
+        await bootstrap(deps, {
+          ownerEmail: "owner@example.com",
+          rootApiKey: null,
+          defaultTracking: { opens: true, clicks: true },
+        })
+      ).startToken ?? "";
     accountId = (await listAccounts(db, 1))[0]?.id ?? "";
   });
   afterAll(() => database.remove());

@@ -126,7 +126,7 @@ describe("the dashboard", () => {
     await press("Lift the suspension");
     await see("It may send.");
     await press("Edit");
-    await page.getByLabel("Track opens").uncheck();
+    await page.getByLabel("Track opens").selectOption("false");
     await press("Save project");
     await see("clicks");
     await press("Switch to it");

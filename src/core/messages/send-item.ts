@@ -1,5 +1,6 @@
 import { type Mailbox, spellingKey, splitAddress } from "../addresses.ts";
 import { type Static, Type } from "@sinclair/typebox";
+import { OpenTrackingSchema } from "./tracking.ts";
 import { Address, AddressList, mailboxesOf, mailboxOf } from "./address-input.ts";
 
 export const MAX_SUBJECT_CHARS = 998;
@@ -100,7 +101,7 @@ export const SendItem = Type.Object(
     ),
     tracking: Type.Optional(
       Type.Object(
-        { opens: Type.Optional(Type.Boolean()), clicks: Type.Optional(Type.Boolean()) },
+        { opens: Type.Optional(OpenTrackingSchema), clicks: Type.Optional(Type.Boolean()) },
         { description: "Overrides the project's tracking settings." },
       ),
     ),

@@ -1,4 +1,5 @@
 import type { Config } from "../../config.ts";
+import { trackingSwitches } from "../../core/messages/tracking.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { hasAccount, insertFirstAccount } from "../../store/projects/accounts.ts";
@@ -50,7 +51,8 @@ export interface Begun {
 const NOTHING: Begun = { firstStart: null, startToken: null };
 
 const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited", trustTier: "unlimited" };
-const FIRST_SWITCHES = { trackOpens: true, trackClicks: true, textFromHtml: true, routeIds: [] };
+
+type FirstConfig = Pick<Config, "ownerEmail" | "rootApiKey" | "defaultTracking">;
 
 /**
  * Makes the installation's DKIM key on an empty database. Then makes the account, its first project and its keys in one
@@ -58,7 +60,7 @@ const FIRST_SWITCHES = { trackOpens: true, trackClicks: true, textFromHtml: true
  */
 export async function bootstrap(
   { db, clock, boxKey, generateDkimKey, keepKeys, beforeKeys }: BootstrapDeps,
-  config: Pick<Config, "ownerEmail" | "rootApiKey">,
+  config: FirstConfig,
 ): Promise<Begun> {
   const now = clock.now();
   // Twice, because another process with another master key may have made the key at the same time.
@@ -71,13 +73,14 @@ export async function bootstrap(
 
 async function makeAccount(
   { db, keepKeys }: Pick<BootstrapDeps, "db" | "keepKeys">,
-  { ownerEmail, rootApiKey }: Pick<Config, "ownerEmail" | "rootApiKey">,
+  config: FirstConfig,
   now: number,
 ): Promise<Begun> {
+  const { rootApiKey } = config;
   const secrets =
     rootApiKey === null ? { accountKey: newApiSecret(), projectKey: newApiSecret(), keptIn: null } : null;
   const kept = secrets === null ? undefined : keepKeys?.(secrets);
-  const { link, statements } = firstStatements(ownerEmail, secrets, rootApiKey ?? "", now);
+  const { link, statements } = firstStatements(config, secrets, now);
   const told = () => ({
     firstStart: secrets === null ? null : { ...secrets, keptIn: kept?.done() ?? null },
     startToken: link.token,
@@ -96,15 +99,15 @@ async function makeAccount(
 }
 
 function firstStatements(
-  ownerEmail: string,
+  { ownerEmail, rootApiKey, defaultTracking }: FirstConfig,
   secrets: FirstStart | null,
-  rootApiKey: string,
   now: number,
 ): { link: StartLink; statements: Statement[] } {
   const accountId = newId("acc", now);
   const senderId = newId("snd", now);
   const fresh = { accountId, dailyQuota: null, suspendedAt: null, createdAt: now };
-  const sender = { ...FIRST_SENDER, ...fresh, ...FIRST_SWITCHES, id: senderId };
+  const switches = { ...trackingSwitches(defaultTracking), textFromHtml: true, routeIds: [] };
+  const sender = { ...FIRST_SENDER, ...fresh, ...switches, id: senderId };
   const wide: NewKey = {
     accountId,
     name: "Account-wide",
@@ -113,7 +116,7 @@ function firstStatements(
     scopes: [],
   };
   const own: NewKey = { ...wide, name: "Default project", senderId, senderExternalId: sender.externalId };
-  const accountSecret = secrets?.accountKey ?? rootApiKey;
+  const accountSecret = secrets?.accountKey ?? rootApiKey ?? "";
   const accountKey = keyFor(accountSecret, wide, now);
   const { link, statements } = newStartLink(accountKey.id, now);
   return {

@@ -1,4 +1,5 @@
 import type { Mailbox } from "../../core/addresses.ts";
+import type { OpenTracking } from "../../core/messages/tracking.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
@@ -43,7 +44,7 @@ export interface MailToMake {
   rfcMessageId: string | null;
   /** Milliseconds; also the time of the signature. */
   date: number;
-  trackOpens: boolean;
+  trackOpens: OpenTracking;
   trackClicks: boolean;
   unsubscribeLink: boolean;
   /** Address that its links lead to, without a slash at its end: PUBLIC_URL, or the links host of the From domain. */
@@ -71,7 +72,7 @@ export async function makeMail(links: MailLinks, mail: MailToMake): Promise<Comp
 function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): ComposedMail {
   const { id, ord } = mail;
   const own = unsubscribing(links, mail);
-  const isTracked = ord !== null && (mail.trackOpens || mail.trackClicks);
+  const isTracked = ord !== null && (mail.trackOpens !== false || mail.trackClicks);
   const change: ChangeText = (text, kind, exact) => {
     const linked = mail.unsubscribeLink ? withUnsubscribeUrl(own, id, ord, text) : text;
     return ord === null || kind === "plain" ? linked : trackedHtml(links, mail, ord, linked, exact);

@@ -1,5 +1,7 @@
 import { openUrl, sealUrl } from "../../core/crypto/tracking-token.ts";
+import { MIN_TEXT_FOR_PICTURE, type OpenTracking } from "../../core/messages/tracking.ts";
 import { isAsciiText } from "../../core/text.ts";
+import { scanHtml } from "../../mail/text/html-scan.ts";
 import { isTrackableUrl, locationOf } from "../../mail/text/href.ts";
 import { trackHtml } from "../../mail/tracking.ts";
 import { type NamedRecipient, recipientOf, recipientToken } from "./recipient-token.ts";
@@ -27,18 +29,19 @@ const OWN_PATHS = [UNSUBSCRIBE_PATH, OPEN_PATH, CLICK_PATH] as const;
  */
 export function trackedHtml(
   { publicUrl, trackingKey }: TrackingLinks,
-  message: { id: string; trackOpens: boolean; trackClicks: boolean; linkUrl: string },
+  message: { id: string; trackOpens: OpenTracking; trackClicks: boolean; linkUrl: string },
   ord: number,
   html: string,
   exact = true,
 ): string {
-  if (!message.trackOpens && !message.trackClicks) return html;
+  const opens = message.trackOpens === "auto" ? hasTextForPicture(html) : message.trackOpens;
+  if (!opens && !message.trackClicks) return html;
   const { linkUrl } = message;
   const token = recipientToken(trackingKey, { messageId: message.id, ord });
   const own = [...new Set([linkUrl, publicUrl])].flatMap((base) => OWN_PATHS.map((path) => `${base}${path}`));
   const isOwn = (url: string): boolean => own.some((start) => url.startsWith(start));
   return trackHtml(html, {
-    pixelUrl: message.trackOpens ? `${linkUrl}${OPEN_PATH}${token}` : null,
+    pixelUrl: opens ? `${linkUrl}${OPEN_PATH}${token}` : null,
     linkFor: message.trackClicks
       ? (url) =>
           isOwn(url) || !(exact || isAsciiText(url))
@@ -46,6 +49,11 @@ export function trackedHtml(
             : `${linkUrl}${CLICK_PATH}${token}.${sealUrl(trackingKey, token, url)}`
       : null,
   });
+}
+
+/** Returns whether the html shows enough text for a picture next to it. White space does not count. */
+function hasTextForPicture(html: string): boolean {
+  return scanHtml(html).text.replace(/\s+/g, "").length >= MIN_TEXT_FOR_PICTURE;
 }
 
 /** Returns the recipient whose picture it is, or null if the token was not made here. */

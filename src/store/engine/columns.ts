@@ -42,6 +42,22 @@ export function flag(column: string): Column<boolean> {
   };
 }
 
+/** One of some values, which is stored as its place in the list. */
+export function oneOf<const Value>(column: string, values: readonly Value[]): Column<Value> {
+  const at = (place: unknown): Value => {
+    const value = values[Number(place)];
+    if (value === undefined) throw new Error(`${column} has no value ${place}`);
+    return value;
+  };
+  return {
+    columns: [column],
+    values: (field) => [values.indexOf(field)],
+    read: (row) => at(row[column]),
+    json: (table) => `${table}.${column}`,
+    fromJson: at,
+  };
+}
+
 /** A boolean that is stored as its opposite. */
 export function inverseFlag(column: string): Column<boolean> {
   return {

@@ -1,7 +1,8 @@
 import type { Mailbox } from "../../core/addresses.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
+import { OPEN_TRACKING } from "../../core/messages/tracking.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
-import { type EntityOf, flag, json, mailbox, plain, table } from "../engine/columns.ts";
+import { type EntityOf, flag, json, mailbox, oneOf, plain, table } from "../engine/columns.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Guard, Statement, Value } from "../engine/client.ts";
 import type { RowsText } from "../sql/engine.ts";
@@ -41,7 +42,7 @@ const COLUMNS = {
   /** Bytes: a received message with our trace fields, or the bodies and attachments of a sent one. */
   size: plain<number>("size"),
   testMode: flag("test_mode"),
-  trackOpens: flag("track_opens"),
+  trackOpens: oneOf("track_opens", OPEN_TRACKING),
   trackClicks: flag("track_clicks"),
   unsubscribeLink: flag("unsubscribe_link"),
   stream: plain<Stream>("stream"),

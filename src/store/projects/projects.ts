@@ -1,7 +1,8 @@
 import { idCeiling } from "../../core/ids.ts";
 import { bouncingDomain } from "../../core/own-names.ts";
+import { OPEN_TRACKING, type OpenTracking } from "../../core/messages/tracking.ts";
 import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
-import { flag, json, plain, type Row, table } from "../engine/columns.ts";
+import { flag, json, oneOf, plain, type Row, table } from "../engine/columns.ts";
 import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds. `dailyQuota` is recipients a UTC day; null: only the trust tier limits them. */
@@ -13,7 +14,7 @@ export interface Project {
   plan: string;
   trustTier: string;
   dailyQuota: number | null;
-  trackOpens: boolean;
+  trackOpens: OpenTracking;
   trackClicks: boolean;
   /** Messages that have html alone get a text part made from it. */
   textFromHtml: boolean;
@@ -31,7 +32,7 @@ export const PROJECTS = table<Project>("senders", {
   plan: plain("plan"),
   trustTier: plain("trust_tier"),
   dailyQuota: plain("daily_quota"),
-  trackOpens: flag("track_opens"),
+  trackOpens: oneOf("track_opens", OPEN_TRACKING),
   trackClicks: flag("track_clicks"),
   textFromHtml: flag("text_from_html"),
   routeIds: json("route_ids"),

@@ -6,6 +6,7 @@ import {
   type Visit,
 } from "../../../src/core/machine-agents.ts";
 import { newId } from "../../../src/core/ids.ts";
+import { MIN_TEXT_FOR_PICTURE } from "../../../src/core/messages/tracking.ts";
 import { openUrl, sealUrl } from "../../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../../src/flows/mime/recipient-token.ts";
 import { clickOn, openedBy, trackedHtml } from "../../../src/flows/mime/tracking-links.ts";
@@ -51,6 +52,53 @@ describe("a link is replaced by a tracking link", () => {
     [`<p><a href="https://a.test/"><b>never closed`, `<p><a href="[https://a.test/]"><b>never closed`],
   ])("%s", (html, marked) => {
     expect(links(html)).toBe(marked);
+  });
+});
+
+describe("a link whose text is an address stays as it is", () => {
+  test.each([
+    "https://a.test/",
+    "www.a.com/orders",
+    "a.com",
+    "Shop.Example.co.uk",
+    "  <b>www.</b>a<i>.com</i> ",
+    "mail@a.com",
+    "(a.com)",
+    "See https://a.test/ now",
+    "a&#46;com",
+    "münchen.de",
+  ])("%s", (text) => {
+    const html = `<p>Hi</p><a href="https://a.test/x">${text}</a>`;
+    expect(links(html)).toBe(html);
+  });
+
+  test.each([
+    "Shop",
+    "Node.ts",
+    "v1.2",
+    "Save 3.50 now",
+    "Read a.com now",
+    "@ana",
+    "",
+    "<img src=https://a.com>",
+  ])("and not if the text is %j", (text) => {
+    expect(links(`<a href="https://a.test/x">${text}</a>`)).toBe(`<a href="[https://a.test/x]">${text}</a>`);
+  });
+
+  test("and another link to the same place is tracked", () => {
+    const link = (text: string, url = "https://a.com/") => `<a href="${url}">${text}</a>`;
+    expect(links(link("logo") + link("a.com") + link("home"))).toBe(
+      link("logo", "[https://a.com/]") + link("a.com") + link("home", "[https://a.com/]"),
+    );
+  });
+
+  test("which takes time in proportion to the html, whatever it is", () => {
+    for (const piece of ["</a", "<a>.x</a", "a.".repeat(300), '<a href="https://a.com">a.com</a>']) {
+      const html = piece.repeat(200_000 / piece.length);
+      const begun = performance.now();
+      links(html);
+      expect(performance.now() - begun).toBeLessThan(1000);
+    }
   });
 });
 
@@ -312,6 +360,10 @@ describe("a message of one recipient", () => {
     expect(trackedHtml(LINKS, { ...message, trackOpens: false }, 2, html)).toBe(`<a href="${link}">x</a>`);
     expect(trackedHtml(LINKS, { ...message, trackClicks: false }, 2, html)).toStartWith(`${html}${picture}`);
     expect(trackedHtml(LINKS, { ...message, trackOpens: false, trackClicks: false }, 2, html)).toBe(html);
+    const auto = { ...message, trackOpens: "auto", trackClicks: false } as const;
+    const short = `<style>${"x".repeat(MIN_TEXT_FOR_PICTURE)}</style>${"ab cd ".repeat(MIN_TEXT_FOR_PICTURE / 4)}`;
+    expect(trackedHtml(LINKS, auto, 2, short.slice(0, -3))).not.toContain("<img");
+    expect(trackedHtml(LINKS, auto, 2, short)).toContain("<img");
   });
 
   test("leaves the unsubscribe link and tracked links alone", () => {

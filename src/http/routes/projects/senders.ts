@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Config } from "../../../config.ts";
 import { AppError, invalid, notFound, readAll } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
+import { OpenTrackingSchema, trackingSwitches } from "../../../core/messages/tracking.ts";
 import { TIME_EXPECTED, parseTime } from "../../../core/time/date-times.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
 import {
@@ -35,7 +36,7 @@ const MAX_ROUTE_IDS = 3;
 const ROUTE_IDS =
   "Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.";
 
-const Tracking = Type.Object({ opens: Type.Boolean(), clicks: Type.Boolean() });
+const Tracking = Type.Object({ opens: OpenTrackingSchema, clicks: Type.Boolean() });
 
 const TextFromHtml = Type.Boolean({
   description: "Whether a message that has html alone gets a text part made from it.",
@@ -102,7 +103,7 @@ const UpdateSender = Type.Object({
 
 export interface SenderDeps {
   db: Db;
-  config: Pick<Config, "plans" | "tiers" | "defaultPlan" | "defaultTrustTier">;
+  config: Pick<Config, "plans" | "tiers" | "defaultPlan" | "defaultTrustTier" | "defaultTracking">;
 }
 
 function show(sender: Project): Static<typeof SenderSchema> {
@@ -156,8 +157,8 @@ function newSender(deps: SenderDeps, accountId: string, body: Static<typeof Crea
   const name = body.name.toWellFormed();
   const externalId = body.externalId ?? derivedExternalId(name, id);
   refuseIdLike(externalId);
-  const { defaultPlan: plan, defaultTrustTier: trustTier } = deps.config;
-  const switches = { trackOpens: true, trackClicks: true, textFromHtml: true, routeIds: [] };
+  const { defaultPlan: plan, defaultTrustTier: trustTier, defaultTracking } = deps.config;
+  const switches = { ...trackingSwitches(defaultTracking), textFromHtml: true, routeIds: [] };
   const defaults = { plan, trustTier, dailyQuota: null, ...switches };
   return { ...defaults, ...wanted, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }

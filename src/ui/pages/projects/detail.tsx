@@ -94,8 +94,9 @@ function Head({ project }: { project: Project }) {
 }
 
 function trackingText({ opens, clicks }: Project["tracking"]): string {
-  if (opens && clicks) return "opens and clicks";
-  return opens ? "opens" : clicks ? "clicks" : "off";
+  const opened = opens === "auto" ? "opens in html with enough text" : opens ? "opens" : "";
+  const tracked = [opened, clicks ? "clicks" : ""].filter((each) => each !== "");
+  return tracked.join(" and ") || "off";
 }
 
 interface ActionsProps {

@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Project } from "../../api/types.ts";
 import { Dialog } from "../../controls/dialog.tsx";
-import { CheckBox, Form, FormFoot, SelectField, TextField } from "../../controls/form.tsx";
+import { Form, FormFoot, SelectField, TextField } from "../../controls/form.tsx";
 import { type Task, useTask } from "../../controls/task.ts";
 import { useLevels } from "./project.tsx";
 
@@ -13,8 +13,9 @@ interface Values {
   plan: Signal<string>;
   trustTier: Signal<string>;
   dailyQuota: Signal<string>;
-  opens: Signal<boolean>;
-  clicks: Signal<boolean>;
+  /** true, false or auto. Empty: the default of the service. */
+  opens: Signal<string>;
+  clicks: Signal<string>;
 }
 
 function useValues(project: Project | null): Values {
@@ -24,8 +25,8 @@ function useValues(project: Project | null): Values {
     plan: useSignal(project?.plan ?? ""),
     trustTier: useSignal(project?.trustTier ?? ""),
     dailyQuota: useSignal(project?.dailyQuota?.toString() ?? ""),
-    opens: useSignal(project?.tracking.opens ?? true),
-    clicks: useSignal(project?.tracking.clicks ?? true),
+    opens: useSignal(project?.tracking.opens.toString() ?? ""),
+    clicks: useSignal(project?.tracking.clicks.toString() ?? ""),
   };
 }
 
@@ -38,7 +39,10 @@ function bodyOf({ name, externalId, plan, trustTier, dailyQuota, opens, clicks }
     name: name.value.trim(),
     ...Object.fromEntries(chosen),
     dailyQuota: dailyQuota.value.trim() === "" ? null : Number(dailyQuota.value),
-    tracking: { opens: opens.value, clicks: clicks.value },
+    tracking: {
+      ...(opens.value === "" ? {} : { opens: opens.value === "auto" ? opens.value : opens.value === "true" }),
+      ...(clicks.value === "" ? {} : { clicks: clicks.value === "true" }),
+    },
   };
 }
 
@@ -87,10 +91,19 @@ export function EditProject({ project, onClose, onSaved }: EditProps) {
   );
 }
 
+const OPENS = [
+  { value: "true", text: "Always" },
+  { value: "auto", text: "In html with enough text" },
+  { value: "false", text: "Never" },
+];
+
+const CLICKS = OPENS.filter(({ value }) => value !== "auto");
+
 function Fields({ values, task, fresh = false }: { values: Values; task: Task; fresh?: boolean }) {
   const levels = useLevels().value.value;
+  const fallback = fresh ? [{ value: "", text: "default" }] : [];
   const options = (names: readonly string[], { value }: Signal<string>) => [
-    ...(fresh ? [{ value: "", text: "default" }] : []),
+    ...fallback,
     ...[...new Set([...names, value])]
       .filter((name) => name !== "")
       .map((name) => ({ value: name, text: name })),
@@ -136,8 +149,22 @@ function Fields({ values, task, fresh = false }: { values: Values; task: Task; f
         task={task}
         hint="Recipients per UTC day. Empty: only the trust tier limits them."
       />
-      <CheckBox label="Track opens" checked={values.opens} />
-      <CheckBox label="Track clicks" checked={values.clicks} />
+      <div class="field-pair">
+        <SelectField
+          label="Track opens"
+          name="tracking.opens"
+          value={values.opens}
+          task={task}
+          options={[...fallback, ...OPENS]}
+        />
+        <SelectField
+          label="Track clicks"
+          name="tracking.clicks"
+          value={values.clicks}
+          task={task}
+          options={[...fallback, ...CLICKS]}
+        />
+      </div>
     </>
   );
 }
