@@ -3,6 +3,7 @@ import { MAX_ADDRESS_OCTETS } from "../core/addresses.ts";
 import type { Kind } from "./kinds.ts";
 import * as kind from "./kinds.ts";
 import * as secondary from "./secondaries.ts";
+import { tracking } from "./tracking-kind.ts";
 import * as way from "./ways-out.ts";
 
 /** Roles that one process may take. */
@@ -466,7 +467,7 @@ const ROWS = [
   ),
   setting(
     "DEFAULT_TRACKING",
-    kind.tracking,
+    tracking,
     "opens,clicks",
     "What new projects track: opens, or opens-auto, which leaves the picture out of html with under 3200 characters of text; clicks; or none.",
   ),
