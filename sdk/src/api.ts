@@ -459,6 +459,13 @@ export interface components {
                 /** @description True for a proxy, scanner or prefetch. */
                 machine: boolean;
             };
+            unsubscribed?: {
+                /**
+                 * @description The way that the recipient took: `page` is the button behind the link.
+                 * @enum {string}
+                 */
+                how: "one_click" | "page" | "mail" | "api";
+            };
             inbound_received?: {
                 inboxId: string | null;
                 from?: components["schemas"]["MailAddress"];
@@ -495,7 +502,7 @@ export interface components {
         MessageEvent: {
             id: string;
             /** @enum {string} */
-            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected";
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -1417,7 +1424,7 @@ export interface components {
             /** Format: uri */
             url: string;
             enabled: boolean;
-            eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*" | "email.scheduled" | "email.sent" | "email.delivered" | "email.delivery_delayed" | "email.bounced" | "email.complained" | "email.opened" | "email.clicked" | "email.received" | "email.failed" | "email.suppressed")[];
+            eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected" | "*" | "email.scheduled" | "email.sent" | "email.delivered" | "email.delivery_delayed" | "email.bounced" | "email.complained" | "email.opened" | "email.clicked" | "email.received" | "email.failed" | "email.suppressed")[];
             /** @description Whether events carry content. Without it they lack subject, bodies, headers, links, replies of other servers, and every address except the recipient's. */
             content: boolean;
             /** @description Shown once, when it is created or rotated. Empty otherwise. */
@@ -1441,7 +1448,7 @@ export interface components {
             /** @description The `id` in the payload. It stays the same in every retry and replay. */
             id: string;
             /** @enum {string} */
-            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected";
             messageId: string | null;
             eventId: string | null;
             /** @enum {string} */
@@ -1465,7 +1472,7 @@ export interface components {
             /** @description The `id` in the payload. It stays the same in every retry and replay. */
             id: string;
             /** @enum {string} */
-            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+            type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected";
             messageId: string | null;
             eventId: string | null;
             /** @enum {string} */
@@ -2040,6 +2047,47 @@ export interface components {
                 };
             };
         };
+        /** UnsubscribedEvent */
+        UnsubscribedEvent: {
+            /** @description Id of the delivery. It stays the same in every retry and replay. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "unsubscribed";
+            /**
+             * Format: date-time
+             * @description When this attempt was signed: `t` of the signature.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            data: {
+                messageId: string;
+                senderId: string;
+                /** @description The recipient. */
+                email?: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                occurredAt: string;
+                tags: {
+                    name: string;
+                    value: string;
+                }[];
+                /** @constant */
+                testMode?: true;
+                unsubscribed: {
+                    /**
+                     * @description The way that the recipient took: `page` is the button behind the link.
+                     * @enum {string}
+                     */
+                    how: "one_click" | "page" | "mail" | "api";
+                };
+            };
+        };
         /** InboundReceivedEvent */
         InboundReceivedEvent: {
             /** @description Id of the delivery. It stays the same in every retry and replay. */
@@ -2140,7 +2188,7 @@ export interface components {
             };
         };
         /** WebhookEvent */
-        WebhookEvent: components["schemas"]["AcceptedEvent"] | components["schemas"]["QueuedEvent"] | components["schemas"]["SendingEvent"] | components["schemas"]["SentEvent"] | components["schemas"]["DeliveryDelayedEvent"] | components["schemas"]["DeliveryEvent"] | components["schemas"]["BounceEvent"] | components["schemas"]["ComplaintEvent"] | components["schemas"]["RejectedEvent"] | components["schemas"]["RenderingFailureEvent"] | components["schemas"]["FailedEvent"] | components["schemas"]["OpenEvent"] | components["schemas"]["ClickEvent"] | components["schemas"]["InboundReceivedEvent"] | components["schemas"]["InboundRejectedEvent"];
+        WebhookEvent: components["schemas"]["AcceptedEvent"] | components["schemas"]["QueuedEvent"] | components["schemas"]["SendingEvent"] | components["schemas"]["SentEvent"] | components["schemas"]["DeliveryDelayedEvent"] | components["schemas"]["DeliveryEvent"] | components["schemas"]["BounceEvent"] | components["schemas"]["ComplaintEvent"] | components["schemas"]["RejectedEvent"] | components["schemas"]["RenderingFailureEvent"] | components["schemas"]["FailedEvent"] | components["schemas"]["OpenEvent"] | components["schemas"]["ClickEvent"] | components["schemas"]["UnsubscribedEvent"] | components["schemas"]["InboundReceivedEvent"] | components["schemas"]["InboundRejectedEvent"];
     };
     responses: never;
     parameters: never;
@@ -2212,6 +2260,7 @@ export type RenderingFailureEvent = components['schemas']['RenderingFailureEvent
 export type FailedEvent = components['schemas']['FailedEvent'];
 export type OpenEvent = components['schemas']['OpenEvent'];
 export type ClickEvent = components['schemas']['ClickEvent'];
+export type UnsubscribedEvent = components['schemas']['UnsubscribedEvent'];
 export type InboundReceivedEvent = components['schemas']['InboundReceivedEvent'];
 export type InboundRejectedEvent = components['schemas']['InboundRejectedEvent'];
 export type WebhookEvent = components['schemas']['WebhookEvent'];
@@ -4703,7 +4752,7 @@ export interface operations {
                      *       "bounce"
                      *     ]
                      */
-                    eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*")[];
+                    eventTypes: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected" | "*")[];
                     /** @description If absent: true if the key has emails:read. A key without that scope cannot set it to true. */
                     content?: boolean;
                 };
@@ -4792,7 +4841,7 @@ export interface operations {
                      *       "bounce"
                      *     ]
                      */
-                    eventTypes?: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected" | "*")[];
+                    eventTypes?: ("accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected" | "*")[];
                     /** @description True needs a key with emails:read. If a key without that scope changes `url` or `eventTypes`, this becomes false. */
                     content?: boolean;
                 };
@@ -4927,7 +4976,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type?: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+                    type?: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected";
                 };
             };
         };
@@ -4938,7 +4987,7 @@ export interface operations {
                     "application/json": {
                         id: string;
                         /** @enum {string} */
-                        type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "inbound_received" | "inbound_rejected";
+                        type: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivery" | "bounce" | "complaint" | "rejected" | "rendering_failure" | "failed" | "open" | "click" | "unsubscribed" | "inbound_received" | "inbound_rejected";
                         /** @constant */
                         testMode: true;
                     } & components["schemas"]["MayWarn"];

@@ -274,7 +274,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...quotaRoutes({ db, volume: config, quotas: config.quotas }),
     ...webhookRoutes(webhooks),
     ...webhookDeliveryRoutes({ ...common, payloads: new SharedPayloads() }),
-    ...unsubscribeRoutes({ db, clock, ...links }),
+    ...unsubscribeRoutes({ db, clock, queue, ...links }),
     ...trackingRoutes({ db, clock, queue, ...links }),
   ];
   return [...routes, ...resendRoutes(routes, { ...sending, ...webhooks })];

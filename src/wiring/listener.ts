@@ -66,6 +66,7 @@ export function openListener(services: Services, tls: Certificate): Listener {
     hostname,
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
+    unsubscribeKey: keys.unsubscribe,
     inspect: services.inspect,
     suspension: suspensionLimits(config),
     quotas: config.quotas,

@@ -123,13 +123,108 @@ describe("a feedback report", () => {
   );
 });
 
-describe("what a complaint counts", () => {
-  /** A provider whose reports come from this machine. */
-  function provenProvider(name: string): string {
-    scene.service.dns.add({ name, type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
-    return name;
+/** A provider whose reports come from this machine. */
+function provenProvider(name: string): string {
+  scene.service.dns.add({ name, type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
+  return name;
+}
+
+describe("a complaint whose return path was removed", () => {
+  const unsubscribeToken = (id: string) =>
+    recipientToken(openKeys(null, scene.service.folder).unsubscribe, { messageId: id, ord: 0 });
+  const forged = (token: string) => token.replace(/.$/, (end) => (end === "0" ? "1" : "0"));
+
+  /** Reports about the message, and returns the status of its recipient afterwards. */
+  async function complain(
+    { id, returnPath }: { id: string; returnPath: string },
+    fields: readonly string[],
+    from: string,
+    about = "",
+  ): Promise<string> {
+    const { headers, body } = report(from, returnPath);
+    const changed = body
+      .replace(`Return-Path: <${returnPath}>\r\n`, fields.map((line) => `${line}\r\n`).join(""))
+      .replace("Version: 1\r\n", `Version: 1\r\n${about}`);
+    const letter = { to: `fbl@${SERVICE_DOMAIN}`, mailFrom: `x@${from}`, headers, body: changed };
+    expect(await deliver(scene.service, letter)).toStartWith("250");
+    return (await scene.service.call("GET", `/v1/emails/${id}`)).body.recipients[0].status;
   }
 
+  test("is about the recipient named by the token in List-Unsubscribe or CFBL-Feedback-ID, unless it is forged", async () => {
+    for (const fieldOf of [
+      ({ id }: { id: string }) => ["List-Unsubscribe: <https://x.test/u/", unsubscribeToken(id), ">"],
+      ({ id }: { id: string }) => [
+        "List-Unsubscribe: <mailto:u+",
+        unsubscribeToken(id),
+        "@b.test?subject=x>",
+      ],
+      ({ returnPath }: { returnPath: string }) => [
+        "CFBL-Feedback-ID: ",
+        returnPath.slice(2, returnPath.indexOf("@")),
+        "",
+      ],
+    ] as const) {
+      const mail = await sent();
+      const [before = "", token = "", after = ""] = fieldOf(mail);
+      expect(await complain(mail, [before + forged(token) + after], "far.test")).toBe("delivered");
+      expect(await complain(mail, [before + token + after], "far.test")).toBe("complained");
+      await scene.service.call("DELETE", "/v1/suppressions?email=far@one.test");
+    }
+  });
+
+  test("is about the recipient of our Message-ID, if its sender is proven and names no other", async () => {
+    const mail = await sent();
+    const fields = [`Message-ID: <${mail.id}@${SERVICE_DOMAIN}>`];
+    const proven = provenProvider("hot.test");
+    expect(await complain(mail, fields, "far.test")).toBe("delivered");
+    expect(await complain(mail, fields, proven, "Original-Rcpt-To: else@one.test\r\n")).toBe("delivered");
+    expect(await complain(mail, [`Message-ID: <${mail.id}@else.test>`], proven)).toBe("delivered");
+    expect(await complain(mail, fields, proven, "Original-Rcpt-To: FAR@one.test\r\n")).toBe("complained");
+  });
+});
+
+describe("a message to the address next to the unsubscribe link", () => {
+  const contacts = async () => (await scene.service.call("GET", "/v1/contacts?q=far@one.test")).body.data;
+  const unsubscribed = async (id: string) =>
+    (await scene.service.call("GET", `/v1/emails/${id}`)).body.events.filter(
+      ({ type }: { type: string }) => type === "unsubscribed",
+    );
+
+  test("unsubscribes its recipient once; a program's answer and a forged token do not", async () => {
+    const { service } = scene;
+    const { id } = await sent();
+    const token = recipientToken(openKeys(null, service.folder).unsubscribe, { messageId: id, ord: 0 });
+    const to = (name: string) => `u+${name}@bounce.${SERVICE_DOMAIN}`;
+    const forged = token.replace(/.$/, (end) => (end === "0" ? "1" : "0"));
+    expect(await deliver(service, { to: to(forged), mailFrom: "x@far.test" }).catch(String)).toMatch(
+      /^(?:Error: )?550/,
+    );
+    expect(await deliver(service, { to: to(token), mailFrom: "" })).toStartWith("250");
+    expect(await contacts()).toEqual([]);
+    for (const name of [token, token.toUpperCase()])
+      expect(await deliver(service, { to: to(name), mailFrom: "x@far.test" })).toStartWith("250");
+    expect(await contacts()).toMatchObject([{ subscribed: false }]);
+    expect(await unsubscribed(id)).toMatchObject([
+      { email: "far@one.test", data: { unsubscribed: { how: "mail" } } },
+    ]);
+    await service.call("DELETE", `/v1/contacts/${(await contacts())[0].id}`);
+  });
+
+  test.each([
+    ["one_click", ""],
+    ["page", "?by=page"],
+  ])("as the link does, of which an event says how: %s", async (how, query) => {
+    const { service } = scene;
+    const { id } = await sent();
+    const token = recipientToken(openKeys(null, service.folder).unsubscribe, { messageId: id, ord: 0 });
+    for (let times = 0; times < 2; times++)
+      expect((await fetch(`${service.url}/u/${token}${query}`, { method: "POST" })).status).toBe(200);
+    expect(await unsubscribed(id)).toMatchObject([{ data: { unsubscribed: { how } } }]);
+    await service.call("DELETE", `/v1/contacts/${(await contacts())[0].id}`);
+  });
+});
+
+describe("what a complaint counts", () => {
   test.each([
     ["from a provider that SPF proves", () => provenProvider("proven.test"), 1],
     ["from a provider whose SPF fails", () => strictProvider("failing.test"), 0],

@@ -247,7 +247,7 @@ describe("of a message is read in a thread", () => {
       raw: mail("Subject: x\r\n\r\n").raw,
       email: null,
     });
-    expect(found).toEqual({ end: null, returnPaths: [] });
+    expect(found).toEqual({ end: null, returnPaths: [], original: null });
   });
 
   test("an attachment's bytes, by its position, or null if there is none", async () => {
@@ -275,6 +275,7 @@ describe("a message that breaks the thread", () => {
     expect(await inspecting.inspect({ kind: "report", session: null, raw, email: null })).toEqual({
       end: null,
       returnPaths: [],
+      original: null,
     });
     await expect(inspecting.inspect({ kind: "attachment", raw, ord: 0 })).rejects.toThrow("cannot be read");
   }, 60_000);

@@ -31,7 +31,11 @@ function depsOf(db: Db) {
   };
   return {
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
-    ...{ verpKey: new Uint8Array(32), inspect: ((asked) => runReading(asking, asked)) satisfies Inspect },
+    ...{
+      verpKey: new Uint8Array(32),
+      unsubscribeKey: new Uint8Array(32),
+      inspect: ((asked) => runReading(asking, asked)) satisfies Inspect,
+    },
     suspension: limitsOf(5),
   };
 }

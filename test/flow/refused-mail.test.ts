@@ -77,6 +77,7 @@ test("the header of a refused message is not parsed again for its inboxes, once 
   const door = createInboundHandler({
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
     verpKey: new Uint8Array(32),
+    unsubscribeKey: new Uint8Array(32),
     // A header of a megabyte takes some fifty milliseconds, which belong in the threads that read mail.
     suspension: limitsOf(5),
     inspect: (asked) => runReading(asking, asked.kind === "mail" ? { ...asked, raw: letter } : asked),

@@ -46,6 +46,7 @@ function renderer(clock: Clock = systemClock, start = () => openWorker("render-w
 
 const ADA = { email: "ada@from.test", name: "Ada" };
 const ID = newId("msg", 1_700_000_000_000);
+const SENDER = newId("snd", 1_700_000_000_000);
 const SOURCE = { subject: "", html: null, text: null };
 const SLOW = "{% for a in (1..1000000) %}{% for b in (1..1000) %}{% assign c = b %}{% endfor %}{% endfor %}";
 
@@ -62,6 +63,7 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
     ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello", whole: null },
     ...{ headers: { "X-A": "b" }, attachments: [], rfcMessageId: "<1@from.test>", date: 1_700_000_000_000 },
     ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true, textFromHtml: true },
+    ...{ stream: "bulk", senderId: SENDER },
     linkUrl: "https://links.from.test",
     signing: {
       domain: "from.test",

@@ -461,10 +461,13 @@ describe("a complaint whose recipient, deferred before, changes at the same time
 
 describe("a complaint to the address for complaints", () => {
   const take = (raw: string) => {
-    const { verp: verpKey } = openKeys(null, service.folder);
+    const { verp: verpKey, unsubscribe: unsubscribeKey } = openKeys(null, service.folder);
     const { db, queue } = service.app;
     return takeFeedback(
-      { db, queue, clock: systemClock, verpKey, inspect, suspension: limitsOf(5) },
+      {
+        ...{ db, queue, clock: systemClock, verpKey, unsubscribeKey, inspect, suspension: limitsOf(5) },
+        serviceDomain: SERVICE_DOMAIN,
+      },
       { raw: Buffer.from(raw.replaceAll("\n", "\r\n")), session: null },
     );
   };
@@ -496,6 +499,7 @@ test("a report to one mailbox is read once, in however many ways its address is 
   const door = createInboundHandler({
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
     verpKey: openKeys(null, service.folder).verp,
+    unsubscribeKey: openKeys(null, service.folder).unsubscribe,
     suspension: limitsOf(5),
     async inspect(wanted) {
       readings++;

@@ -229,6 +229,7 @@ describe("a role mailbox", () => {
     const door = createInboundHandler({
       ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
       verpKey: new Uint8Array(32),
+      unsubscribeKey: new Uint8Array(32),
       // None is answered: what was accepted is in progress, and counted.
       inspect: async () => null,
       suspension: limitsOf(5),

@@ -81,7 +81,7 @@ describe("what leaves", () => {
     const body = "<a href='{{unsubscribeUrl}}'>unsubscribe</a>\r\n";
     const { left } = await sent({ header: [...HTML, "X-Postrider-Unsubscribe: on"], body });
     const text = left.data.toString();
-    expect(text).toMatch(/\r\nList-Unsubscribe: <[^>]+\/u\/[0-9a-z]+>\r\n/);
+    expect(text).toMatch(/\r\nList-Unsubscribe: <[^>]+\/u\/([0-9a-z]+)>,\r\n <mailto:u\+\1@bounce\.\S+>\r\n/);
     expect(text).toContain("\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n");
     expect((await parseMail(left.data)).html).toMatch(/href='[^']+\/u\/[0-9a-z]+'/);
     expect(await signatures(left)).toEqual(["pass"]);

@@ -60,6 +60,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   failed: ["category", "enhancedCode", "mx", "reason", "smtpCode"],
   open: ["first", "ip", "machine", "userAgent"],
   click: ["ip", "machine", "userAgent"],
+  unsubscribed: ["how"],
   inbound_received: ["inboxId", "threadId"],
   inbound_rejected: ["inboxId", "reason"],
 };

@@ -73,7 +73,7 @@ export const unsubscribeByLink: Deed = async (world, chance) => {
   const letter = await letterOf(world, chance, ({ unsubscribeLink }) => unsubscribeLink);
   if (letter === null) return;
   const { project, recipient, text } = letter;
-  const url = /^List-Unsubscribe: <([^>]+)>/im.exec(text)?.[1] ?? differ(`no List-Unsubscribe in ${text}`);
+  const url = /^List-Unsubscribe:\s+<([^>]+)>/im.exec(text)?.[1] ?? differ(`no List-Unsubscribe in ${text}`);
   const changed = await world.stage.guard.changes(async () => {
     agree((await world.stage.fetch(new Request(url))).status, 200, "the page of an unsubscribe link");
   });
@@ -85,6 +85,7 @@ export const unsubscribeByLink: Deed = async (world, chance) => {
   agree(answer.status, 200, "the answer to one-click unsubscribing");
   const now = world.stage.clock.now();
   const contact = contactOf(project, recipient.email);
+  if (contact?.subscribed !== false) recipient.events.push({ type: "unsubscribed", at: now });
   if (contact?.subscribed === true) Object.assign(contact, { subscribed: false, unsubscribedAt: now });
   if (contact !== undefined) return;
   const path = `/v1/contacts?q=${encodeURIComponent(recipient.email)}`;

@@ -6,7 +6,8 @@ import type { Delivery, Project, Webhook, World } from "./state.ts";
 
 const TYPES = [
   ...["accepted", "queued", "sending", "sent", "delivery_delayed", "delivery", "bounce", "complaint"],
-  ...["rejected", "rendering_failure", "failed", "open", "click", "inbound_received", "inbound_rejected"],
+  ...["rejected", "rendering_failure", "failed", "open", "click", "unsubscribed"],
+  ...["inbound_received", "inbound_rejected"],
 ];
 /** Behaviour of an endpoint, by the first segment of its path. */
 const MANNERS = ["ok", "ok", "ok", "fail", "silent", "gone"] as const;

@@ -30,6 +30,7 @@ const DETAILS: Readonly<Record<EventType, readonly string[]>> = {
   failed: REFUSAL,
   open: ["ip", "userAgent", "first", "machine"],
   click: ["ip", "userAgent", "machine"],
+  unsubscribed: ["how"],
   inbound_received: ["inboxId", "threadId"],
   inbound_rejected: ["reason", "inboxId"],
 };

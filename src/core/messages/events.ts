@@ -15,6 +15,7 @@ export const EVENT_TYPES = [
   "failed",
   "open",
   "click",
+  "unsubscribed",
   "inbound_received",
   "inbound_rejected",
 ] as const;
@@ -35,6 +36,10 @@ export const EVENT_OF_STATUS: Readonly<Record<RecipientStatus, EventType>> = {
   rendering_failure: "rendering_failure",
   failed: "failed",
 };
+
+/** How a recipient unsubscribed: RFC 8058, the page of the link, a message to the address next to it, or the API. */
+export const UNSUBSCRIBE_WAYS = ["one_click", "page", "mail", "api"] as const;
+export type UnsubscribeWay = (typeof UNSUBSCRIBE_WAYS)[number];
 
 /** An event of a message, as stored. `data` holds the type's own details, e.g. `{bounce: {...}}`. */
 export interface MessageEvent {

@@ -4,16 +4,15 @@ import { EVENT_OF_STATUS } from "../../core/messages/events.ts";
 import { canMove } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import type { AuthEnvelope } from "../../mail/auth/authenticate.ts";
-import { rewrittenVerpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
-import { type Db, queryAfterSync, type Statement } from "../../store/engine/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/messages/outbox.ts";
 import type { ReputationLimits } from "../../store/projects/reputation.ts";
 import { findRecipient, type Recipient } from "../../store/messages/recipients.ts";
 import { hint } from "../../queue/hint.ts";
 import { announce } from "../webhooks/announce.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
-import { recipientOf } from "../mime/recipient-token.ts";
+import { type ComplaintKeys, complainedOf, namedRecipient } from "./complained-of.ts";
 import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "../mime/read-report.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
@@ -50,50 +49,28 @@ export async function takeReport(
   ord: number,
   { raw, session }: ArrivedReport,
 ): Promise<ReportTaken> {
-  const recipient = await namedRecipient(deps.db, messageId, ord);
+  const recipient = await namedRecipient(deps.db, { messageId, ord });
   if (recipient === null) return "taken";
   const report = await deps.inspect({ kind: "report", raw, session, email: recipient.email });
   return report === null ? "busy" : takeEnd(deps, recipient, report.end);
 }
 
 /**
- * Takes a message to the address for complaints. A feedback report is about the recipient in the return path of the
- * reported message, and no other. Without a token of ours it changes nothing.
+ * Takes a message to the address for complaints. A feedback report is about the recipient that the reported message names
+ * (`complainedOf`), and no other. Without a sign of ours it changes nothing.
  */
 export async function takeFeedback(
-  deps: ReportDeps & { verpKey: Uint8Array },
+  deps: ReportDeps & ComplaintKeys,
   { raw, session }: ArrivedReport,
 ): Promise<ReportTaken> {
   const report = await deps.inspect({ kind: "report", raw, session, email: null });
   if (report === null) return "busy";
-  const recipient = await firstNamed(deps, report.returnPaths);
+  const recipient = await complainedOf(deps, report);
   if (recipient !== null) return takeEnd(deps, recipient, report.end);
   // The operator has asked a provider for these reports, and should see that they name no recipient of ours.
   if (report.end !== null)
     log("send").info("a complaint names no message of this service", { type: report.end.category });
   return "taken";
-}
-
-/** Returns the recipient that a token names, or null if it is gone. */
-function namedRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
-  return queryAfterSync(
-    db,
-    () => findRecipient(db, messageId, ord),
-    (found) => found === null,
-  );
-}
-
-/** Returns the recipient named by the first path with a token of ours. */
-async function firstNamed(
-  { db, verpKey }: { db: Db; verpKey: Uint8Array },
-  paths: readonly string[],
-): Promise<Recipient | null> {
-  for (const path of paths) {
-    const token = rewrittenVerpToken(path);
-    const named = token === null ? null : recipientOf(verpKey, token);
-    if (named !== null) return namedRecipient(db, named.messageId, named.ord);
-  }
-  return null;
 }
 
 /**

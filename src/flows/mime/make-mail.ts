@@ -5,6 +5,8 @@ import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
 import { type AddedFields, outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
 import { type DkimSigning, signDkim } from "../../mail/auth/dkim.ts";
+import type { Stream } from "../../core/messages/send-item.ts";
+import { standingFields } from "./standing-fields.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from "./unsubscribe.ts";
 
@@ -47,6 +49,9 @@ export interface MailToMake {
   trackOpens: OpenTracking;
   trackClicks: boolean;
   unsubscribeLink: boolean;
+  stream: Stream;
+  /** The project. */
+  senderId: string;
   /** Address that its links lead to, without a slash at its end: PUBLIC_URL, or the links host of the From domain. */
   linkUrl: string;
   /** True if a text part is made from the html when `text` is null. */
@@ -83,6 +88,7 @@ function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): Compos
       messageId: messageIdOf(links, mail),
       date: mail.date,
       own: mail.unsubscribeLink ? unsubscribeHeaders(own, id, ord) : [],
+      unlessGiven: standingFields(links, mail),
       signers: signersOf(mail),
     },
     isTracked || mail.unsubscribeLink ? change : null,
@@ -96,8 +102,11 @@ function signersOf({ signing }: MailToMake): AddedFields["signers"] {
 }
 
 /** Returns the settings of unsubscribe links at the message's own address. */
-function unsubscribing({ unsubscribeKey }: MailLinks, { linkUrl: publicUrl }: MailToMake): UnsubscribeLinks {
-  return { publicUrl, unsubscribeKey };
+function unsubscribing(
+  { unsubscribeKey, serviceDomain }: MailLinks,
+  { linkUrl: publicUrl }: MailToMake,
+): UnsubscribeLinks {
+  return { publicUrl, unsubscribeKey, serviceDomain };
 }
 
 function messageIdOf({ serviceDomain }: MailLinks, { rfcMessageId, id }: MailToMake): string {
@@ -120,6 +129,7 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
     text: mail.text === null ? madeText(mail, html) : own(mail.text),
     html: marked(html),
     extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(unsubscribe, id, ord) : [],
+    unlessGiven: standingFields(links, mail),
     messageId: messageIdOf(links, mail),
   });
 }

@@ -1,5 +1,5 @@
 import type { RecipientStatus } from "../../core/messages/states.ts";
-import { isComplaint, readFeedback } from "../../mail/bounces/arf.ts";
+import { isComplaint, type OriginalMessage, readFeedback } from "../../mail/bounces/arf.ts";
 import { readBounce } from "../../mail/bounces/dsn.ts";
 import { type ParsedMail, parseMail } from "../../mail/reading/parse.ts";
 import type { ReportedRecipient } from "../../mail/bounces/reported.ts";
@@ -32,10 +32,12 @@ export interface ReadReport {
   end: ReportedEnd | null;
   /** Possible return paths of the message that a complaint is about, best first. */
   returnPaths: readonly string[];
+  /** The message that a complaint is about; null if it is none. */
+  original: OriginalMessage | null;
 }
 
 /** The result for a message that is no report. */
-export const NOTHING_REPORTED: ReadReport = { end: null, returnPaths: [] };
+export const NOTHING_REPORTED: ReadReport = { end: null, returnPaths: [], original: null };
 
 /** Reads a report: a bounce or a complaint. Never throws. */
 export async function readReport(
@@ -45,11 +47,11 @@ export async function readReport(
   const mail = await parseMail(raw);
   const feedback = readFeedback(mail);
   if (feedback === null) return email === null ? NOTHING_REPORTED : bounceOf(mail, raw, email);
-  const { feedbackType: category, originalReturnPaths: returnPaths } = feedback;
-  if (!isComplaint(feedback)) return { end: null, returnPaths };
+  const { feedbackType: category, originalReturnPaths: returnPaths, original } = feedback;
+  if (!isComplaint(feedback)) return { end: null, returnPaths, original };
   const authenticated = await isProven(deps, session, raw);
   const end: ReportedEnd = { status: "complained", bounceType: null, category, finding: {}, authenticated };
-  return { end, returnPaths };
+  return { end, returnPaths, original };
 }
 
 /** Returns whether the sender is proven. If a report was cut short its signature cannot pass, but SPF may. */
@@ -71,7 +73,7 @@ function bounceOf(mail: ParsedMail, raw: Uint8Array, email: string): ReadReport 
     outcome === "hard" || outcome === "soft"
       ? { status: "bounced", bounceType: outcome, category, finding, authenticated: false }
       : { status: "failed", bounceType: null, category, finding, authenticated: false };
-  return { end, returnPaths: [] };
+  return { end, returnPaths: [], original: null };
 }
 
 /**

@@ -1,10 +1,5 @@
-import { addressKey } from "../../core/addresses.ts";
-import type { Clock } from "../../core/time/clock.ts";
-import { newId } from "../../core/ids.ts";
-import type { Db } from "../../store/engine/client.ts";
-import { unsubscribeAddress } from "../../store/projects/contacts.ts";
-import { findRecipient, type Recipient } from "../../store/messages/recipients.ts";
-import { recipientOf, recipientToken } from "./recipient-token.ts";
+import { bounceDomain } from "../../core/own-names.ts";
+import { type NamedRecipient, recipientOf, recipientToken } from "./recipient-token.ts";
 
 /** Settings of the links by which a recipient unsubscribes. */
 export interface UnsubscribeLinks {
@@ -12,20 +7,33 @@ export interface UnsubscribeLinks {
   publicUrl: string;
   /** Authenticates the tokens. A link that was not made here has no effect. */
   unsubscribeKey: Uint8Array;
+  serviceDomain: string;
 }
 
 export const UNSUBSCRIBE_PATH = "/u/";
+/** Start of the local part to which a message unsubscribes. */
+const MAILBOX_PREFIX = "u+";
+/** Maximum number of tokens that are tried in one List-Unsubscribe field. */
+const MAX_TOKENS = 10;
 
 /**
  * Returns the link of one recipient. If `ord` is null, returns the placeholder for each recipient's link in stored
  * content.
  */
-export function unsubscribeUrl(links: UnsubscribeLinks, messageId: string, ord: number | null): string {
+export function unsubscribeUrl(
+  links: Pick<UnsubscribeLinks, "publicUrl" | "unsubscribeKey">,
+  messageId: string,
+  ord: number | null,
+): string {
   return `${links.publicUrl}${UNSUBSCRIBE_PATH}${lastSegment(links, messageId, ord)}`;
 }
 
 /** Returns the recipient's token. In stored content it is the message's id. */
-function lastSegment({ unsubscribeKey }: UnsubscribeLinks, messageId: string, ord: number | null): string {
+function lastSegment(
+  { unsubscribeKey }: Pick<UnsubscribeLinks, "unsubscribeKey">,
+  messageId: string,
+  ord: number | null,
+): string {
   if (ord === null) return messageId;
   return recipientToken(unsubscribeKey, { messageId, ord });
 }
@@ -49,45 +57,37 @@ export function withUnsubscribeUrl(
     .replace(INLINE_VARIABLE, () => unsubscribeUrl(links, messageId, ord));
 }
 
-/** Returns the header fields of one-click unsubscribing (RFC 8058 §3.1). */
+/**
+ * Returns the header fields of one-click unsubscribing (RFC 8058 §3.1), with an address for programs that only know RFC
+ * 2369. It is at the domain of return paths, because the domain of From may not receive.
+ */
 export function unsubscribeHeaders(
   links: UnsubscribeLinks,
   messageId: string,
   ord: number | null,
 ): [string, string][] {
+  const token = lastSegment(links, messageId, ord);
+  const address = `${MAILBOX_PREFIX}${token}@${bounceDomain(links.serviceDomain)}`;
   return [
-    ["List-Unsubscribe", `<${unsubscribeUrl(links, messageId, ord)}>`],
+    [
+      "List-Unsubscribe",
+      `<${unsubscribeUrl(links, messageId, ord)}>, <mailto:${address}?subject=unsubscribe>`,
+    ],
     ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
   ];
 }
 
-export interface UnsubscribeDeps extends UnsubscribeLinks {
-  db: Db;
-  clock: Clock;
+/** Returns the recipient that a message to an address unsubscribes, by its local part; null for other addresses. */
+export function unsubscribedByMail(key: Uint8Array, local: string): NamedRecipient | null {
+  const isOurs = local.toLowerCase().startsWith(MAILBOX_PREFIX);
+  return isOurs ? recipientOf(key, local.slice(MAILBOX_PREFIX.length)) : null;
 }
 
-/** Returns the recipient whose link has that token, or null if it was not made here. */
-export async function recipientOfToken(deps: UnsubscribeDeps, token: string): Promise<Recipient | null> {
-  const named = recipientOf(deps.unsubscribeKey, token);
-  return named === null ? null : findRecipient(deps.db, named.messageId, named.ord);
-}
-
-/** Unsubscribes the recipient's contact, which is created if there is none. A second call changes nothing. */
-export async function unsubscribeRecipient(deps: UnsubscribeDeps, recipient: Recipient): Promise<void> {
-  const now = deps.clock.now();
-  const { senderId, email } = recipient;
-  const contact = unsubscribeAddress({
-    id: newId("con", now),
-    senderId,
-    email,
-    emailKey: addressKey(email),
-    firstName: null,
-    lastName: null,
-    subscribed: false,
-    unsubscribedAt: now,
-    metadata: {},
-    createdAt: now,
-    updatedAt: now,
-  });
-  await deps.db.write([contact]);
+/** Returns the recipient named in a List-Unsubscribe field that a report quotes; null if no token in it was made here. */
+export function namedInListUnsubscribe(key: Uint8Array, value: string): NamedRecipient | null {
+  for (const [, token = ""] of value.matchAll(/(?:\/u\/|u\+)([0-9a-z]+)/gi).take(MAX_TOKENS)) {
+    const named = recipientOf(key, token);
+    if (named !== null) return named;
+  }
+  return null;
 }

@@ -12,7 +12,8 @@ import { overQuotaIn } from "../../store/projects/holdings.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
 import { type EarlyReports, earlyReports } from "../deliver/early-reports.ts";
-import { type ReportDeps, type ReportTaken, takeFeedback, takeReport } from "../deliver/report.ts";
+import type { ReportDeps, ReportTaken } from "../deliver/report.ts";
+import { isForService, reportName, takeForService } from "./take-for-service.ts";
 import { queryAfterSync } from "../../store/engine/client.ts";
 import { factsFor, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
@@ -41,8 +42,6 @@ export interface InboundHandlerDeps extends RouteDeps, StoreInboundDeps, Pick<Re
 const MAX_RECEIVED = 100;
 /** Maximum number of addresses with a cached inbox from RCPT to the end of DATA. Others are read again. */
 const MAX_CACHED_TARGETS = 10_000;
-/** Maximum octets read of a report. It comes before the returned message, which may be large. */
-const MAX_REPORT_OCTETS = 256 * 1024;
 
 const NO_DOMAIN = reply(550, "5.1.2", "No such domain here. To send, log in at the SUBMISSION_PORT");
 const NO_MAILBOX = reply(550, "5.1.1", "No such mailbox here");
@@ -165,11 +164,11 @@ async function receive(state: HandlerState, envelope: Envelope, raw: Uint8Array)
       inboxes.set(key, known);
     }
     if (isUnknown(target)) gone++;
-    if (target.kind !== "bounce" && target.kind !== "feedback") continue;
-    const about = target.kind === "bounce" ? `${target.messageId}.${target.ord}` : target.kind;
+    if (!isForService(target)) continue;
+    const about = reportName(target);
     if (reports.has(about)) continue;
     // The sender is not checked, because reports come unsigned from any server that handled the message.
-    const refusal = REPORT_REPLIES[await reportTo(state, target, envelope, raw)];
+    const refusal = REPORT_REPLIES[await takeForService(state, target, envelope, raw)];
     if (refusal !== null) return refusal;
     reports.add(about);
   }
@@ -181,20 +180,6 @@ async function receive(state: HandlerState, envelope: Envelope, raw: Uint8Array)
     ({ inbox }) => inbox.id !== null || state.volume.add(inbox.address, raw.length),
   );
   return roomy ? inspectAndStore(state, targets, envelope, raw) : ROLE_FULL;
-}
-
-function reportTo(
-  { deps: given, earlyReports }: HandlerState,
-  target: Extract<InboundTarget, { kind: "bounce" | "feedback" }>,
-  { ip, helo, mailFrom }: Envelope,
-  raw: Uint8Array,
-): Promise<ReportTaken> {
-  const report = { raw: raw.subarray(0, MAX_REPORT_OCTETS), session: { ip, helo, mailFrom } };
-  // A large message must not hold its memory while it waits.
-  const deps = { ...given, earlyReports: raw.length > MAX_REPORT_OCTETS ? undefined : earlyReports };
-  return target.kind === "bounce"
-    ? takeReport(deps, target.messageId, target.ord, report)
-    : takeFeedback(deps, report);
 }
 
 /** Inspects a message for inboxes, and stores or refuses it. */

@@ -3,6 +3,7 @@ import { verpToken } from "../../mail/verp.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/messages/sending.ts";
 import { recipientOf } from "../mime/recipient-token.ts";
+import { unsubscribedByMail } from "../mime/unsubscribe.ts";
 import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";
 
 export interface RouteDeps {
@@ -10,6 +11,8 @@ export interface RouteDeps {
   serviceDomain: string;
   /** Key of the tokens in return paths. */
   verpKey: Uint8Array;
+  /** Key of the tokens in unsubscribe links and addresses. */
+  unsubscribeKey: Uint8Array;
 }
 
 /** The destination of a message to one address. */
@@ -19,6 +22,8 @@ export type InboundTarget =
   | { kind: "role"; mailbox: RoleMailbox }
   /** Our bounce address, for the recipient of a sent message. */
   | { kind: "bounce"; messageId: string; ord: number }
+  /** The address next to the unsubscribe link of a recipient. */
+  | { kind: "unsubscribe"; messageId: string; ord: number }
   /** The address for complaints of providers' users. */
   | { kind: "feedback" }
   /** The domain does not receive here. */
@@ -39,6 +44,8 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const named = token === null ? null : recipientOf(deps.verpKey, token);
   // At any domain, because it may have stopped receiving since the message was sent, and tokens cannot be forged.
   if (named !== null) return { kind: "bounce", ...named };
+  const leaving = unsubscribedByMail(deps.unsubscribeKey, local);
+  if (leaving !== null) return { kind: "unsubscribe", ...leaving };
   if (isOwnDomain(domain, deps.serviceDomain)) return roleTarget(deps, split);
   const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
   if (!route.receiving) return atReturnPath(deps, split);

@@ -72,6 +72,7 @@ const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, (now: number) => Record
   failed: () => ({ reason: "policy", category: "policy", ...REFUSED }),
   open: () => ({ ip: "192.0.2.1", userAgent: "Sample/1.0", first: true, machine: false }),
   click: () => ({ url: "https://example.com/", ip: "192.0.2.1", userAgent: "Sample/1.0", machine: false }),
+  unsubscribed: () => ({ how: "one_click" }),
   inbound_received: () => ({
     ...ARRIVED,
     threadId: `thr_${"0".repeat(26)}`,

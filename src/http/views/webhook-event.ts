@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
+import { EVENT_TYPES, type EventType, UNSUBSCRIBE_WAYS } from "../../core/messages/events.ts";
 import { BY_TYPE } from "../routing/named-schemas.ts";
 import { Nullable, OneOf, Timestamp } from "../routing/schemas.ts";
 import { Address, AttachmentView, AuthView } from "./received.ts";
@@ -78,6 +78,9 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
     machine: Machine,
   }),
   click: Type.Object({ url: content(Type.String()), ...VISIT, machine: Machine }),
+  unsubscribed: Type.Object({
+    how: OneOf(UNSUBSCRIBE_WAYS, "The way that the recipient took: `page` is the button behind the link."),
+  }),
   inbound_received: Type.Object({
     ...ARRIVAL,
     threadId: Text,

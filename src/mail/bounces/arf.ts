@@ -1,6 +1,6 @@
 import { type HeaderBlock, headerBlock } from "../reading/header-block.ts";
 import { mailboxes, type ParsedMail } from "../reading/parse.ts";
-import { fieldsOf, firstValue } from "../reading/raw-headers.ts";
+import { fieldsOf, fieldValue, firstValue, type RawField } from "../reading/raw-headers.ts";
 import { addressOf, MAX_STATUS_CHARS } from "./status-fields.ts";
 
 /** A feedback report: a provider passes on a complaint about a message of ours. */
@@ -13,10 +13,23 @@ export interface FeedbackReport {
    * several.
    */
   originalReturnPaths: readonly string[];
+  original: OriginalMessage;
+}
+
+/** The message as a report shows it, apart from its return path. Empty or null: not shown. */
+export interface OriginalMessage {
+  /** Values of List-Unsubscribe and CFBL-Feedback-ID (RFC 9477). */
+  listUnsubscribe: string;
+  feedbackId: string;
+  messageId: string | null;
+  /** Addresses that the report names as the recipient of the message. */
+  recipients: readonly string[];
 }
 
 /** Most Return-Path fields that are read of one message. */
 const MAX_RETURN_PATHS = 10;
+/** Maximum number of recipients that are read of one report. */
+const MAX_RECIPIENTS = 50;
 
 /** Reports by which a person refuses our mail. `auth-failure` and `not-spam` are not among them. */
 const COMPLAINTS: ReadonlySet<string> = new Set([
@@ -40,7 +53,11 @@ export function readFeedback(mail: ParsedMail): FeedbackReport | null {
   if (part !== undefined) return fromFields(Buffer.from(part.bytes).toString("latin1"), original);
   const hotmail = original === null ? null : fieldOf(original, "x-hmxmroriginalrecipient");
   if (hotmail === null) return null;
-  return { feedbackType: "abuse", originalReturnPaths: returnPathsOf(original) };
+  return {
+    feedbackType: "abuse",
+    originalReturnPaths: returnPathsOf(original),
+    original: originalMessage(original, [hotmail]),
+  };
 }
 
 function fromFields(text: string, original: HeaderBlock | null): FeedbackReport {
@@ -49,6 +66,21 @@ function fromFields(text: string, original: HeaderBlock | null): FeedbackReport 
   return {
     feedbackType: /^[a-z-]+/.exec(firstValue(fields, "feedback-type")?.toLowerCase() ?? "")?.[0] ?? "other",
     originalReturnPaths: [...(mailFrom === null ? [] : [mailFrom]), ...returnPathsOf(original)],
+    original: originalMessage(original, valuesOf(fields, "original-rcpt-to")),
+  };
+}
+
+function valuesOf(fields: readonly RawField[], name: string): string[] {
+  return fields.filter((field) => field.name === name).map(fieldValue);
+}
+
+function originalMessage(header: HeaderBlock | null, recipients: readonly string[]): OriginalMessage {
+  const value = (name: string) => (header === null ? "" : (fieldOf(header, name) ?? ""));
+  return {
+    listUnsubscribe: value("list-unsubscribe"),
+    feedbackId: value("cfbl-feedback-id").trim(),
+    messageId: header?.messageId ?? null,
+    recipients: recipients.slice(0, MAX_RECIPIENTS).flatMap((recipient) => addressOf(recipient) ?? []),
   };
 }
 

@@ -31,6 +31,8 @@ export interface OutgoingMail {
   headers?: Readonly<Record<string, string>> | undefined;
   /** Our own fields, such as In-Reply-To or List-Unsubscribe. They replace custom fields of the same name. */
   extraHeaders?: readonly (readonly [name: string, value: string])[] | undefined;
+  /** Our fields for what the sender's own do not say. */
+  unlessGiven?: readonly (readonly [name: string, value: string])[] | undefined;
   attachments?: readonly OutgoingAttachment[] | undefined;
   /** With angle brackets. Boundaries are derived from it. */
   messageId: string;
@@ -119,10 +121,15 @@ function addressList(mailboxes: readonly Mailbox[]): string {
 }
 
 /** Returns our further fields and the sender's. */
-function furtherFields({ headers = {}, extraHeaders = [] }: OutgoingMail, smtpUtf8: boolean): string {
+function furtherFields(
+  { headers = {}, extraHeaders = [], unlessGiven = [] }: OutgoingMail,
+  smtpUtf8: boolean,
+): string {
   const own = new Set(extraHeaders.map(([name]) => name.toLowerCase()));
   const custom = Object.entries(headers).filter(([name]) => !own.has(name.toLowerCase()));
-  const fields = [...extraHeaders, ...custom].map(([name, value]) => {
+  const given = new Set(custom.map(([name]) => name.toLowerCase()));
+  const missing = unlessGiven.filter(([name]) => !given.has(name.toLowerCase()));
+  const fields = [...extraHeaders, ...missing, ...custom].map(([name, value]) => {
     if (isReservedHeader(name))
       throw new Error(`the header field ${headerText(name)} is not the sender's to set`);
     const encoded = MESSAGE_ID_FIELDS.test(name) ? messageIds(value, smtpUtf8) : customValue(value);

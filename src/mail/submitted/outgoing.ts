@@ -18,6 +18,8 @@ export interface AddedFields {
   date: number;
   /** They replace fields of the message of the same name. */
   own: readonly (readonly [name: string, value: string])[];
+  /** Further fields, each added if the message has none of that name. */
+  unlessGiven?: readonly (readonly [name: string, value: string])[];
   /** The domain and selectors of the signatures that will be made. Signatures of the message under them are removed. */
   signers: { domain: string; selectors: readonly string[] } | null;
 }
@@ -43,7 +45,7 @@ export function outgoingMail(
 }
 
 function withAdded(fields: readonly RawField[], added: AddedFields): RawField[] {
-  const { messageId, date, own } = added;
+  const { messageId, date, own, unlessGiven = [] } = added;
   const replaced = new Set(own.map(([name]) => name.toLowerCase()));
   const kept = fields.filter((field) => !replaced.has(field.name) && !isInOurName(field, added));
   const has = (name: string): boolean => kept.some((field) => field.name === name);
@@ -51,6 +53,9 @@ function withAdded(fields: readonly RawField[], added: AddedFields): RawField[] 
     ...(has("date") ? [] : [["Date", dateText(date)] as [string, string]]),
     ...(has("message-id") ? [] : [["Message-ID", messageId] as [string, string]]),
     ...own.map(([name, value]): [string, string] => [name, value]),
+    ...unlessGiven.flatMap(([name, value]): [string, string][] =>
+      has(name.toLowerCase()) ? [] : [[name, value]],
+    ),
   ];
   return [...kept, ...further.map(([name, value]) => fieldOf(name, value))];
 }

@@ -19,6 +19,8 @@ const FIELDS = [
   "trackOpens",
   "trackClicks",
   "unsubscribeLink",
+  "stream",
+  "senderId",
   "textFromHtml",
   "testMode",
 ] as const satisfies readonly (keyof Message)[];

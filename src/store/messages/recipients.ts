@@ -101,6 +101,11 @@ export function findRecipient(db: Db, messageId: string, ord: number): Promise<R
   return RECIPIENTS.first(db, "WHERE message_id = ? AND ord = ?", [messageId, ord]);
 }
 
+/** Returns the recipients of a message of any project, for a report that names the message by its Message-ID. */
+export function recipientsOfMessage(db: Db, messageId: string): Promise<Recipient[]> {
+  return RECIPIENTS.all(db, "WHERE message_id = ? ORDER BY ord", [messageId]);
+}
+
 /** The fields of a recipient that a try needs. Results of earlier tries are not among them. */
 export type TriedRecipient = Pick<
   Recipient,

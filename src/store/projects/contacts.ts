@@ -1,5 +1,5 @@
 import { idCeiling } from "../../core/ids.ts";
-import { changesRow, type Db, type Statement } from "../engine/client.ts";
+import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, json, plain, type Row, table } from "../engine/columns.ts";
 import { type Place, pageOrder } from "../engine/place.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
@@ -141,6 +141,14 @@ export function setSubscribed(
 /** Deletes a contact. Returns false if there is none. */
 export function deleteContact(db: Db, senderId: string, id: string): Promise<boolean> {
   return changesRow(db, "DELETE FROM contacts WHERE sender_id = ? AND id = ?", [senderId, id]);
+}
+
+/** Holds unless the project has the address as an unsubscribed contact. */
+export function notUnsubscribedGuard(senderId: string, emailKey: string): Guard {
+  return {
+    sql: "NOT EXISTS (SELECT 1 FROM contacts WHERE sender_id = ? AND email_key = ? AND subscribed = 0)",
+    args: [senderId, emailKey],
+  };
 }
 
 /**

@@ -15,6 +15,7 @@ export const EVENT_TYPES: readonly string[] = [
   "failed",
   "open",
   "click",
+  "unsubscribed",
   "inbound_received",
   "inbound_rejected",
 ];

@@ -58,6 +58,7 @@ const EVENTS: Readonly<Record<string, Words>> = {
   complaint: STATUSES.complained,
   open: { word: "Opened", tone: "good", means: "The recipient's mail program loaded the tracking picture." },
   click: { word: "Clicked", tone: "good", means: "The recipient followed a link." },
+  unsubscribed: { word: "Unsubscribed", tone: "quiet", means: "The recipient unsubscribed from such mail." },
   inbound_received: { word: "Received", tone: "good", means: "The message arrived at an inbox." },
   accepted: { word: "Accepted", tone: "moving", means: "The API took the message." },
 };

@@ -1,10 +1,11 @@
 import { notFound } from "../../../core/errors.ts";
+import { Type } from "@sinclair/typebox";
 import {
   recipientOfToken,
-  UNSUBSCRIBE_PATH,
   type UnsubscribeDeps,
   unsubscribeRecipient,
-} from "../../../flows/mime/unsubscribe.ts";
+} from "../../../flows/deliver/unsubscribe-recipient.ts";
+import { UNSUBSCRIBE_PATH } from "../../../flows/mime/unsubscribe.ts";
 import { type Answer, raw } from "../../routing/answer.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
 
@@ -29,7 +30,7 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     async handle({ params }) {
       if ((await recipientOfToken(deps, params.token)) === null) throw notFound("link");
       // A GET must not unsubscribe, because link scanners open every link in a message.
-      return page("Unsubscribe", '<form method="post"><button>Unsubscribe</button></form>');
+      return page("Unsubscribe", '<form method="post" action="?by=page"><button>Unsubscribe</button></form>');
     },
   });
   const take = openRoute({
@@ -39,10 +40,15 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     summary: "Unsubscribe the recipient of the link (RFC 8058)",
     description:
       "Mail programs call it for one-click unsubscribing. Makes a contact if the recipient is none.",
-    async handle({ params }) {
+    query: Type.Object({
+      by: Type.Optional(
+        Type.String({ description: "`page` if the button of the page was used.", examples: ["page"] }),
+      ),
+    }),
+    async handle({ params, query }) {
       const recipient = await recipientOfToken(deps, params.token);
       if (recipient === null) throw notFound("link");
-      await unsubscribeRecipient(deps, recipient);
+      await unsubscribeRecipient(deps, recipient, query.by === "page" ? "page" : "one_click");
       return page("Unsubscribed", "<p>You will get no more of these messages.</p>");
     },
   });

@@ -41,7 +41,7 @@ const GROUPS: readonly [Group, ...Group[]] = [
       "inbound_rejected",
     ],
   },
-  { id: "engagement", name: "Opens and clicks", types: ["open", "click"] },
+  { id: "engagement", name: "Readers", types: ["open", "click", "unsubscribed"] },
   { id: "received", name: "Received", types: ["inbound_received", "inbound_rejected"] },
 ];
 

@@ -412,9 +412,10 @@ describe("a feedback report (RFC 5965)", () => {
     );
 
   test("gives the complaint about a message", async () => {
-    expect(await arf("Feedback-Type: Abuse", "Original-Rcpt-To: <Eve@example.org>")).toEqual({
+    expect(await arf("Feedback-Type: Abuse", "Original-Rcpt-To: <Eve@example.org>")).toMatchObject({
       feedbackType: "abuse",
       originalReturnPaths: [],
+      original: { recipients: ["Eve@example.org"] },
     });
   });
 
@@ -440,7 +441,11 @@ describe("a feedback report (RFC 5965)", () => {
         "x",
         "--b--",
       ),
-    ).toEqual({ feedbackType: "abuse", originalReturnPaths: [] });
+    ).toMatchObject({
+      feedbackType: "abuse",
+      originalReturnPaths: [],
+      original: { messageId: "<m2@example.com>", recipients: ["eve@example.org"] },
+    });
   });
 
   test.each([

@@ -1,0 +1,48 @@
+import { addressKey } from "../../core/addresses.ts";
+import { newId } from "../../core/ids.ts";
+import type { UnsubscribeWay } from "../../core/messages/events.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import type { Queue } from "../../queue/port.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { findRecipient, type Recipient } from "../../store/messages/recipients.ts";
+import { notUnsubscribedGuard, unsubscribeAddress } from "../../store/projects/contacts.ts";
+import { recipientOf } from "../mime/recipient-token.ts";
+import { announce, writeAnnounced } from "../webhooks/announce.ts";
+
+export interface UnsubscribeDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+  /** Authenticates the tokens of unsubscribe links. */
+  unsubscribeKey: Uint8Array;
+}
+
+/** Returns the recipient whose link has that token, or null if it was not made here. */
+export async function recipientOfToken(
+  { db, unsubscribeKey }: Pick<UnsubscribeDeps, "db" | "unsubscribeKey">,
+  token: string,
+): Promise<Recipient | null> {
+  const named = recipientOf(unsubscribeKey, token);
+  return named === null ? null : findRecipient(db, named.messageId, named.ord);
+}
+
+/**
+ * Unsubscribes the recipient's contact, which is created if there is none, and announces it in the same write. A second
+ * call changes nothing.
+ */
+export async function unsubscribeRecipient(
+  deps: Pick<UnsubscribeDeps, "db" | "clock" | "queue">,
+  { messageId, senderId, email }: Recipient,
+  how: UnsubscribeWay,
+): Promise<void> {
+  const now = deps.clock.now();
+  const emailKey = addressKey(email);
+  const draft = { messageId, type: "unsubscribed", email, data: { unsubscribed: { how } } } as const;
+  const announced = await announce(deps, senderId, [draft], notUnsubscribedGuard(senderId, emailKey));
+  const contact = unsubscribeAddress({
+    id: newId("con", now),
+    ...{ senderId, email, emailKey, firstName: null, lastName: null, metadata: {} },
+    ...{ subscribed: false, unsubscribedAt: now, createdAt: now, updatedAt: now },
+  });
+  await writeAnnounced(deps, announced, { after: [contact] });
+}
