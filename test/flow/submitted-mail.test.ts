@@ -62,12 +62,36 @@ describe("what leaves", () => {
     expect(record.html).toBe('<p>grün <a href="https://example.com/x">link</a></p>\n');
   });
 
-  test("is untouched if tracking is off, and goes as 8-bit content", async () => {
-    const body = '<a href="https://example.com/x">gr\u00fcn</a>\r\n';
+  test("is untouched if tracking is off, and its octets beyond ASCII are encoded before it is signed", async () => {
+    for (const [word, encoding] of [
+      ["green", null],
+      ["gr\u00fcn", "quoted-printable"],
+    ] as const) {
+      const body = `<a href="https://example.com/x">${word}</a>\r\n`;
+      const { left } = await sent({ header: [...HTML, "X-Postrider-Track: off"], body });
+      expect(await signatures(left)).toEqual(["pass"]);
+      if (encoding === null)
+        expect(left.data.subarray(left.data.indexOf("\r\n\r\n") + 4).toString()).toBe(body);
+      else expect(left.data.toString()).toContain(`\r\nContent-Transfer-Encoding: ${encoding}\r\n`);
+      expect((await parseMail(left.data)).html?.trim()).toBe(body.trim());
+      const commands = smarthost.commands.items.findLast((line) => line.startsWith("MAIL"));
+      expect(commands).not.toContain("BODY=8BITMIME");
+    }
+  });
+
+  test("with a line over 998 octets passes servers that split it", async () => {
+    const body = `${"word ".repeat(400)}\r\n`;
     const { left } = await sent({ header: [...HTML, "X-Postrider-Track: off"], body });
+    expect(
+      Math.max(
+        ...left.data
+          .toString()
+          .split("\r\n")
+          .map((line) => line.length),
+      ),
+    ).toBeLessThan(999);
     expect(await signatures(left)).toEqual(["pass"]);
-    expect(left.data.subarray(left.data.indexOf("\r\n\r\n") + 4).toString()).toBe(body);
-    expect(smarthost.commands.items.findLast((line) => line.startsWith("MAIL"))).toContain("BODY=8BITMIME");
+    expect((await parseMail(left.data)).html?.trim()).toBe(body.trim());
   });
 
   test("keeps a signature of its client's, next to ours", async () => {

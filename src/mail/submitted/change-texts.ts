@@ -50,9 +50,9 @@ function changedPart(bytes: Buffer, part: TextPart, change: ChangeText): Buffer 
   return part.encoding === "base64"
     ? Buffer.concat([
         bytes.subarray(part.header, part.from),
-        body(wrapBase64(octets.toString("base64")), isWhole),
+        partBody(wrapBase64(octets.toString("base64")), isWhole),
       ])
-    : Buffer.concat([quotedPrintableHeader(bytes, part), body(quotedPrintable(octets), isWhole)]);
+    : Buffer.concat([quotedPrintableHeader(bytes, part), partBody(quotedPrintable(octets), isWhole)]);
 }
 
 /** Returns how the octets are read, or null if a change could break characters of their charset. */
@@ -61,8 +61,11 @@ function textEncodingOf({ charset }: TextPart, content: Buffer): "utf8" | "latin
   return ASCII_BASED.test(charset) ? "latin1" : null;
 }
 
-/** RFC 2046 §5.1.1: the line end before a delimiter belongs to the delimiter. A whole message ends with one. */
-function body(text: string, isWhole: boolean): Buffer {
+/**
+ * Returns the body of a part. The line end before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). A whole message
+ * ends with one.
+ */
+export function partBody(text: string, isWhole: boolean): Buffer {
   const bare = text.replace(/\r\n$/, "");
   return Buffer.from(isWhole ? `${bare}\r\n` : bare, "latin1");
 }

@@ -3,6 +3,7 @@ import type { ComposedMail } from "../composing/compose.ts";
 import { headerField } from "../composing/header-fields.ts";
 import { fieldsOf, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
 import { type ChangeText, changeTexts } from "./change-texts.ts";
+import { fitForWire } from "./fit-wire.ts";
 import { headerOctets } from "./header.ts";
 
 /** A message that was submitted whole, without our control fields. */
@@ -39,7 +40,7 @@ export function outgoingMail(
   const head = headerOctets(withAdded(fields, added));
   const raw = Buffer.concat([head, whole.subarray(body)]);
   return {
-    raw: change === null ? raw : changeTexts(raw, change),
+    raw: fitForWire(change === null ? raw : changeTexts(raw, change)),
     smtpUtf8: smtpUtf8 && !isAscii(head),
   };
 }

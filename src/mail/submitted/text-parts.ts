@@ -6,14 +6,11 @@ export const MAX_DEPTH = 20;
 /** Maximum number of parts of one message that are searched. */
 export const MAX_TEXT_PARTS = 200;
 
-/** A text part of a message, which is not a file. */
-export interface TextPart {
-  kind: "html" | "plain";
-  /** Lower case; "" if the part names none. */
-  charset: string;
+/** A part of a message that has no parts of its own, and whose transfer encoding is known. */
+export interface LeafPart {
+  /** Lower case. */
+  media: string;
   encoding: Encoding;
-  /** True if its lines are flowed (RFC 3676). */
-  isFlowed: boolean;
   /** The start of the part's header. */
   header: number;
   /** Start and end of its body. The line end before a delimiter does not belong to it (RFC 2046 §5.1.1). */
@@ -21,8 +18,18 @@ export interface TextPart {
   to: number;
 }
 
+/** A text part of a message, which is not a file. */
+export interface TextPart extends LeafPart {
+  kind: "html" | "plain";
+  /** Lower case; "" if the part names none. */
+  charset: string;
+  /** True if its lines are flowed (RFC 3676). */
+  isFlowed: boolean;
+}
+
 interface Search {
   bytes: Buffer;
+  leaves: LeafPart[];
   found: TextPart[];
   /** True if the message has anything but text parts, or structure other than one list of alternatives. */
   hasMore: boolean;
@@ -37,9 +44,12 @@ export function textParts(bytes: Buffer): TextPart[] {
   return searched(bytes).found;
 }
 
-/**
- * Returns the parts of a message that is one text part, or plain text and its HTML. Null for every other message.
- */
+/** Finds the parts that may get another transfer encoding: texts and files, apart from messages within the message. */
+export function leafParts(bytes: Buffer): LeafPart[] {
+  return searched(bytes).leaves;
+}
+
+/** Returns the texts of a message that is one text, or a plain one and its html; null for every other message. */
 export function onlyTexts(bytes: Buffer): TextPart[] | null {
   const { found, hasMore } = searched(bytes);
   const [first, second, ...others] = found;
@@ -48,7 +58,7 @@ export function onlyTexts(bytes: Buffer): TextPart[] | null {
 }
 
 function searched(bytes: Buffer): Search {
-  const search: Search = { bytes, found: [], hasMore: false, left: MAX_TEXT_PARTS };
+  const search: Search = { bytes, leaves: [], found: [], hasMore: false, left: MAX_TEXT_PARTS };
   searchPart(search, 0, bytes.length, 0);
   return search;
 }
@@ -74,18 +84,18 @@ function searchPart(search: Search, start: number, end: number, depth: number): 
   const isFile = /^\s*attachment\b/i.test(textOf(fields, "content-disposition"));
   const encoding = textOf(fields, "content-transfer-encoding").trim().toLowerCase();
   const isKnown = /^(?:|7bit|8bit|binary|base64|quoted-printable)$/.test(encoding);
+  const leaf = { media, encoding: encodingOf(encoding), header: start, from: start + body, to: end };
+  // RFC 2046 §5.2.1: a message within the message takes no other encoding.
+  if (isKnown && !media.startsWith("message/")) search.leaves.push(leaf);
   if (!/^text\/(?:html|plain)$/.test(media) || isFile || !isKnown) {
     search.hasMore = true;
     return;
   }
   search.found.push({
+    ...leaf,
     kind: media === "text/html" ? "html" : "plain",
     charset: parameterOf(type, CHARSET).toLowerCase(),
-    encoding: encodingOf(encoding),
     isFlowed: /;\s*format\s*=\s*"?flowed/i.test(type),
-    header: start,
-    from: start + body,
-    to: end,
   });
 }
 
