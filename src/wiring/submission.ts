@@ -83,7 +83,7 @@ export function loginRules(
 }
 
 function submissionDeps(
-  { config, clock, db, queue, inspect, metrics, space, renderer }: Services,
+  { config, clock, db, queue, inspect, metrics, space, renderer, links }: Services,
   { take }: Pick<RateBuckets, "take">,
   noteKey: SubmissionDeps["noteKey"],
 ): SubmissionDeps {
@@ -98,6 +98,8 @@ function submissionDeps(
     takeRate: take,
     hostname: mxName(config),
     serviceDomain: config.serviceDomain,
+    publicUrl: links.publicUrl,
+    trackingKey: links.trackingKey,
     volume: config,
     limits: config,
     capture: config.delivery === "capture",

@@ -12,7 +12,7 @@ const GOOD = {
   from: { email: "shop@check.example" },
   to: [{ email: "ana@example.com" }],
   subject: "Hello",
-  text: "Hi",
+  text: "Hi. Unsubscribe: {{unsubscribeUrl}}",
   unsubscribeLink: true,
 };
 const check = (item: Record<string, unknown> = {}) =>
@@ -42,7 +42,7 @@ test("what breaks the schema is 422 as for a send", async () => {
 });
 
 test("html alone lacks a text part only if the project makes none from it", async () => {
-  const item = { text: undefined, html: "<p>Hi</p>" };
+  const item = { text: undefined, html: "<p>Hi</p> Unsubscribe" };
   expect(await codesOf(item)).toEqual([]);
   expect(await codesOf({ ...item, text: " " })).toEqual(["missing_text"]);
   const key = { key: service.accountKey };
@@ -57,7 +57,12 @@ test("html alone lacks a text part only if the project makes none from it", asyn
 test.each([
   ["replaced_header", { headers: { "List-Unsubscribe": "<mailto:out@check.example>" } }],
   ["html_clipped", { html: `<p>${"x".repeat(102 * 1024)}</p>` }],
-  ["no_unsubscribe", { unsubscribeLink: false }],
+  ["html_clipped", { html: '<a href="https://shop.example/a">Buy</a>'.repeat(450) + "x".repeat(60_000) }],
+  ["no_visible_unsubscribe", { text: "Hi" }],
+  ["no_unsubscribe", { unsubscribeLink: false, text: "Hi" }],
+  ["mistyped_domain", { to: ["ana@gmial.com"] }],
+  ["role_address", { to: ["sales@shop.example"] }],
+  ["no_preheader", { html: "<p>View this email in your browser</p><p>Sale</p>" }],
   ["link_text_mismatch", { html: '<a href="https://evil.example/">https://bank.example/login</a>' }],
   ["insecure_link", { html: '<a href="http://check.example/">Read</a>' }],
   ["long_subject", { subject: "x".repeat(79) }],
@@ -73,6 +78,26 @@ test.each([
   expect(await codesOf(item)).toEqual([code]);
 });
 
+test.each([
+  [
+    "an address at a real neighbour of a large domain",
+    { to: ["ana@gmx.com", "ana@mail.com", "ana@yahoo.ca"] },
+  ],
+  ["a role address of a message that is not bulk", { to: ["sales@shop.example"], stream: "transactional" }],
+])("%s is fine", async (_, item) => {
+  expect(await codesOf(item)).toEqual([]);
+});
+
+test("a send whose html is clipped once it is tracked says so, and not without tracking", async () => {
+  const html = '<a href="https://shop.example/a">Buy</a>'.repeat(450) + "x".repeat(60_000);
+  const paramsOf = async (item: Record<string, unknown>) =>
+    ((await service.call("POST", "/v1/emails", { ...GOOD, html, ...item })).body.warnings ?? []).map(
+      ({ param }: { param: string }) => param,
+    );
+  expect(await paramsOf({})).toEqual(["html"]);
+  expect(await paramsOf({ tracking: { opens: false, clicks: false } })).toEqual([]);
+});
+
 test("a link to the host that its text names, or to one below it, is fine", async () => {
   const links = ["shop.example", "https://www.shop.example/a", "Read more"].map(
     (text) => `<a href="https://mail.shop.example/">${text}</a>`,
@@ -83,7 +108,12 @@ test("a link to the host that its text names, or to one below it, is fine", asyn
 test("suppressed recipients and missing variables of a template are found", async () => {
   await service.call("POST", "/v1/suppressions", { email: "no@example.com" });
   const template = await service.call("POST", "/v1/templates", {
-    ...{ name: "Hello", slug: "hello", subject: "Hi {{ name }}", text: "Hi {{ name }}, {{ greeting }}" },
+    ...{
+      name: "Hello",
+      slug: "hello",
+      subject: "Hi {{ name }}",
+      text: "Hi {{ name }}, {{ greeting }}. Unsubscribe: {{ unsubscribeUrl }}",
+    },
   });
   const item = {
     ...{ to: [{ email: "no@example.com" }], subject: undefined, text: undefined },

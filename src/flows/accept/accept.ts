@@ -25,6 +25,8 @@ import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.t
 import { applyPolicy } from "./policy.ts";
 import { renderedItem } from "./rendered-item.ts";
 import type { Renderer } from "../mime/rendering-tasks.ts";
+import type { TrackingLinks } from "../mime/tracking-links.ts";
+import { isClipped } from "./leaving-html.ts";
 import { type SendWarning, sendWarnings } from "./send-warnings.ts";
 import {
   commitWithinVolume,
@@ -34,7 +36,7 @@ import {
   type VolumeDeps,
 } from "./volume.ts";
 
-export interface AcceptDeps extends VolumeDeps, PrepareDeps {
+export interface AcceptDeps extends VolumeDeps, PrepareDeps, TrackingLinks {
   /** Renders templates of messages that need an approval. */
   renderer: Renderer;
   queue: Queue;
@@ -118,7 +120,7 @@ export async function prepareSend(
   const webhooks = content.mayWriteAhead() ? await subscriptions(deps.db, senderId) : facts.webhooks;
   return {
     accepted: answer(message, bounds.approval),
-    warnings: sendWarnings(send.item, variables),
+    warnings: sendWarnings(send.item, variables, isClipped(deps, project, send.item)),
     recipients: counted,
     captured,
     statements: [

@@ -8,6 +8,8 @@ import { findSuppressions } from "../../store/projects/suppressions.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
 import { type AcceptDeps, prepareSend, type SendingKey } from "./accept.ts";
 import type { SendContent } from "./content.ts";
+import { leavingOctets } from "./leaving-html.ts";
+import { recipientFindings } from "./recipient-findings.ts";
 import { sendWarnings } from "./send-warnings.ts";
 import { refuseOverVolume } from "./volume.ts";
 
@@ -52,7 +54,7 @@ export async function checkSending(
   const { subject, html, text } = rendered;
   const names = Object.keys(item.headers ?? {}).map((name) => name.toLowerCase());
   const unsubscribes = item.unsubscribeLink === true || names.includes("list-unsubscribe");
-  const htmlOctets = Buffer.byteLength(html ?? "");
+  const htmlOctets = leavingOctets(deps, project, item, html);
   const files = attachments.reduce((sum, { octets }) => sum + octets, 0);
   return {
     error: refusal ?? error,
@@ -60,9 +62,18 @@ export async function checkSending(
     clipped: htmlOctets > CLIPPED_OCTETS,
     findings: [
       ...(await suppressedFindings(deps, project, send)),
+      ...recipientFindings(item),
       ...ofTemplate,
-      ...findingsIn({ subject, html, text, makesText: project.textFromHtml, unsubscribes, attachments }),
-      ...sendWarnings(item, []).map(({ param, message }) =>
+      ...findingsIn({
+        subject,
+        html,
+        text,
+        makesText: project.textFromHtml,
+        unsubscribes,
+        attachments,
+        htmlOctets,
+      }),
+      ...sendWarnings(item, [], false).map(({ param, message }) =>
         warning("replaced_header", `${param}: ${message}`, "Leave out the header, or `unsubscribeLink`."),
       ),
     ],

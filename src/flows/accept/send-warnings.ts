@@ -1,5 +1,6 @@
 import type { ReadItem } from "../../core/messages/send-item.ts";
 import { firstChars } from "../../core/text.ts";
+import { CLIPPED_OCTETS } from "../../mail/text/findings.ts";
 
 /** A possible effect of an accepted send that its client may not expect. */
 export interface SendWarning {
@@ -13,10 +14,19 @@ export const MAX_NAMED = 10;
 /** Maximum characters shown of a variable's name. */
 const MAX_NAME_CHARS = 100;
 
-/** Returns the warnings of a send. @param variables full paths of its template's variables */
-export function sendWarnings(item: ReadItem, variables: readonly string[]): SendWarning[] {
-  return [...missingVariables(item, variables), ...replacedHeaders(item)];
+/**
+ * Returns the warnings of a send.
+ * @param variables full paths of its template's variables
+ * @param clipped whether Gmail would hide the end of its html
+ */
+export function sendWarnings(item: ReadItem, variables: readonly string[], clipped: boolean): SendWarning[] {
+  return [...missingVariables(item, variables), ...replacedHeaders(item), ...(clipped ? [CLIPPED] : [])];
 }
+
+const CLIPPED: SendWarning = {
+  param: "html",
+  message: `With tracked links it has more than ${CLIPPED_OCTETS} octets, after which Gmail hides the rest.`,
+};
 
 function missingVariables(
   { data = {}, unsubscribeLink }: ReadItem,

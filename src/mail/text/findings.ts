@@ -1,4 +1,5 @@
 import { type Link, scanHtml } from "./html-scan.ts";
+import { previewOf } from "./preview.ts";
 
 /** Something about a message that may keep it from its reader. */
 export interface Finding {
@@ -18,6 +19,8 @@ export interface Draft {
   /** True if it has a way to unsubscribe in its header. */
   unsubscribes: boolean;
   attachments: readonly { filename: string; octets: number }[];
+  /** Octets of the html as it leaves, with tracked links and picture. */
+  htmlOctets: number;
 }
 
 /** Octets of html after which Gmail shows no more. */
@@ -39,6 +42,10 @@ const IMAGES = /\.(?:png|jpe?g|gif|webp|bmp|tiff?|heic)$/i;
 const UNSUBSCRIBE =
   /unsubscribe|abmelden|abbestellen|désabonn|désinscri|darse de baja|cancelar|disiscri|afmelden|unsubscribeUrl/i;
 
+/** Words at the beginning of newsletters that waste the preview. */
+const VIEW_ONLINE =
+  /^(?:view (?:this )?(?:e-?mail|message|it )?.{0,20}(?:browser|online)|(?:web|online)[- ]?version|(?:im|in) browser|voir .{0,30}navigateur|ver .{0,30}navegador|problems? viewing|having trouble)/i;
+
 /** Returns what may keep a message from its reader, worst first. */
 export function findingsIn(draft: Draft): Finding[] {
   const { links, text } = scanHtml(draft.html ?? "");
@@ -54,8 +61,7 @@ export function findingsIn(draft: Draft): Finding[] {
 
 const LEVELS: readonly Finding["level"][] = ["error", "warning", "info"];
 
-function bodyFindings({ subject, html, text, makesText }: Draft): Finding[] {
-  const octets = Buffer.byteLength(html ?? "");
+function bodyFindings({ subject, html, text, makesText, htmlOctets }: Draft): Finding[] {
   return [
     ...(html !== null && (text ?? "").trim() === "" && !(text === null && makesText)
       ? [
@@ -66,12 +72,21 @@ function bodyFindings({ subject, html, text, makesText }: Draft): Finding[] {
           ),
         ]
       : []),
-    ...(octets > CLIPPED_OCTETS
+    ...(htmlOctets > CLIPPED_OCTETS
       ? [
           warning(
             "html_clipped",
-            `The html has ${octets} octets. Gmail shows the first ${CLIPPED_OCTETS} and hides the rest.`,
+            `The html leaves with ${htmlOctets} octets, tracked links included. Gmail shows the first ${CLIPPED_OCTETS} and hides the rest.`,
             "Shorten it, and take styles that are not used out of it.",
+          ),
+        ]
+      : []),
+    ...(html !== null && VIEW_ONLINE.test(previewOf(null, html))
+      ? [
+          info(
+            "no_preheader",
+            "The list of messages shows next to the subject that the message can be read in a browser.",
+            "Begin the html with a sentence about the message, visible or hidden.",
           ),
         ]
       : []),
@@ -125,7 +140,15 @@ function isSameSite(one: string, other: string): boolean {
 }
 
 function unsubscribeFindings({ unsubscribes, text }: Draft, shown: string): Finding[] {
-  if (unsubscribes || UNSUBSCRIBE.test(shown) || UNSUBSCRIBE.test(text ?? "")) return [];
+  if (UNSUBSCRIBE.test(shown) || UNSUBSCRIBE.test(text ?? "")) return [];
+  if (unsubscribes)
+    return [
+      warning(
+        "no_visible_unsubscribe",
+        "The header unsubscribes by one click, but the message shows no link for it.",
+        "Show `{{ unsubscribeUrl }}` in the text: not every program shows a button, and providers require a link.",
+      ),
+    ];
   return [
     info(
       "no_unsubscribe",

@@ -4,16 +4,16 @@ import { type Draft, findingsIn } from "../../../../src/mail/text/findings.ts";
 const MIB = 1024 * 1024;
 const GOOD: Draft = {
   subject: "Your order",
-  html: '<p>Hello, <a href="https://shop.example/1">your order</a></p>',
-  text: "Hello",
+  html: '<p>Hello, <a href="https://shop.example/1">your order</a></p> Unsubscribe',
+  text: "Hello. Unsubscribe: https://x.example/u",
   makesText: false,
   unsubscribes: true,
   attachments: [],
+  htmlOctets: 100,
 };
 const file = (filename: string, octets = 1) => ({ filename, octets });
 const linked = (url: string, text: string) => ({ html: `<a href="${url}">${text}</a>` });
-/** Html of that many octets, two of them in one character. */
-const sized = (octets: number) => ({ html: `<p>é${"x".repeat(octets - 5)}` });
+const sized = (htmlOctets: number) => ({ htmlOctets });
 
 test.each<[name: string, change: Partial<Draft>, codes: string[]]>([
   ["nothing wrong", {}, []],
@@ -38,7 +38,8 @@ test.each<[name: string, change: Partial<Draft>, codes: string[]]>([
   ],
   ["a link with a sentence that has a host", linked("https://a.example/", "see shop.example now"), []],
   ["a link without TLS", linked("http://shop.example/", "shop"), ["insecure_link"]],
-  ["no way to unsubscribe", { unsubscribes: false }, ["no_unsubscribe"]],
+  ["no way to unsubscribe", { unsubscribes: false, html: null, text: "Hello" }, ["no_unsubscribe"]],
+  ["one click, and no link that shows it", { html: null, text: "Hello" }, ["no_visible_unsubscribe"]],
   ["a word for unsubscribing in its text", { unsubscribes: false, text: "Abmelden: hier" }, []],
   [
     "a word for unsubscribing in a link",
