@@ -17,7 +17,6 @@ export const MIN_TEXT_FOR_PICTURE = 3200;
 /** The schema of `tracking.opens`. */
 export const OpenTrackingSchema = Type.Union([Type.Boolean(), Type.Literal("auto")], {
   description: `\`auto\`: opens are tracked only if the html has at least ${MIN_TEXT_FOR_PICTURE} characters of text, because filters distrust a picture next to less.`,
-  expected: 'true, false or "auto"',
   examples: [true],
 });
 

@@ -41,8 +41,16 @@ export async function unsubscribeRecipient(
   const announced = await announce(deps, senderId, [draft], notUnsubscribedGuard(senderId, emailKey));
   const contact = unsubscribeAddress({
     id: newId("con", now),
-    ...{ senderId, email, emailKey, firstName: null, lastName: null, metadata: {} },
-    ...{ subscribed: false, unsubscribedAt: now, createdAt: now, updatedAt: now },
+    senderId,
+    email,
+    emailKey,
+    firstName: null,
+    lastName: null,
+    metadata: {},
+    subscribed: false,
+    unsubscribedAt: now,
+    createdAt: now,
+    updatedAt: now,
   });
   await writeAnnounced(deps, announced, { after: [contact] });
 }
