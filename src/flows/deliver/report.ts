@@ -12,7 +12,7 @@ import { findRecipient, type Recipient } from "../../store/messages/recipients.t
 import { hint } from "../../queue/hint.ts";
 import { announce } from "../webhooks/announce.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
-import { type ComplaintKeys, complainedOf, namedRecipient } from "./complained-of.ts";
+import { type ComplaintKeys, complainedOf, namedRecipient } from "../mime/complained-of.ts";
 import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "../mime/read-report.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";

@@ -2,9 +2,9 @@ import { addressKey } from "../../core/addresses.ts";
 import { rewrittenVerpToken } from "../../mail/verp.ts";
 import { type Db, queryAfterSync } from "../../store/engine/client.ts";
 import { findRecipient, type Recipient, recipientsOfMessage } from "../../store/messages/recipients.ts";
-import type { ReadReport } from "../mime/read-report.ts";
-import { type NamedRecipient, recipientOf } from "../mime/recipient-token.ts";
-import { namedInListUnsubscribe } from "../mime/unsubscribe.ts";
+import type { ReadReport } from "./read-report.ts";
+import { type NamedRecipient, recipientOf } from "./recipient-token.ts";
+import { namedInListUnsubscribe } from "./unsubscribe.ts";
 
 /** The keys and names by which a message is known to be ours. */
 export interface ComplaintKeys {
