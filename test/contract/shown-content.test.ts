@@ -3,7 +3,19 @@ import { startService, type TestService } from "../support/service.ts";
 
 /** Answers to changes of what holds no words of people: their callers need the records, URLs and states in them. */
 const CONFIGURATION: ReadonlySet<string> = new Set([
-  ...["Domain", "CheckedDomain", "Receiving", "OwnRecord", "Inbox", "Webhook", "ApiKey", "Sender", "Account"],
+  ...[
+    "Domain",
+    "CheckedDomain",
+    "Receiving",
+    "OwnRecord",
+    "Inbox",
+    "Webhook",
+    "ApiKey",
+    "Sender",
+    "Account",
+    "Lane",
+    "Route",
+  ],
 ]);
 
 let service: TestService;

@@ -160,6 +160,7 @@ export async function startService(
 export async function verifiedDomain(service: TestService, name: string, key?: string): Promise<string> {
   const options = key === undefined ? {} : { key };
   const made = await service.call("POST", "/v1/domains", { domain: name }, options);
+  if (made.status !== 201) throw new Error(`not registered: ${JSON.stringify(made.body)}`);
   publish(service.dns, made.body.records);
   const verified = await service.call("POST", `/v1/domains/${made.body.id}/verify`, undefined, options);
   if (verified.body.status !== "verified") throw new Error(`not verified: ${JSON.stringify(verified.body)}`);
