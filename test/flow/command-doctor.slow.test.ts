@@ -22,7 +22,7 @@ test(
     const { code, json, stderr } = await postrider(args, healthy.settings);
     const lines = json();
     expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
-    expect([code, stderr, lines.length]).toEqual([0, "", 28]);
+    expect([code, stderr, lines.length]).toEqual([0, "", 29]);
     const shown = await onTerminal(args, healthy.settings);
     expect(shown).toMatch(
       /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,

@@ -77,6 +77,7 @@ test("a sound installation has only ok lines", async () => {
     ...[
       "mail queue",
       "webhook queue",
+      "providers",
       "reputation",
       "certificate",
       "clock",

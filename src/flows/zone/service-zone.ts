@@ -226,5 +226,6 @@ export async function* serviceRecords(
 /** Yields the whole zone as it is now as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
 export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGenerator<string> {
   yield zoneLine(await startOfAuthority(deps, settings, settings.serviceDomain));
-  for await (const records of serviceRecords(deps, settings)) yield records.map(zoneLine).join("\n");
+  for await (const records of serviceRecords(deps, settings))
+    if (records.length > 0) yield records.map(zoneLine).join("\n");
 }
