@@ -36,7 +36,7 @@ function readEntity(bytes: string, depth = 0): Entity {
 const OWN = [
   ...["from", "to", "cc", "reply-to", "subject", "message-id", "date", "mime-version", "content-type"],
   ...["content-transfer-encoding", "content-disposition", "content-id", "dkim-signature", "in-reply-to"],
-  ...["references", "list-unsubscribe", "list-unsubscribe-post"],
+  ...["references", "feedback-id", "list-id", "list-unsubscribe", "list-unsubscribe-post"],
   ...["return-path", "received", "authentication-results"],
 ];
 const PART = ["content-type", "content-transfer-encoding", "content-disposition", "content-id"];
