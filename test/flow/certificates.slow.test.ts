@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { unseal } from "../../src/core/crypto/secretbox.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/time/units.ts";
 import { CLAIM_MS } from "../../src/flows/certificates/renew.ts";
 import { createAcmeClient } from "../../src/net/acme/client.ts";
 import { certificateId } from "../../src/net/acme/certificate-id.ts";
@@ -168,15 +168,21 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a certificate", PEBBLE_MISSING)
     await other.stop();
   });
 
-  test("is tried again after minutes if the CA takes none of its own nonces", async () => {
+  test("is tried again after seconds, then after twice as long, if the CA takes none of its own nonces", async () => {
     pebble.fault(({ path }) => (path === ORDERS ? problem(400, "badNonce", "an old nonce") : null));
-    const record = await one.until(one.renewal(pebble), hasFailed);
-    expect(record.lastError?.text).toBe("the CA takes none of its own nonces");
-    expect(sent(ORDERS)).toHaveLength(MAX_NONCE_TRIES);
-    expect(Math.abs(record.dueAt - one.clock.now() - 5 * MINUTE_MS)).toBeLessThan(MINUTE_MS);
+    const turn = one.renewal(pebble);
+    for (const [failures, pause] of [
+      [1, 15 * SECOND_MS],
+      [2, 30 * SECOND_MS],
+    ] as const) {
+      const record = await one.until(turn, (now) => now.failures === failures);
+      expect(record.lastError?.text).toBe("the CA takes none of its own nonces");
+      expect(sent(ORDERS)).toHaveLength(failures * MAX_NONCE_TRIES);
+      expect(Math.abs(record.dueAt - one.clock.now() - pause)).toBeLessThan(5 * SECOND_MS);
+      one.clock.shift(record.dueAt - one.clock.now());
+    }
     pebble.fault(null);
-    one.clock.shift(5 * MINUTE_MS);
-    expect((await one.until(one.renewal(pebble), isIssued)).lastError).toBeNull();
+    expect((await one.until(turn, isIssued)).lastError).toBeNull();
   });
 
   test("is issued although our name server answers the CA late", async () => {
