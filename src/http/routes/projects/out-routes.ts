@@ -26,6 +26,7 @@ const Pool = Type.String({
   maxLength: 32,
   pattern: "^[A-Za-z0-9-]+$",
   description: "Pool of `EGRESS` that its mail leaves from. For kind `mx`.",
+  expected: 'the name of a pool of EGRESS, such as "bulk"',
 });
 const Rate = Type.Number({
   minimum: MIN_RATE,

@@ -77,7 +77,7 @@ const SWITCHES = {
   tracking: Type.Optional(Type.Partial(Tracking)),
   textFromHtml: Type.Optional(TextFromHtml),
   routeIds: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+    Type.Array(Type.String({ minLength: 1, maxLength: 64, examples: ["default"] }), {
       maxItems: MAX_ROUTE_IDS,
       description: ROUTE_IDS,
       examples: [["default"]],
