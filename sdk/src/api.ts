@@ -3502,7 +3502,6 @@ export interface operations {
                      * @example smtps://user:secret@smtp.example.com:465
                      */
                     relayUrl?: string;
-                    /** @example null */
                     pool?: string | null;
                     ratePerSecond?: number | null;
                 };
@@ -3584,7 +3583,6 @@ export interface operations {
                      * @example smtps://user:secret@smtp.example.com:465
                      */
                     relayUrl?: string;
-                    /** @example null */
                     pool?: string | null;
                     ratePerSecond?: number | null;
                 };

@@ -17,7 +17,7 @@ const WITHOUT_EXAMPLE: ReadonlySet<string> = new Set(["204", "302"]);
 
 let world: World;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startWorld({ EGRESS: "127.0.0.1,127.0.0.2@bulk" });
 }, START_MS);
 afterAll(() => world.stop());
 

@@ -26,7 +26,7 @@ const Pool = Type.String({
   maxLength: 32,
   pattern: "^[A-Za-z0-9-]+$",
   description: "Pool of `EGRESS` that its mail leaves from. For kind `mx`.",
-  expected: 'the name of a pool of EGRESS, such as "bulk"',
+  examples: ["bulk"],
 });
 const Rate = Type.Number({
   minimum: MIN_RATE,
@@ -62,7 +62,7 @@ const CHANGEABLE = {
       examples: ["smtps://user:secret@smtp.example.com:465"],
     }),
   ),
-  pool: Type.Optional({ ...Nullable(Pool), examples: [null] }),
+  pool: Type.Optional(Nullable(Pool)),
   ratePerSecond: Type.Optional(Nullable(Rate)),
 };
 
