@@ -22,4 +22,6 @@ export function beatAndWork<Asked>(work: (id: number, asked: Asked) => void): vo
       work(data.id, data.asked);
     }
   };
+  // Says that its code is loaded. A pool ignores an answer to no task.
+  self.postMessage({ id: 0 });
 }
