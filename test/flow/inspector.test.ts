@@ -50,8 +50,8 @@ function obedient(): Worker {
 }
 
 /**
- * Returns what opens threads, so many of which have loaded their code. With a hurried clock, a busy machine has too little time to load
- * it before a thread counts as broken.
+ * Returns a function that opens threads. The first `count` of them have loaded their code already. With a hurried clock,
+ * a busy machine has too little time to load it before a thread counts as broken.
  */
 async function loaded(count: number): Promise<() => Worker> {
   const threads = Array.from({ length: count }, obedient);
