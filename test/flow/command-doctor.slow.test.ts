@@ -27,7 +27,7 @@ test(
     expect(shown).toMatch(
       /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,
     );
-    expect(shown.trimEnd().split("\n")).toHaveLength(29);
+    expect(shown.trimEnd().split("\n")).toHaveLength(30);
   },
   LIMIT_MS,
 );
