@@ -4,7 +4,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { listDomains } from "../../store/domains/domains.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
-import { Given } from "./given.ts";
+import { Given, ShortText } from "./given.ts";
 import {
   callOperation,
   listRoute,
@@ -64,7 +64,7 @@ const Switch = OneOf(["enabled", "disabled"]);
 const SETTINGS = {
   capabilities: Given(Type.Object({ sending: Given(Switch), receiving: Given(Switch) })),
   tls: Given(OneOf(["opportunistic", "enforced"])),
-  custom_return_path: Given(Type.String()),
+  custom_return_path: Given(ShortText),
 };
 const Settings = Type.Object(SETTINGS);
 
