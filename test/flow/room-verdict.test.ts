@@ -3,6 +3,7 @@ import { Dispatch } from "../../src/flows/dispatch/dispatch.ts";
 import { mxRoutes } from "../../src/flows/deliver/deliver.ts";
 import { type DeliveryReport, HANG_MS } from "../../src/flows/deliver/outcome.ts";
 import { log } from "../../src/log.ts";
+import { parseTransmitLane, transmitLane } from "../../src/queue/hint.ts";
 import { createPool } from "../../src/smtp/client/pool.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { testLanes } from "../support/lanes.ts";
@@ -12,6 +13,8 @@ const stops: (() => unknown)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
+
+const laneOf = (domain: string) => transmitLane({ senderId: "snd_1", domain, bulk: false });
 
 test("a message that its peer has completely is not aborted to make room, because it would be sent twice", async () => {
   const scanned = Promise.withResolvers<string>();
@@ -49,9 +52,10 @@ test("a message that its peer has completely is not aborted to make room, becaus
       pace: null,
       restMs: 30_000,
       transmit: async ({ key, lane }, handover) => {
+        const { domain } = parseTransmitLane(lane);
         const raw = Buffer.from(`Subject: ${key}\r\n\r\nx\r\n`);
         const report = await handover.deliver({
-          ...{ mailFrom: "b@us.test", rcptTo: `a@${lane}`, domain: lane, raw, smtpUtf8: false },
+          ...{ mailFrom: "b@us.test", rcptTo: `a@${domain}`, domain, raw, smtpUtf8: false },
         });
         if (key === "first") done.resolve(report);
         return null;
@@ -69,11 +73,11 @@ test("a message that its peer has completely is not aborted to make room, becaus
       waiting: 100,
     },
   );
-  dispatch.offer({ key: "first", lane: "slow.test" }, false);
+  dispatch.offer({ key: "first", lane: laneOf("slow.test") }, false);
   await scanning.promise;
   clock.advance(HANG_MS + 2_000);
   // Another message comes, and there is no room for it.
-  dispatch.offer({ key: "second", lane: "other.test" }, false);
+  dispatch.offer({ key: "second", lane: laneOf("other.test") }, false);
   await mx.visit();
   scanned.resolve("250 2.0.0 taken");
   const report = await done.promise;
