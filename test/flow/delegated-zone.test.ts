@@ -11,7 +11,7 @@ import { createResponder } from "../../src/net/zone/responder.ts";
 import { zoneLine } from "../../src/net/zone/zone-file.ts";
 import { addOwnRecord } from "../../src/flows/zone/add-record.ts";
 import { findCertificate } from "../../src/store/domains/certificates.ts";
-import { UNPROVEN_FOR_MS } from "../../src/store/delegations.ts";
+import { UNPROVEN_FOR_MS } from "../../src/store/domains/delegations.ts";
 import { wantDomainCertificate } from "../../src/store/domains/domain-certificates.ts";
 import { findServedDomain } from "../../src/store/domains/domains.ts";
 import type { OwnRecordType } from "../../src/store/domains/domain-records.ts";

@@ -17,7 +17,7 @@ import {
   publicInstallationKey,
   putPendingKeys,
 } from "../../src/store/domains/dkim-keys.ts";
-import { setDelegated } from "../../src/store/delegations.ts";
+import { setDelegated } from "../../src/store/domains/delegations.ts";
 import {
   claimDueDomains,
   deleteDomain,

@@ -2,7 +2,7 @@ import { isWithin } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type DkimKeyStatus, listDkimKeys, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import { setDelegated } from "../../store/delegations.ts";
+import { setDelegated } from "../../store/domains/delegations.ts";
 import { type Domain, getDomain } from "../../store/domains/domains.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";

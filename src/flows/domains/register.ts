@@ -3,7 +3,7 @@ import { AppError, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
-import { deleteUnproven, makeRoom, noActiveDelegationAround } from "../../store/delegations.ts";
+import { deleteUnproven, makeRoom, noActiveDelegationAround } from "../../store/domains/delegations.ts";
 import { type Domain, insertDomain } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";

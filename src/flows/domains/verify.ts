@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
-import { checkServedAround, makeRoom } from "../../store/delegations.ts";
+import { checkServedAround, makeRoom } from "../../store/domains/delegations.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import {

@@ -1,7 +1,7 @@
-import { DAY_MS } from "../core/time/units.ts";
-import { type Domain, ownMxOnly } from "./domains/domains.ts";
-import type { Db, Guard, Statement } from "./engine/client.ts";
-import { requireGuard } from "./engine/guards.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import { type Domain, ownMxOnly } from "./domains.ts";
+import type { Db, Guard, Statement } from "../engine/client.ts";
+import { requireGuard } from "../engine/guards.ts";
 
 // Which delegated domain the name server answers for. Any number of projects may ask for a name, and one is served: the one
 // that has proven control of it.
