@@ -18,7 +18,7 @@ const MAILS = numberOption("mails", 150);
 const MINUTES = numberOption("minutes", 85);
 const TIMES = numberOption("times", 30);
 const SHARE_OF_SECOND = 0.1;
-/** What a sender that obeys may take longer than the best. */
+/** Time that an obedient sender may take beyond the best. */
 const MARGIN = 1.25;
 const GRACE_MS = 3 * MINUTE_MS;
 const BATCH = 100;

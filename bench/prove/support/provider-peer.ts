@@ -19,7 +19,7 @@ export interface Behaviour {
   delayMs?: number;
 }
 
-/** What a peer counted. */
+/** Counts of a peer. */
 export interface PeerCounts {
   sessions: number;
   transactions: number;

@@ -67,34 +67,20 @@ export const AttemptView = Type.Object(
 
 /** Returns an attempt as lists show it. */
 export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
-  const {
-    email,
-    outcome,
-    startedAt,
-    durationMs,
-    mx,
-    ip,
-    tls,
-    egress,
-    routeId,
-    smtpCode,
-    enhancedCode,
-    diagnostic,
-  } = attempt;
   return {
-    email,
+    email: attempt.email,
     attempt: attempt.attempt,
-    status: outcome,
-    startedAt: showTime(startedAt),
-    durationMs,
-    mx,
-    ip,
-    tls,
-    egress,
-    routeId,
-    smtpCode,
-    enhancedCode,
-    diagnostic,
+    status: attempt.outcome,
+    startedAt: showTime(attempt.startedAt),
+    durationMs: attempt.durationMs,
+    mx: attempt.mx,
+    ip: attempt.ip,
+    tls: attempt.tls,
+    egress: attempt.egress,
+    routeId: attempt.routeId,
+    smtpCode: attempt.smtpCode,
+    enhancedCode: attempt.enhancedCode,
+    diagnostic: attempt.diagnostic,
     lines: attempt.transcript,
   };
 }
