@@ -118,6 +118,16 @@ function packageOf(folder: string): Packaged {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 
+/** Returns the first 12 digits of the commit; "" outside a clone. With changes that are in no commit it ends with `+`. */
+function commit(): string {
+  const git = (...args: string[]): string => {
+    const { success, stdout } = Bun.spawnSync(["git", "-C", ROOT, ...args], { stderr: "ignore" });
+    return success ? stdout.toString().trim() : "";
+  };
+  const head = git("rev-parse", "--short=12", "HEAD");
+  return head !== "" && git("status", "--porcelain") !== "" ? `${head}+` : head;
+}
+
 /** Returns the bill of materials of the program, Bun included. */
 function sbom(folders: readonly string[]): string {
   const bun = { name: "bun", version: Bun.version, license: "MIT" };
@@ -164,6 +174,7 @@ async function build(outfile: string): Promise<void> {
       // Stack traces name lines of the source. The program contains the map, compressed.
       sourcemap: "inline",
       metafile: true,
+      define: { BUILT_FROM: JSON.stringify(commit()) },
       compile: {
         outfile: built,
         // Settings come only from the environment, even if the current folder has a .env or a bunfig.toml.

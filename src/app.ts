@@ -26,7 +26,7 @@ import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { installationKey } from "./store/messages/sending.ts";
 import { needsCertificate, openServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/process/disk.ts";
-import { openDatabase, writerFor } from "./wiring/store/database.ts";
+import { noteUpgrade, openDatabase, writerFor } from "./wiring/store/database.ts";
 import { takesSends } from "./wiring/process/takes-sends.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
@@ -213,7 +213,8 @@ async function openData(
   // If several processes start on one file, one of them makes the schema and locks the file.
   const generate = () => generateDkimKey("rsa", makeRsaKey);
   const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generate() : null;
-  await retryWhileBusy(clock, () => migrate(db, clock.now()));
+  const applied = await retryWhileBusy(clock, () => migrate(db, clock.now()));
+  await noteUpgrade(db, applied);
   const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
   const makeKey = () => firstKey ?? generate();
   const beforeKeys = () => requireFreePorts(config);

@@ -1,4 +1,3 @@
-import { version } from "../package.json";
 import { keepAlive, systemClock } from "./clock.ts";
 import type { Command } from "./commands/support/command.ts";
 import {
@@ -15,6 +14,7 @@ import { loadConfig, useUtc } from "./config.ts";
 import { SETTINGS } from "./config/settings.ts";
 import { AppError, SettingsError } from "./core/errors.ts";
 import { isUnavailable } from "./store/sql/errors.ts";
+import { VERSION_TEXT } from "./version.ts";
 
 // New files hold messages and secrets, so only their owner may read them.
 process.umask(0o077);
@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<void> {
 /** Runs the command of the arguments. Returns the exit code. */
 async function answer(argv: readonly string[]): Promise<number> {
   const [first = "", ...others] = argv;
-  if (first === "--version") return say(version);
+  if (first === "--version") return say(VERSION_TEXT);
   if (first === "help") return answer([...others, "--help"]);
   const asksForHelp = argv.at(-1) === "--help" || argv.at(-1) === "-h";
   const group = asksForHelp && argv.length <= 2 ? helpText(argv.length === 1 ? null : first) : null;

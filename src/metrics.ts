@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { version } from "../package.json";
+import { COMMIT, VERSION } from "./version.ts";
 
 // Labels are words of ours from short lists, never an address, a domain, a project or a path with ids. So the metrics do
 // not tell who writes to whom, and the number of series does not grow with the traffic.
@@ -225,7 +225,10 @@ function gaugesIn(registry: Registry) {
   const make = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
     new Gauge({ name, help, labelNames, registers });
   const total = (name: string, help: string) => new Counter({ name, help, registers });
-  make("postrider_info", "Always 1.", ["version"]).set({ version }, 1);
+  make("postrider_info", "Always 1.", ["version", "commit"]).set(
+    { version: VERSION, commit: COMMIT ?? "" },
+    1,
+  );
   return {
     depth: make(
       "postrider_queue_depth",

@@ -65,6 +65,12 @@ CREATE TABLE api_keys (
 ) STRICT;
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
+-- What the whole installation remembers: the version of the program that started last.
+CREATE TABLE installation (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- One row per running process. A claim on a recipient or a webhook delivery names its instance.
 -- If the heartbeat stops for 60 s, or the process is dead when another starts on the host, its claims are freed.
 CREATE TABLE instances (

@@ -847,6 +847,9 @@ export interface components {
         };
         /** Health */
         Health: {
+            /** @description Version of the process that answers. */
+            version: string;
+            commit: string | null;
             /**
              * @description The worst of the checks'.
              * @enum {string}

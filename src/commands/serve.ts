@@ -1,4 +1,3 @@
-import { version } from "../../package.json";
 import { keepAlive } from "../clock.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { configureLog, log } from "../log.ts";
@@ -7,6 +6,7 @@ import { lowerPoolPriority } from "../wiring/cpu/priority.ts";
 import { defineCommand } from "./support/command.ts";
 import { EX_OK, EX_SOFTWARE } from "./support/exit.ts";
 import { explained, unknownHost } from "./support/trouble.ts";
+import { COMMIT, VERSION } from "../version.ts";
 
 /** Time for a start to finish after a stop signal. A first start then still prints the keys that it has made. */
 const START_GRACE_MS = 5000;
@@ -69,7 +69,13 @@ reloads the certificate.`,
     if (asked) reload();
     const { roles, delivery } = config;
     if (roles.has("worker")) void lowerPoolPriority();
-    log("app").info("started", { version, roles: [...roles], delivery, ports: app.ports });
+    log("app").info("started", {
+      version: VERSION,
+      commit: COMMIT,
+      roles: [...roles],
+      delivery,
+      ports: app.ports,
+    });
     // This is last. If a supervisor stops the service as soon as it reads this line, the signal is handled.
     out.plain(bannerText(config, app));
     return EX_OK;

@@ -166,10 +166,11 @@ function freshLookups(resolver: Resolver): DomainLookups {
 }
 
 /** Returns the checks of `/readyz`. */
-function readyChecks({ db, queue, listening }: HttpParts): ReadyCheck[] {
+function readyChecks({ config, db, queue, listening }: HttpParts): ReadyCheck[] {
+  const redis = { name: "redis", spare: true, run: () => queue.check() };
   return [
     { name: "database", run: () => ping(db) },
-    { name: "queue", run: () => queue.check() },
+    ...(config.redisUrl === null ? [] : [redis]),
     {
       name: "listener",
       run: async () => failUnless(listening(), "the SMTP listener is not listening"),

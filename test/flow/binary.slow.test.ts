@@ -134,7 +134,10 @@ test("is built together with the licenses of all its parts", () => {
 
 test("prints its version and nothing else", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  expect(run("--version")).toEqual({ code: 0, stdout: `${version}\n` });
+  expect(run("--version")).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(new RegExp(`^${RegExp.escape(version)}( \\([0-9a-f]{12}\\+?\\))?\n$`)),
+  });
   expect(run("readyz").code).toBe(1);
 });
 

@@ -50,13 +50,18 @@ test("a program older than the database changes nothing in it", async () => {
   const env = { DATA_DIR: newFolder("newer") };
   await run(["migrate"], env);
   const db = new Database(join(env.DATA_DIR, "postrider.db"));
-  db.exec("INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (9999, 'x', 'x', 1)");
+  db.exec(
+    "INSERT INTO schema_migrations (version, name, checksum, works_with, applied_at) VALUES (9999, 'x', 'x', 9999, 1)",
+  );
   db.close();
   for (const args of [["serve"], ["migrate"], ["keys", "create", "--name", "old"], ["senders", "list"]]) {
     const { code, stderr } = await run(args, env);
     expect({ args, code, stderr }).toEqual({
-      ...{ args, code: 70 },
-      stderr: expect.stringContaining("the database is at schema 9999, newer than this program's"),
+      args,
+      code: 78,
+      stderr: expect.stringContaining(
+        "the database is at schema 9999, which needs a program with schema 9999",
+      ),
     });
   }
 });

@@ -27,6 +27,7 @@ const NEWEST = Math.max(...MIGRATIONS.map(({ version }) => version));
 const FURTHER: Migration = {
   version: NEWEST + 1,
   name: "notes",
+  worksWith: NEWEST + 1,
   sql: `CREATE TABLE notes (account_id TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT;
 INSERT INTO notes (account_id, text) SELECT id, name FROM accounts;
 CREATE TRIGGER notes_follow AFTER INSERT ON accounts
@@ -64,11 +65,33 @@ describe("a further step", () => {
     expect(await migrate(base.db, 2, [...MIGRATIONS, FURTHER])).toEqual([NEWEST + 1]);
   });
 
-  test("stops the start of a program that does not know it", async () => {
+  test("stops the start of a program that does not know it, with both versions in the message", async () => {
     await migrate(base.db, 2, [...MIGRATIONS, FURTHER]);
     expect(await refusal()).toContain(
-      `the database is at schema ${NEWEST + 1}, newer than this program's ${NEWEST}`,
+      `the database is at schema ${NEWEST + 1}, which needs a program with schema ${NEWEST + 1}; this program has ${NEWEST}`,
     );
+  });
+
+  test("does not stop the program of the version before, if it only adds", async () => {
+    await migrate(base.db, 2, [...MIGRATIONS, { ...FURTHER, worksWith: NEWEST }]);
+    expect(await refusal()).toBe("");
+    expect(await migrationStates(base.db)).toHaveLength(MIGRATIONS.length);
+  });
+
+  test("fills in old rows by bounded commits, and a start after a crash goes on", async () => {
+    await base.db.write(["acc_1", "acc_2", "acc_3"].map(addAccount));
+    const one = "(SELECT account_id FROM notes WHERE text NOT LIKE 'noted %' LIMIT 1)";
+    const fill = [`UPDATE notes SET text = 'noted ' || text WHERE account_id IN ${one}`];
+    const fails = [...fill, "UPDATE nowhere SET a = 1"];
+    expect(await refusal([...MIGRATIONS, { ...FURTHER, fill: fails }])).toContain("nowhere");
+    expect(await notes()).toEqual(["noted acc_1", "noted acc_2", "noted acc_3"]);
+    await base.db.write([addAccount("acc_4")]);
+    const steps = [...MIGRATIONS, { ...FURTHER, fill }];
+    expect(await migrate(base.db, 3, steps)).toEqual([]);
+    expect(await notes()).toEqual(["noted acc_1", "noted acc_2", "noted acc_3", "noted acc_4"]);
+    await base.db.write([addAccount("acc_5")]);
+    await migrate(base.db, 4, steps);
+    expect(await notes()).toContain("acc_5");
   });
 });
 
@@ -80,18 +103,18 @@ test("a second run applies nothing", async () => {
 test("a database that another version made with a different step stops the start", async () => {
   await base.db.write([{ sql: "UPDATE schema_migrations SET checksum = 'x' WHERE version = 1", args: [] }]);
   expect(await refusal()).toContain(
-    "made by another version of Postrider, which had a different schema step 1 (initial). Run that version, or start with an empty DATA_DIR",
+    "made by another build of Postrider, which had a different schema step 1 (initial). Run that build, or start with an empty DATA_DIR",
   );
 });
 
 test("a database newer than the program stops the start", async () => {
   await base.db.write([
     {
-      sql: "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, 'x', 'x', 1)",
+      sql: "INSERT INTO schema_migrations (version, name, checksum, works_with, applied_at) VALUES (?1, 'x', 'x', ?1, 1)",
       args: [NEWEST + 1],
     },
   ]);
-  expect(await refusal()).toContain("newer than this program");
+  expect(await refusal()).toContain("Run the newer program");
 });
 
 test("every table is STRICT", async () => {

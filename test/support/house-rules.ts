@@ -32,7 +32,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   store: MIDDLE,
   queue: MIDDLE,
   flows: ["mail", "smtp", "net", "store", "queue/port.ts", "queue/hint.ts", "core"],
-  http: ["flows", "store", "queue/port.ts", "core", "mcp"],
+  http: ["flows", "store", "queue/port.ts", "core", "mcp", "version.ts"],
   mcp: ["core"],
   // It runs in browsers, so it has nothing of the server.
   ui: [],
@@ -44,7 +44,8 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   config: ["core"],
   "clock.ts": ["core"],
   "log.ts": [],
-  "metrics.ts": [],
+  "metrics.ts": ["version.ts"],
+  "version.ts": [],
 };
 /** Every room but these may import it. Core logs nothing, and the dashboard runs in browsers. */
 const LOG = "log.ts";

@@ -9,7 +9,7 @@ import { manualClock } from "../support/manual-clock.ts";
 const READINGS: Readings = {
   queues: { depth: { transmit: 3 }, oldestSeconds: { transmit: 1.5 } },
   lanes: [{ provider: "yahoo", states: { slowed: 0, resting: 0, blocked: 1 }, day: { accepted: 7 } }],
-  ready: { database: true, queue: false },
+  ready: { database: true, redis: false },
   connections: { in: 2, out: 5 },
   live: { stream: 4, wait: 6 },
   process: {
@@ -79,7 +79,7 @@ describe("metrics", () => {
     expect(value(text, 'postrider_lanes{provider="yahoo",state="blocked"}')).toBe(1);
     expect(value(text, 'postrider_lane_day_attempts{provider="yahoo",outcome="accepted"}')).toBe(7);
     expect(value(text, 'postrider_ready{check="database"}')).toBe(1);
-    expect(value(text, 'postrider_ready{check="queue"}')).toBe(0);
+    expect(value(text, 'postrider_ready{check="redis"}')).toBe(0);
     expect(value(text, 'postrider_smtp_connections{direction="out"}')).toBe(5);
     expect(value(text, 'postrider_live_clients{kind="stream"}')).toBe(4);
     expect(value(text, 'postrider_live_clients{kind="wait"}')).toBe(6);

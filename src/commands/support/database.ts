@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { configureLog } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { isUpToDate } from "../../store/engine/migrate.ts";
+import { migrationStates } from "../../store/engine/migrate.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
 import { databaseFile, openDatabase } from "../../wiring/store/database.ts";
 import type { Context } from "./command.ts";
@@ -46,7 +46,8 @@ export async function withDatabase<Value>(
   if (file !== null && !isThere(file))
     throw new Error(`the database is not up to date, there is none at ${file}: ${OUTDATED}`);
   return withAnyDatabase(context, async (db) => {
-    if (!(await retryWhileBusy(context.clock, () => isUpToDate(db))))
+    const states = await retryWhileBusy(context.clock, () => migrationStates(db));
+    if (states.some(({ appliedAt }) => appliedAt === null))
       throw new Error(`the database is not up to date: ${OUTDATED}`);
     return task(db);
   });

@@ -1,7 +1,7 @@
-import { MIGRATIONS } from "../../store/engine/migrate.ts";
+import { migrationStates, SchemaRefusal } from "../../store/engine/migrate.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { errorCode } from "../../store/sql/errors.ts";
-import { appliedVersions, commitsReachDisk, quickCheck } from "../../store/installation/health.ts";
+import { commitsReachDisk, quickCheck } from "../../store/installation/health.ts";
 import { type DiskSpace, isLow } from "../free-space.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -111,21 +111,23 @@ async function readable(db: () => Db): Promise<Finding> {
   }
 }
 
+/** Compares the schema as a start of the service does, and says the same. */
 async function database(db: Db): Promise<Finding> {
-  const applied = await appliedVersions(db);
-  const pending = MIGRATIONS.filter(({ version }) => !applied.includes(version));
-  const newest = Math.max(0, ...applied);
-  if (MIGRATIONS.every(({ version }) => version < newest))
-    return fail(
-      `The schema (${newest}) is newer than this program.`,
-      "Run the version that the service runs.",
-    );
-  if (pending.length === 0 && !(await commitsReachDisk(db)))
+  const states = await migrationStates(db).catch((error: unknown) => {
+    if (error instanceof SchemaRefusal) return error.message;
+    throw error;
+  });
+  if (typeof states === "string")
+    return fail(`This program cannot use the database: ${states}.`, "Run the version that the service runs.");
+  const pending = states.filter(({ appliedAt }) => appliedAt === null);
+  if (pending.length > 0) {
+    const names = pending.map(({ version, name }) => `${version} ${name}`).join(", ");
+    return fail(`The schema lacks migrations: ${names}.`, "Start the service, or run postrider migrate.");
+  }
+  if (!(await commitsReachDisk(db)))
     return warn(
       "The database server answers before a commit is on its disk, so a power cut there can lose accepted mail.",
       "Set durability_mode to strong in sqld's admin API: see docs/self-host.md, Several processes.",
     );
-  if (pending.length === 0) return ok(`The database answers and has schema ${newest}.`);
-  const names = pending.map(({ version, name }) => `${version} ${name}`).join(", ");
-  return fail(`The schema lacks migrations: ${names}.`, "Start the service, or run postrider migrate.");
+  return ok(`The database answers and has schema ${states.at(-1)?.version}.`);
 }

@@ -8,6 +8,8 @@ import { openRoute, type Route } from "../routing/route.ts";
 /** Something that this process needs for its work. `run` throws if it is not available. */
 export interface ReadyCheck {
   name: string;
+  /** True if the process takes mail into its custody without it, as without Redis. Then it is `down`, and `/readyz` stays 200. */
+  spare?: boolean;
   run(): Promise<void>;
 }
 
@@ -19,21 +21,23 @@ const Ready = Type.Object({
   status: Type.Union([Type.Literal("ok"), Type.Literal("unavailable")]),
   checks: Type.Record(
     Type.String(),
-    Type.Union([Type.Literal("ok"), Type.Literal("failed"), Type.Literal("low")]),
+    Type.Union([Type.Literal("ok"), Type.Literal("failed"), Type.Literal("down"), Type.Literal("low")]),
     {
       description:
-        "`disk` is there, and `low`, while new mail and content are refused; the process stays ready for all else.",
+        "`redis` is there if one is set. While it is `down`, mail is taken and delivered later, so the process stays ready. `disk` is there, and `low`, while new mail and content are refused; the process stays ready for all else.",
     },
   ),
 });
 
-async function outcome(clock: Clock, { name, run }: ReadyCheck): Promise<[string, "ok" | "failed"]> {
+type Outcome = "ok" | "failed" | "down";
+
+async function outcome(clock: Clock, { name, spare, run }: ReadyCheck): Promise<[string, Outcome]> {
   try {
     await inTime(clock, CHECK_TIMEOUT_MS, run(), "no answer in time");
     return [name, "ok"];
   } catch (error) {
     log("http").warn("not ready", { check: name, error: String(error) });
-    return [name, "failed"];
+    return [name, spare === true ? "down" : "failed"];
   }
 }
 
@@ -41,13 +45,13 @@ async function outcome(clock: Clock, { name, run }: ReadyCheck): Promise<[string
 export async function runChecks(
   clock: Clock,
   checks: readonly ReadyCheck[],
-): Promise<Record<string, "ok" | "failed">> {
+): Promise<Record<string, Outcome>> {
   return Object.fromEntries(await Promise.all(checks.map((check) => outcome(clock, check))));
 }
 
 async function ready(clock: Clock, checks: readonly ReadyCheck[], space: FreeSpace): Promise<Answer> {
   const outcomes = await runChecks(clock, checks);
-  const fine = Object.values(outcomes).every((result) => result === "ok");
+  const fine = Object.values(outcomes).every((result) => result !== "failed");
   const disk = space.low() ? { disk: "low" } : {};
   const body = { status: fine ? "ok" : "unavailable", checks: { ...outcomes, ...disk } };
   return { status: fine ? 200 : 503, body };

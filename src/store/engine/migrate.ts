@@ -1,16 +1,28 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
-import type { Db, Statement } from "./client.ts";
+import { SettingsError } from "../../core/errors.ts";
+import { changesRow, type Db, type Statement } from "./client.ts";
 
-/** One step of the schema. Steps are only appended; an applied step never changes. */
+/** One step of the schema. Steps are only appended; a step that was released never changes. */
 export interface Migration {
   version: number;
   name: string;
+  /** Changes of the schema. They commit together, so they must be quick on a large table. */
   sql: string;
+  /**
+   * Oldest schema version whose programs still work with the database after this step. A step that only adds names the
+   * one before it, so that processes of two neighboring versions run side by side.
+   */
+  worksWith: number;
+  /**
+   * Statements that fill in rows from before the step. Each is run until it changes nothing, in a commit each time, so
+   * it takes a bounded number of rows and none that it has filled.
+   */
+  fill?: readonly string[];
 }
 
 /** All steps in order. Their SQL is part of the program. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial }];
+export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial, worksWith: 1 }];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */
 export interface MigrationState {
@@ -19,17 +31,25 @@ export interface MigrationState {
   appliedAt: number | null;
 }
 
+/** The database is from a version of the program whose schema this one cannot work with. A restart does not help. */
+export class SchemaRefusal extends SettingsError {}
+
 const LEDGER = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
   checksum TEXT NOT NULL,
-  applied_at INTEGER NOT NULL
+  works_with INTEGER NOT NULL,
+  applied_at INTEGER NOT NULL,
+  filled_at INTEGER
 ) STRICT`;
 
 interface LedgerRow {
   version: number;
   checksum: string;
+  /** Missing in databases of checkouts from before the first release. */
+  works_with?: number;
   applied_at: number;
+  filled_at?: number | null;
 }
 
 function checksum(migration: Migration): string {
@@ -56,9 +76,10 @@ export function splitStatements(sql: string): string[] {
   return statements;
 }
 
+/** Reads the applied steps by version; none if there is no ledger. Changes nothing. */
 async function ledger(db: Db): Promise<Map<number, LedgerRow>> {
-  await db.migrate([{ sql: LEDGER, args: [] }]);
-  const rows = await db.all<LedgerRow>("SELECT version, checksum, applied_at FROM schema_migrations");
+  const made = await db.first("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'");
+  const rows = made === null ? [] : await db.all<LedgerRow>("SELECT * FROM schema_migrations");
   return new Map(rows.map((row) => [row.version, row]));
 }
 
@@ -67,64 +88,76 @@ export async function isEmpty(db: Db): Promise<boolean> {
   return (await db.first("SELECT 1 FROM sqlite_master LIMIT 1")) === null;
 }
 
-/** Lists the steps and when each was applied. */
-export async function migrationStates(db: Db): Promise<MigrationState[]> {
+/**
+ * Lists the steps and when each was applied. Changes nothing.
+ * @throws SchemaRefusal if this program cannot work with the database
+ */
+export async function migrationStates(
+  db: Db,
+  steps: readonly Migration[] = MIGRATIONS,
+): Promise<MigrationState[]> {
   const applied = await ledger(db);
-  return MIGRATIONS.map(({ version, name }) => ({
+  refuseForeign(applied, steps);
+  return steps.map(({ version, name }) => ({
     version,
     name,
     appliedAt: applied.get(version)?.applied_at ?? null,
   }));
 }
 
-/**
- * Returns true if no step is missing.
- * @throws if the database is from a newer or an unknown version of the program
- */
-export async function isUpToDate(db: Db): Promise<boolean> {
-  const applied = await ledger(db);
-  refuseUnknown(applied, MIGRATIONS);
-  return MIGRATIONS.every(({ version }) => applied.has(version));
-}
-
-/** Throws if the database has a step that this program does not know, because its writes could break that step's rules. */
-function refuseUnknown(applied: ReadonlyMap<number, LedgerRow>, steps: readonly Migration[]): void {
+/** Throws if a step is another one than ours of that version, or if a newer step needs a newer program. */
+function refuseForeign(applied: ReadonlyMap<number, LedgerRow>, steps: readonly Migration[]): void {
   const changed = steps.find((step) => {
     const row = applied.get(step.version);
     return row !== undefined && row.checksum !== checksum(step);
   });
   if (changed !== undefined)
-    throw new Error(
-      `the database was made by another version of Postrider, which had a different schema step ${changed.version} (${changed.name}). Run that version, or start with an empty DATA_DIR`,
+    throw new SchemaRefusal(
+      `the database was made by another build of Postrider, which had a different schema step ${changed.version} (${changed.name}). Run that build, or start with an empty DATA_DIR`,
     );
-  const newest = Math.max(0, ...applied.keys());
   const ours = Math.max(...steps.map(({ version }) => version));
-  if (newest > ours)
-    throw new Error(
-      `the database is at schema ${newest}, newer than this program's ${ours}: run the newer program, or restore a backup`,
+  const needed = Math.max(0, ...[...applied.values()].map((row) => row.works_with ?? row.version));
+  const newest = Math.max(0, ...applied.keys());
+  if (needed > ours)
+    throw new SchemaRefusal(
+      `the database is at schema ${newest}, which needs a program with schema ${needed}; this program has ${ours}. Run the newer program, or restore a backup`,
     );
 }
 
 /**
- * Brings the schema up to date. Each step is a separate transaction; a new database gets all of them in one.
+ * Brings the schema up to date. Each step is a separate transaction; a new database gets all of them in one. After a
+ * step, its rows are filled in by small commits, between which other processes write. A process that ends in between
+ * is followed by one that goes on.
  * @param now milliseconds
  * @param steps all steps in order; tests add their own
  * @returns the versions applied now
- * @throws if the database is from a newer or an unknown version of the program
+ * @throws SchemaRefusal if this program cannot work with the database
  */
 export async function migrate(
   db: Db,
   now: number,
   steps: readonly Migration[] = MIGRATIONS,
 ): Promise<number[]> {
+  await db.migrate([{ sql: LEDGER, args: [] }]);
   const applied = await ledger(db);
-  refuseUnknown(applied, steps);
+  refuseForeign(applied, steps);
   const missing = steps.filter(({ version }) => !applied.has(version));
   const done: number[] = [];
   // Each commit waits for the disk, so a new database gets all steps at once.
   for (const together of applied.size === 0 ? [missing] : missing.map((step) => [step]))
     if (await apply(db, together, now)) done.push(...together.map(({ version }) => version));
+  for (const step of steps)
+    if (step.fill !== undefined && (applied.get(step.version)?.filled_at ?? null) === null)
+      await fill(db, step.version, step.fill, now);
   return done;
+}
+
+async function fill(db: Db, version: number, statements: readonly string[], now: number): Promise<void> {
+  for (const sql of statements) {
+    let found = true;
+    while (found) found = await changesRow(db, sql, []);
+  }
+  await changesRow(db, "UPDATE schema_migrations SET filled_at = ? WHERE version = ?", [now, version]);
 }
 
 /** Applies steps as one transaction. Returns false if another process has just done so. */
@@ -142,8 +175,8 @@ async function apply(db: Db, steps: readonly Migration[], now: number): Promise<
 /** The ledger's row is first: if two processes start together, the second one fails at it. */
 function statementsOf(migration: Migration, now: number): Statement[] {
   const record = {
-    sql: "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
-    args: [migration.version, migration.name, checksum(migration), now],
+    sql: "INSERT INTO schema_migrations (version, name, checksum, works_with, applied_at) VALUES (?, ?, ?, ?, ?)",
+    args: [migration.version, migration.name, checksum(migration), migration.worksWith, now],
   };
   return [record, ...splitStatements(migration.sql).map((sql) => ({ sql, args: [] }))];
 }

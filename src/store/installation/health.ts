@@ -14,14 +14,6 @@ export function databaseOctets(path: string): number {
   return statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
 }
 
-/** Returns the versions of the applied migrations; none if there is no ledger. It changes nothing. */
-export async function appliedVersions(db: Db): Promise<number[]> {
-  const ledger = await db.first("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'");
-  if (ledger === null) return [];
-  const rows = await db.all<{ version: number }>("SELECT version FROM schema_migrations ORDER BY version");
-  return rows.map(({ version }) => version);
-}
-
 /**
  * Returns false if a commit may be answered before it is on the disk of the database: sqld's default. Then a power cut can
  * undo it. True also if the server does not say.

@@ -1,9 +1,12 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { log } from "../../log.ts";
 import { type CommitMeter, databasePath, type Db, openDb } from "../../store/engine/client.ts";
 import { VALUES_PER_TURN } from "../../store/sql/engine.ts";
 import type { WriterOptions } from "../../store/embedded/writer.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
+import { readFact, recordFact } from "../../store/installation/facts.ts";
+import { VERSION } from "../../version.ts";
 import { takesSends, type TakingSettings } from "../process/takes-sends.ts";
 import { openWorker } from "../cpu/cpu.ts";
 
@@ -32,4 +35,12 @@ export function openDatabase(
 ): Promise<Db> {
   const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
   return retryWhileBusy(clock, () => openDb(clock, { url, authToken, syncUrl, writer }, meter));
+}
+
+/** Remembers this program's version, and logs the first start after another version. */
+export async function noteUpgrade(db: Db, migrations: readonly number[]): Promise<void> {
+  const before = await readFact(db, "version");
+  if (before === VERSION && migrations.length === 0) return;
+  await db.write([recordFact("version", VERSION)]);
+  if (before !== null) log("app").info(`upgraded from ${before} to ${VERSION}`, { migrations });
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { CertificateState } from "../../../flows/certificates/states.ts";
 import type { Health } from "../../../flows/health/check.ts";
+import { COMMIT, VERSION } from "../../../version.ts";
 import { ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
@@ -10,6 +11,8 @@ const SOURCES = ["acme", "file", "self-signed"] as const;
 
 const HealthSchema = Type.Object(
   {
+    version: Type.String({ description: "Version of the process that answers." }),
+    commit: Nullable(Type.String({ description: "Commit it was built from; null in a clone." })),
     status: OneOf(STATUSES, "The worst of the checks'."),
     checks: Type.Array(
       Type.Object({
@@ -71,6 +74,8 @@ export function healthRoutes({ health, certificates }: HealthDeps): Route[] {
       async handle({ principal }) {
         const [{ status, checks, checkedAt }, states] = await Promise.all([health(), certificates()]);
         return ok({
+          version: VERSION,
+          commit: COMMIT,
           status,
           checks: [...checks],
           // Names of another account's domains are not for this one.
