@@ -159,6 +159,8 @@ async function openServices(
     serviceDomain: config.serviceDomain,
     publicUrl: config.publicUrl,
     hostsDomains: hostsDomains(config),
+    serviceSignature: config.serviceSignature,
+    verpKey: keys.verp,
     unsubscribeKey: keys.unsubscribe,
     trackingKey: keys.tracking,
   };

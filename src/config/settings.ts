@@ -466,6 +466,12 @@ const ROWS = [
     "Trust tier of projects made over the API, if the request names none.",
   ),
   setting(
+    "SERVICE_SIGNATURE",
+    kind.flag,
+    "0",
+    "If 1, messages also have a DKIM signature of SERVICE_DOMAIN, and the fields that ask for complaints without enrolment (RFC 9477). One enrolment of SERVICE_DOMAIN in a feedback loop then covers all domains. Signing takes twice the time.",
+  ),
+  setting(
     "DEFAULT_TRACKING",
     tracking,
     "opens,clicks",

@@ -93,6 +93,14 @@ export function simulatorDomain(serviceDomain: string): string {
 /** Local part of the mailbox that our SOA names (RFC 2142 §7). */
 export const SOA_MAILBOX = "hostmaster";
 
+/** Local part of the mailbox for complaints (RFC 5965). */
+export const COMPLAINT_MAILBOX = "fbl";
+
+/** Returns the address that providers send complaints to. */
+export function complaintAddress(serviceDomain: string): string {
+  return `${COMPLAINT_MAILBOX}@${serviceDomain}`;
+}
+
 /** Local part of the mailbox for DMARC reports. */
 export const DMARC_MAILBOX = "dmarc";
 

@@ -77,7 +77,7 @@ function commonDeps({ db, clock, queue, instance, keys }: Services, objects: Obj
 type Common = ReturnType<typeof commonDeps>;
 
 function transmitDeps(
-  { config, keys, metrics, renderer, memory, links, resolver }: Services,
+  { config, metrics, renderer, memory, links, resolver }: Services,
   common: Common,
   custody: CustodyStatus,
 ): WorkerDeps["transmit"] {
@@ -89,7 +89,6 @@ function transmitDeps(
     suspension: suspensionLimits(config),
     ...links,
     renderer,
-    verpKey: keys.verp,
     returnDomain: returnDomains({ ...common, resolver, serviceDomain, capture }),
     memory,
     renderingAdmission: new JobAdmission(common.clock, RENDERING_LIMITS),

@@ -174,7 +174,7 @@ describe("a complaint whose return path was removed", () => {
 
   test("is about the recipient of our Message-ID, if its sender is proven and names no other", async () => {
     const mail = await sent();
-    const fields = [`Message-ID: <${mail.id}@${SERVICE_DOMAIN}>`];
+    const fields = [`Message-ID: <${mail.id}@in.test>`];
     const proven = provenProvider("hot.test");
     expect(await complain(mail, fields, "far.test")).toBe("delivered");
     expect(await complain(mail, fields, proven, "Original-Rcpt-To: else@one.test\r\n")).toBe("delivered");

@@ -466,7 +466,6 @@ describe("a complaint to the address for complaints", () => {
     return takeFeedback(
       {
         ...{ db, queue, clock: systemClock, verpKey, unsubscribeKey, inspect, suspension: limitsOf(5) },
-        serviceDomain: SERVICE_DOMAIN,
       },
       { raw: Buffer.from(raw.replaceAll("\n", "\r\n")), session: null },
     );

@@ -62,6 +62,10 @@ test("a send with html alone gets a text part, with the links of its author and 
   expect(link).toMatch(/^no more <https:\/\/mail\.example\/[^ {}]+>$/);
 });
 
+test("html of a long newsletter gets one, too", async () => {
+  expect(await textOf({ html: `${HTML}<p>${"word ".repeat(40_000)}</p>` })).toStartWith(TEXT);
+});
+
 test("its record shows the content that was posted", async () => {
   const record = (await service.call("GET", `/v1/emails/${await send({ html: HTML })}`)).body;
   expect(record).toMatchObject({ html: HTML, text: null });

@@ -93,6 +93,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const zone: TestZone = new Map();
   const links: MailLinks = {
     ...{ serviceDomain: SERVICE_DOMAIN, publicUrl: config.publicUrl, hostsDomains: false },
+    ...{ serviceSignature: false, verpKey: keys.verp },
     ...{ unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
   };
   const rendering = { links, renderer: rendererHere(links), memory: renderMemory() };

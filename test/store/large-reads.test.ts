@@ -83,7 +83,7 @@ async function inHandTogether(
   const deps = {
     ...{ db: lists.db, clock: systemClock, inspect, memory: renderMemory(), boxKey: new Uint8Array(32) },
     ...{ publicUrl: "http://x.test", serviceDomain: "x.test", hostsDomains: false },
-    trackingKey: new Uint8Array(32),
+    ...{ trackingKey: new Uint8Array(32), verpKey: new Uint8Array(32), serviceSignature: false },
     ...{ unsubscribeKey: new Uint8Array(32), renderer: { mail } as Renderer },
   };
   const asked = [...stored, ...stored].map(({ senderId, id, part }) =>

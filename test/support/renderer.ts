@@ -7,6 +7,8 @@ export const TEST_LINKS: MailLinks = {
   serviceDomain: "mail.test",
   publicUrl: "https://api.mail.test",
   hostsDomains: false,
+  serviceSignature: false,
+  verpKey: new Uint8Array(32).fill(3),
   unsubscribeKey: new Uint8Array(32).fill(1),
   trackingKey: new Uint8Array(32).fill(2),
 };

@@ -1,4 +1,5 @@
 import type { ReadItem } from "../../core/messages/send-item.ts";
+import { sharedMessageId } from "../../core/messages/message-id.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { newPreview } from "../../mail/text/reply-text.ts";
 import { newId } from "../../core/ids.ts";
@@ -43,7 +44,7 @@ export function referencesOf(item: ReadItem): string[] {
   const fields = Object.entries(item.headers ?? {})
     .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
     .sort(([name]) => (/^references$/i.test(name) ? -1 : 1));
-  return fields.flatMap(([, value]) => messageIdsIn(value));
+  return fields.flatMap(([, value]) => messageIdsIn(value)).map(sharedMessageId);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
+import { ownMessageId } from "../../core/messages/message-id.ts";
 import { type ReadItem, streamOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/messages/states.ts";
@@ -78,7 +79,8 @@ export function newMessage(
     replyTo: (item.replyTo ?? []).map(toMailbox),
     subject: item.subject ?? "",
     tags: item.tags ?? [],
-    rfcMessageId: kept.whole?.rfcMessageId === undefined ? `<${id}@${from.domain}>` : kept.whole.rfcMessageId,
+    rfcMessageId:
+      kept.whole?.rfcMessageId === undefined ? ownMessageId(id, from.domain) : kept.whole.rfcMessageId,
     inReplyTo: referencesOf(item).at(-1) ?? null,
     threadId: null,
     inboxId: null,

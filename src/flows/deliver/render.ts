@@ -1,4 +1,5 @@
 import { Admission } from "../../core/concurrency/admission.ts";
+import { addresseesOf } from "../../core/messages/send-item.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
 import { splitAddress } from "../../core/addresses.ts";
 import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
@@ -184,7 +185,7 @@ async function copyFor(
   ord: number | null,
   message: Outgoing,
 ): Promise<MailToMake> {
-  const { templateId, data, rendered, hasAttachments, keys: active, testMode, host, ...mail } = message;
+  const { templateId, data, rendered, hasAttachments, keys: active, testMode, host, bcc, ...mail } = message;
   const attachments =
     hasAttachments && mail.whole === null ? await loadAttachments(deps, senderId, id, reservedBudget()) : [];
   if (attachments === null) throw new RenderingError("an attachment is gone");
@@ -196,7 +197,25 @@ async function copyFor(
   if (keys.length === 0 && ord !== null && !testMode)
     throw new UnsignedError(`the domain ${domain} has no key`);
   const linkUrl = linkUrlOf(deps, message);
-  return { ...mail, id, ord, attachments, linkUrl, signing: keys.length === 0 ? null : { domain, keys } };
+  const signing = keys.length === 0 ? null : { domain, keys: [...keys, ...(await serviceKeys(deps))] };
+  return { ...mail, id, ord, hasOwnId: hasOwnId(message, ord), attachments, linkUrl, signing };
+}
+
+/**
+ * Maximum number of hidden recipients whose copies share a Message-ID. Providers count equal ones, and take a letter to more people than
+ * its header names for bulk mail.
+ */
+export const MAX_SHARED_BCC = 10;
+
+/** Returns whether a copy has its own Message-ID: that of a hidden recipient, if there are many. Bcc recipients have the last numbers. */
+function hasOwnId({ to, cc, bcc }: Outgoing, ord: number | null): boolean {
+  return ord !== null && bcc.length > MAX_SHARED_BCC && ord >= addresseesOf({ to, cc }).length;
+}
+
+/** Returns the key of the second signature, by which a provider knows all mail of the service. */
+async function serviceKeys(deps: RenderDeps): Promise<DkimSigner[]> {
+  const key = deps.serviceSignature ? await installationKey(deps.db) : null;
+  return key === null ? [] : [{ ...openKey(deps, key), domain: deps.serviceDomain }];
 }
 
 /**

@@ -39,8 +39,6 @@ export interface TransmitDeps extends RenderDeps {
   queue: Queue;
   /** Names this process in its claims. */
   instanceId: string;
-  /** Key of the tokens in return paths. */
-  verpKey: Uint8Array;
   deliver: Deliver;
   returnDomain: ReturnDomain;
   /** Admits messages whose template is rendered. One for all jobs of a process, as is the next. */

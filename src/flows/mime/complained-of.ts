@@ -1,16 +1,16 @@
 import { addressKey } from "../../core/addresses.ts";
+import { readMessageId } from "../../core/messages/message-id.ts";
 import { rewrittenVerpToken } from "../../mail/verp.ts";
 import { type Db, queryAfterSync } from "../../store/engine/client.ts";
-import { findRecipient, type Recipient, recipientsOfMessage } from "../../store/messages/recipients.ts";
+import { findRecipient, type Recipient, recipientsOfRfcId } from "../../store/messages/recipients.ts";
 import type { ReadReport } from "./read-report.ts";
 import { type NamedRecipient, recipientOf } from "./recipient-token.ts";
 import { namedInListUnsubscribe } from "./unsubscribe.ts";
 
-/** The keys and names by which a message is known to be ours. */
+/** The keys by which a message is known to be ours. */
 export interface ComplaintKeys {
   verpKey: Uint8Array;
   unsubscribeKey: Uint8Array;
-  serviceDomain: string;
 }
 
 /** Returns the recipient that a token names, or null if it is gone. */
@@ -48,21 +48,19 @@ function byToken(
 
 /**
  * Finds the recipient by a Message-ID of ours. All recipients of a message know it, and so does each person whom it was forwarded to. So the
- * sender of the report must be proven, and of several recipients the report must name one.
+ * sender of the report must be proven, and of several recipients the Message-ID or the report must name one.
  */
-async function byMessageId(
-  { db, serviceDomain }: { db: Db } & ComplaintKeys,
-  { end, original }: ReadReport,
-): Promise<Recipient | null> {
-  const [, id, domain] =
-    /^<(msg_[0-9a-z]{26})(?:\.\d{1,5})?@([^@>]+)>$/.exec(original?.messageId ?? "") ?? [];
-  if (id === undefined || domain !== serviceDomain || end?.authenticated !== true) return null;
+async function byMessageId({ db }: { db: Db }, { end, original }: ReadReport): Promise<Recipient | null> {
+  const own = readMessageId(original?.messageId ?? "");
+  if (own === null || end?.authenticated !== true) return null;
   const recipients = await queryAfterSync(
     db,
-    () => recipientsOfMessage(db, id),
+    () => recipientsOfRfcId(db, own.id, own.shared),
     (found) => found.length === 0,
   );
   const keys = new Set((original?.recipients ?? []).map(addressKey));
-  const meant = keys.size === 0 ? recipients : recipients.filter(({ email }) => keys.has(addressKey(email)));
+  const meant = recipients
+    .filter(({ ord }) => own.ord === null || ord === own.ord)
+    .filter(({ email }) => keys.size === 0 || keys.has(addressKey(email)));
   return meant.length === 1 ? (meant[0] ?? null) : null;
 }

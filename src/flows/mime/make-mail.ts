@@ -5,8 +5,9 @@ import { textFromHtml } from "../../mail/composing/text-from-html.ts";
 import type { ChangeText } from "../../mail/submitted/change-texts.ts";
 import { type AddedFields, outgoingMail, type WholeMail } from "../../mail/submitted/outgoing.ts";
 import { type DkimSigning, signDkim } from "../../mail/auth/dkim.ts";
+import { copyMessageId, ownMessageId } from "../../core/messages/message-id.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
-import { standingFields } from "./standing-fields.ts";
+import { standingFields, type StandingKeys } from "./standing-fields.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from "./unsubscribe.ts";
 
@@ -17,11 +18,11 @@ export class RenderingError extends Error {}
 export class UnsignedError extends Error {}
 
 /** Keys and addresses that all messages are made with. */
-export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
-  /** Domain of our Message-IDs. */
-  serviceDomain: string;
+export interface MailLinks extends UnsubscribeLinks, TrackingLinks, StandingKeys {
   /** True if the links of delegated domains lead to hosts of theirs. */
   hostsDomains: boolean;
+  /** True if the service signs each message too, next to its From domain. */
+  serviceSignature: boolean;
 }
 
 export type Signing = Pick<DkimSigning, "domain" | "keys">;
@@ -44,6 +45,8 @@ export interface MailToMake {
   attachments: OutgoingAttachment[];
   /** Header Message-ID, with angle brackets. */
   rfcMessageId: string | null;
+  /** True if this copy has a Message-ID that no other copy has. */
+  hasOwnId: boolean;
   /** Milliseconds; also the time of the signature. */
   date: number;
   trackOpens: OpenTracking;
@@ -88,7 +91,7 @@ function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): Compos
       messageId: messageIdOf(links, mail),
       date: mail.date,
       own: mail.unsubscribeLink ? unsubscribeHeaders(own, id, ord) : [],
-      unlessGiven: standingFields(links, mail),
+      unlessGiven: standingFields(links, { ...mail, signers: signersOf(mail) }),
       signers: signersOf(mail),
     },
     isTracked || mail.unsubscribeLink ? change : null,
@@ -96,9 +99,8 @@ function wholeMail(links: MailLinks, mail: MailToMake, whole: WholeMail): Compos
 }
 
 function signersOf({ signing }: MailToMake): AddedFields["signers"] {
-  return signing === null
-    ? null
-    : { domain: signing.domain, selectors: signing.keys.map(({ selector }) => selector) };
+  if (signing === null) return [];
+  return signing.keys.map(({ domain = signing.domain, selector }) => ({ domain, selector }));
 }
 
 /** Returns the settings of unsubscribe links at the message's own address. */
@@ -109,8 +111,9 @@ function unsubscribing(
   return { publicUrl, unsubscribeKey, serviceDomain };
 }
 
-function messageIdOf({ serviceDomain }: MailLinks, { rfcMessageId, id }: MailToMake): string {
-  return rfcMessageId ?? `<${id}@${serviceDomain}>`;
+function messageIdOf({ serviceDomain }: MailLinks, { rfcMessageId, id, ord, hasOwnId }: MailToMake): string {
+  const shared = rfcMessageId ?? ownMessageId(id, serviceDomain);
+  return hasOwnId && ord !== null ? copyMessageId(shared, id, ord) : shared;
 }
 
 function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
@@ -129,7 +132,7 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
     text: mail.text === null ? madeText(mail, html) : own(mail.text),
     html: marked(html),
     extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(unsubscribe, id, ord) : [],
-    unlessGiven: standingFields(links, mail),
+    unlessGiven: standingFields(links, { ...mail, signers: signersOf(mail) }),
     messageId: messageIdOf(links, mail),
   });
 }

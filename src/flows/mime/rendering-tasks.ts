@@ -7,7 +7,7 @@ import {
   templateVariables,
 } from "../../core/templates/render.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
-import { dkimPrivateKey } from "../../mail/auth/dkim.ts";
+import { type DkimSigner, dkimPrivateKey } from "../../mail/auth/dkim.ts";
 import { type MailLinks, type MailToMake, makeMail, RenderingError } from "./make-mail.ts";
 
 /** The process is stopping, so the task was not run. Its caller keeps the claim, which the stop frees. */
@@ -42,7 +42,7 @@ export interface Renderer {
 
 /** A message to compose on a worker thread. Its keys are sent as text. */
 export interface SentMail extends Omit<MailToMake, "signing"> {
-  signing: { domain: string; keys: { selector: string; privateKeyPem: string }[] } | null;
+  signing: { domain: string; keys: (Omit<DkimSigner, "privateKey"> & { privateKeyPem: string })[] } | null;
 }
 
 /** The tasks of worker threads that render, by kind: the input and the result. */
@@ -85,8 +85,8 @@ const RENDERINGS: {
   mail(links, keys, { mail }) {
     if (mail.signing === null) return makeMail(links, { ...mail, signing: null });
     const { domain, keys: sent } = mail.signing;
-    const signers = sent.map(({ selector, privateKeyPem }) => ({
-      selector,
+    const signers = sent.map(({ privateKeyPem, ...signer }) => ({
+      ...signer,
       privateKey: opened(keys, privateKeyPem),
     }));
     return makeMail(links, { ...mail, signing: { domain, keys: signers } });

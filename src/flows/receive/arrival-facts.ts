@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/time/clock.ts";
+import { sharedMessageId } from "../../core/messages/message-id.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { type ArrivalFacts, arrivalFacts, type EarlierArrival } from "../../store/messages/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -48,12 +49,12 @@ export function factsFor(
  */
 export function relatedMessageIds(mail: ReadMail): string[] {
   const references = referencedMessageIds(mail);
-  return mail.messageId === null ? references : [mail.messageId, ...references];
+  return mail.messageId === null ? references : [sharedMessageId(mail.messageId), ...references];
 }
 
 /** Returns the Message-IDs that a message refers to. The one that it replies to is last. */
 export function referencedMessageIds({ references, inReplyTo }: ReadMail): string[] {
-  return inReplyTo === null ? references : [...references, inReplyTo];
+  return (inReplyTo === null ? references : [...references, inReplyTo]).map(sharedMessageId);
 }
 
 /**

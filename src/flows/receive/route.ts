@@ -1,4 +1,5 @@
 import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
+import { COMPLAINT_MAILBOX } from "../../core/own-names.ts";
 import { verpToken } from "../../mail/verp.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/messages/sending.ts";
@@ -39,7 +40,7 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const split = splitAddress(address);
   if (split === null) return { kind: "no_mailbox" };
   const { local, domain } = split;
-  if (domain === deps.serviceDomain && local.toLowerCase() === "fbl") return { kind: "feedback" };
+  if (domain === deps.serviceDomain && local.toLowerCase() === COMPLAINT_MAILBOX) return { kind: "feedback" };
   const token = verpToken(local);
   const named = token === null ? null : recipientOf(deps.verpKey, token);
   // At any domain, because it may have stopped receiving since the message was sent, and tokens cannot be forged.

@@ -64,7 +64,7 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
     records: [
       ...hostRecords(settings),
       ...policyRecords(settings),
-      ...onboardingKey(installation, serviceDomain),
+      ...installationKeys(installation, serviceDomain),
     ],
     changing: changingRecords(deps, settings),
     dynamic: [
@@ -139,10 +139,15 @@ function policyRecords({ serviceDomain, publicIps }: ZoneSettings): ZoneRecord[]
   ];
 }
 
-function onboardingKey(key: PublicDkimKey | null, serviceDomain: string): ZoneRecord[] {
+function installationKeys(key: PublicDkimKey | null, serviceDomain: string): ZoneRecord[] {
   if (key === null) return [];
-  const name = dkimName(key.selector, onboardingDomain(serviceDomain));
-  return [{ name, ttl: KEY_TTL_SECONDS, type: "TXT", data: dkimRecord(key.publicKey) }];
+  // The service's own name has it too, so that SERVICE_SIGNATURE needs no wait for the DNS.
+  return [serviceDomain, onboardingDomain(serviceDomain)].map((domain) => ({
+    name: dkimName(key.selector, domain),
+    ttl: KEY_TTL_SECONDS,
+    type: "TXT",
+    data: dkimRecord(key.publicKey),
+  }));
 }
 
 /** Makes the record of a key at a name. */

@@ -63,6 +63,8 @@ export interface DkimKey {
 
 /** A key of a domain, to sign with. */
 export interface DkimSigner {
+  /** The `d=` domain, A-labels. If left out, that of the signing. */
+  domain?: string;
   selector: string;
   /** Made once by `dkimPrivateKey` and kept: reading a PEM takes as long as signing. */
   privateKey: KeyObject;
@@ -71,7 +73,7 @@ export interface DkimSigner {
 export interface DkimSigning {
   /** A message with CRLF line ends. */
   raw: Buffer;
-  /** The `d=` domain, A-labels. */
+  /** The `d=` domain of keys that name none, A-labels. */
   domain: string;
   /** Each makes a separate signature, the first on top. */
   keys: readonly DkimSigner[];
@@ -118,7 +120,7 @@ export function dkimRecord(publicKeyBase64: string, algorithm: DkimAlgorithm = "
  * covers another.
  * Throws if the message has no From, or the domain or a selector is no name.
  */
-export async function signDkim({ raw, domain, keys, signedAt }: DkimSigning): Promise<Buffer> {
+export async function signDkim({ raw, domain: own, keys, signedAt }: DkimSigning): Promise<Buffer> {
   const { header, body } = findHeaderEnd(raw);
   const fields = signedFields(fieldsOf(raw.toString("latin1", 0, header)));
   const hash = createHash("sha256");
@@ -129,7 +131,7 @@ export async function signDkim({ raw, domain, keys, signedAt }: DkimSigning): Pr
   const present = new Set(fields.map(({ name }) => name));
   const sealed = [...ALWAYS_SEALED, ...SEALED_IF_PRESENT.filter((name) => present.has(name))];
   const names = foldedNames([...fields.map(({ name }) => name), ...sealed]);
-  const signatures = keys.map(async ({ selector, privateKey }) => {
+  const signatures = keys.map(async ({ domain = own, selector, privateKey }) => {
     if (normalizeDomain(domain) !== domain || normalizeDomain(`${selector}.${domain}`) === null)
       throw new Error("a DKIM signature needs a domain in A-labels and a selector");
     const isRsa = privateKey.asymmetricKeyType === "rsa";

@@ -2,8 +2,8 @@ import { compile, type Formatter } from "html-to-text";
 import { HIDDEN, PLAIN_PAGE } from "../text/page-text.ts";
 import { storedText } from "../text/stored-text.ts";
 
-/** Largest html that a text part is made from, characters. Hostile html of this size takes half a second. */
-export const MAX_TEXT_SOURCE_CHARS = 64 * 1024;
+/** Largest html that a text part is made from, characters. Hostile html of this size takes half a second, on a worker thread. */
+export const MAX_TEXT_SOURCE_CHARS = 512 * 1024;
 /** Maximum number of levels of nested elements. A newsletter of nested tables has 40. */
 export const MAX_TEXT_SOURCE_DEPTH = 100;
 /** Maximum number of children of one element. */

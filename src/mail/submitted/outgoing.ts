@@ -21,8 +21,8 @@ export interface AddedFields {
   own: readonly (readonly [name: string, value: string])[];
   /** Further fields, each added if the message has none of that name. */
   unlessGiven?: readonly (readonly [name: string, value: string])[];
-  /** The domain and selectors of the signatures that will be made. Signatures of the message under them are removed. */
-  signers: { domain: string; selectors: readonly string[] } | null;
+  /** The signatures that will be made. Those of the message under the same domain and selector are removed. */
+  signers: readonly { domain: string; selector: string }[];
 }
 
 /**
@@ -63,16 +63,16 @@ function withAdded(fields: readonly RawField[], added: AddedFields): RawField[] 
 
 /** Returns whether a field is a signature under one of our keys. Only we have them, so it is stale or forged. */
 function isInOurName({ name, line }: RawField, { signers }: AddedFields): boolean {
-  if (signers === null || name !== "dkim-signature") return false;
+  if (name !== "dkim-signature") return false;
   // RFC 6376 §3.2: white space around tags and in folds has no meaning.
   const tags = line
     .slice(line.indexOf(":") + 1)
     .replace(/\s+/g, "")
     .toLowerCase()
     .split(";");
-  const isOneOf = (tag: string, values: readonly string[]) =>
-    values.some((value) => tags.includes(`${tag}=${value.toLowerCase()}`));
-  return isOneOf("d", [signers.domain]) && isOneOf("s", signers.selectors);
+  return signers.some(
+    ({ domain, selector }) => tags.includes(`d=${domain}`) && tags.includes(`s=${selector.toLowerCase()}`),
+  );
 }
 
 function fieldOf(name: string, value: string): RawField {

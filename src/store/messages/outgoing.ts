@@ -12,6 +12,7 @@ const FIELDS = [
   "from",
   "to",
   "cc",
+  "bcc",
   "replyTo",
   "subject",
   "rfcMessageId",

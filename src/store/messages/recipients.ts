@@ -101,9 +101,13 @@ export function findRecipient(db: Db, messageId: string, ord: number): Promise<R
   return RECIPIENTS.first(db, "WHERE message_id = ? AND ord = ?", [messageId, ord]);
 }
 
-/** Returns the recipients of a message of any project, for a report that names the message by its Message-ID. */
-export function recipientsOfMessage(db: Db, messageId: string): Promise<Recipient[]> {
-  return RECIPIENTS.all(db, "WHERE message_id = ? ORDER BY ord", [messageId]);
+/** Returns the recipients of a message of any project, if it has that Message-ID, for a report that names it by that. */
+export function recipientsOfRfcId(db: Db, messageId: string, rfcMessageId: string): Promise<Recipient[]> {
+  return RECIPIENTS.all(
+    db,
+    `WHERE message_id = ?1 AND EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND rfc_message_id = ?2) ORDER BY ord`,
+    [messageId, rfcMessageId],
+  );
 }
 
 /** The fields of a recipient that a try needs. Results of earlier tries are not among them. */

@@ -124,8 +124,8 @@ function textSourceChars({ textFromHtml, text, html }: MailToMake): number {
 
 function sentMail({ signing, ...mail }: MailToMake): SentMail {
   if (signing === null) return { ...mail, signing };
-  const keys = signing.keys.map(({ selector, privateKey }) => ({
-    selector,
+  const keys = signing.keys.map(({ privateKey, ...signer }) => ({
+    ...signer,
     privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   }));
   return { ...mail, signing: { domain: signing.domain, keys } };

@@ -5,7 +5,7 @@ const ADDED: AddedFields = {
   messageId: "<msg_1@from.test>",
   date: Date.UTC(2026, 0, 31, 9, 30),
   own: [],
-  signers: { domain: "b.example", selectors: ["pr1", "pr2"] },
+  signers: ["pr1", "pr2"].map((selector) => ({ domain: "b.example", selector })),
 };
 
 function outgoing(text: string, added: Partial<AddedFields> = {}, smtpUtf8 = false) {
