@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
 export interface ReportPart {
   /** Its Content-Type, with further header fields on separate lines. */
   type: string;
@@ -6,10 +9,8 @@ export interface ReportPart {
 }
 
 export interface Report {
-  /** Header lines that replace the usual ones of the same name. */
+  /** Header lines that replace the usual ones of the same name. A Content-Type has no boundary. */
   headers?: readonly string[];
-  /** Content-Type without its boundary. */
-  report?: string;
   parts: readonly ReportPart[];
   /** If set, the message ends before this text. */
   cut?: string;
@@ -22,13 +23,14 @@ const USUAL = [
 ];
 
 /** Returns a report of the given parts as bytes on the wire. */
-export function reportMail({ headers = [], report = REPORT, parts, cut }: Report): Buffer {
+export function reportMail({ headers = [], parts, cut }: Report): Buffer {
   const named = new Set(headers.map(nameOf));
+  const type = headers.find((line) => nameOf(line) === "content-type") ?? REPORT;
   const lines = [
-    ...headers,
+    ...headers.filter((line) => line !== type),
     ...USUAL.filter((line) => !named.has(nameOf(line))),
     "MIME-Version: 1.0",
-    `Content-Type: ${report}; boundary="=b="`,
+    `${type}; boundary="=b="`,
     "",
     ...parts.flatMap(partLines),
     "--=b=--",
@@ -38,7 +40,7 @@ export function reportMail({ headers = [], report = REPORT, parts, cut }: Report
   return Buffer.from(cut === undefined ? text : text.slice(0, text.indexOf(cut)), "utf8");
 }
 
-const REPORT = "multipart/report; report-type=delivery-status";
+const REPORT = "Content-Type: multipart/report; report-type=delivery-status";
 
 function nameOf(line: string): string {
   return line.slice(0, line.indexOf(":")).toLowerCase();
@@ -110,4 +112,66 @@ export function bob(diagnostic: string, status = "5.0.0", action = "failed"): st
     `Status: ${status}`,
     ...(diagnostic === "" ? [] : [`Diagnostic-Code: smtp; ${diagnostic}`]),
   ];
+}
+
+export interface Sample {
+  name: string;
+  /** Recipient ("-" for none), outcome, category and other fields of each, separated by "; "; "" if it is no bounce. */
+  expected: string;
+  raw: Buffer;
+}
+
+function fixture(file: string): string {
+  return readFileSync(join(import.meta.dir, "../fixtures", file), "utf8");
+}
+
+/** Reads a fixture of messages one after another, each after a line `=== name | expected`. */
+export function samplesIn(file: string): Sample[] {
+  return fixture(file)
+    .split(/^=== /m)
+    .slice(1)
+    .map((block) => {
+      const end = block.indexOf("\n");
+      const [name = "", expected = ""] = block.slice(0, end).split(" | ");
+      return { name, expected, raw: Buffer.from(block.slice(end + 1).replaceAll("\n", "\r\n"), "utf8") };
+    });
+}
+
+const PARTS: Readonly<Record<string, ReportPart>> = { words: WORDS, original: ORIGINAL, headers: HEADERS };
+
+/** Reads a fixture of reports, one a line; the file's first line describes its columns. */
+export function reportsIn(file: string): Sample[] {
+  const rows = fixture(file).trimEnd().split("\n").slice(1);
+  return rows.map((row) => {
+    const [name = "", expected = "", header = "", ...parts] = row.replaceAll("\\n", "\n").split("\t");
+    const headers = header === "-" ? [] : header.split("\n");
+    return { name, expected, raw: reportMail({ headers, parts: parts.map(partIn) }) };
+  });
+}
+
+/** Reads `status: fields`, `status as text/plain (base64): fields`, `type: lines`, or the name of a usual part. */
+function partIn(column: string): ReportPart {
+  const usual = PARTS[column];
+  if (usual !== undefined) return usual;
+  const [, type = "", as, encoding, text = ""] =
+    /^(.*?)(?: as (.*?))?(?: \((base64|quoted-printable)\))?: (.*)$/s.exec(column) ?? [];
+  const lines = text.split("\n");
+  const part = type === "status" ? statusPart(...lines) : { type, lines };
+  const encoded = encoding === undefined ? {} : { encoding: encoding as ReportPart["encoding"] };
+  return { ...part, ...(as === undefined ? {} : { type: as }), ...encoded };
+}
+
+/** Describes recipients in the form that a sample expects, with the fields that it names. */
+export function toldOf(recipients: readonly object[], expected: string): string {
+  const wanted = expected.split("; ");
+  return recipients
+    .map((each, at) => {
+      const found: Record<string, unknown> = { ...each };
+      const [, ...named] = (wanted[at] ?? "").split(", ").map((field) => field.split(" ", 1)[0] ?? "");
+      const about = found.outcome === null ? `${found.action}` : `${found.outcome} ${found.category}`;
+      return [`${found.recipient ?? "-"} ${about}`, ...named.map((name) => `${name} ${found[name]}`)].join(
+        ", ",
+      );
+    })
+    .join("; ");
 }

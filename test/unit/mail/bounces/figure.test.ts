@@ -1,15 +1,13 @@
 import { expect, test } from "bun:test";
 import { readBounce } from "../../../../src/mail/bounces/dsn.ts";
 import { parseMail } from "../../../../src/mail/reading/parse.ts";
-import { type Report, reportMail, statusPart } from "../../../support/report-mail.ts";
+import { type Report, reportMail, samplesIn, statusPart } from "../../../support/report-mail.ts";
 
 /**
  * Bounces that no rule was written for, so that the score predicts the score on unknown bounces. If a row is read
  * wrongly, do not fix the rules for it, or the figure loses its meaning.
  */
 const LEAST_RIGHT = 38;
-
-type Row = [expected: string, mail: readonly string[]];
 
 /** The class of a reply by our rules, the command it answers, and the reply. */
 const REPLIES: readonly (readonly [expected: string, command: string | null, reply: string])[] = [
@@ -55,143 +53,6 @@ const REPLIES: readonly (readonly [expected: string, command: string | null, rep
   ["soft", "RCPT TO", "552 Le destinataire a depasse son quota"],
 ];
 
-const NOTICES: readonly Row[] = [
-  [
-    "soft",
-    [
-      "From: Mailer-Daemon@mx.example.net",
-      "Subject: Mail delivery failed: returning message to sender",
-      "",
-      "  bob@example.org",
-      "    (ultimately generated from all@example.org)",
-      "    mailbox is full: retry timeout exceeded",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: mailer-daemon@mx.example.net",
-      "Subject: Message undeliverable: hi",
-      "",
-      "Your message did not reach some or all of the intended recipients.",
-      "",
-      "bob@example.org",
-      "   Error Type: SMTP",
-      "   hMailServer sent: RCPT TO:<bob@example.org>",
-      "   Remote server replied: 550 Unknown user",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: Sistema de Entrega <MAILER-DAEMON@mx.example.net>",
-      "Subject: =?iso-8859-1?Q?Falha_na_entrega:_Usu=E1rio_inexistente?=",
-      "Content-Type: text/plain; charset=iso-8859-1",
-      "Content-Transfer-Encoding: quoted-printable",
-      "",
-      "Sua mensagem n=E3o p=F4de ser entregue:",
-      "",
-      "<bob@example.org>",
-      "    Motivo: caixa postal inexistente",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: Mail Delivery Subsystem <mailer-daemon@gate.example.net>",
-      "Subject: Mail could not be delivered",
-      'Content-Type: multipart/mixed; boundary="zz"',
-      "",
-      "--zz",
-      "Content-Type: text/plain",
-      "",
-      "The following mail could not be delivered.",
-      "--zz",
-      'Content-Type: text/plain; name="details.txt"',
-      "",
-      "Reporting-MTA: dns;gate.example.net",
-      "",
-      "Final-Recipient: RFC822;<bob@example.org>",
-      "Action: Failed",
-      "Status: 5.1.1 (user unknown)",
-      "--zz--",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: Mail Delivery Subsystem <MAILER-DAEMON@mx.example.net>",
-      "Subject: Delivery failure (bob@example.org)",
-      "",
-      "   ----- The following addresses had permanent fatal errors -----",
-      "<bob@example.org>; originally to <bob@example.org>",
-      "   ----- Transcript of session follows -----",
-      "Could not deliver to '<bob@example.org>': 550 5.1.1 User unknown; rejecting",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: MAILER-DAEMON@mx.example.net",
-      "Subject: failure notice",
-      "",
-      "Hi. This is the qmail-send program at mx.example.net.",
-      "",
-      "<bob@example.org>:",
-      "Connected to 192.0.2.50 but recipient was rejected.",
-      "Remote host said: 550 5.7.1 No such user here",
-    ],
-  ],
-  [
-    "soft",
-    [
-      "From: Mail Delivery Subsystem <mailer-daemon@googlemail.com>",
-      "Subject: Delivery Status Notification (Failure)",
-      "X-Failed-Recipients: bob@example.org",
-      "",
-      "There was a problem delivering your message to bob@example.org.",
-      "",
-      "The recipient server did not accept our requests to connect. [mx.example.org 192.0.2.88: timed out]",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: Mail Delivery System <Mailer-Daemon@mx.example.net>",
-      "Subject: Mail delivery failed: returning message to sender",
-      "",
-      "  bob@example.org",
-      "    SMTP error from remote mail server after RCPT TO:<bob@example.org>:",
-      "    host mail.example.org [192.0.2.92]: 550 5.1.1 User Unknown",
-      "",
-      "Included is a copy of the message header:",
-      "To: ann@example.com",
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: Microsoft Exchange <postmaster@mx.example.net>",
-      "Subject: =?utf-8?B?54Sh5rOV5YKz6YGeOiDmgqjlpb0=?=",
-      "Content-Type: text/html; charset=utf-8",
-      "",
-      '<p><b>傳遞至下列收件者或群組失敗:</b></p><p><a href="mailto:bob@example.org">bob@example.org</a><br>找不到您輸入的電子郵件地址。</p>',
-    ],
-  ],
-  [
-    "hard",
-    [
-      "From: Mail Delivery System <mailer-daemon@mx.example.net>",
-      "Subject: =?utf-8?Q?=C3=89chec_de_remise_de_votre_message?=",
-      "Content-Type: text/plain; charset=utf-8",
-      "",
-      "Votre message n'a pas pu être délivré au destinataire suivant :",
-      "",
-      "bob@example.org : 550 Adresse inconnue",
-    ],
-  ],
-];
-
 /** The fields of a report, as programs write them after their own words. */
 const REPORTS: readonly (readonly [expected: string, words: string, ...fields: string[]])[] = [
   [
@@ -232,51 +93,6 @@ const REPORTS: readonly (readonly [expected: string, words: string, ...fields: s
   ],
 ];
 
-const ORDINARY: readonly Row[] = [
-  [
-    "none",
-    [
-      "From: Piet <piet@example.org>",
-      "Subject: Automatisch antwoord: Uw bestelling",
-      "Auto-Submitted: auto-replied",
-      "",
-      "Ik ben afwezig tot 24 maart. Uw bericht kon niet direct worden gelezen.",
-    ],
-  ],
-  [
-    "none",
-    [
-      "From: dev-request@lists.example.org",
-      "Subject: confirm 3b12aa9f0c",
-      "Precedence: bulk",
-      "",
-      "To confirm, simply reply. If your mail bounces too often, delivery will be disabled.",
-    ],
-  ],
-  [
-    "none",
-    [
-      "From: MailCo <no-reply@mailco.example.org>",
-      "Subject: Your campaign report: 3 emails bounced",
-      "",
-      "3 messages could not be delivered:",
-      "",
-      "ann@a.example  hard bounce (user unknown)",
-      "bob@b.example  soft bounce (mailbox full)",
-    ],
-  ],
-  [
-    "none",
-    [
-      "From: Mail Server Weekly <mailserver@weekly.example.org>",
-      "Subject: Delivery problems? Read this",
-      "List-Unsubscribe: <mailto:u@weekly.example.org>",
-      "",
-      'Undeliverable mail hurts. "550 5.1.1 user unknown" <bob@example.org> is the most common failure.',
-    ],
-  ],
-];
-
 /** Postfix's report of a reply. */
 function replied(command: string | null, reply: string): Report {
   const where = "host mx.example.org[192.0.2.7]";
@@ -302,9 +118,7 @@ const MAILS: readonly (readonly [expected: string, raw: Buffer])[] = [
         reportMail({ parts: [{ type: "text/plain", lines: [words] }, statusPart(...fields)] }),
       ] as const,
   ),
-  ...[...NOTICES, ...ORDINARY].map(
-    ([expected, lines]) => [expected, Buffer.from([...lines, ""].join("\r\n"), "utf8")] as const,
-  ),
+  ...samplesIn("unseen-notices.txt").map(({ name, raw }) => [name, raw] as const),
 ];
 
 async function meant(raw: Buffer): Promise<string> {

@@ -84,8 +84,12 @@ describe("a notice whose lines are broken within a phrase", () => {
 
 test("a folded Disposition field of a receipt that reports a refusal is read (RFC 5322 §2.2.3)", async () => {
   const report = reportMail({
-    headers: ["From: <postmaster@example.org>", "Subject: Rejected: hi"],
-    report: "multipart/report; report-type=disposition-notification",
+    headers: [
+      "From: <postmaster@example.org>",
+      "Subject: Rejected: hi",
+      "Content-Type: multipart/report; report-type=disposition-notification",
+    ],
+
     parts: [
       {
         type: "text/plain",
