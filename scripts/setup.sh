@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes a fresh clone ready: the pinned Bun and the packages of bun.lock in node_modules/.
-# Needs only npm or Bun. Does nothing if nothing has changed since the last run.
-# With --test it also installs the programs that the tests drive (scripts/test-tools.sh).
+# Needs only npm or Bun. Does nothing if nothing has changed since the last run. Installs what the service runs, and
+# with --tools also what checks and tests need. With --test it also installs the programs that the tests drive
+# (scripts/test-tools.sh).
 # Packages come from the registry that the user's npm or Bun is set to.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,6 +12,12 @@ stamp=node_modules/.setup
 version=$(sed -n 's/^ *"bun": *"\([0-9][0-9.]*\)".*/\1/p' package.json)
 # Packages differ by platform, so a folder shared with a container is set up again.
 wanted="$(cat package.json bun.lock | cksum) $(uname -sm)"
+# Installed tools stay, and are brought up to date.
+only_service='--production --omit=peer'
+if [ -n "${1:-}" ] || [ -d node_modules/typescript ]; then
+  only_service=
+  wanted="$wanted with tools"
+fi
 
 say() { echo "setup: $*" >&2; }
 
@@ -32,7 +39,8 @@ first_pinned() {
   return 1
 }
 
-install_with() { "$1" install --frozen-lockfile >&2; }
+# shellcheck disable=SC2086 # two flags or none
+install_with() { "$1" install --frozen-lockfile $only_service >&2; }
 
 # Fetches the pinned Bun into the folder named, with npm or with a Bun that is too old to do more.
 fetch_into() {
