@@ -229,7 +229,7 @@ function classByCode({ enhanced }: Refusal): FinalClass | null {
  * the mailbox.
  */
 const ABOUT_CLIENT =
-  /\b(?:senders?|sending|clients?|ip|envelope|dns|helo|ehlo|smtp|auth\w{0,20}|messages?|contents?|attachments?|connections?|listed|https?|tls|ssl|authori[sz]\w{0,10}|polic(?:y|ies)|restrict\w{0,5}|protect\w{0,5}|challenge|rules?|filter\w{0,5}|your (?:address|account|server|host|network|isp|provider|domain))\b|dmarc|dkim|\bspf|\brbl/i;
+  /\b(?:senders?|sending|clients?|ip|envelope|dns|helo|ehlo|smtp|auth\w{0,20}|messages?|contents?|attachments?|connections?|listed|https?|tls|ssl|(?:un)?authori[sz]\w{0,10}|polic(?:y|ies)|restrict\w{0,5}|protect\w{0,5}|challenge|rules?|filter\w{0,5}|your (?:address|account|server|host|network|isp|provider|domain))\b|dmarc|dkim|\bspf|\brbl/i;
 
 /**
  * Classifies by the reply code alone (RFC 5321 §4.2.3). 550, 551 and 553 to RCPT are about the mailbox, 552 is about
