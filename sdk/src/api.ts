@@ -898,6 +898,7 @@ export interface components {
              * @example yahoo
              */
             name: string;
+            title: string | null;
             egress: string | null;
             /**
              * @description `slowed`: below its limits. `resting`: nothing leaves until `opensAt`. `blocked`: the provider refuses our address, so messages are held.
@@ -918,6 +919,15 @@ export interface components {
                 accepted: number;
                 deferred: number;
                 refused: number;
+            };
+            /** @description Only while the address is new to the provider (`WARM_UP`). */
+            warmUp?: {
+                /** @description Day of the warm-up, from 1. A day with trouble repeats, and one without mail does not count. 0: it has not begun. */
+                day: number;
+                /** @description Maximum number of attempts today (UTC). */
+                cap: number;
+                /** @description Attempts today. */
+                used: number;
             };
         };
         /** Setting */

@@ -130,8 +130,8 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const loops = [
     loop("sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
     loop("lanes", LANES_PAUSE_MS, async () => {
-      dispatch.lanesChanged(await deps.lanes.refresh());
       await deps.lanes.storeFigures(dispatch.waitingByLane());
+      dispatch.lanesChanged(await deps.lanes.refresh());
     }),
     // Each chore has its own loop, so that name servers that hang do not delay the other chores.
     ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),

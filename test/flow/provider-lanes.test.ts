@@ -107,6 +107,22 @@ test("while a provider refuses our address, its messages are held, and they leav
   expect(body.data).toEqual([]);
 });
 
+test("a recipient's own host that refuses our address closes its lane alone, and health only warns", async () => {
+  hosted("mine.test", ["mx.mine.test", "mail.ru"]);
+  hosted("ru.test", ["mxs.mail.ru"]);
+  first?.set({ MAIL: S3150 });
+  for (const id of await sendTo(people("mine.test", 5))) await lastEvent(id, "delivery_delayed");
+  const key = { key: service.accountKey };
+  const { body } = await service.call("GET", "/v1/lanes", undefined, key);
+  expect(body.data).toMatchObject([{ name: "mail.ru+mx.mine.test", title: null, state: "blocked" }]);
+  const { checks } = (await service.call("GET", "/v1/health", undefined, key)).body;
+  const finding = checks.find(({ name }: { name: string }) => name === "providers");
+  expect(finding).toMatchObject({ status: "warn" });
+  first?.set({ MAIL: "250 ok" });
+  const [other = ""] = await sendTo(["ann@ru.test"]);
+  await service.message(other, "delivered");
+});
+
 test("an operator opens a blocked lane, and the next message leaves at once", async () => {
   hosted("outlook.test", ["outlook-com.olc.protection.outlook.com"]);
   first?.set({ MAIL: S3150 });

@@ -2,6 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/core/time/units.ts";
 import type { Lane } from "../../src/flows/lanes/lane.ts";
 import { Lanes } from "../../src/flows/lanes/lanes.ts";
+import { readLanes } from "../../src/flows/lanes/read-lanes.ts";
+import type { Db } from "../../src/store/engine/client.ts";
+import { laneFigures } from "../../src/store/installation/lanes.ts";
 import type { LaneSign } from "../../src/flows/lanes/sign.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
@@ -83,6 +86,71 @@ test("the processes of an installation share the cap of a day, and a new process
   const lane = await look(restarted);
   expect(sendAll(lane)).toBe(0);
   expect(lane.opensInMs).toBe(12 * HOUR_MS);
+});
+
+test("attempts before midnight count for the day before, even if they are stored after it", async () => {
+  const lanes = aProcess("ins_one");
+  const lane = await look(lanes);
+  clock.advance(12 * HOUR_MS - 1);
+  for (let sent = 0; sent < 20; sent++) lane.noteAccepted(clock.now());
+  lane.count("refused");
+  clock.advance(1);
+  lane.noteAccepted(clock.now());
+  await look(lanes);
+  const today = Math.floor(clock.now() / DAY_MS);
+  const figures = { lane: LANE, deferred: 0, waiting: 0 };
+  expect(await laneFigures(database.db, today - 1)).toEqual([{ ...figures, accepted: 20, refused: 1 }]);
+  expect(await laneFigures(database.db, today)).toEqual([{ ...figures, accepted: 1, refused: 0 }]);
+  expect(sendAll(lane)).toBe(99);
+});
+
+test("attempts that could not be stored are stored the next time", async () => {
+  let isFull = true;
+  const write: Db["write"] = (statements) =>
+    isFull ? Promise.reject(new Error("disk full")) : database.db.write(statements);
+  const db = { ...database.db, write };
+  const lanes = new Lanes({
+    ...{ db, clock, instanceId: "ins_one", overrides: new Map() },
+    usual: { connections: 5, messages: 100, rate: 0 },
+  });
+  lanes.named(LANE).noteAccepted(clock.now());
+  await expect(lanes.storeFigures(new Map())).rejects.toThrow("disk full");
+  isFull = false;
+  lanes.named(LANE).noteAccepted(clock.now());
+  await lanes.storeFigures(new Map());
+  await lanes.storeFigures(new Map());
+  expect(await laneFigures(database.db, Math.floor(clock.now() / DAY_MS))).toMatchObject([{ accepted: 2 }]);
+});
+
+test("a lane from which no message waits any more shows none", async () => {
+  const lanes = aProcess("ins_one");
+  await lanes.storeFigures(new Map([[lanes.named(LANE).name, 7]]));
+  await lanes.storeFigures(new Map());
+  const rows = await database.db.all("SELECT waiting FROM lane_figures", []);
+  expect(rows).toEqual([{ waiting: 0 }]);
+});
+
+test("the lanes show how far a new address has come, until it is warm", async () => {
+  const warmUps = new Map([[NEW, Math.floor(NOON / DAY_MS)]]);
+  const reading = {
+    ...{ db: database.db, clock, overrides: new Map(), warmUps },
+    usual: { connections: 5, messages: 100, rate: 0 },
+  };
+  const shown = async () => (await readLanes(reading)).map(({ name, warmUp }) => [name, warmUp]);
+  const lanes = aProcess("ins_one");
+  const lane = await look(lanes);
+  expect(await shown()).toEqual([[LANE, { day: 1, cap: 50, used: 0 }]]);
+  sendAll(lane);
+  await look(lanes);
+  expect(await shown()).toEqual([[LANE, { day: 1, cap: 50, used: 50 }]]);
+  clock.advance(DAY_MS);
+  expect(await shown()).toEqual([[LANE, { day: 2, cap: 100, used: 0 }]]);
+  await database.db.write([{ sql: "UPDATE warm_ups SET step = 12", args: [] }]);
+  expect(await shown()).toEqual([]);
+  warmUps.set(NEW, Math.floor(NOON / DAY_MS) + 5);
+  expect(await shown()).toEqual([[LANE, { day: 0, cap: 0, used: 0 }]]);
+  warmUps.clear();
+  expect(await shown()).toEqual([]);
 });
 
 test("messages in flight count, so parallel deliveries stay within the cap", async () => {

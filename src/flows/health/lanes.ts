@@ -16,7 +16,7 @@ export function laneCheck({ db, ...deps }: LaneParts): Check {
 }
 
 function findingOf(lanes: readonly LaneRecord[]): Finding {
-  const blocked = lanes.filter(({ state }) => state === "blocked");
+  const blocked = lanes.filter(({ title, state }) => state === "blocked" && title !== null);
   const [first] = blocked;
   if (first !== undefined) {
     const page = first.delisting ?? "the page that its reply names";
@@ -25,7 +25,8 @@ function findingOf(lanes: readonly LaneRecord[]): Finding {
       `Ask to be taken off the block list at ${page}, then call POST /v1/lanes/${first.name}/open. Meanwhile one message an hour tries.`,
     );
   }
-  const resting = lanes.filter(({ state }) => state === "resting");
+  // A project may own the recipient's host and its replies, so its block is a fault of this installation only perhaps.
+  const resting = lanes.filter(({ state }) => state === "resting" || state === "blocked");
   if (resting.length === 0) return ok("No provider asks us to wait.");
   return warn(
     `Asked to wait by ${named(resting)}.`,

@@ -17,6 +17,7 @@ import {
   steady,
 } from "./governor.ts";
 import type { Provider, ProviderLimits } from "./providers.ts";
+import { attemptsOf, type Counts, DayCounts } from "./day-counts.ts";
 import { capOf } from "./warm-up.ts";
 import { type LaneSign, signOf } from "./sign.ts";
 import { Taken } from "./taken.ts";
@@ -31,13 +32,6 @@ const UNREAD_MS = 1000;
 
 /** The condition of a lane, in a word. */
 export type LaneWord = "steady" | "slowed" | "resting" | "blocked";
-
-/** Attempts of this process that the database does not count yet. */
-export interface Counts {
-  accepted: number;
-  deferred: number;
-  refused: number;
-}
 
 export interface LaneDeps {
   clock: Clock;
@@ -66,7 +60,7 @@ export class Lane {
   #state: LaneState;
   #version = 0;
   #changedBy = "";
-  #counts: Counts = { accepted: 0, deferred: 0, refused: 0 };
+  readonly #counts = new DayCounts();
   /** The first day of its address, in days since 1970. Null if the address is warm. */
   readonly #warmsFrom: number | null;
   /** Null until the database was read. */
@@ -126,12 +120,12 @@ export class Lane {
   get #warmsInMs(): number {
     if (this.#warmsFrom === null) return 0;
     const now = this.#deps.clock.now();
-    const today = Math.floor(now / DAY_MS);
+    const today = this.#today;
     if (today < this.#warmsFrom) return this.#warmsFrom * DAY_MS - now;
     if (this.#warmUp === null) return UNREAD_MS;
     const { day, step, used } = this.#warmUp;
-    const { accepted, deferred, refused } = this.#counts;
-    const left = (capOf(step) ?? Infinity) - (day === today ? used : 0) - accepted - deferred - refused;
+    const stored = day === today ? used : 0;
+    const left = (capOf(step) ?? Infinity) - stored - this.#counts.attemptsOn(today);
     return left > this.#inFlight ? 0 : (today + 1) * DAY_MS - now;
   }
 
@@ -152,24 +146,32 @@ export class Lane {
     return wordOf(this.#state, this.#most, this.#deps.clock.now());
   }
 
-  /** Counts a message that the provider put off or refused. */
-  count(what: keyof Counts): void {
-    this.#counts[what]++;
+  get #today(): number {
+    return Math.floor(this.#deps.clock.now() / DAY_MS);
   }
 
-  /** Returns what was counted since the last call. */
-  takeCounts(): Counts {
-    const counts = this.#counts;
-    if (this.#warmUp !== null) this.#warmUp.used += counts.accepted + counts.deferred + counts.refused;
-    this.#counts = { accepted: 0, deferred: 0, refused: 0 };
-    return counts;
+  /** Counts the answer to a message. */
+  count(what: "accepted" | "deferred" | "refused"): void {
+    this.#counts.add(this.#today, what);
+  }
+
+  /** The attempts that the database does not count yet, by day. */
+  get counts(): readonly Counts[] {
+    return this.#counts.list();
+  }
+
+  /** Notes that the database counts some attempts. */
+  noteStored(stored: readonly Counts[]): void {
+    this.#counts.subtract(stored);
+    for (const counts of stored)
+      if (this.#warmUp?.day === counts.day) this.#warmUp.used += attemptsOf(counts);
   }
 
   /** Notes that the provider took a message. Returns the statements that store the lane if that changes it. */
   noteAccepted(startedAt: number): Statement[] {
     const now = this.#deps.clock.now();
     this.#taken.add(now);
-    this.#counts.accepted++;
+    this.count("accepted");
     if (isSteady(this.#state, this.#most, now)) return [];
     return this.#govern("accepted", startedAt, null).statements;
   }

@@ -2,14 +2,22 @@ import { createHash } from "node:crypto";
 import { setBounded } from "../../core/collections.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { addLaneFigures, deleteOldLanes, type LaneRow, listLanes } from "../../store/installation/lanes.ts";
+import {
+  addLaneFigures,
+  deleteOldLanes,
+  type LaneFigures,
+  type LaneRow,
+  listLanes,
+} from "../../store/installation/lanes.ts";
 import {
   beginWarmUp,
   continueWarmUp,
   deleteOldWarmUps,
   listWarmUps,
+  type WarmUpRow,
 } from "../../store/installation/warm-ups.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
+import { attemptsOf, type Counts } from "./day-counts.ts";
 import { stepAfter } from "./warm-up.ts";
 import { type ProviderLimits, providerLane, providerOfLane, wayOfLane } from "./providers.ts";
 
@@ -40,6 +48,8 @@ export class Lanes {
   /** The rows of the database at the last read. */
   #stored: ReadonlyMap<string, LaneRow> = new Map();
   #cleanedOn = 0;
+  /** Lanes that the database shows with waiting messages of this process. */
+  readonly #waited = new Set<string>();
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
@@ -57,7 +67,7 @@ export class Lanes {
 
   /** Returns the lane of a relay, which has its own rate: messages a second, 0 for no limit. */
   ofRelay(routeId: string, rate: number): Lane {
-    const name = `relay:${routeId}`;
+    const name = relayLane(routeId);
     const known = this.#byName.get(name);
     if (known !== undefined && known.limits.rate === rate) return known;
     const lane = this.#adopted(new Lane(this.#deps, name, null, { ...this.#deps.usual, rate }));
@@ -74,7 +84,13 @@ export class Lanes {
 
   #open(name: string): Lane {
     const provider = providerOfLane(name);
-    const lane = new Lane(this.#deps, name, provider, limitsOfLane(name, this.#deps), this.#warmsFrom(name));
+    const lane = new Lane(
+      this.#deps,
+      name,
+      provider,
+      limitsOfLane(name, this.#deps),
+      warmsFrom(name, this.#deps),
+    );
     return this.#adopted(lane);
   }
 
@@ -96,34 +112,21 @@ export class Lanes {
     return [...changed, ...(await this.#warmUp())];
   }
 
-  /** Returns the first day of a lane's address if that is new. Hosts that are no provider's get too little to notice. */
-  #warmsFrom(name: string): number | null {
-    const { egress } = wayOfLane(name);
-    if (egress === null || providerOfLane(name) === null) return null;
-    return this.#deps.warmUps?.get(egress) ?? null;
-  }
-
   /** Reads how far the addresses have come, and goes on to the next day. Returns the lanes that warm up. */
   async #warmUp(): Promise<Lane[]> {
     const warming = [...this.#byName.values()].filter(({ isWarming }) => isWarming);
     if (warming.length === 0) return [];
     const { db, clock } = this.#deps;
     const today = Math.floor(clock.now() / DAY_MS);
-    const rows = new Map((await listWarmUps(db)).map((row) => [row.lane, row]));
-    const statements: Statement[] = [];
-    for (const lane of warming) {
-      const row = rows.get(lane.name);
-      if (row === undefined) statements.push(beginWarmUp(lane.name, today));
-      else if (row.day < today) {
-        const step = stepAfter(row.step, { ...row, blocked: row.blocked === 1 });
-        statements.push(continueWarmUp(lane.name, row.day, { day: today, step }));
-        lane.warmTo({ day: today, step, used: 0 });
-        continue;
-      }
-      const { step = 0, accepted = 0, deferred = 0, refused = 0 } = row ?? {};
-      lane.warmTo({ day: today, step, used: accepted + deferred + refused });
-    }
+    const read = async () => new Map((await listWarmUps(db)).map((row) => [row.lane, row]));
+    const before = await read();
+    const statements = warming.flatMap(({ name }) => toToday(name, before.get(name), today));
     if (statements.length > 0) await db.write(statements);
+    const rows = statements.length > 0 ? await read() : before;
+    for (const lane of warming) {
+      const { day = today, step = 0, accepted = 0, deferred = 0, refused = 0 } = rows.get(lane.name) ?? {};
+      lane.warmTo({ day, step, used: attemptsOf({ accepted, deferred, refused }) });
+    }
     return warming;
   }
 
@@ -135,17 +138,54 @@ export class Lanes {
     const statements: Statement[] = [];
     if (day !== this.#cleanedOn) statements.push(...deleteOldLanes(now, day), deleteOldWarmUps());
     this.#cleanedOn = day;
-    for (const lane of this.#byName.values()) {
-      const counts = lane.takeCounts();
-      // Of the many hosts that are no provider's, only those that have trouble are worth a row.
-      if (lane.provider === null && lane.word === "steady" && counts.deferred + counts.refused === 0)
-        continue;
-      const figures = { lane: lane.name, ...counts, waiting: waiting.get(lane.name) ?? 0 };
-      if (counts.accepted + counts.deferred + counts.refused + figures.waiting > 0)
-        statements.push(addLaneFigures(day, instanceId, figures));
+    const lanes = [...this.#byName.values()].map((lane) => ({ lane, counts: lane.counts }));
+    for (const { lane, counts } of lanes) {
+      const figures = this.#figuresOf(lane, counts, { day, waiting: waiting.get(lane.name) ?? 0 });
+      statements.push(...figures.map((one) => addLaneFigures(one.day, instanceId, one)));
     }
     if (statements.length > 0) await db.write(statements);
+    for (const { lane, counts } of lanes) lane.noteStored(counts);
   }
+
+  /** Returns what to store of a lane. Of the many hosts that are no provider's, only those with trouble are worth a row. */
+  #figuresOf(
+    lane: Lane,
+    counts: readonly Counts[],
+    today: { day: number; waiting: number },
+  ): (LaneFigures & { day: number })[] {
+    const waited = this.#waited.delete(lane.name);
+    const hasTrouble =
+      lane.word !== "steady" || counts.some(({ deferred, refused }) => deferred + refused > 0);
+    if (lane.provider === null && !hasTrouble && !waited) return [];
+    if (today.waiting > 0) this.#waited.add(lane.name);
+    const isCounted = counts.some(({ day }) => day === today.day);
+    const none = { day: today.day, accepted: 0, deferred: 0, refused: 0 };
+    const days = isCounted || (today.waiting === 0 && !waited) ? counts : [...counts, none];
+    return days.map((one) => {
+      const waiting = one.day === today.day ? today.waiting : 0;
+      return { ...one, lane: lane.name, waiting };
+    });
+  }
+}
+
+/** Returns what begins a lane's warm-up, or takes it to the next day. */
+function toToday(lane: string, row: WarmUpRow | undefined, today: number): Statement[] {
+  if (row === undefined) return [beginWarmUp(lane, today)];
+  return row.day < today
+    ? [continueWarmUp(lane, row.day, { day: today, step: stepAfter(row.step, row) })]
+    : [];
+}
+
+/** Returns the name of the lane of a relay. */
+export function relayLane(routeId: string): string {
+  return `relay:${routeId}`;
+}
+
+/** Returns the first day of a lane's address if that is new. Hosts that are no provider's get too little to notice. */
+export function warmsFrom(name: string, { warmUps }: Pick<LanesDeps, "warmUps">): number | null {
+  const { egress } = wayOfLane(name);
+  if (egress === null || providerOfLane(name) === null) return null;
+  return warmUps?.get(egress) ?? null;
 }
 
 /** Returns the limits of a lane: those of the setting, else its provider's, else the usual ones. */
@@ -164,7 +204,8 @@ function hostsName(hosts: readonly string[], variant: string): string {
   const sorted = [...hosts].sort();
   const name = sorted.join("+");
   const isPlain = sorted.every((host) => /^[\w.-]+$/.test(host)) && name.length <= MAX_NAME_CHARS;
-  if (isPlain && variant === "") return name;
+  // A stranger may name a host as one of our lanes, such as "mail.ru", which is a host of that provider's, too.
+  if (isPlain && variant === "" && providerOfLane(name) === null) return name;
   // A DNS name may hold any character (RFC 2181 §11), so the hash is over an unambiguous string.
   const hash = createHash("sha256")
     .update(JSON.stringify([sorted, variant]))

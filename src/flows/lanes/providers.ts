@@ -96,7 +96,7 @@ export const PROVIDERS: readonly Provider[] = [
     connections: 5,
     messages: 50,
     hosts:
-      /^(?:mx\d\d\.emig\.gmx\.net|mx\d\d\.gmx\.(?:net|com)|mx-ha\d\d\.web\.de|mx\d\d\.(?:ionos\.(?:de|com|co\.uk|es|fr|it)|kundenserver\.de|1and1\.[a-z.]{2,5}|schlund\.de|mail\.com))$/,
+      /^(?:mx\d\d\.emig\.gmx\.net|mx\d\d\.gmx\.(?:net|com)|mx-ha\d\d\.web\.de|mx\d\d\.(?:ionos\.(?:de|com|co\.uk|es|fr|it)|kundenserver\.de|1and1\.(?:com|co\.uk|de|es|fr|it)|schlund\.de|mail\.com))$/,
     delisting: "https://postmaster.gmx.net/en/contact",
     source: CAUTIOUS,
   }),

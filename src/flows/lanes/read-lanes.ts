@@ -9,15 +9,18 @@ import {
   listLanes,
   saveLane,
 } from "../../store/installation/lanes.ts";
+import { listWarmUps, type WarmUpRow } from "../../store/installation/warm-ups.ts";
+import { relayRates } from "../../store/projects/routes.ts";
 import { type LaneState, steady } from "./governor.ts";
 import { bounded, type LaneWord, mostOf, opened, wordOf } from "./lane.ts";
-import { type LanesDeps, limitsOfLane } from "./lanes.ts";
+import { type LanesDeps, limitsOfLane, relayLane, warmsFrom } from "./lanes.ts";
+import { progressOf, type WarmUpProgress } from "./warm-up.ts";
 import { providerOfLane } from "./providers.ts";
 
 /** Name of what the operator changes, in place of an instance's id. */
 const BY_OPERATOR = "operator";
 
-export interface ReadLanesDeps extends Pick<LanesDeps, "usual" | "overrides"> {
+export interface ReadLanesDeps extends Pick<LanesDeps, "usual" | "overrides" | "warmUps"> {
   db: Db;
   clock: Clock;
 }
@@ -41,21 +44,42 @@ export interface LaneRecord {
   /** Recipients that wait in the memory of workers. Further ones may wait in the database. */
   waiting: number;
   day: Pick<LaneFigures, "accepted" | "deferred" | "refused">;
+  /** Null if its address is not new to the provider. */
+  warmUp: WarmUpProgress | null;
 }
 
-/** Returns the lanes that are not steady, or have had mail today, by name. */
+/** The rows of a lane. */
+interface Stored {
+  row?: LaneRow | undefined;
+  figures?: LaneFigures | undefined;
+  warmUp?: WarmUpRow | undefined;
+  /** Rate of its relay, messages a second. Null: no limit. Undefined: it is no relay's. */
+  relayRate?: number | null | undefined;
+}
+
+/** Returns the lanes that are not steady, have had mail today, or warm up, by name. */
 export async function readLanes(deps: ReadLanesDeps): Promise<LaneRecord[]> {
-  const now = deps.clock.now();
-  const [rows, figures] = await Promise.all([
-    listLanes(deps.db),
-    laneFigures(deps.db, Math.floor(now / DAY_MS)),
+  const { db, clock } = deps;
+  const [rows, figures, warmUps, relays] = await Promise.all([
+    listLanes(db),
+    laneFigures(db, Math.floor(clock.now() / DAY_MS)),
+    (deps.warmUps?.size ?? 0) === 0 ? [] : listWarmUps(db),
+    relayRates(db),
   ]);
   const states = new Map(rows.map((row) => [row.name, row]));
   const days = new Map(figures.map((day) => [day.lane, day]));
-  return [...new Set([...states.keys(), ...days.keys()])]
+  const warming = new Map(warmUps.map((row) => [row.lane, row]));
+  const rates = new Map(relays.map(({ id, ratePerSecond }) => [relayLane(id), ratePerSecond]));
+  const stored = (name: string): Stored => ({
+    row: states.get(name),
+    figures: days.get(name),
+    warmUp: warming.get(name),
+    relayRate: rates.get(name),
+  });
+  return [...new Set([...states.keys(), ...days.keys(), ...warming.keys()])]
     .sort()
-    .map((name) => recordOf(deps, name, states.get(name), days.get(name)))
-    .filter(({ name, state }) => state !== "steady" || days.has(name));
+    .map((name) => recordOf(deps, name, stored(name)))
+    .filter(({ name, state, warmUp }) => state !== "steady" || days.has(name) || warmUp !== null);
 }
 
 /**
@@ -70,24 +94,24 @@ export async function openLane(deps: ReadLanesDeps, name: string): Promise<LaneR
   const next = { ...row, state, version: row.version + 1, changedBy: BY_OPERATOR, changedAt: now };
   await deps.db.write([saveLane(next)]);
   const lanes = await readLanes(deps);
-  return lanes.find((one) => one.name === name) ?? recordOf(deps, name, next, undefined);
+  return lanes.find((one) => one.name === name) ?? recordOf(deps, name, { row: next });
 }
 
-function stateOf(deps: ReadLanesDeps, row: LaneRow): LaneState {
-  const most = mostOf(limitsOfLane(row.name, deps));
+function stateOf(deps: ReadLanesDeps, row: LaneRow, most = mostOf(limitsOfLane(row.name, deps))): LaneState {
   return bounded({ ...steady(most), ...JSON.parse(row.state) }, most, deps.clock.now());
 }
 
 function recordOf(
   deps: ReadLanesDeps,
   name: string,
-  row: LaneRow | undefined,
-  figures: LaneFigures | undefined,
+  { row, figures, warmUp, relayRate }: Stored,
 ): LaneRecord {
   const now = deps.clock.now();
-  const limits = limitsOfLane(name, deps);
+  const usual = limitsOfLane(name, deps);
+  const limits = relayRate === undefined ? usual : { ...usual, rate: relayRate ?? 0 };
   const most = mostOf(limits);
-  const state = row === undefined ? steady(most) : stateOf(deps, row);
+  const state = row === undefined ? steady(most) : stateOf(deps, row, most);
+  const [day, first] = [Math.floor(now / DAY_MS), warmsFrom(name, deps)];
   const word = wordOf(state, most, now);
   const provider = providerOfLane(name);
   const isUnlimited = limits.rate === 0 && state.rate >= most.rate;
@@ -105,5 +129,6 @@ function recordOf(
     reply: word === "steady" ? null : (state.cause?.reply ?? null),
     waiting,
     day: { accepted, deferred, refused },
+    warmUp: first === null ? null : progressOf(warmUp, { day, first }),
   };
 }

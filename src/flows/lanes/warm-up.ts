@@ -1,3 +1,5 @@
+import { attemptsOf } from "./day-counts.ts";
+
 /**
  * Messages a day to one provider that a new address may send, day by day. Providers trust an address that grows slowly; one
  * that begins with thousands is taken for a spammer's.
@@ -18,6 +20,34 @@ export interface WarmUpDay {
   blocked: boolean;
 }
 
+/** How far an address has come with a provider. */
+export interface WarmUpProgress {
+  /** Counts from 1, and repeats after a day with trouble. 0: its first day is yet to come. */
+  day: number;
+  /** Maximum number of attempts today. */
+  cap: number;
+  /** Attempts today. */
+  used: number;
+}
+
+/**
+ * Returns the progress of an address with a provider; null once it is warm.
+ * @param row what is stored; undefined if nothing is
+ * @param day days since 1970, `first` the one on which the address begins
+ */
+export function progressOf(
+  row: (WarmUpDay & { day: number; step: number }) | undefined,
+  { day, first }: { day: number; first: number },
+): WarmUpProgress | null {
+  if (day < first) return { day: 0, cap: 0, used: 0 };
+  const isToday = row === undefined || row.day >= day;
+  const step = row === undefined ? 0 : isToday ? row.step : stepAfter(row.step, row);
+  const cap = capOf(step);
+  if (cap === null) return null;
+  const used = row !== undefined && isToday ? attemptsOf(row) : 0;
+  return { day: step + 1, cap, used };
+}
+
 /** Returns the cap of a step, which counts from 0; null once the address is warm. */
 export function capOf(step: number): number | null {
   return WARM_UP_CAPS[step] ?? null;
@@ -25,7 +55,7 @@ export function capOf(step: number): number | null {
 
 /** Returns the step after a day. A day without mail does not count, and a day with trouble repeats. */
 export function stepAfter(step: number, { accepted, deferred, refused, blocked }: WarmUpDay): number {
-  const attempts = accepted + deferred + refused;
+  const attempts = attemptsOf({ accepted, deferred, refused });
   if (attempts === 0 || blocked || deferred > attempts * MOST_DEFERRED) return step;
   return Math.min(step + 1, WARM_UP_CAPS.length);
 }

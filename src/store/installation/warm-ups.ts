@@ -9,22 +9,23 @@ export interface WarmUpRow {
   /** Days since 1970. */
   day: number;
   step: number;
-  /** 1 if the provider has refused our address on that day. */
-  blocked: number;
+  /** True if the provider has refused our address on that day. */
+  blocked: boolean;
   accepted: number;
   deferred: number;
   refused: number;
 }
 
 /** Returns how far all lanes have come. */
-export function listWarmUps(db: Db): Promise<WarmUpRow[]> {
-  return db.all<WarmUpRow>(
+export async function listWarmUps(db: Db): Promise<WarmUpRow[]> {
+  const rows = await db.all<Omit<WarmUpRow, "blocked"> & { blocked: number }>(
     `SELECT w.lane, w.day, w.step, w.blocked, COALESCE(SUM(f.accepted), 0) AS accepted,
         COALESCE(SUM(f.deferred), 0) AS deferred, COALESCE(SUM(f.refused), 0) AS refused
       FROM warm_ups w LEFT JOIN lane_figures f ON f.day = w.day AND f.lane = w.lane
       GROUP BY w.lane ORDER BY w.lane LIMIT ?`,
     [MAX_WARM_UPS],
   );
+  return rows.map((row) => ({ ...row, blocked: row.blocked === 1 }));
 }
 
 /** Returns the statement that begins a lane's warm-up, unless it has begun. */

@@ -5,6 +5,9 @@ import { plain, table } from "../engine/columns.ts";
 /** The id by which a project names the route that the settings make. */
 export const DEFAULT_ROUTE = "default";
 
+/** Maximum number of relays whose rates are read. */
+const MAX_RELAYS = 10_000;
+
 /** A way out of an account. */
 export interface OutRoute {
   id: string;
@@ -54,6 +57,13 @@ export function listRoutes(
 ): Promise<OutRoute[]> {
   const page = "WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
   return ROUTES.all(db, page, [accountId, after ?? idCeiling("rte"), take]);
+}
+
+/** Returns the rates of all relays, messages a second. Null: no limit. */
+export function relayRates(db: Db): Promise<Pick<OutRoute, "id" | "ratePerSecond">[]> {
+  return db.all("SELECT id, rate_per_second AS ratePerSecond FROM routes WHERE kind = 'relay' LIMIT ?", [
+    MAX_RELAYS,
+  ]);
 }
 
 /** The fields of a route that may be changed. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type LaneRecord, openLane, type ReadLanesDeps, readLanes } from "../../../flows/lanes/read-lanes.ts";
+import { wayOfLane } from "../../../flows/lanes/providers.ts";
 import { ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
@@ -11,6 +12,12 @@ const Lane = Type.Object(
         "A provider (`google`, `mimecast:eu`), or the MX hosts: `mx1.example.com+mx2.example.com`; then `@` and the address of `EGRESS`, if it is set.",
       examples: ["yahoo"],
     }),
+    title: Nullable(
+      Type.String({
+        description: "The provider, as its users know it. Null: no known one.",
+        examples: ["Yahoo"],
+      }),
+    ),
     egress: Nullable(Type.String({ description: "The address that it sends from. Null: the system's." })),
     state: OneOf(
       ["steady", "slowed", "resting", "blocked"],
@@ -38,6 +45,19 @@ const Lane = Type.Object(
       { accepted: Type.Integer(), deferred: Type.Integer(), refused: Type.Integer() },
       { description: "Attempts since midnight UTC, by their outcome." },
     ),
+    warmUp: Type.Optional(
+      Type.Object(
+        {
+          day: Type.Integer({
+            description:
+              "Day of the warm-up, from 1. A day with trouble repeats, and one without mail does not count. 0: it has not begun.",
+          }),
+          cap: Type.Integer({ description: "Maximum number of attempts today (UTC)." }),
+          used: Type.Integer({ description: "Attempts today." }),
+        },
+        { description: "Only while the address is new to the provider (`WARM_UP`)." },
+      ),
+    ),
   },
   { title: "Lane" },
 );
@@ -51,7 +71,7 @@ export function laneRoutes(deps: ReadLanesDeps): Route[] {
       operationId: "listLanes",
       summary: "List the lanes of outgoing mail",
       description:
-        "A lane is the way to one provider, with its pace, its connections and its rests. Lists those that are not steady, and those of providers that have had mail today. Requires an account-wide key.",
+        "A lane is the way to one provider, with its pace, its connections and its rests. Lists those that are not steady, those of providers that have had mail today, and those that warm up. Requires an account-wide key.",
       scope: "metrics:read",
       accountWide: true,
       answers: { 200: Type.Object({ data: Type.Array(Lane) }) },
@@ -72,7 +92,8 @@ export function laneRoutes(deps: ReadLanesDeps): Route[] {
   ];
 }
 
-function shown({ title: _, delisting: _page, opensAt, ...lane }: LaneRecord): Static<typeof Lane> {
-  const [, egress = null] = lane.name.split("@");
-  return { ...lane, egress, opensAt: opensAt === null ? null : showTime(opensAt) };
+function shown({ delisting: _, opensAt, warmUp, ...lane }: LaneRecord): Static<typeof Lane> {
+  const { egress } = wayOfLane(lane.name);
+  const shownLane = { ...lane, egress, opensAt: opensAt === null ? null : showTime(opensAt) };
+  return warmUp === null ? shownLane : { ...shownLane, warmUp };
 }

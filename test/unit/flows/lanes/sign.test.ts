@@ -9,6 +9,8 @@ test.each([
     "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. part of their network is on our block list (S3150)",
     "blocked",
   ],
+  ["550 5.7.1 Client host [192.0.2.1] blocked using zen.spamhaus.org (S3150) - gcdp a1 - gsmtp", null],
+  ["550 5.7.1 TRANSPORT.RULES.RejectMessage; Your IP 192.0.2.1 is on our block list (S3150)", null],
   ["451 4.3.0 temporary failure", null],
   ["450 4.2.0 Greylisted, please try again in 300 seconds", null],
   ["550 5.1.1 no such user", null],
