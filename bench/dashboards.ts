@@ -114,8 +114,13 @@ async function inTurns(
 async function accept(): Promise<Figures> {
   return inTurns("accept", "req/s", { ROLES: "api" }, async (_, { httpPort }) => {
     const options: LoadOptions = {
-      ...{ port: httpPort, key: prepared.key, from: `news@${DOMAIN}`, connections: CONNECTIONS },
-      ...{ domains: domains(), warmMs: WARM_MS, measureMs: MEASURE_MS },
+      port: httpPort,
+      key: prepared.key,
+      from: `news@${DOMAIN}`,
+      connections: CONNECTIONS,
+      domains: domains(),
+      warmMs: WARM_MS,
+      measureMs: MEASURE_MS,
     };
     const command = [process.execPath, join(SUPPORT, "http-load.ts"), JSON.stringify(options)];
     const child = await startChild(command, { log: join(home, `load-${Bun.randomUUIDv7()}`) });

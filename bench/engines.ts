@@ -69,8 +69,13 @@ interface Scene {
 
 async function load(port: number, key: string): Promise<LoadResult> {
   const options: LoadOptions = {
-    ...{ port, key, from: `news@${DOMAIN}`, connections: CONNECTIONS, domains: DOMAINS },
-    ...{ warmMs: WARM_MS, measureMs: MEASURE_MS },
+    port,
+    key,
+    from: `news@${DOMAIN}`,
+    connections: CONNECTIONS,
+    domains: DOMAINS,
+    warmMs: WARM_MS,
+    measureMs: MEASURE_MS,
   };
   const log = join(home, `load-${Bun.randomUUIDv7()}`);
   const child = await startChild([process.execPath, LOAD, JSON.stringify(options)], { log });
@@ -109,8 +114,12 @@ function sentSoFar({ database }: Scene): { count: number; at: number } {
 /** Sends what was accepted for some seconds, after some to warm up. Throws if that was too little. */
 async function outbound(scene: Scene): Promise<Rate> {
   const { child } = await startService(scene.folder, {
-    ...{ ROLES: "worker", DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${sinkPort}` },
-    ...{ DESTINATION_CONNECTIONS: String(SESSIONS), DESTINATION_RATE: "1000000", ...scene.database.env },
+    ROLES: "worker",
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://127.0.0.1:${sinkPort}`,
+    DESTINATION_CONNECTIONS: String(SESSIONS),
+    DESTINATION_RATE: "1000000",
+    ...scene.database.env,
   });
   while (sentSoFar(scene).count === 0) await Bun.sleep(POLL_MS);
   await Bun.sleep(WARM_MS);
@@ -178,7 +187,9 @@ async function measure(name: string, kind: EngineName, roundTripMs: number): Pro
   const trip = await roundTrip(database);
   const sender = await openSender(parent, prepared.inbox, false);
   const service = await startService(folder, {
-    ...{ ROLES: "api,smtp", DNS_SERVERS: sender.dns.address, ...database.env },
+    ROLES: "api,smtp",
+    DNS_SERVERS: sender.dns.address,
+    ...database.env,
   });
   const accepted = await accept(service, scene);
   const listed = await lists(service, scene);
@@ -190,7 +201,9 @@ async function measure(name: string, kind: EngineName, roundTripMs: number): Pro
   const row = { "round trip, ms": trip, "accept p50, ms": accepted.p50, "accept p99, ms": accepted.p99 };
   for (const [way, rate] of Object.entries({ accept: accepted, inbound: received, outbound: sent }))
     Object.assign(row, {
-      ...{ [`${way}/s`]: rate.perSecond, [`${way}, µs`]: rate.service, [`${way}, µs of sqld`]: rate.server },
+      [`${way}/s`]: rate.perSecond,
+      [`${way}, µs`]: rate.service,
+      [`${way}, µs of sqld`]: rate.server,
     });
   return { ...row, "list p50, ms": listed.p50, "list p99, ms": listed.p99 };
 }

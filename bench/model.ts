@@ -66,8 +66,11 @@ async function measure(processes: number, cores: string, clientCores: string): P
   const folder = copyOf(prepared.folder);
   const port = freePort();
   const env = {
-    ...{ ROLES: "smtp", DNS_SERVERS: sender.dns.address, METRICS_TOKEN },
-    ...{ SMTP_PORT: String(port), SMTP_PORT_SHARED: "1" },
+    ROLES: "smtp",
+    DNS_SERVERS: sender.dns.address,
+    METRICS_TOKEN,
+    SMTP_PORT: String(port),
+    SMTP_PORT_SHARED: "1",
   };
   const services: Service[] = [];
   for (let n = 0; n < processes; n++)
@@ -78,8 +81,10 @@ async function measure(processes: number, cores: string, clientCores: string): P
     const commits = await Promise.all(services.map(commitSeconds));
     const threads = services.map(({ child }) => threadTimes(child.pid));
     return {
-      ...{ loop: sum(threads, "loop"), read: sum(threads, "read") },
-      ...{ commit: sum(threads, "commit"), rest: sum(threads, "rest") },
+      loop: sum(threads, "loop"),
+      read: sum(threads, "read"),
+      commit: sum(threads, "commit"),
+      rest: sum(threads, "rest"),
       client: childrenTime(),
       lock: 1e6 * commits.reduce((all, one) => all + one, 0),
     };

@@ -44,7 +44,9 @@ const common = { from, connections: CONNECTIONS, domains: domains(), warmMs: WAR
 async function submission(chunked: boolean): ReturnType<Measure> {
   const port = freePort();
   const { child } = await startService(copyOf(prepared.folder), {
-    ...{ ROLES: "smtp", SUBMISSION_PORT: String(port), SUBMISSION_HOST: "127.0.0.1" },
+    ROLES: "smtp",
+    SUBMISSION_PORT: String(port),
+    SUBMISSION_HOST: "127.0.0.1",
     SUBMISSION_INSECURE_LOOPBACK: "1",
   });
   const before = child.processor();
@@ -66,7 +68,9 @@ async function post(): ReturnType<Measure> {
 /** Debian's Postfix with logins by Cyrus SASL and sasldb. It takes all mail to its hold queue and delivers none. */
 async function postfixWithSasl(chunked: boolean): ReturnType<Measure> {
   const server = await startPostfix({
-    ...{ smtpd_sasl_auth_enable: "yes", smtpd_sasl_type: "cyrus", smtpd_sasl_local_domain: DOMAIN },
+    smtpd_sasl_auth_enable: "yes",
+    smtpd_sasl_type: "cyrus",
+    smtpd_sasl_local_domain: DOMAIN,
     smtpd_relay_restrictions: "permit_sasl_authenticated, reject",
     smtpd_client_restrictions: "check_client_access static:HOLD",
     smtpd_tls_security_level: "none",

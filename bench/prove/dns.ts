@@ -135,14 +135,17 @@ front.stop();
 const round1 = (value: number): string => String(Math.round(value * 10) / 10);
 printMarkdown(
   [
-    ...["resolver", "send p99 well ms", "send p99 in trouble ms", "ratio", "questions", "sends in trouble"],
-    ...[
-      "arrived during it",
-      "put off (100: or more)",
-      "bounced or failed",
-      "all arrived after s",
-      "slowest 250 s",
-    ],
+    "resolver",
+    "send p99 well ms",
+    "send p99 in trouble ms",
+    "ratio",
+    "questions",
+    "sends in trouble",
+    "arrived during it",
+    "put off (100: or more)",
+    "bounced or failed",
+    "all arrived after s",
+    "slowest 250 s",
   ],
   rows.map(({ name, well, trouble, begun, arrived, slowestMail, asked, delayed, lost, drainMs }) => [
     name,

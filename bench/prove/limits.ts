@@ -108,7 +108,8 @@ async function largestMessage(): Promise<Lost> {
   for (const [nth, project] of guests.entries())
     for (let hook = 0; hook < webhooks; hook++)
       await project.call("POST", "/v1/webhooks", {
-        ...{ url: endpoints.url(nth * webhooks + hook), eventTypes: ["inbound_received"] },
+        url: endpoints.url(nth * webhooks + hook),
+        eventTypes: ["inbound_received"],
       });
   const line = `${"x".repeat(70)}\r\n`;
   const header =
@@ -212,7 +213,9 @@ async function unreadTools(project: Project): Promise<Lost> {
   };
   const [large, small] = [await stored(TEMPLATE_CHARS), await stored(SMALL_CHARS)];
   const one = (id: string, nth: number) => ({
-    ...{ jsonrpc: "2.0", id: nth, method: "tools/call" },
+    jsonrpc: "2.0",
+    id: nth,
+    method: "tools/call",
     params: { name: "get_email", arguments: { id } },
   });
   const batch = Array.from({ length: CALLS_IN_BATCH }, (_, nth) => one(small, nth));

@@ -54,7 +54,10 @@ async function newProject(name: string): Promise<string> {
 async function send(key: string, project: string, addresses: readonly string[]): Promise<void> {
   for (let from = 0; from < addresses.length; from += BATCH) {
     const emails = addresses.slice(from, from + BATCH).map((email) => ({
-      ...{ from: { email: `news@${project}.sender.test` }, to: [{ email }], subject: "Hi", text: "Hi\n" },
+      from: { email: `news@${project}.sender.test` },
+      to: [{ email }],
+      subject: "Hi",
+      text: "Hi\n",
     }));
     const { status, body } = await service.call("POST", "/v1/emails/batch", { emails }, { key });
     if (status >= 300) throw new Error(`${status}: ${JSON.stringify(body).slice(0, 300)}`);

@@ -26,8 +26,12 @@ const MIN_SPELLINGS = 60;
 const MIN_UNGUARDED = 60;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const LOCATIONS = [
-  ...["https://169.254.169.254/latest/meta-data/", "https://127.0.0.1/", "http://127.0.0.1:6379/"],
-  ...["//10.0.0.1/", "https://[::1]:8443/", "https://loopback.example/"],
+  "https://169.254.169.254/latest/meta-data/",
+  "https://127.0.0.1/",
+  "http://127.0.0.1:6379/",
+  "//10.0.0.1/",
+  "https://[::1]:8443/",
+  "https://loopback.example/",
 ];
 /** The guard as it is by default, and turned off. */
 const OFF = { ALLOW_PRIVATE_WEBHOOKS: "1", ALLOW_PRIVATE_MX: "1" };

@@ -161,8 +161,15 @@ await Bun.sleep(SYNC_MS);
 const checked = await check(ground, promises);
 printMarkdown(
   [
-    ...["away", "sends", "longest without a 202, s", "mail in", "longest without a 250, s", "lists"],
-    ...["content in the object store", "slowest delivery, s", "all settled after, s"],
+    "away",
+    "sends",
+    "longest without a 202, s",
+    "mail in",
+    "longest without a 250, s",
+    "lists",
+    "content in the object store",
+    "slowest delivery, s",
+    "all settled after, s",
   ],
   lines,
 );

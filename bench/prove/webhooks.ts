@@ -243,15 +243,15 @@ for (const { ground, good } of twins) {
 const round1 = (value: number): string => String(Math.round(value * 10) / 10);
 printMarkdown(
   [
-    ...[
-      "endpoint",
-      "other endpoints' p95 without ms",
-      "with ms",
-      "middle ratio",
-      "its deliveries",
-      "attempts",
-    ],
-    ...["off schedule", "peak RSS more MiB", "octets written MiB"],
+    "endpoint",
+    "other endpoints' p95 without ms",
+    "with ms",
+    "middle ratio",
+    "its deliveries",
+    "attempts",
+    "off schedule",
+    "peak RSS more MiB",
+    "octets written MiB",
   ],
   rows.map(({ kind, without, withIt, ratio, deliveries, attempts, off, growth, written }) => [
     kind.name,

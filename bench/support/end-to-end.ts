@@ -37,8 +37,15 @@ export async function acceptToSink(
   const progress = progressOf(database);
   const accept = async (count: number, earlier: number): Promise<LoadResult> => {
     const options: LoadOptions = {
-      ...{ port: httpPort, key, from: `news@${DOMAIN}`, connections, domains },
-      ...{ warmMs: 0, measureMs: 0, count, earlier },
+      port: httpPort,
+      key,
+      from: `news@${DOMAIN}`,
+      connections,
+      domains,
+      warmMs: 0,
+      measureMs: 0,
+      count,
+      earlier,
     };
     const load = [process.execPath, join(import.meta.dir, "http-load.ts"), JSON.stringify(options)];
     const client = await startChild(load, { log: join(home, `load-${Bun.randomUUIDv7()}`) });

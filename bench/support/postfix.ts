@@ -133,18 +133,20 @@ function offer(home: string, port: number, { warm, count, connections }: Postfix
   writeFileSync(join(home, "message"), raw.toString("latin1").replaceAll("\r\n", "\n"));
   return Bun.spawn(
     [
-      ...[
-        SMTP_SOURCE,
-        "-d",
-        "-N",
-        "-s",
-        String(connections),
-        "-m",
-        String(warm + count),
-        "-F",
-        join(home, "message"),
-      ],
-      ...["-f", `news@${DOMAIN}`, "-t", "person@d1.example", `127.0.0.1:${port}`],
+      SMTP_SOURCE,
+      "-d",
+      "-N",
+      "-s",
+      String(connections),
+      "-m",
+      String(warm + count),
+      "-F",
+      join(home, "message"),
+      "-f",
+      `news@${DOMAIN}`,
+      "-t",
+      "person@d1.example",
+      `127.0.0.1:${port}`,
     ],
     { stdin: "ignore", stdout: "ignore", stderr: "inherit" },
   );

@@ -56,12 +56,16 @@ describe("a field that decides when, whether or to whom a message leaves", () =>
   test("is refused in a reply, which cannot be scheduled", async () => {
     await receivingInboxes(service, "in.test", ["support@in.test"]);
     const made = await service.call("POST", "/v1/inbound/simulate", {
-      ...{ to: "support@in.test", from: "ana@example.com", subject: "Help", text: "?" },
+      to: "support@in.test",
+      from: "ana@example.com",
+      subject: "Help",
+      text: "?",
     });
     const reply = (fields: object) =>
       service.call("POST", `/v1/threads/${made.body.threadId}/reply`, { text: "Yes", ...fields });
     expect((await reply({ scheduledAt: "x" })).body.error).toMatchObject({
-      ...{ code: "unknown_field", param: "scheduledAt" },
+      code: "unknown_field",
+      param: "scheduledAt",
       message: '"scheduledAt" is not a field. There is no "scheduledAt" here.',
     });
     for (const [given, ours] of [

@@ -41,7 +41,11 @@ describe("a verified record", () => {
   test("shows its value, and no problem", async () => {
     const { id, spf } = await published();
     expect(await diagnosis(id, "spf")).toMatchObject({
-      ...{ name: spf, status: "verified", found: [`v=spf1 ${OURS} ~all`], problem: null, fix: null },
+      name: spf,
+      status: "verified",
+      found: [`v=spf1 ${OURS} ~all`],
+      problem: null,
+      fix: null,
     });
     expect(await diagnosis(id, "dkim")).toMatchObject({ status: "verified", problem: null, fix: null });
   });
@@ -53,7 +57,11 @@ describe("the SPF record", () => {
   test("is evaluated, and the answer has the lookups that it needs", async () => {
     const { id, spf } = await published();
     expect((await checked(id)).spf).toEqual({
-      ...{ result: "pass", lookups: 1, voidLookups: 0, problem: null, fix: null },
+      result: "pass",
+      lookups: 1,
+      voidLookups: 0,
+      problem: null,
+      fix: null,
     });
     api.zone.set(`TXT ${spf}`, [`v=spf1 a:x.test a:y.test a:z.test ${OURS} ~all`]);
     const { spf: evaluated, records } = await checked(id);
@@ -72,8 +80,10 @@ describe("the SPF record", () => {
     api.zone.set(`TXT ${spf}`, [`"v=spf1 ${OURS} ~all"`]).set(`TXT ${dmarc}`, ['"v=DMARC1; p=none"']);
     for (const purpose of ["spf", "dmarc"])
       expect(await diagnosis(id, purpose)).toMatchObject({
-        ...{ status: "wrong", problem: expect.stringContaining("quotation marks") },
-        ...{ fix: expect.not.stringContaining('"'), found: [expect.stringContaining('"')] },
+        status: "wrong",
+        problem: expect.stringContaining("quotation marks"),
+        fix: expect.not.stringContaining('"'),
+        found: [expect.stringContaining('"')],
       });
   });
 });
@@ -94,7 +104,9 @@ describe("a missing record", () => {
     const value = api.zone.get(`CNAME ${dkim}`)?.[0];
     api.zone.delete(`CNAME ${dkim}`);
     expect(await diagnosis(id, "dkim")).toMatchObject({
-      ...{ status: "missing", found: [], fix: value },
+      status: "missing",
+      found: [],
+      fix: value,
       problem: `There is no DKIM (CNAME) record at ${dkim}.`,
     });
   });
@@ -130,7 +142,9 @@ describe("a wrong record", () => {
     const { id, spf } = await published();
     api.zone.set(`TXT ${spf}`, texts).set("TXT _spf.google.com", ["v=spf1 ip4:203.0.113.1 ~all"]);
     expect(await diagnosis(id, "spf")).toMatchObject({
-      ...{ status: "wrong", found: texts.filter((text) => text.startsWith("v=spf1")), fix },
+      status: "wrong",
+      found: texts.filter((text) => text.startsWith("v=spf1")),
+      fix,
       problem: expect.stringMatching(problem),
     });
   });
@@ -150,7 +164,8 @@ describe("a wrong record", () => {
     const { publicKey = "" } = (await listDkimKeys(api.db, api.acme.a.id, id))[0] ?? {};
     api.zone.set(`TXT ${dkim}`, [`v=DKIM1; p=${publicKey}`, "v=DKIM1; p=AAAA"]);
     expect(await diagnosis(id, "dkim")).toMatchObject({
-      ...{ status: "wrong", problem: expect.stringContaining("There are 2 records") },
+      status: "wrong",
+      problem: expect.stringContaining("There are 2 records"),
     });
     api.zone.set(`TXT ${dkim}`, [`v=DKIM1; p=${publicKey}`]);
     expect(await diagnosis(id, "dkim")).toMatchObject({ status: "verified" });
@@ -163,7 +178,9 @@ describe("a wrong record", () => {
     const { id, dmarc } = await published();
     api.zone.set(`TXT ${dmarc}`, texts);
     expect(await diagnosis(id, "dmarc")).toMatchObject({
-      ...{ status: "wrong", found: texts, problem: expect.stringMatching(problem) },
+      status: "wrong",
+      found: texts,
+      problem: expect.stringMatching(problem),
       fix: `v=DMARC1; p=none; rua=mailto:dmarc@${SERVICE_DOMAIN}`,
     });
   });
@@ -174,7 +191,10 @@ describe("a wrong record", () => {
     await api.call("PATCH", `/v1/domains/${id}/receiving`, { body: { enabled: true } });
     api.zone.set(`MX ${domain}`, ["mx.other.example"]);
     expect(await diagnosis(id, "inbound")).toMatchObject({
-      ...{ type: "MX", status: "wrong", found: ["10 mx.other.example"], fix: `mx.${SERVICE_DOMAIN}` },
+      type: "MX",
+      status: "wrong",
+      found: ["10 mx.other.example"],
+      fix: `mx.${SERVICE_DOMAIN}`,
     });
   });
 
@@ -212,7 +232,9 @@ test("a record whose lookup fails has no fix, because nothing is known", async (
   const { id, spf } = await published();
   api.zone.set(`TXT ${spf}`, "failure");
   expect(await diagnosis(id, "spf")).toMatchObject({
-    ...{ status: "unknown", found: [], fix: null },
+    status: "unknown",
+    found: [],
+    fix: null,
     problem: expect.stringContaining("did not answer"),
   });
 });

@@ -204,8 +204,12 @@ describe("receiving", () => {
     const called = await receiving(id, true);
     const { domain } = (await api.call("GET", `/v1/domains/${id}`)).json;
     const record = {
-      ...{ type: "MX", name: domain, value: `mx.${SERVICE_DOMAIN}`, priority: 10 },
-      ...{ purpose: "inbound", verified: false },
+      type: "MX",
+      name: domain,
+      value: `mx.${SERVICE_DOMAIN}`,
+      priority: 10,
+      purpose: "inbound",
+      verified: false,
     };
     expect(called.json).toEqual({ enabled: true, records: [record] });
     publish([record]);

@@ -259,29 +259,27 @@ describe("a POST with an Idempotency-Key", () => {
     async function toBoth(path: string) {
       const { db, clock } = api;
       const inSecond = createHttp({
-        ...{
-          db,
-          clock,
-          config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" },
-        },
-        ...{
-          boxKey: BOX_KEY,
-          cursorKey: BOX_KEY,
-          sessionKey: BOX_KEY,
-          limiter: null,
-          keyLimiter: null,
-          checks: [],
-          docs: null,
-          ui: null,
-          onAnswer: null,
-        },
-        ...{ quotas: loadConfig({}).quotas, space: ALWAYS_ROOM },
+        db,
+        clock,
+        config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" },
+        boxKey: BOX_KEY,
+        cursorKey: BOX_KEY,
+        sessionKey: BOX_KEY,
+        limiter: null,
+        keyLimiter: null,
+        checks: [],
+        docs: null,
+        ui: null,
+        onAnswer: null,
+        quotas: loadConfig({}).quotas,
+        space: ALWAYS_ROOM,
         routes: probes(api),
       });
       const count = async () => (await db.first<{ n: number }>("SELECT COUNT(*) AS n FROM usage"))?.n ?? 0;
       const before = await count();
       const headers = {
-        ...{ authorization: `Bearer ${api.acme.a.key}`, "content-type": "application/json" },
+        authorization: `Bearer ${api.acme.a.key}`,
+        "content-type": "application/json",
         "idempotency-key": newKey(),
       };
       const request = () => new Request(`http://localhost${path}`, { method: "POST", body: "{}", headers });

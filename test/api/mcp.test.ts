@@ -34,18 +34,21 @@ function messages(): Route[] {
   const answers = { 200: Type.Any() };
   return [
     projectRoute({
-      ...{
-        method: "GET",
-        path: "/v1/emails/:id",
-        operationId: "getEmail",
-        summary: "Answers a large message",
-      },
-      ...{ scope: "emails:read", answers },
+      method: "GET",
+      path: "/v1/emails/:id",
+      operationId: "getEmail",
+      summary: "Answers a large message",
+      scope: "emails:read",
+      answers,
       handle: () => ok({ text: MESSAGE }),
     }),
     projectRoute({
-      ...{ method: "GET", path: "/v1/threads/:id", operationId: "getThread", summary: "Waits" },
-      ...{ scope: "threads:read", answers },
+      method: "GET",
+      path: "/v1/threads/:id",
+      operationId: "getThread",
+      summary: "Waits",
+      scope: "threads:read",
+      answers,
       handle() {
         waiting++;
         return promise.then(() => ok({ messages: [] }));
@@ -67,7 +70,9 @@ afterEach(async () => {
 });
 
 const call = (name: string, args = {}, meta = {}) => ({
-  ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+  jsonrpc: "2.0",
+  id: 1,
+  method: "tools/call",
   params: { name, arguments: args, _meta: meta },
 });
 const READ = call("get_email", { id: "msg_1" });

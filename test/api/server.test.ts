@@ -144,7 +144,8 @@ describe("over a socket", () => {
     await fetch(`http://127.0.0.1:${port}/v1/domains/dom_x`, { headers });
     expect(seen).toEqual([
       {
-        ...{ requestId: expect.stringMatching(/^req_/), method: "GET" },
+        requestId: expect.stringMatching(/^req_/),
+        method: "GET",
         route: "/v1/domains/:id",
         status: 404,
         durationMs: 0,

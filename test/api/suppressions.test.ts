@@ -26,8 +26,14 @@ const blocked = async (email: string) =>
 function bounce(email: string, changes: Partial<NewSuppression> = {}) {
   const now = api.clock.now();
   const entry: NewSuppression = {
-    ...{ id: newId("sup", now), senderId: api.acme.a.id, email, reason: "bounce", bounceType: "hard" },
-    ...{ messageId: "msg_1", expiresAt: null, createdAt: now },
+    id: newId("sup", now),
+    senderId: api.acme.a.id,
+    email,
+    reason: "bounce",
+    bounceType: "hard",
+    messageId: "msg_1",
+    expiresAt: null,
+    createdAt: now,
     ...changes,
   };
   return api.db.write([suppress(entry)]);

@@ -55,7 +55,9 @@ describe("the answer to a write", () => {
 
   test("warns of variables of the template for which the data has no value, in a batch too", async () => {
     await service.call("POST", "/v1/templates", {
-      ...{ name: "Order", slug: "order", subject: "{{ user.name }} {{ unsubscribeUrl }} {{ items.size }}" },
+      name: "Order",
+      slug: "order",
+      subject: "{{ user.name }} {{ unsubscribeUrl }} {{ items.size }}",
       text: "{% for item in items %}{{ item.name }}{% endfor %}{{ order.total }}{{ items[0].name }}{{ note }}",
     });
     const item = { ...ITEM, subject: undefined, text: undefined, templateId: "order", unsubscribeLink: true };

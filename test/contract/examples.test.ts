@@ -143,7 +143,8 @@ function requestsWithExamples(operation: Operation): { name: string; query: stri
   const fields = Object.entries(operation.body === null ? {} : (operation.body.properties ?? {}));
   const bodies = fields.flatMap(([name, schema]) =>
     examplesIn(schema).map((example) => ({
-      ...{ name, query: own },
+      name,
+      query: own,
       body: JSON.stringify({ ...(operation.bodyExample as object), [name]: example }),
     })),
   );

@@ -57,7 +57,9 @@ function* bodyAttacks(operation: Operation): Generator<(path: string) => Omit<At
   const query = queryFor(operation);
   const good = () => bodyFor(operation, world, world.home);
   const at = (label: string, make: () => string) => (path: string) => ({
-    ...{ label, path: `${path}${query}`, body: make() },
+    label,
+    path: `${path}${query}`,
+    body: make(),
   });
   for (const [name, text] of BODIES) yield at(`the whole body: ${name}`, () => text);
   for (const index of withDoubles(good()).keys())
@@ -96,7 +98,9 @@ describe("hostile input", () => {
             if (text === "") continue;
             const values = own.with(segment, percentOf(text.slice(0, URL_CHARS)));
             await attack(tally, {
-              ...{ operation, label: `segment ${segment}: ${kind}`, path: fill(operation, values) },
+              operation,
+              label: `segment ${segment}: ${kind}`,
+              path: fill(operation, values),
               body: bodyFor(operation, world, world.home),
             });
           }

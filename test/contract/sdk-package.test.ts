@@ -110,7 +110,11 @@ describe("the package of the SDK", () => {
       const paths: string[] = files.map(({ path }: { path: string }) => path);
       const others = paths.filter((path) => !/^dist\/(?:esm|cjs)\/[\w/-]+\.(?:js|d\.ts)$/.test(path));
       expect(others.sort()).toEqual([
-        ...["LICENSE", "README.md", "dist/cjs/package.json", "dist/esm/package.json", "package.json"],
+        "LICENSE",
+        "README.md",
+        "dist/cjs/package.json",
+        "dist/esm/package.json",
+        "package.json",
       ]);
       for (const form of ["esm", "cjs"])
         expect(paths).toContainValues([`dist/${form}/index.js`, `dist/${form}/index.d.ts`]);

@@ -3,19 +3,17 @@ import { startService, type TestService } from "../support/service.ts";
 
 /** Answers to changes of what holds no words of people: their callers need the records, URLs and states in them. */
 const CONFIGURATION: ReadonlySet<string> = new Set([
-  ...[
-    "Domain",
-    "CheckedDomain",
-    "Receiving",
-    "OwnRecord",
-    "Inbox",
-    "Webhook",
-    "ApiKey",
-    "Sender",
-    "Account",
-    "Lane",
-    "Route",
-  ],
+  "Domain",
+  "CheckedDomain",
+  "Receiving",
+  "OwnRecord",
+  "Inbox",
+  "Webhook",
+  "ApiKey",
+  "Sender",
+  "Account",
+  "Lane",
+  "Route",
 ]);
 
 let service: TestService;
@@ -55,7 +53,11 @@ test("every operation that changes something people wrote, and shows it, needs t
   ]);
   expect(said.filter(([, isSaid]) => isSaid === false)).toEqual([]);
   expect(said.map(([id]) => id).sort()).toEqual([
-    ...["addSuppression", "resubscribeContact", "unsubscribeContact", "updateContact", "updateTemplate"],
+    "addSuppression",
+    "resubscribeContact",
+    "unsubscribeContact",
+    "updateContact",
+    "updateTemplate",
     "updateThread",
   ]);
 });

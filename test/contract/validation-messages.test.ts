@@ -37,8 +37,21 @@ const places = routes
 /** Returns values of each kind, most of which break any schema. */
 function wrongValues({ maxLength = 0, maxItems = 0, minimum = 0, maximum = 0 }: TSchema): unknown[] {
   return [
-    ...[null, true, 1.5, "", "\u0000", " \n", "&?!", [], {}, [null], { a: null }],
-    ...[minimum - 1, maximum + 1, "x".repeat(maxLength + 1), Array(maxItems + 1).fill("x")],
+    null,
+    true,
+    1.5,
+    "",
+    "\u0000",
+    " \n",
+    "&?!",
+    [],
+    {},
+    [null],
+    { a: null },
+    minimum - 1,
+    maximum + 1,
+    "x".repeat(maxLength + 1),
+    Array(maxItems + 1).fill("x"),
   ];
 }
 

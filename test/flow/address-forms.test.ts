@@ -26,8 +26,11 @@ test("a send takes addresses as strings, objects and lists, and its record shows
   });
   expect(sent.status).toBe(202);
   expect(await record(sent.body.id)).toMatchObject({
-    ...{ from: FROM, fromName: "Ana Lee", to: [OWNER] },
-    ...{ cc: [SIMULATED, SIMULATED.replace("@", "+cc@")], bcc: [SIMULATED.replace("@", "+bcc@")] },
+    from: FROM,
+    fromName: "Ana Lee",
+    to: [OWNER],
+    cc: [SIMULATED, SIMULATED.replace("@", "+cc@")],
+    bcc: [SIMULATED.replace("@", "+bcc@")],
     replyTo: ["help@example.com"],
   });
   const raw = (await service.call("GET", `/v1/emails/${sent.body.id}/raw`)).body;
@@ -51,17 +54,25 @@ test("an item of a batch takes them too, and names the one at fault", async () =
 
 test("a simulated message and the reply to it take them too", async () => {
   const simulated = await service.call("POST", "/v1/inbound/simulate", {
-    ...{ from: `Ben <${SIMULATED}>`, to: `Box <${INBOX.replace("@", "+web@")}>`, text: "Well?" },
+    from: `Ben <${SIMULATED}>`,
+    to: `Box <${INBOX.replace("@", "+web@")}>`,
+    text: "Well?",
   });
   expect(await record(simulated.body.messageId)).toMatchObject({
-    ...{ from: SIMULATED, fromName: "Ben", to: ["box+web@in.test"] },
+    from: SIMULATED,
+    fromName: "Ben",
+    to: ["box+web@in.test"],
   });
   const reply = await service.call("POST", `/v1/threads/${simulated.body.threadId}/reply`, {
-    ...{ text: "Yes.", cc: "delivered+c@simulator.mail.test", bcc: [{ email: OWNER }] },
+    text: "Yes.",
+    cc: "delivered+c@simulator.mail.test",
+    bcc: [{ email: OWNER }],
   });
   expect(reply.status).toBe(202);
   expect(await record(reply.body.id)).toMatchObject({
-    ...{ to: [SIMULATED], cc: ["delivered+c@simulator.mail.test"], bcc: [OWNER] },
+    to: [SIMULATED],
+    cc: ["delivered+c@simulator.mail.test"],
+    bcc: [OWNER],
   });
   const bad = (fields: object) => service.call("POST", "/v1/inbound/simulate", { to: INBOX, ...fields });
   expect(await bad({ from: "ben" })).toMatchObject({ status: 422, body: { error: { param: "from" } } });
@@ -75,7 +86,11 @@ test("an address with a long local part is written to, received from and answere
   const tag = "reply-0123456789".repeat(8);
   const long = SIMULATED.replace("@", `+${tag}@`);
   const sent = await service.call("POST", "/v1/emails", {
-    ...{ from: FROM, to: `"Lee, Ana" <${long}>`, replyTo: long, subject: "Hi", text: "Hello" },
+    from: FROM,
+    to: `"Lee, Ana" <${long}>`,
+    replyTo: long,
+    subject: "Hi",
+    text: "Hello",
   });
   expect(sent.status).toBe(202);
   const raw = (await service.call("GET", `/v1/emails/${sent.body.id}/raw`)).body;

@@ -94,7 +94,10 @@ test("CAA lets only the CA issue that we have an account at", async () => {
   await base.db.write([
     insertAcmeAccount(DIRECTORY, "sealed", "o@example.com", 1),
     updateAcmeAccount({
-      ...{ directory: DIRECTORY, sealedKey: "sealed", url: "u", contact: "o@example.com" },
+      directory: DIRECTORY,
+      sealedKey: "sealed",
+      url: "u",
+      contact: "o@example.com",
       caaNames: ["ca.test", "ca.example"],
     }),
   ]);
@@ -116,7 +119,10 @@ test("an alias of the host of links lets our CA issue, whatever CAA records its 
   await base.db.write([
     insertAcmeAccount(DIRECTORY, "sealed", "o@example.com", 1),
     updateAcmeAccount({
-      ...{ directory: DIRECTORY, sealedKey: "sealed", url: "u", contact: "o@example.com" },
+      directory: DIRECTORY,
+      sealedKey: "sealed",
+      url: "u",
+      contact: "o@example.com",
       caaNames: ["ca.test"],
     }),
   ]);

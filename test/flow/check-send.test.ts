@@ -108,16 +108,17 @@ test("a link to the host that its text names, or to one below it, is fine", asyn
 test("suppressed recipients and missing variables of a template are found", async () => {
   await service.call("POST", "/v1/suppressions", { email: "no@example.com" });
   const template = await service.call("POST", "/v1/templates", {
-    ...{
-      name: "Hello",
-      slug: "hello",
-      subject: "Hi {{ name }}",
-      text: "Hi {{ name }}, {{ greeting }}. Unsubscribe: {{ unsubscribeUrl }}",
-    },
+    name: "Hello",
+    slug: "hello",
+    subject: "Hi {{ name }}",
+    text: "Hi {{ name }}, {{ greeting }}. Unsubscribe: {{ unsubscribeUrl }}",
   });
   const item = {
-    ...{ to: [{ email: "no@example.com" }], subject: undefined, text: undefined },
-    ...{ templateId: template.body.id, data: { name: "Ana" } },
+    to: [{ email: "no@example.com" }],
+    subject: undefined,
+    text: undefined,
+    templateId: template.body.id,
+    data: { name: "Ana" },
   };
   const { body } = await check(item);
   expect(body.findings.map(({ code }: { code: string }) => code)).toEqual([

@@ -108,11 +108,18 @@ describe("a webhook", () => {
   });
 
   const deps = (): PushDeps => ({
-    ...{ db: api.db, clock: api.clock, objects: null, boxKey: BOX_KEY, instanceId: "ins_1", random: () => 0 },
+    db: api.db,
+    clock: api.clock,
+    objects: null,
+    boxKey: BOX_KEY,
+    instanceId: "ins_1",
+    random: () => 0,
     ...payloadMemory(),
     policy: {
-      ...{ delaysSeconds: [firstDelaySeconds, 60], timeoutMs: 1000 },
-      ...{ disableAfterMs: 5 * DAY, allowPrivate: false },
+      delaysSeconds: [firstDelaySeconds, 60],
+      timeoutMs: 1000,
+      disableAfterMs: 5 * DAY,
+      allowPrivate: false,
     },
     async post({ headers }) {
       signed.push((headers["Service-Signature"] ?? "").split("v1=").length - 1);
@@ -178,8 +185,15 @@ test("an address that a soft bounce suppressed while the clock was ahead is free
     suppressFor({ ...cause, email: full, bounceType: "soft" }, ALWAYS, now),
     suppressFor({ ...cause, email: gone, bounceType: "hard" }, ALWAYS, now),
     ...addSuppression({
-      ...{ id: newId("sup", now), senderId, email: byHand, reason: "manual", bounceType: null },
-      ...{ messageId: null, note: null, expiresAt: chosen, createdAt: now },
+      id: newId("sup", now),
+      senderId,
+      email: byHand,
+      reason: "manual",
+      bounceType: null,
+      messageId: null,
+      note: null,
+      expiresAt: chosen,
+      createdAt: now,
     }),
   ]);
   await putBack();
@@ -216,7 +230,12 @@ test("an idempotent answer stored while the clock was ahead is kept for a day, a
 test("an MTA-STS policy fetched while the clock was ahead is replaced by a newer one, and lives as long as it says", async () => {
   const fetched = (domain: string, id: string, maxAgeSeconds = 86_400) =>
     saveStsPolicy(api.db, {
-      ...{ domain, id, mode: "enforce", mx: ["mx.in.test"], maxAgeSeconds, fetchedAt: api.clock.now() },
+      domain,
+      id,
+      mode: "enforce",
+      mx: ["mx.in.test"],
+      maxAgeSeconds,
+      fetchedAt: api.clock.now(),
     });
   await fetched("in.test", "one");
   await fetched("other.test", "one", 2 * 86_400);

@@ -46,7 +46,8 @@ function load(url: string, key: string): Load {
         body: JSON.stringify({
           from: { email: "hello@onboarding.postrider.localhost" },
           to: [{ email: "delivered@simulator.postrider.localhost" }],
-          ...{ subject: "Load", text: "x".repeat(5000) },
+          subject: "Load",
+          text: "x".repeat(5000),
         }),
       });
       const { id } = (await answer.json()) as { id: string };

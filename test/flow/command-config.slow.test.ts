@@ -37,7 +37,12 @@ test("config says where each setting comes from", async () => {
     rows.get(name),
   );
   expect(sources.map((row) => row?.source)).toEqual([
-    ...["environment", "default", "file", "environment", "default", "environment"],
+    "environment",
+    "default",
+    "file",
+    "environment",
+    "default",
+    "environment",
   ]);
   expect(rows.get("PLAN_GOLD")).toMatchObject({ value: "7/9" });
   // The environment overrides the file.

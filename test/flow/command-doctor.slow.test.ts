@@ -50,7 +50,7 @@ test(
       ["redis", "our zone", "our delegation", "master key", "public url", "egress", "disk"].map((name) =>
         status.get(name),
       ),
-    ).toEqual([...["fail", undefined, "fail", "fail", "warn", "warn", "ok"]]);
+    ).toEqual(["fail", undefined, "fail", "fail", "warn", "warn", "ok"]);
     expect(json().filter((line) => line.status !== "ok" && typeof line.fix !== "string")).toEqual([]);
   },
   LIMIT_MS,

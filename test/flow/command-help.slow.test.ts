@@ -100,7 +100,9 @@ describe("the examples", () => {
       const shell = Bun.spawn(["sh", "-e", "-c", example], {
         cwd: newFolder("command"),
         env: { ...env, PATH: `${bin}:${Bun.env.PATH}` },
-        ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
       });
       const [said, wrong] = await Promise.all([
         new Response(shell.stdout).text(),

@@ -41,7 +41,8 @@ test("migrate upgrades a new file, and says so", async () => {
   expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toEqual([]);
   const [first = ""] = (await run(["migrate", "status"], env)).stdout.split("\n");
   expect(JSON.parse(first)).toEqual({
-    ...{ version: 1, name: "initial" },
+    version: 1,
+    name: "initial",
     appliedAt: expect.stringMatching(/^\d{4}-/),
   });
 });

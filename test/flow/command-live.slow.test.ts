@@ -25,7 +25,9 @@ function start(args: readonly string[]) {
   const child = Bun.spawn([process.execPath, MAIN, ...args], {
     cwd: newFolder("command"),
     env: { PATH: Bun.env.PATH ?? "", ...env },
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const lines = (async function* () {
     const decoder = new TextDecoder();

@@ -82,7 +82,9 @@ export async function onTerminal(args: readonly string[], env: Env): Promise<str
 export function captureService(env: Env = {}): { service: ServiceProcess; env: Env; folder: string } {
   const folder = newFolder("command");
   const service = serviceProcess({
-    ...{ DATA_DIR: folder, SERVICE_DOMAIN: "postrider.localhost", DELIVERY: "capture" },
+    DATA_DIR: folder,
+    SERVICE_DOMAIN: "postrider.localhost",
+    DELIVERY: "capture",
     ...env,
   });
   const { port } = new URL(service.url);

@@ -14,7 +14,8 @@ test(
     const { service, env, folder } = captureService();
     const proxied: string[] = [];
     const proxy = Bun.serve({
-      ...{ port: 0, hostname: "127.0.0.1" },
+      port: 0,
+      hostname: "127.0.0.1",
       fetch: ({ url }) => {
         proxied.push(url);
         return new Response("no", { status: 502 });
@@ -50,7 +51,8 @@ test(
 test("readyz is 1 and names the failed check if the service says that it is not ready", async () => {
   const checks = { database: "ok", redis: "failed" };
   const fake = Bun.serve({
-    ...{ port: 0, hostname: "127.0.0.1" },
+    port: 0,
+    hostname: "127.0.0.1",
     fetch: () => Response.json({ status: "unavailable", checks }, { status: 503 }),
   });
   const env = { HOST: "127.0.0.1", PORT: String(fake.port) };
@@ -66,7 +68,8 @@ test("readyz is 1 and names the failed check if the service says that it is not 
 test("readyz calls an IPv6 address with a valid Host header (RFC 3986 §3.2.2)", async () => {
   const asked: string[] = [];
   const fake = Bun.serve({
-    ...{ port: 0, hostname: "::1" },
+    port: 0,
+    hostname: "::1",
     fetch: ({ headers }) => {
       asked.push(headers.get("host") ?? "");
       return Response.json({ checks: {} });
@@ -85,7 +88,8 @@ test("readyz calls an IPv6 address with a valid Host header (RFC 3986 §3.2.2)",
 test("readyz waits no longer than its time limit for a service that hangs", async () => {
   const accepted: string[] = [];
   const hanging = Bun.listen({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     socket: { data: (_socket, chunk) => void accepted.push(chunk.toString()) },
   });
   try {
@@ -113,7 +117,10 @@ test.each<[string, string[], Record<string, string>, number, string]>([
 test("readyz and --help load neither the service nor the database", async () => {
   const loaded = await Bun.build({
     entrypoints: ["main.ts", "commands/readyz.ts"].map((file) => `${import.meta.dir}/../../src/${file}`),
-    ...{ target: "bun", splitting: true, packages: "external", metafile: true },
+    target: "bun",
+    splitting: true,
+    packages: "external",
+    metafile: true,
   });
   // Imports of a chunk are loaded with it; imports on demand are not.
   const outputs = loaded.metafile?.outputs ?? {};

@@ -17,8 +17,13 @@ test.each(["dev", "start"] as const)(
       stdout: "pipe",
       stderr: "pipe",
       env: {
-        ...{ PATH: Bun.env.PATH ?? "", DATA_DIR: newFolder("command"), LOG_FORMAT: "json" },
-        ...{ HOST: "127.0.0.1", PORT: "0", SMTP_HOST: "127.0.0.1", SMTP_PORT: "0" },
+        PATH: Bun.env.PATH ?? "",
+        DATA_DIR: newFolder("command"),
+        LOG_FORMAT: "json",
+        HOST: "127.0.0.1",
+        PORT: "0",
+        SMTP_HOST: "127.0.0.1",
+        SMTP_PORT: "0",
       },
     });
     for await (const chunk of child.stdout) if (Buffer.from(chunk).includes("Postrider is running.")) break;

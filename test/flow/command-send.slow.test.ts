@@ -49,13 +49,11 @@ describe("send", () => {
       const [answer = {}] = json();
       expect([code, answer]).toEqual([0, { id: expect.stringMatching(/^msg_/), status: "queued" }]);
       expect(await record(answer.id)).toMatchObject({
-        ...{
-          from: FROM,
-          to: [OWNER, simulated("delivered")],
-          subject: "Hello",
-          text: "It works.",
-          html: null,
-        },
+        from: FROM,
+        to: [OWNER, simulated("delivered")],
+        subject: "Hello",
+        text: "It works.",
+        html: null,
       });
     },
     LIMIT_MS,
@@ -144,7 +142,10 @@ describe("send", () => {
       const flags = ["--from", `Ärzte, Co <${FROM}>`, ...copies, ...withKey, "--text", "x"];
       const { json } = await send(OWNER, flags);
       expect(await record(json()[0]?.id)).toMatchObject({
-        ...{ from: FROM, fromName: "Ärzte, Co", cc: [simulated("delivered")], replyTo: ["help@example.com"] },
+        from: FROM,
+        fromName: "Ärzte, Co",
+        cc: [simulated("delivered")],
+        replyTo: ["help@example.com"],
       });
     },
     LIMIT_MS,
@@ -216,7 +217,8 @@ describe("send", () => {
   test("calls the service directly, whatever proxy the environment names", async () => {
     const proxied: string[] = [];
     const proxy = Bun.serve({
-      ...{ port: 0, hostname: "127.0.0.1" },
+      port: 0,
+      hostname: "127.0.0.1",
       fetch: ({ url, headers }) => {
         proxied.push(`${url} ${headers.get("authorization")}`);
         return new Response("no", { status: 502 });
@@ -248,7 +250,8 @@ describe("send", () => {
   test("sends the key only to the service, and reports another server as such", async () => {
     const seen: string[] = [];
     const other = Bun.serve({
-      ...{ port: 0, hostname: "127.0.0.1" },
+      port: 0,
+      hostname: "127.0.0.1",
       fetch: ({ url }) => {
         seen.push(new URL(url).pathname);
         return new Response(null, { status: 307, headers: { location: "/elsewhere" } });

@@ -172,14 +172,17 @@ function letter(to: string | readonly string[], bytes: Buffer, id: string) {
       "Content-Type: multipart/mixed; boundary=b",
     ],
     body: [
-      ...["--b", "Content-Type: text/plain", "", "See the attachment.", "--b"],
-      ...["Content-Type: application/octet-stream", "Content-Disposition: attachment; filename=x.bin"],
-      ...[
-        "Content-Transfer-Encoding: base64",
-        "",
-        ...(bytes.toString("base64").match(/.{1,76}/g) ?? []),
-        "--b--",
-      ],
+      "--b",
+      "Content-Type: text/plain",
+      "",
+      "See the attachment.",
+      "--b",
+      "Content-Type: application/octet-stream",
+      "Content-Disposition: attachment; filename=x.bin",
+      "Content-Transfer-Encoding: base64",
+      "",
+      ...(bytes.toString("base64").match(/.{1,76}/g) ?? []),
+      "--b--",
     ].join("\r\n"),
   };
 }

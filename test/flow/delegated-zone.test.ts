@@ -128,8 +128,15 @@ test("a zone whose read was slow is not kept longer than another, so that the CA
   slow = null;
   const name = `new.${DOMAIN}`;
   await addOwnRecord(api.db, {
-    ...{ senderId: api.acme.a.id, domainId: id, type: "TXT", name, value: "new", now: api.clock.now() },
-    ...{ ttl: undefined, priority: undefined, also: () => [] },
+    senderId: api.acme.a.id,
+    domainId: id,
+    type: "TXT",
+    name,
+    value: "new",
+    now: api.clock.now(),
+    ttl: undefined,
+    priority: undefined,
+    also: () => [],
   });
   api.clock.advance(CHALLENGE_SETTLE_MS - 1);
   resolve();
@@ -170,8 +177,15 @@ test.skipIf(CHECKZONE !== null)(
     ];
     for (const [type, name, value] of wanted)
       await addOwnRecord(api.db, {
-        ...{ senderId: api.acme.a.id, domainId: id, type, name, value, now: api.clock.now() },
-        ...{ ttl: undefined, priority: undefined, also: () => [] },
+        senderId: api.acme.a.id,
+        domainId: id,
+        type,
+        name,
+        value,
+        now: api.clock.now(),
+        ttl: undefined,
+        priority: undefined,
+        also: () => [],
       });
     const { find } = await server();
     const zone = (await find(DOMAIN))?.zone;
@@ -214,7 +228,8 @@ describe("a name that several projects ask for", () => {
     expect(new Set(hosts).size).toBe(2);
     expect([await rcode(NAME), (await verify("a", first)).status]).toEqual([5, "pending"]);
     expect(await prove(second, keys().stranger)).toMatchObject({
-      ...{ status: "verified", delegation: { status: "active" } },
+      status: "verified",
+      delegation: { status: "active" },
     });
     api.clock.advance(1000);
     expect([await served(), await rcode(NAME)]).toEqual([second.id, 0]);
@@ -231,7 +246,9 @@ describe("a name that several projects ask for", () => {
     expect((await verify("stranger", heir)).status).toBe("pending");
     api.zone.set(`NS ${NAME}`, [`ns.${SERVICE_DOMAIN}`]);
     expect(await verify("stranger", heir)).toMatchObject({
-      ...{ status: "pending", delegation: { status: "pending" }, records: [{ status: "missing" }, {}, {}] },
+      status: "pending",
+      delegation: { status: "pending" },
+      records: [{ status: "missing" }, {}, {}],
     });
     expect([await served(), await rcode(NAME)]).toEqual([null, 5]);
   });

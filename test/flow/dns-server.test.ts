@@ -282,7 +282,9 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
     "prints a zone that named-checkzone accepts without a warning",
     async () => {
       const { output, code } = await command({
-        ...{ ...service.sameDatabase, PUBLIC_IPS: IPS, PUBLIC_URL: `https://api.${SERVICE_DOMAIN}` },
+        ...service.sameDatabase,
+        PUBLIC_IPS: IPS,
+        PUBLIC_URL: `https://api.${SERVICE_DOMAIN}`,
       });
       expect([code, output.split("\n").filter((line) => line.startsWith(`${target}.`))]).toEqual([
         0,

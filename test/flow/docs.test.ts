@@ -90,9 +90,15 @@ async function run(reader: Reader, script: string): Promise<{ code: number; outp
     stdout: "pipe",
     stderr: "pipe",
     env: {
-      ...{ PATH: `${Bun.env.PATH}:/usr/sbin`, HOME: folder, BUN: process.execPath, MAIN },
-      ...{ DATA_DIR: service.folder, HOST: "127.0.0.1", PORT: new URL(service.url).port },
-      ...{ SMTP_PORT: String(service.smtpPort), DNS_SERVERS: service.dns.address },
+      PATH: `${Bun.env.PATH}:/usr/sbin`,
+      HOME: folder,
+      BUN: process.execPath,
+      MAIN,
+      DATA_DIR: service.folder,
+      HOST: "127.0.0.1",
+      PORT: new URL(service.url).port,
+      SMTP_PORT: String(service.smtpPort),
+      DNS_SERVERS: service.dns.address,
     },
   });
   const [stdout, stderr, code] = await Promise.all([

@@ -73,21 +73,35 @@ test("a sound installation has only ok lines", async () => {
   const lines = await look();
   expect(troubles(lines)).toEqual([]);
   expect([...lines.keys()]).toEqual([
-    ...["variables", "public url", "public ips", "owner", "delivery", "disk", "database", "quotas", "redis"],
-    ...[
-      "mail queue",
-      "webhook queue",
-      "providers",
-      "reputation",
-      "certificate",
-      "clock",
-      "files",
-      "master key",
-      "egress",
-      `ptr ${PUBLIC_IP}`,
-    ],
-    ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our tls", "our dkim", "dkim keys"],
-    ...[`domain ${CUSTOMER}`, "integrity"],
+    "variables",
+    "public url",
+    "public ips",
+    "owner",
+    "delivery",
+    "disk",
+    "database",
+    "quotas",
+    "redis",
+    "mail queue",
+    "webhook queue",
+    "providers",
+    "reputation",
+    "certificate",
+    "clock",
+    "files",
+    "master key",
+    "egress",
+    `ptr ${PUBLIC_IP}`,
+    "our delegation",
+    "our hosts",
+    "our mx",
+    "our spf",
+    "our dmarc",
+    "our tls",
+    "our dkim",
+    "dkim keys",
+    `domain ${CUSTOMER}`,
+    "integrity",
   ]);
 });
 
@@ -108,7 +122,8 @@ async function certificate(
 ): Promise<Look> {
   const notBeforeDate = new Date(Date.now() + (options.from ?? -1) * DAY_MS);
   const made = await generate([{ name: "commonName", value: options.host ?? `mx.${ZONE}` }], {
-    ...{ algorithm: "sha256", notBeforeDate },
+    algorithm: "sha256",
+    notBeforeDate,
     notAfterDate: new Date(Date.now() + (options.days ?? 90) * DAY_MS),
     extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: options.host ?? `mx.${ZONE}` }] }],
   });
@@ -182,7 +197,8 @@ async function damagedCopy(): Promise<Look> {
 /** A web server whose clock is that far ahead. */
 function clockServer(ms: number): string {
   const server = Bun.serve({
-    ...{ port: 0, hostname: "127.0.0.1" },
+    port: 0,
+    hostname: "127.0.0.1",
     fetch: () => new Response(null, { headers: { date: new Date(Date.now() + ms).toUTCString() } }),
   });
   closing.push(() => server.stop(true));
@@ -228,7 +244,9 @@ const BREAKS: Broken[] = [
     by: async () => {
       const ca = await makeCa();
       const made = await generate([{ name: "commonName", value: `mx.${ZONE}` }], {
-        ...{ algorithm: "sha256", ca, notAfterDate: new Date(Date.now() + 13.5 * DAY_MS) },
+        algorithm: "sha256",
+        ca,
+        notAfterDate: new Date(Date.now() + 13.5 * DAY_MS),
         extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: `mx.${ZONE}` }] }],
       });
       return files("near", made.private, made.cert);
@@ -349,8 +367,10 @@ const BREAKS: Broken[] = [
     breaks: "an object store that is not there",
     by: () => ({
       config: withSettings({
-        ...{ CONTENT_STORE: "s3://mail", S3_ENDPOINT: `http://127.0.0.1:${freePort()}` },
-        ...{ S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" },
+        CONTENT_STORE: "s3://mail",
+        S3_ENDPOINT: `http://127.0.0.1:${freePort()}`,
+        S3_ACCESS_KEY_ID: "id",
+        S3_SECRET_ACCESS_KEY: "secret",
       }),
     }),
     lines: ["fail object store"],

@@ -56,7 +56,10 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
       { name: `mx.${RECIPIENT}`, type: "A", data: "127.0.0.1" },
     );
     unbound = await startUnbound({
-      ...{ [DOMAIN]: dnsPort, [GONE]: dnsPort, [SERVICE_DOMAIN]: dnsPort, test: world.port },
+      [DOMAIN]: dnsPort,
+      [GONE]: dnsPort,
+      [SERVICE_DOMAIN]: dnsPort,
+      test: world.port,
     });
     pebble = await startPebble({ dnsPort: unbound.port });
     peer = startMx();
@@ -186,10 +189,8 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
     const { body } = await service.call("POST", "/v1/emails", {
       from: { email: `news@${from}` },
       to: [{ email: `${subject.replace(" ", "-")}@${RECIPIENT}` }],
-      ...{
-        subject,
-        html: '<a href="https://shop.example/">Shop</a> <a href="{{unsubscribeUrl}}">no more</a>',
-      },
+      subject,
+      html: '<a href="https://shop.example/">Shop</a> <a href="{{unsubscribeUrl}}">no more</a>',
       unsubscribeLink: true,
     });
     await service.message(body.id, "delivered");
@@ -350,7 +351,8 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
         ]);
       expect((await ask("GET", { host: STS, path: "/o/x", servername: STS })).status).toBe(404);
       const own = await ask("GET", {
-        ...{ host: `api.${SERVICE_DOMAIN}`, path: "/v1/domains" },
+        host: `api.${SERVICE_DOMAIN}`,
+        path: "/v1/domains",
         headers: { authorization: `Bearer ${service.projectKey}` },
       });
       expect(own.status).toBe(200);

@@ -192,8 +192,12 @@ test("records name the service's zone exactly as decided, in that order", async 
   ]);
   expect((await call("/receiving", "GET")).json.records).toEqual([
     {
-      ...{ type: "MX", name: NAME, value: `mx.${SERVICE_DOMAIN}`, priority: 10 },
-      ...{ purpose: "inbound", verified: false },
+      type: "MX",
+      name: NAME,
+      value: `mx.${SERVICE_DOMAIN}`,
+      priority: 10,
+      purpose: "inbound",
+      verified: false,
     },
   ]);
 });

@@ -41,7 +41,11 @@ function hosted(domain: string, exchange = "mx.many.test"): void {
 
 async function send(email: string, more: Record<string, unknown> = {}): Promise<string> {
   const { body } = await service.call("POST", "/v1/emails", {
-    ...{ from: { email: "news@sender.test" }, to: [{ email }], subject: "Hello", text: "Hello\n", ...more },
+    from: { email: "news@sender.test" },
+    to: [{ email }],
+    subject: "Hello",
+    text: "Hello\n",
+    ...more,
   });
   return body.id;
 }
@@ -108,8 +112,10 @@ test("a message leaves at once from another address if no connection can be had 
 /** Sends to so many people at a provider. Returns how many messages left from each address, once all have ended so. */
 async function sendMany(count: number, status: string): Promise<Map<string | null, number>> {
   const emails = Array.from({ length: count }, (_, nth) => ({
-    ...{ from: { email: "news@sender.test" }, to: [{ email: `p${nth}@yahoo.test` }] },
-    ...{ subject: "Hello", text: "Hello\n" },
+    from: { email: "news@sender.test" },
+    to: [{ email: `p${nth}@yahoo.test` }],
+    subject: "Hello",
+    text: "Hello\n",
   }));
   const { body } = await service.call("POST", "/v1/emails/batch", { emails });
   const counts = new Map<string | null, number>();
@@ -163,7 +169,10 @@ test("without another address, what is above the cap waits for the next day, whi
 
 test("an address of a family that the hosts lack is not used, and SMTP_OUT_IPV6=0 leaves IPv6 out", async () => {
   service = await startService({
-    ...{ DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port), EGRESS: `::1,${USUAL[0]}`, SMTP_OUT_IPV6: "0" },
+    DELIVERY: "mx",
+    SMTP_OUT_PORT: String(mx.port),
+    EGRESS: `::1,${USUAL[0]}`,
+    SMTP_OUT_IPV6: "0",
   });
   await verifiedDomain(service, "sender.test");
   service.dns.add({ name: "four.test", type: "A", data: "127.0.0.1" });

@@ -20,7 +20,10 @@ afterAll(async () => {
 
 const send = (service: TestService, item: Record<string, unknown> = {}) =>
   service.send({
-    ...{ from: "shop@codes.example", to: "ana@example.com", subject: "Sign in", html: HTML },
+    from: "shop@codes.example",
+    to: "ana@example.com",
+    subject: "Sign in",
+    html: HTML,
     ...item,
   });
 const record = async (service: TestService, id: string) =>

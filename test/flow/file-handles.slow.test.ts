@@ -28,9 +28,13 @@ beforeEach(async () => {
   [sockets, lines, failed] = [[], [], Promise.withResolvers<void>()];
   child = Bun.spawn(["sh", "-c", `ulimit -n ${LIMIT}; exec "$@"`, "sh", await builtProgram(), "serve"], {
     env: {
-      ...{ PATH: Bun.env.PATH ?? "", DATA_DIR: folder, DELIVERY: "capture" },
-      ...{ HOST: "127.0.0.1", PORT: String(ports.http) },
-      ...{ SMTP_HOST: "127.0.0.1", SMTP_PORT: String(ports.smtp) },
+      PATH: Bun.env.PATH ?? "",
+      DATA_DIR: folder,
+      DELIVERY: "capture",
+      HOST: "127.0.0.1",
+      PORT: String(ports.http),
+      SMTP_HOST: "127.0.0.1",
+      SMTP_PORT: String(ports.smtp),
     },
     stdin: "ignore",
     stdout: "pipe",

@@ -16,7 +16,10 @@ afterAll(async () => {
 test("mail does not wait a minute for a Redis that is full", async () => {
   await redis.command("config", "set", "maxmemory", "1");
   const { body } = await service.call("POST", "/v1/emails", {
-    ...{ from: "hello@onboarding.mail.test", to: OWNER, subject: "Hi", text: "Hello" },
+    from: "hello@onboarding.mail.test",
+    to: OWNER,
+    subject: "Hi",
+    text: "Hello",
   });
   expect((await service.message(body.id, "delivered")).recipients).toMatchObject([{ attempts: 1 }]);
 }, 90_000);

@@ -247,7 +247,11 @@ test(`with more than ${MAX_DOMAINS} domains the oldest are checked, and the repo
   const nothing = async () => ({ status: "nxdomain" }) as const;
   const lookups = { cname: nothing, txt: nothing, mx: nothing, ns: nothing, a: nothing, aaaa: nothing };
   const parts = {
-    ...{ db, clock: manualClock(), lookups, serviceDomain: "mail.test", publicIps: [] },
+    db,
+    clock: manualClock(),
+    lookups,
+    serviceDomain: "mail.test",
+    publicIps: [],
     isCaptureDomain: () => false,
   };
   await add(MAX_DOMAINS, 0);

@@ -13,20 +13,32 @@ test("an account-wide key is shown the parts of the installation that are near a
   const { status, body } = await service.call("GET", "/v1/health", undefined, { key: service.accountKey });
   expect(status).toBe(200);
   expect(body.checks.map(({ name }: { name: string }) => name)).toEqual([
-    ...["variables", "public url", "public ips", "owner", "delivery", "disk", "database", "quotas"],
-    ...["mail queue", "webhook queue", "reputation", "certificate", "clock"],
+    "variables",
+    "public url",
+    "public ips",
+    "owner",
+    "delivery",
+    "disk",
+    "database",
+    "quotas",
+    "mail queue",
+    "webhook queue",
+    "reputation",
+    "certificate",
+    "clock",
   ]);
   expect(body.checks.find(({ name }: { name: string }) => name === "database")).toEqual({
-    ...{
-      name: "database",
-      status: "ok",
-      message: expect.stringMatching(/^The database answers and has schema \d+\.$/),
-    },
+    name: "database",
+    status: "ok",
+    message: expect.stringMatching(/^The database answers and has schema \d+\.$/),
   });
   expect(body.certificates).toEqual([
     {
-      ...{ names: [`mx.${SERVICE_DOMAIN}`], source: "self-signed", expiresAt: null },
-      ...{ nextAt: null, lastError: null },
+      names: [`mx.${SERVICE_DOMAIN}`],
+      source: "self-signed",
+      expiresAt: null,
+      nextAt: null,
+      lastError: null,
     },
   ]);
   expect(body.status).toBe("warn");

@@ -40,8 +40,12 @@ beforeEach(async () => {
     { name: "_dmarc.strict.test", type: "TXT", data: "v=DMARC1; p=reject" },
   );
   service = serviceProcess({
-    ...{ DELIVERY: "mx", SMTP_OUT_PORT: String(peer.port), DNS_SERVERS: dns.address, METRICS_TOKEN },
-    ...{ LOG_FORMAT: "json", WEBHOOK_RETRY_SECONDS: "0,0.02,600" },
+    DELIVERY: "mx",
+    SMTP_OUT_PORT: String(peer.port),
+    DNS_SERVERS: dns.address,
+    METRICS_TOKEN,
+    LOG_FORMAT: "json",
+    WEBHOOK_RETRY_SECONDS: "0,0.02,600",
   });
 });
 

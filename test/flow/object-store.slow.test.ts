@@ -467,10 +467,13 @@ describe("at its start the service tests the store and logs", () => {
       `${name}, and continues`,
       async () => {
         const settings = {
-          ...{ CONTENT_STORE: `s3://${S3_BUCKET}/post`, S3_REGION: S3_KEYS.region },
+          CONTENT_STORE: `s3://${S3_BUCKET}/post`,
+          S3_REGION: S3_KEYS.region,
           S3_ENDPOINT: `${s3.endpoint}${behind}`,
-          ...{ S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId, S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey },
-          ...{ LOG_FORMAT: "json", DELIVERY: "capture" },
+          S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
+          S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+          LOG_FORMAT: "json",
+          DELIVERY: "capture",
         };
         const child = serviceProcess({ ...settings, ...env });
         try {

@@ -39,13 +39,15 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
       path === "/order-plz" ? problem(400, "rejectedIdentifier", "not yet") : null,
     );
     env = {
-      ...{
-        ACME_EMAIL: "operator@example.com",
-        ACME_DIRECTORY: pebble.directory,
-        ACME_CA_FILE: pebble.caFile,
-      },
-      ...{ DNS_HOST: "127.0.0.1", DNS_PORT: String(dnsPort), DNS_SERVERS: `127.0.0.1:${dnsPort}` },
-      ...{ TLS_PORT: "0", PUBLIC_IPS: "127.0.0.1", PUBLIC_URL: `https://api.${SERVICE_DOMAIN}` },
+      ACME_EMAIL: "operator@example.com",
+      ACME_DIRECTORY: pebble.directory,
+      ACME_CA_FILE: pebble.caFile,
+      DNS_HOST: "127.0.0.1",
+      DNS_PORT: String(dnsPort),
+      DNS_SERVERS: `127.0.0.1:${dnsPort}`,
+      TLS_PORT: "0",
+      PUBLIC_IPS: "127.0.0.1",
+      PUBLIC_URL: `https://api.${SERVICE_DOMAIN}`,
     };
     service = await startService(env, hurried(HURRY));
   }, LIMIT_MS);
@@ -75,7 +77,8 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
     await until(async () => (await certificate())?.lastError !== null && (await line()).status === "fail");
     expect(await certificate()).toMatchObject({
       names: [SERVICE_DOMAIN, MX, `mta-sts.${SERVICE_DOMAIN}`, `api.${SERVICE_DOMAIN}`],
-      ...{ source: "self-signed", expiresAt: null },
+      source: "self-signed",
+      expiresAt: null,
       lastError: { message: "rejectedIdentifier: not yet" },
     });
     expect((await line()).message).toContain("rejectedIdentifier: not yet");
@@ -89,7 +92,9 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
     const words = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
     const { output } = await run(["env", ...words, process.execPath, MAIN, "certificates", "--retry"]);
     expect(JSON.parse(output)).toMatchObject({
-      ...{ names: expect.arrayContaining([MX]), source: "self-signed", expiresAt: null },
+      names: expect.arrayContaining([MX]),
+      source: "self-signed",
+      expiresAt: null,
       lastError: "rejectedIdentifier: not yet",
     });
     await until(async () => {

@@ -76,8 +76,11 @@ test("a worker frees its own orphaned claims within seconds, without waiting for
   const hurried = await startService({}, { ...systemClock, after });
   try {
     const sent = await hurried.call("POST", "/v1/emails", {
-      ...{ from: { email: "a@onboarding.mail.test" }, to: [{ email: "delivered@simulator.mail.test" }] },
-      ...{ subject: "Hi", text: "x", scheduledAt: new Date(Date.now() + 3_600_000).toISOString() },
+      from: { email: "a@onboarding.mail.test" },
+      to: [{ email: "delivered@simulator.mail.test" }],
+      subject: "Hi",
+      text: "x",
+      scheduledAt: new Date(Date.now() + 3_600_000).toISOString(),
     });
     const sql = `UPDATE recipients SET status = 'sending', attempts = 1, due_at = NULL,
       claimed_by = (SELECT id FROM instances)`;
@@ -116,8 +119,10 @@ test("a worker leaves running messages and pushes alone, however often it checks
     });
     await hurried.call("POST", `/v1/webhooks/${webhook.id}/test`, {});
     const { body: sent } = await hurried.call("POST", "/v1/emails", {
-      ...{ from: { email: "a@sender.test" }, to: [{ email: "a@one.test" }] },
-      ...{ subject: "Hi", text: "x" },
+      from: { email: "a@sender.test" },
+      to: [{ email: "a@one.test" }],
+      subject: "Hi",
+      text: "x",
     });
     await Promise.all([handed.promise, sink.requests.reached(1)]);
     const before = looks;

@@ -38,7 +38,7 @@ describe.skipIf(MISSING !== null)(titled("a domain with aliases of its own", MIS
       { name: RECIPIENT, type: "MX", data: { preference: 10, exchange: `mx.${RECIPIENT}` } },
       { name: `mx.${RECIPIENT}`, type: "A", data: "127.0.0.1" },
     );
-    unbound = await startUnbound({ ...{ [SERVICE_DOMAIN]: dnsPort, test: world.port } });
+    unbound = await startUnbound({ [SERVICE_DOMAIN]: dnsPort, test: world.port });
     pebble = await startPebble({ dnsPort: unbound.port });
     peer = startMx();
     service = await startService(
@@ -90,7 +90,9 @@ describe.skipIf(MISSING !== null)(titled("a domain with aliases of its own", MIS
   async function sent(): Promise<{ mailFrom: string; hosts: string[]; link: URL }> {
     const subject = `number ${++count}.`;
     const { body } = await service.call("POST", "/v1/emails", {
-      ...{ from: { email: `news@${DOMAIN}` }, to: [{ email: `r${count}@${RECIPIENT}` }], subject },
+      from: { email: `news@${DOMAIN}` },
+      to: [{ email: `r${count}@${RECIPIENT}` }],
+      subject,
       html: '<a href="https://brand.example/">Shop</a>',
     });
     await service.message(body.id, "delivered");
@@ -110,7 +112,11 @@ describe.skipIf(MISSING !== null)(titled("a domain with aliases of its own", MIS
       recommended = made.body.recommended;
       const label = id.slice("dom_".length);
       const row = (purpose: string, name: string, value: string) => ({
-        ...{ type: "CNAME", name, value, purpose, verified: false },
+        type: "CNAME",
+        name,
+        value,
+        purpose,
+        verified: false,
       });
       expect(made.body.recommended).toEqual([
         row("return_path", `bounce.${DOMAIN}`, `bounce.${SERVICE_DOMAIN}`),

@@ -65,7 +65,11 @@ describe("the recommended record for a domain's own return path", () => {
     const id = await verifiedDomain(service, "news.test");
     const { body } = await service.call("GET", `/v1/domains/${id}`);
     const record = {
-      ...{ type: "CNAME", name: "bounce.news.test", value: OURS, purpose: "return_path", verified: false },
+      type: "CNAME",
+      name: "bounce.news.test",
+      value: OURS,
+      purpose: "return_path",
+      verified: false,
     };
     expect([body.status, body.recommended]).toEqual(["verified", [record]]);
     expect((await send("news.test")).path).toBe(OURS);
@@ -87,7 +91,10 @@ describe("the recommended record for a domain's own return path", () => {
     const { recommended, status } = await verify(id);
     expect(status).toBe("verified");
     expect(recommended[0]).toMatchObject({
-      ...{ status: "wrong", found: ["bounce.other.test"], fix: OURS, verified: false },
+      status: "wrong",
+      found: ["bounce.other.test"],
+      fix: OURS,
+      verified: false,
       problem: "bounce.wrong.test has another target. Replace its value.",
     });
     expect((await send("wrong.test")).path).toBe(OURS);

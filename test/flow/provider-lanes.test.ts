@@ -39,7 +39,10 @@ function hosted(domain: string, hosts: readonly string[]): void {
 
 async function sendTo(addresses: readonly string[]): Promise<string[]> {
   const emails = addresses.map((email) => ({
-    ...{ from: { email: "news@sender.test" }, to: [{ email }], subject: "Hello", text: "Hello\n" },
+    from: { email: "news@sender.test" },
+    to: [{ email }],
+    subject: "Hello",
+    text: "Hello\n",
   }));
   const { body } = await service.call("POST", "/v1/emails/batch", { emails });
   return body.data.map((item: { id: string }) => item.id);

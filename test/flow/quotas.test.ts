@@ -351,17 +351,19 @@ describe("what others write counts as well", () => {
     const { id } = (await service.call("POST", "/v1/emails", mail("Hi", { scheduledAt }))).body;
     const accepted = await used();
     const attempt = {
-      ...{ messageId: id, ord: 0, startedAt: 1, durationMs: 1, outcome: "delivery_delayed" },
-      ...{
-        mx: null,
-        ip: null,
-        tls: null,
-        egress: null,
-        routeId: null,
-        smtpCode: 451,
-        enhancedCode: null,
-        diagnostic: "é",
-      },
+      messageId: id,
+      ord: 0,
+      startedAt: 1,
+      durationMs: 1,
+      outcome: "delivery_delayed",
+      mx: null,
+      ip: null,
+      tls: null,
+      egress: null,
+      routeId: null,
+      smtpCode: 451,
+      enhancedCode: null,
+      diagnostic: "é",
       transcript: ["ü".repeat(1000)],
     };
     for (const at of [1, 2])

@@ -35,8 +35,13 @@ beforeAll(async () => {
   dns.add({ name: "there.test", type: "A", data: "127.0.0.1" });
   peer = startMx();
   service = await startRole({
-    ...{ DATA_DIR: folder, DATABASE_URL: primary.url, ROOT_API_KEY, DELIVERY: "mx" },
-    ...{ SMTP_OUT_PORT: String(peer.port), DNS_SERVERS: dns.address, DESTINATION_RATE: "0" },
+    DATA_DIR: folder,
+    DATABASE_URL: primary.url,
+    ROOT_API_KEY,
+    DELIVERY: "mx",
+    SMTP_OUT_PORT: String(peer.port),
+    DNS_SERVERS: dns.address,
+    DESTINATION_RATE: "0",
     // A delivery that our side could not finish is tried again.
     DELIVERY_RETRY_SECONDS: "1",
   });

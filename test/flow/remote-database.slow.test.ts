@@ -181,14 +181,17 @@ describe("trouble with a server", () => {
     async (_what, body) => {
       const posts: string[] = [];
       const proxy = Bun.serve({
-        ...{ hostname: "127.0.0.1", port: 0 },
+        hostname: "127.0.0.1",
+        port: 0,
         fetch(request) {
           if (request.method === "POST") posts.push(request.url);
           return new Response(body);
         },
       });
       const there = await openDb(systemClock, {
-        ...{ url: `http://127.0.0.1:${proxy.port}`, authToken: TOKEN, syncUrl: null },
+        url: `http://127.0.0.1:${proxy.port}`,
+        authToken: TOKEN,
+        syncUrl: null,
       });
       const told = await Promise.all([caught(there.write([put("one")])), caught(there.write([put("two")]))]);
       expect(told.map(faultOf)).toEqual(["lost", "lost"]);
@@ -281,7 +284,9 @@ describe("a start", () => {
 describe("a replica", () => {
   let replica: Db;
   const options = (name: string) => ({
-    ...{ url: `file:${join(folder, name)}`, authToken: TOKEN, syncUrl: primary.url },
+    url: `file:${join(folder, name)}`,
+    authToken: TOKEN,
+    syncUrl: primary.url,
   });
   afterEach(async () => {
     await replica.close();
@@ -329,7 +334,9 @@ describe("a replica", () => {
     // Its clock stands still, so its file is never too old by time alone.
     const clock = { ...systemClock, elapsed: () => 0 };
     replica = await openDb(clock, {
-      ...{ url: `file:${join(folder, "snapshot.db")}`, authToken: null, syncUrl: sqld.url },
+      url: `file:${join(folder, "snapshot.db")}`,
+      authToken: null,
+      syncUrl: sqld.url,
     });
     await other.migrate([
       { sql: "CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER NOT NULL) STRICT", args: [] },

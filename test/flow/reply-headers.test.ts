@@ -71,7 +71,10 @@ describe("the references of a reply", () => {
   test("name the message that our own one answered, if the reply follows our own", async () => {
     const { address } = await newInbox();
     const { body } = await scene.service.call("POST", "/v1/emails", {
-      ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Hi", text: "x" },
+      from: { email: address },
+      to: [{ email: "ada@client.test" }],
+      subject: "Hi",
+      text: "x",
       headers: { "In-Reply-To": "<asked@client.test>" },
     });
     const { threadId, messageId } = await scene.service.message(body.id, "delivered");

@@ -44,7 +44,10 @@ test("if bounces reach 8 %, the sender is suspended until that is lifted, and no
   await service.app.db.write([past(id, 199, 15)]);
   const send = (to: string) =>
     service.call("POST", "/v1/emails", {
-      ...{ from: { email: "news@sender.test" }, to: [{ email: to }], subject: "Hi", text: "x" },
+      from: { email: "news@sender.test" },
+      to: [{ email: to }],
+      subject: "Hi",
+      text: "x",
     });
   const bounce = async (to: string): Promise<void> => {
     const sent = await send(to);

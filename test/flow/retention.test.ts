@@ -22,8 +22,15 @@ const MAIL = [
   'Content-Type: multipart/mixed; boundary="b"',
 ];
 const BODY = [
-  ...["--b", "Content-Type: text/plain", "", "What does it cost?"],
-  ...["--b", 'Content-Type: text/x-notes; name="notes.txt"', "Content-Disposition: attachment", "", "note"],
+  "--b",
+  "Content-Type: text/plain",
+  "",
+  "What does it cost?",
+  "--b",
+  'Content-Type: text/x-notes; name="notes.txt"',
+  "Content-Disposition: attachment",
+  "",
+  "note",
   "--b--",
 ].join("\r\n");
 

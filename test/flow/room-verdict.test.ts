@@ -37,7 +37,8 @@ test("a message that its peer has completely is not aborted to make room, becaus
   );
   const hosts = (name: string) => [{ name, preference: 0, addresses: [mx.ip] }];
   const findDeliveryRoute = mxRoutes({
-    ...{ pool, lanes: testLanes(clock) },
+    pool,
+    lanes: testLanes(clock),
     route: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
     secure: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
     port: mx.port,
@@ -55,7 +56,11 @@ test("a message that its peer has completely is not aborted to make room, becaus
         const { domain } = parseTransmitLane(lane);
         const raw = Buffer.from(`Subject: ${key}\r\n\r\nx\r\n`);
         const report = await handover.deliver({
-          ...{ mailFrom: "b@us.test", rcptTo: `a@${domain}`, domain, raw, smtpUtf8: false },
+          mailFrom: "b@us.test",
+          rcptTo: `a@${domain}`,
+          domain,
+          raw,
+          smtpUtf8: false,
         });
         if (key === "first") done.resolve(report);
         return null;

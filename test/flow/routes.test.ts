@@ -24,7 +24,9 @@ let [first, second]: TestMx[] = [];
 beforeAll(async () => {
   mx = startMx();
   service = await startService({
-    ...{ DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port), EGRESS: `127.0.0.11,${BULK}@bulk` },
+    DELIVERY: "mx",
+    SMTP_OUT_PORT: String(mx.port),
+    EGRESS: `127.0.0.11,${BULK}@bulk`,
   });
   await verifiedDomain(service, "sender.test");
   service.dns.add({ name: "to.test", type: "A", data: "127.0.0.1" });
@@ -71,12 +73,10 @@ async function send(more: Record<string, unknown> = {}): Promise<string> {
   const domain = `d${++count}.test`;
   service.dns.add({ name: domain, type: "A", data: "127.0.0.1" });
   const { body } = await service.call("POST", "/v1/emails", {
-    ...{
-      from: { email: "news@sender.test" },
-      to: [{ email: `a@${domain}` }],
-      subject: "Hello",
-      text: "Hello\n",
-    },
+    from: { email: "news@sender.test" },
+    to: [{ email: `a@${domain}` }],
+    subject: "Hello",
+    text: "Hello\n",
     ...more,
   });
   return body.id;

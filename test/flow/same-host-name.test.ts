@@ -28,12 +28,10 @@ test("a process with heartbeats on another machine of the same name is not decla
   // Two machines made of one image, or two containers on the host's network: one host name, two sets of process
   // ids.
   const other: Instance = {
-    ...{
-      id: newId("ins", clock.now()),
-      host: thisHost().replace(/.$/, (last) => (last === "0" ? "1" : "0")),
-      pid: ELSEWHERE,
-      heartbeatAt: clock.now(),
-    },
+    id: newId("ins", clock.now()),
+    host: thisHost().replace(/.$/, (last) => (last === "0" ? "1" : "0")),
+    pid: ELSEWHERE,
+    heartbeatAt: clock.now(),
   };
   await db.write([insertInstance(other)]);
   await registerInstance({ db, clock }, process.pid);

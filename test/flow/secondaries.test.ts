@@ -56,12 +56,10 @@ describe.skipIf(MISSING !== null)(titled("nsd and knot as secondaries", MISSING)
     primary = freePort();
     const keys = [...Object.values(KEYS), SPARE];
     settings = {
-      ...{
-        SERVICE_DOMAIN,
-        DNS_HOST: "127.0.0.1",
-        DNS_PORT: String(primary),
-        PUBLIC_IPS: "192.0.2.10,2001:db8::10",
-      },
+      SERVICE_DOMAIN,
+      DNS_HOST: "127.0.0.1",
+      DNS_PORT: String(primary),
+      PUBLIC_IPS: "192.0.2.10,2001:db8::10",
       DNS_SECONDARIES: SECONDARY_PROGRAMS.map((name) => `127.0.0.1:${PORTS[name]}#${KEYS[name].name}`).join(),
       DNS_TSIG_KEYS: keys.map(({ name, secret }) => `${name}:hmac-sha256:${secret}`).join(),
       DNS_SECONDARY_NAMES: SECOND,
@@ -97,8 +95,15 @@ describe.skipIf(MISSING !== null)(titled("nsd and knot as secondaries", MISSING)
   async function transferred(zone: string, key: TestKey, command = ["dig"]): Promise<string[]> {
     const { output } = await run([
       ...command,
-      ...["+noall", "+answer", "-y", `hmac-sha256:${key.name}:${key.secret}`],
-      ...["-p", String(primary), "@127.0.0.1", zone, "AXFR"],
+      "+noall",
+      "+answer",
+      "-y",
+      `hmac-sha256:${key.name}:${key.secret}`,
+      "-p",
+      String(primary),
+      "@127.0.0.1",
+      zone,
+      "AXFR",
     ]);
     return output
       .split("\n")
@@ -117,7 +122,9 @@ describe.skipIf(MISSING !== null)(titled("nsd and knot as secondaries", MISSING)
         if (type === "SOA") continue;
         for (const program of SECONDARY_PROGRAMS)
           expect([program, line, await secondaries[program].ask(name, type)]).toEqual([
-            ...[program, line, expect.arrayContaining([data.join(" ")])],
+            program,
+            line,
+            expect.arrayContaining([data.join(" ")]),
           ]);
       }
     }
@@ -184,8 +191,16 @@ describe.skipIf(MISSING !== null)(titled("nsd and knot as secondaries", MISSING)
     const unsigned = await run(["dig", "-p", String(primary), "@127.0.0.1", DOMAIN, "AXFR"]);
     expect(unsigned.output).toContain("Transfer failed.");
     const foreign = await run([
-      ...["dig", "-y", `hmac-sha256:${KEYS.nsd.name}:${KEYS.nsd.secret}`],
-      ...["-b", "127.0.0.2", "-p", String(primary), "@127.0.0.1", DOMAIN, "AXFR"],
+      "dig",
+      "-y",
+      `hmac-sha256:${KEYS.nsd.name}:${KEYS.nsd.secret}`,
+      "-b",
+      "127.0.0.2",
+      "-p",
+      String(primary),
+      "@127.0.0.1",
+      DOMAIN,
+      "AXFR",
     ]);
     expect(foreign.output).toContain("Transfer failed.");
     const nowhere = await transferred("example.org", KEYS.nsd);

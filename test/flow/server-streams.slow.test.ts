@@ -115,7 +115,8 @@ for (const [name, start, missing] of SERVERS)
     test("carry out a request once if something on the way repeats it, and its outcome counts as unknown", async () => {
       let repeats = false;
       proxy = Bun.serve({
-        ...{ hostname: "127.0.0.1", port: 0 },
+        hostname: "127.0.0.1",
+        port: 0,
         async fetch(request) {
           const url = server.url + new URL(request.url).pathname;
           const body = await request.text();

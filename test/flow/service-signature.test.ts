@@ -15,7 +15,9 @@ let relay: TestMx;
 beforeAll(async () => {
   relay = startMx();
   service = await startService({
-    ...{ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}`, SERVICE_SIGNATURE: "1" },
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}`,
+    SERVICE_SIGNATURE: "1",
   });
   await receivingInboxes(service, "in.test", ["ann@in.test"]);
   service.dns.add({ name: "proven.test", type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
@@ -42,11 +44,23 @@ function fieldOf(raw: string, name: string): string {
 /** Delivers a complaint of a proven provider that quotes these fields of the message. */
 function complain(fields: readonly string[]): Promise<string> {
   const body = [
-    ...["--b", "Content-Type: message/feedback-report", "", "Feedback-Type: abuse", "Version: 1", ""],
-    ...["--b", "Content-Type: text/rfc822-headers", "", ...fields, "", "--b--", ""],
+    "--b",
+    "Content-Type: message/feedback-report",
+    "",
+    "Feedback-Type: abuse",
+    "Version: 1",
+    "",
+    "--b",
+    "Content-Type: text/rfc822-headers",
+    "",
+    ...fields,
+    "",
+    "--b--",
+    "",
   ].join("\r\n");
   const headers = [
-    ...["From: fbl@proven.test", "MIME-Version: 1.0"],
+    "From: fbl@proven.test",
+    "MIME-Version: 1.0",
     'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
   ];
   const to = `fbl@${SERVICE_DOMAIN}`;

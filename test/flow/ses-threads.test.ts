@@ -16,7 +16,8 @@ let relay: TestMx;
 beforeAll(async () => {
   relay = startMx({ answers: { ".": [`250 Ok ${FIRST}`, `250 Ok ${SECOND}`] } });
   service = await startService({
-    ...{ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://${HOST}:${relay.port}` },
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://${HOST}:${relay.port}`,
   });
   service.dns.add({ name: HOST, type: "A", data: "127.0.0.1" });
   await receivingInboxes(service, "in.test", [BOX]);
@@ -28,8 +29,10 @@ afterAll(async () => {
 
 test("an answer to a Message-ID that SES made up joins the thread, whichever recipient writes it", async () => {
   const { body } = await service.call("POST", "/v1/emails", {
-    ...{ from: { email: BOX }, to: [{ email: "ada@client.test" }, { email: "bob@client.test" }] },
-    ...{ subject: "Offer", text: "Our offer" },
+    from: { email: BOX },
+    to: [{ email: "ada@client.test" }, { email: "bob@client.test" }],
+    subject: "Offer",
+    text: "Our offer",
   });
   const record = async () => (await service.call("GET", `/v1/emails/${body.id}`)).body;
   await until(async () =>

@@ -7,7 +7,9 @@ const RELAY = "smtp://user:relay-password@relay.example:587";
 let service: TestService;
 beforeAll(async () => {
   service = await startService({
-    ...{ SMTP_RELAY_URL: RELAY, DELIVERY: "relay", METRICS_TOKEN: "metrics-token-0123456789-0123456789" },
+    SMTP_RELAY_URL: RELAY,
+    DELIVERY: "relay",
+    METRICS_TOKEN: "metrics-token-0123456789-0123456789",
     PLAN_GOLD: "5/10",
   });
 });

@@ -105,14 +105,16 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
     peer = startMx();
     sink = startSink();
     env = {
-      ...{ DATA_DIR: there.folder, DATABASE_URL: there.databaseUrl, REDIS_URL: redis.url, ROOT_API_KEY },
-      ...{
-        DELIVERY: "mx",
-        SMTP_OUT_PORT: String(peer.port),
-        DNS_SERVERS: dns.address,
-        DESTINATION_RATE: "0",
-      },
-      ...{ PLAN_TIGHT: "1/20", WEBHOOK_RETRY_SECONDS: "0,1,1,1" },
+      DATA_DIR: there.folder,
+      DATABASE_URL: there.databaseUrl,
+      REDIS_URL: redis.url,
+      ROOT_API_KEY,
+      DELIVERY: "mx",
+      SMTP_OUT_PORT: String(peer.port),
+      DNS_SERVERS: dns.address,
+      DESTINATION_RATE: "0",
+      PLAN_TIGHT: "1/20",
+      WEBHOOK_RETRY_SECONDS: "0,1,1,1",
     };
     const start = (...roles: string[]) => Promise.all(roles.map((ROLES) => startRole({ ...env, ROLES })));
     const started = await start("api", "api", "smtp", "worker", "worker");

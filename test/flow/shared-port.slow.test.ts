@@ -30,8 +30,13 @@ beforeEach(async () => {
   dns = await startDns();
   started = [];
   env = {
-    ...{ DATA_DIR: folder, ROOT_API_KEY: KEY, DELIVERY: "capture", DNS_SERVERS: dns.address },
-    ...{ SMTP_PORT: String(freePort()), SMTP_PORT_SHARED: "1", METRICS_TOKEN: METRICS },
+    DATA_DIR: folder,
+    ROOT_API_KEY: KEY,
+    DELIVERY: "capture",
+    DNS_SERVERS: dns.address,
+    SMTP_PORT: String(freePort()),
+    SMTP_PORT_SHARED: "1",
+    METRICS_TOKEN: METRICS,
   };
   const api = await start({ ROLES: "api" });
   const { body: domain } = await callRole(api, KEY, "POST", "/v1/domains", { domain: "in.test" });

@@ -89,11 +89,9 @@ describe("a simulated message", () => {
     const nowhere = await service.call("POST", "/v1/inbound/simulate", { text: "x" });
     expect(nowhere.status).toBe(422);
     expect(nowhere.body.error).toMatchObject({
-      ...{
-        message: "inboxId: Required, unless to names the inbox.",
-        param: "inboxId",
-        code: "missing_field",
-      },
+      message: "inboxId: Required, unless to names the inbox.",
+      param: "inboxId",
+      code: "missing_field",
       issues: [{ param: "inboxId", code: "missing_field" }],
     });
   });
@@ -101,7 +99,8 @@ describe("a simulated message", () => {
   test("is no larger than the listener accepts", async () => {
     const content = Buffer.alloc(MAX_MESSAGE_BYTES).toString("base64");
     const answer = await service.call("POST", "/v1/inbound/simulate", {
-      ...{ inboxId, attachments: [{ filename: "a", content }] },
+      inboxId,
+      attachments: [{ filename: "a", content }],
     });
     expect(answer).toMatchObject({ status: 422, body: { error: { code: "message_too_large" } } });
   });

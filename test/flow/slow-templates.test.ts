@@ -34,13 +34,17 @@ test("a project with slow templates delays no other mail, not even its own witho
   );
   await verifiedDomain(service, "plain.test", key.secret);
   const { body: template } = await service.call("POST", "/v1/templates", {
-    ...{ name: "slow", subject: "s", html: SLOW },
+    name: "slow",
+    subject: "s",
+    html: SLOW,
   });
   const from = { email: "a@slow.test" };
   const accepted = await Promise.all(
     Array.from({ length: MAILS }, (_, nth) =>
       service.call("POST", "/v1/emails", {
-        ...{ from, to: [{ email: `a@d${nth % 20}.test` }], templateId: template.id },
+        from,
+        to: [{ email: `a@d${nth % 20}.test` }],
+        templateId: template.id,
       }),
     ),
   );

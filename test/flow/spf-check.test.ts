@@ -148,7 +148,10 @@ describe("the advice on an SPF record", () => {
 
   test("counts the lookups of a receiver that reads the record to its end, and the void ones", async () => {
     expect(await check([`v=spf1 ${OURS} a:x.test include:nested.example ~all`])).toMatchObject({
-      ...{ state: "present", lookups: 5, voidLookups: 1, problem: null },
+      state: "present",
+      lookups: 5,
+      voidLookups: 1,
+      problem: null,
     });
   });
 

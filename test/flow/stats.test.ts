@@ -30,14 +30,14 @@ async function stats(query = "") {
 
 /** The event that each figure counts. */
 const EVENTS: Readonly<Record<string, string>> = {
-  ...{
-    accepted: "accepted",
-    sent: "sent",
-    delivered: "delivery",
-    delayed: "delivery_delayed",
-    bounced: "bounce",
-  },
-  ...{ complained: "complaint", rejected: "rejected", failed: "failed" },
+  accepted: "accepted",
+  sent: "sent",
+  delivered: "delivery",
+  delayed: "delivery_delayed",
+  bounced: "bounce",
+  complained: "complaint",
+  rejected: "rejected",
+  failed: "failed",
 };
 
 test("the figures equal the counts of the records' events, and simulated outcomes do not count in the rates", async () => {
@@ -96,12 +96,10 @@ test("a recipient's open and click count once, however often they happen, and th
   const id = await send("reader@one.test", "other@one.test");
   await service.message(id, "delivered");
   const record = createHitRecorder({
-    ...{
-      db: service.app.db,
-      clock,
-      publicUrl: "http://x.test",
-      trackingKey: new Uint8Array(32),
-    },
+    db: service.app.db,
+    clock,
+    publicUrl: "http://x.test",
+    trackingKey: new Uint8Array(32),
     queue: openMemoryQueue({ clock, log: { info: () => undefined, warn: () => undefined } }),
   });
   // A moment ago is too early for a person, because a scanner visits at once.

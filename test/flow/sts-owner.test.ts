@@ -25,7 +25,11 @@ function policies(port: number, ca: string, clock: ManualClock): MtaSts {
   };
   return createMtaSts(
     {
-      ...{ clock, resolver, mayReach, log: log("net"), ca },
+      clock,
+      resolver,
+      mayReach,
+      log: log("net"),
+      ca,
       store: { load: async () => null, save: async () => undefined },
     },
     { port, allowPrivate: true },
@@ -39,7 +43,8 @@ test("policy hosts of one domain that hang do not delay the first policy of anot
   // The hosts of *.evil.test accept the connection and never answer. They cost their owner one wildcard record
   // each.
   const silent = Bun.listen({
-    ...{ hostname: "127.0.0.9", port: host.port },
+    hostname: "127.0.0.9",
+    port: host.port,
     socket: { data: () => undefined },
   });
   stops.push(

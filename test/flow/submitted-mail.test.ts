@@ -11,8 +11,11 @@ let smarthost: TestMx;
 beforeAll(async () => {
   smarthost = startMx({ extensions: ["8BITMIME", "SMTPUTF8", "PIPELINING"] });
   service = await startService({
-    ...{ SUBMISSION_PORT: "0", SUBMISSION_HOST: "127.0.0.1", SUBMISSION_INSECURE_LOOPBACK: "1" },
-    ...{ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${smarthost.port}` },
+    SUBMISSION_PORT: "0",
+    SUBMISSION_HOST: "127.0.0.1",
+    SUBMISSION_INSECURE_LOOPBACK: "1",
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://127.0.0.1:${smarthost.port}`,
   });
   await verifiedDomain(service, "from.test");
 });
@@ -149,12 +152,13 @@ describe("control fields", () => {
       "--b--",
     ];
     const header = [
-      ...[`From: Ana <${FROM}>`, `To: ${TO}`, "X-Mailer: mine", "X-Postrider-Template: welcome"],
-      ...[
-        'X-Postrider-Data: {"name":"Ben"}',
-        "X-Postrider-Track: off",
-        "Content-Type: multipart/mixed; boundary=b",
-      ],
+      `From: Ana <${FROM}>`,
+      `To: ${TO}`,
+      "X-Mailer: mine",
+      "X-Postrider-Template: welcome",
+      'X-Postrider-Data: {"name":"Ben"}',
+      "X-Postrider-Track: off",
+      "Content-Type: multipart/mixed; boundary=b",
     ];
     const { left, record } = await sent({ header, body: `${parts.join("\r\n")}\r\n` });
     const mail = await parseMail(left.data);

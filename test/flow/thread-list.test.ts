@@ -158,7 +158,9 @@ describe("a thread", () => {
     await delivered(scene.service, {
       to: address,
       headers: [
-        ...[`Message-ID: ${message}`, "MIME-Version: 1.0", "Content-Type: application/pdf"],
+        `Message-ID: ${message}`,
+        "MIME-Version: 1.0",
+        "Content-Type: application/pdf",
         "Content-Disposition: attachment; filename=a.pdf",
       ],
     });

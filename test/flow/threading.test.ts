@@ -75,7 +75,11 @@ describe("a message that we send", () => {
     const thread = await threadOf(address, [`Message-ID: ${a}`]);
     await threadOf(address, [`Message-ID: ${b}`]);
     const { body } = await scene.service.call("POST", "/v1/emails", {
-      ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Hi", text: "x", headers },
+      from: { email: address },
+      to: [{ email: "ada@client.test" }],
+      subject: "Hi",
+      text: "x",
+      headers,
     });
     expect((await scene.service.message(body.id, "delivered")).threadId).toBe(thread);
   });
@@ -86,7 +90,10 @@ describe("messages that name an unknown id are in one thread if", () => {
   const MAILS = 4;
 
   const item = (address: string, parent: string) => ({
-    ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Ticket", text: "x" },
+    from: { email: address },
+    to: [{ email: "ada@client.test" }],
+    subject: "Ticket",
+    text: "x",
     headers: { References: `<root@else.test> ${parent}` },
   });
   const sent = async (id: string) => (await scene.service.call("GET", `/v1/emails/${id}`)).body.threadId;

@@ -105,7 +105,8 @@ async function deliver(name: string, change: Partial<Shipment> = {}): Promise<De
     { port: web.port, allowPrivate: true },
   );
   const findDeliveryRoute = mxRoutes({
-    ...{ pool, lanes: testLanes(systemClock, { connections: 2 }) },
+    pool,
+    lanes: testLanes(systemClock, { connections: 2 }),
     port,
     ehloName: "us.test",
     clock: systemClock,

@@ -27,8 +27,14 @@ test("two workers on one file without Redis, with all recipients due at the same
   stops.push(dns.stop, peer.stop, sink.stop);
   const databaseUrl = `file:${join(folder, "postrider.db")}`;
   const env = {
-    ...{ DATA_DIR: folder, DATABASE_URL: databaseUrl, ROOT_API_KEY, DELIVERY: "mx", DESTINATION_RATE: "0" },
-    ...{ SMTP_OUT_PORT: String(peer.port), DNS_SERVERS: dns.address, WEBHOOK_RETRY_SECONDS: "0,1,1" },
+    DATA_DIR: folder,
+    DATABASE_URL: databaseUrl,
+    ROOT_API_KEY,
+    DELIVERY: "mx",
+    DESTINATION_RATE: "0",
+    SMTP_OUT_PORT: String(peer.port),
+    DNS_SERVERS: dns.address,
+    WEBHOOK_RETRY_SECONDS: "0,1,1",
   };
   const processes: RoleProcess[] = [];
   const start = async (ROLES: string): Promise<RoleProcess> => {
@@ -46,7 +52,9 @@ test("two workers on one file without Redis, with all recipients due at the same
   await call("POST", "/v1/webhooks", { url: sink.url, eventTypes: ["delivery"] });
   for (let at = 0; at < SENDS; at += 50) {
     const emails = Array.from({ length: 50 }, (_, nth) => ({
-      ...{ from: { email: "a@sender.test" }, subject: "x", text: "x" },
+      from: { email: "a@sender.test" },
+      subject: "x",
+      text: "x",
       to: [{ email: `r${at + nth}@there.test` }],
     }));
     const { body } = await call("POST", "/v1/emails/batch", { emails });

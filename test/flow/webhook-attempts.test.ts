@@ -16,7 +16,7 @@ const DETAILS: [type: string, details: string[]][] = [
   ["delivery_delayed", ["attempt", "nextAttemptAt", "smtpCode", "diagnostic"]],
   [
     "inbound_received",
-    [...["inboxId", "threadId", "from", "to", "subject", "text", "html", "truncated", "attachments"], "auth"],
+    ["inboxId", "threadId", "from", "to", "subject", "text", "html", "truncated", "attachments", "auth"],
   ],
   ["inbound_rejected", ["reason", "inboxId", "from", "to", "subject", "auth"]],
   ["rejected", ["reason"]],

@@ -68,7 +68,10 @@ describe("the log of a webhook delivery", () => {
   test("shows no content to a key that may not read messages, and no body once the message is gone", async () => {
     const { id } = await scene.subscribe(["delivery"]);
     const sent = await scene.service.call("POST", "/v1/emails", {
-      ...{ from: "hello@onboarding.mail.test", to: "owner@example.com", subject: "Hi", text: "Hello" },
+      from: "hello@onboarding.mail.test",
+      to: "owner@example.com",
+      subject: "Hi",
+      text: "Hello",
     });
     const { id: delivery } = JSON.parse((await scene.sink.requests.reached(1)).body);
     const { project } = (await scene.service.call("GET", "/v1/me")).body;

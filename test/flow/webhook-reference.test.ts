@@ -56,11 +56,22 @@ test("pushes about real messages fit the reference", async () => {
   const { id: templateId } = (await service.call("POST", "/v1/templates", template)).body;
   await send("ada@example.com", { templateId, text: undefined });
   await service.call("POST", "/v1/inbound/simulate", {
-    ...{ inboxId, text: "x", attachments: [{ filename: "a.txt", content: "aGk=" }] },
+    inboxId,
+    text: "x",
+    attachments: [{ filename: "a.txt", content: "aGk=" }],
   });
   const types = [
-    ...["accepted", "queued", "sending", "delivery", "bounce", "complaint", "delivery_delayed", "rejected"],
-    ...["failed", "rendering_failure", "inbound_received"],
+    "accepted",
+    "queued",
+    "sending",
+    "delivery",
+    "bounce",
+    "complaint",
+    "delivery_delayed",
+    "rejected",
+    "failed",
+    "rendering_failure",
+    "inbound_received",
   ];
   expect(await faultsOnceCame(types)).toEqual([]);
 });

@@ -32,12 +32,10 @@ beforeEach(async () => {
   secondary = await fakeSecondary();
   settings = {
     ...loadConfig({}),
-    ...{
-      serviceDomain: SERVICE_DOMAIN,
-      publicIps: ["192.0.2.1"],
-      dnsTsigKeys: [KEY],
-      dnsHost: ["127.0.0.1"],
-    },
+    serviceDomain: SERVICE_DOMAIN,
+    publicIps: ["192.0.2.1"],
+    dnsTsigKeys: [KEY],
+    dnsHost: ["127.0.0.1"],
     dnsSecondaries: [{ ip: "127.0.0.1", port: secondary.port, keyName: KEY.name }],
   };
   versions = openVersions(api, settings);
@@ -63,7 +61,9 @@ interface FakeSecondary {
 async function fakeSecondary(): Promise<FakeSecondary> {
   const notices = arrivals<Buffer>();
   const socket = await Bun.udpSocket({
-    ...{ hostname: "127.0.0.1", port: 0, binaryType: "buffer" },
+    hostname: "127.0.0.1",
+    port: 0,
+    binaryType: "buffer",
     socket: {
       data(from, packet: Buffer, port, address) {
         notices.add(Buffer.from(packet));
@@ -73,12 +73,10 @@ async function fakeSecondary(): Promise<FakeSecondary> {
     },
   });
   const fake: FakeSecondary = {
-    ...{
-      port: socket.port,
-      notices,
-      answer: (packet: Buffer) => signedAnswer(packet),
-      stop: () => socket.close(),
-    },
+    port: socket.port,
+    notices,
+    answer: (packet: Buffer) => signedAnswer(packet),
+    stop: () => socket.close(),
   };
   return fake;
 }
@@ -115,8 +113,15 @@ async function changed(what: () => Promise<unknown>): Promise<boolean[]> {
 describe("a zone gets a version", () => {
   const record = () =>
     addOwnRecord(api.db, {
-      ...{ senderId: api.acme.a.id, domainId: id, type: "TXT", name: `a.${DOMAIN}`, value: "text" },
-      ...{ ttl: undefined, priority: undefined, now: api.clock.now(), also: () => [] },
+      senderId: api.acme.a.id,
+      domainId: id,
+      type: "TXT",
+      name: `a.${DOMAIN}`,
+      value: "text",
+      ttl: undefined,
+      priority: undefined,
+      now: api.clock.now(),
+      also: () => [],
     });
   const rows: [string, () => Promise<unknown>, boolean[]][] = [
     ["not without a change", async () => undefined, [false, false]],

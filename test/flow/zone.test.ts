@@ -31,7 +31,10 @@ async function registered(name: string): Promise<{ id: string; key: PublicDkimKe
   const { acme, clock, domains, zone } = api;
   const made: { id: string; key: PublicDkimKey }[] = [];
   await registerDomain(domains, {
-    ...{ accountId: acme.id, senderId: acme.a.id, name, now: clock.now() },
+    accountId: acme.id,
+    senderId: acme.a.id,
+    name,
+    now: clock.now(),
     also(domain, [key]) {
       if (key !== undefined) made.push({ id: domain.id, key });
       return [];
@@ -196,7 +199,11 @@ describe("settings", () => {
   ])("PUBLIC_URL=%s has addresses here if its name is in the zone", async (publicUrl, more: string[]) => {
     const hosts = await shown({ publicUrl }, "A");
     expect(hosts.map((line) => line.split(" ")[0] ?? "")).toEqual([
-      ...["ns.@", "*.ns.@", "@", "mx.@", "mta-sts.@"],
+      "ns.@",
+      "*.ns.@",
+      "@",
+      "mx.@",
+      "mta-sts.@",
       ...more,
     ]);
   });
@@ -208,9 +215,15 @@ test("the printed zone has every published key, and no expired one", async () =>
   const token = (at: number) => String(at).padStart(26, "0");
   const extra = Array.from({ length: 1003 }, (_, at) =>
     insertDkimKey({
-      ...{ token: token(at), domainId: id, selector: "pr2", algorithm: "rsa" },
-      ...{ publicKey: "MIIB", sealedPrivateKey: "" },
-      ...{ status: "retired", retireAt: at === 7 ? now : now + 60_000, createdAt: now },
+      token: token(at),
+      domainId: id,
+      selector: "pr2",
+      algorithm: "rsa",
+      publicKey: "MIIB",
+      sealedPrivateKey: "",
+      status: "retired",
+      retireAt: at === 7 ? now : now + 60_000,
+      createdAt: now,
     }),
   );
   await api.db.write(extra.slice(0, 900));

@@ -40,16 +40,26 @@ export function messageOf(project: Project, item: Item, now: number): Message {
     ({ id, slug }) => id === item.templateId || slug === item.templateId,
   );
   const message: Message = {
-    ...{ id: "", direction: "outbound", from: item.from?.email ?? "" },
-    ...{ to: addressesOf(item.to), cc: addressesOf(item.cc), bcc: addressesOf(item.bcc) },
-    ...{ subject: item.subject ?? "", html: item.html ?? null, text: item.text ?? null },
-    ...{
-      tags: item.tags ?? [],
-      templateId: item.templateId ?? null,
-      unsubscribeLink: item.unsubscribeLink === true,
-    },
-    ...{ scheduledAt: later ? planned : null, recipients: [], thread: null, inboxId: null, rfcId: null },
-    ...{ template: template ?? null, createdAt: now, events: [] },
+    id: "",
+    direction: "outbound",
+    from: item.from?.email ?? "",
+    to: addressesOf(item.to),
+    cc: addressesOf(item.cc),
+    bcc: addressesOf(item.bcc),
+    subject: item.subject ?? "",
+    html: item.html ?? null,
+    text: item.text ?? null,
+    tags: item.tags ?? [],
+    templateId: item.templateId ?? null,
+    unsubscribeLink: item.unsubscribeLink === true,
+    scheduledAt: later ? planned : null,
+    recipients: [],
+    thread: null,
+    inboxId: null,
+    rfcId: null,
+    template: template ?? null,
+    createdAt: now,
+    events: [],
   };
   message.recipients = (["to", "cc", "bcc"] as const).flatMap((kind) =>
     addressesOf(item[kind]).map((email) => recipientOf(project, message, email, kind, now)),
@@ -71,7 +81,12 @@ function recipientOf(
   const types = status === "accepted" ? ["accepted"] : ["accepted", status];
   const dueAt = scheduledAt ?? now;
   return {
-    ...{ email, kind, status, reason: refusal, attempts: 0, firstAttemptAt: null },
+    email,
+    kind,
+    status,
+    reason: refusal,
+    attempts: 0,
+    firstAttemptAt: null,
     due: refusal === null ? { from: dueAt, to: dueAt } : null,
     events: types.map((type) => ({ type, at: now })),
   };

@@ -49,8 +49,14 @@ export const makeContact: Deed = async (world, chance) => {
   const shownEmail = textOf(membersOf(made.body).email);
   agree(shownEmail.toLowerCase(), email.toLowerCase(), "the contact's address");
   const contact: Contact = {
-    ...{ id: textOf(membersOf(made.body).id), email: shownEmail, firstName, lastName, metadata },
-    ...{ subscribed: subscribed ?? true, unsubscribedAt: subscribed === false ? now : null, createdAt: now },
+    id: textOf(membersOf(made.body).id),
+    email: shownEmail,
+    firstName,
+    lastName,
+    metadata,
+    subscribed: subscribed ?? true,
+    unsubscribedAt: subscribed === false ? now : null,
+    createdAt: now,
   };
   agree(made.body, { ...contactView(contact), id: isIdOf("con") }, "the new contact");
   project.contacts.push(contact);

@@ -32,7 +32,10 @@ const BY_DOMAIN: Readonly<Record<string, Outcome>> = {
   "later.example": "delayed",
 };
 const BY_NAME: Readonly<Record<string, Outcome>> = {
-  ...{ bounced: "hard", "soft-bounced": "soft", complained: "complained", rejected: "rejected" },
+  bounced: "hard",
+  "soft-bounced": "soft",
+  complained: "complained",
+  rejected: "rejected",
 };
 
 /** The error of mail whose domain is gone. */
@@ -192,7 +195,13 @@ function suppress(
 ): void {
   if (isSimulated(email)) return;
   enter(project, {
-    ...{ id: "", email, reason: "bounce", bounceType: type, messageId: id, note: null },
-    ...{ expiresAt: type === "hard" ? null : now + 7 * DAY_MS, createdAt: now },
+    id: "",
+    email,
+    reason: "bounce",
+    bounceType: type,
+    messageId: id,
+    note: null,
+    expiresAt: type === "hard" ? null : now + 7 * DAY_MS,
+    createdAt: now,
   });
 }

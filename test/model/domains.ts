@@ -74,7 +74,12 @@ export const makeDomain: Deed = async (world, chance) => {
     "the domain",
   );
   project.domains.push({
-    ...{ id, name, status: "pending", receiving: false, records: recordsOf(made.body), rotatedAt: null },
+    id,
+    name,
+    status: "pending",
+    receiving: false,
+    records: recordsOf(made.body),
+    rotatedAt: null,
     createdAt: world.stage.clock.now(),
   });
 };
@@ -84,8 +89,13 @@ export async function registerVerified(world: World, project: Project, domain: s
   const made = await ask(world, NEVER, { ...base(project, "POST", ""), body: { domain } }, { status: 201 });
   const id = textOf(membersOf(made.body).id);
   const verified: Domain = {
-    ...{ id, name: domain, status: "verified", receiving: false, records: recordsOf(made.body) },
-    ...{ rotatedAt: null, createdAt: world.stage.clock.now() },
+    id,
+    name: domain,
+    status: "verified",
+    receiving: false,
+    records: recordsOf(made.body),
+    rotatedAt: null,
+    createdAt: world.stage.clock.now(),
   };
   publish(world, verified.records);
   const checked = await ask(world, NEVER, base(project, "POST", `/${id}/verify`), { status: 200 });

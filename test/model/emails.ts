@@ -32,8 +32,13 @@ async function admit(world: World, project: Project, item: Item, id: string): Pr
   if (inbox === undefined) return message;
   const record = membersOf((await ask(world, NEVER, base(project, "GET", `/${id}`), { status: 200 })).body);
   const thread = {
-    ...{ id: textOf(record.threadId), inbox, subject: message.subject, messages: [] },
-    ...{ lastMessageAt: now, createdAt: now, replies: [] },
+    id: textOf(record.threadId),
+    inbox,
+    subject: message.subject,
+    messages: [],
+    lastMessageAt: now,
+    createdAt: now,
+    replies: [],
   };
   agree(
     project.threads.some((other) => other.id === thread.id),

@@ -38,7 +38,11 @@ export const makeInbox: Deed = async (world, chance) => {
   }
   const made = await ask(world, chance, request, { status: 201 });
   const inbox: Inbox = {
-    ...{ id: textOf(membersOf(made.body).id), domain, address, displayName, type: type ?? "agent" },
+    id: textOf(membersOf(made.body).id),
+    domain,
+    address,
+    displayName,
+    type: type ?? "agent",
     createdAt: world.stage.clock.now(),
   };
   agree(made.body, { ...inboxView(project, inbox), id: isIdOf("inb") }, "the new inbox");

@@ -4,20 +4,41 @@ import { type Ask, ask, mayAsk } from "./request.ts";
 import type { Key } from "./state.ts";
 
 const SCOPES = [
-  ...["emails:send", "emails:read", "templates:read", "templates:write", "contacts:read", "contacts:write"],
-  ...["domains:read", "domains:write", "inboxes:read", "inboxes:write", "threads:read", "threads:reply"],
-  ...["suppressions:read", "suppressions:write", "webhooks:read", "webhooks:write", "api_keys:read"],
-  ...["api_keys:write", "senders:read", "senders:write", "metrics:read"],
+  "emails:send",
+  "emails:read",
+  "templates:read",
+  "templates:write",
+  "contacts:read",
+  "contacts:write",
+  "domains:read",
+  "domains:write",
+  "inboxes:read",
+  "inboxes:write",
+  "threads:read",
+  "threads:reply",
+  "suppressions:read",
+  "suppressions:write",
+  "webhooks:read",
+  "webhooks:write",
+  "api_keys:read",
+  "api_keys:write",
+  "senders:read",
+  "senders:write",
+  "metrics:read",
 ];
 
 /** The listed fields of a key. */
 export function keyView({ id, name, secret, project, scopes, revokedAt, createdAt }: Key): object {
   return {
-    ...{ id, name, scopes, last4: secret.slice(-4) },
+    id,
+    name,
+    scopes,
+    last4: secret.slice(-4),
     keyPrefix: (text: unknown) => typeof text === "string" && secret.startsWith(text) && text.length <= 11,
     senderId: project?.id ?? null,
     ...(project === null ? {} : { senderExternalId: project.externalId }),
-    ...{ revokedAt: shownTimeOrNull(revokedAt), createdAt: shownTime(createdAt) },
+    revokedAt: shownTimeOrNull(revokedAt),
+    createdAt: shownTime(createdAt),
     secret: undefined,
   };
 }
@@ -26,7 +47,11 @@ export function keyView({ id, name, secret, project, scopes, revokedAt, createdA
 export const makeKey: Deed = async (world, chance) => {
   const account = someAccount(world, chance);
   const base: Ask = {
-    ...{ account, project: null, method: "POST", path: "/v1/api-keys", scope: "api_keys:write" },
+    account,
+    project: null,
+    method: "POST",
+    path: "/v1/api-keys",
+    scope: "api_keys:write",
   };
   const by = some(
     chance,
@@ -57,7 +82,12 @@ export const makeKey: Deed = async (world, chance) => {
   const secret = textOf(shown);
   if (!/^pr_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/.test(secret)) differ(`${secret} is no secret`);
   const key: Key = {
-    ...{ id: textOf(id), secret, name, project, scopes, revokedAt: null },
+    id: textOf(id),
+    secret,
+    name,
+    project,
+    scopes,
+    revokedAt: null,
     createdAt: world.stage.clock.now(),
   };
   agree(made.body, { ...keyView(key), id: isIdOf("key"), secret, lastUsedAt: null }, "the new key");
@@ -75,7 +105,10 @@ export const revokeKey: Deed = async (world, chance) => {
   const key = some(chance, account.keys.slice(1));
   if (key === undefined) return;
   const request: Ask = {
-    ...{ account, project: null, method: "DELETE", scope: "api_keys:write" },
+    account,
+    project: null,
+    method: "DELETE",
+    scope: "api_keys:write",
     path: `/v1/api-keys/${key.id}`,
     allows: (by) => (by.project === null || by.project === key.project) && isWithin(key.scopes, by.scopes),
   };

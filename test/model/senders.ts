@@ -10,9 +10,20 @@ export function emptyProject(
   facts: Pick<Project, "id" | "externalId" | "name" | "createdAt">,
 ): Project {
   return {
-    ...{ account, ...facts, dailyQuota: null, suspendedAt: null, liftedAt: null },
-    ...{ templates: [], contacts: [], suppressions: [], webhooks: [], domains: [], inboxes: [] },
-    ...{ threads: [], messages: [], usage: new Map() },
+    account,
+    ...facts,
+    dailyQuota: null,
+    suspendedAt: null,
+    liftedAt: null,
+    templates: [],
+    contacts: [],
+    suppressions: [],
+    webhooks: [],
+    domains: [],
+    inboxes: [],
+    threads: [],
+    messages: [],
+    usage: new Map(),
   };
 }
 
@@ -41,7 +52,9 @@ export const makeSender: Deed = async (world, chance) => {
   );
   const { id, externalId: given } = membersOf(made.body);
   const project = emptyProject(account, {
-    ...{ id: textOf(id), externalId: externalId ?? textOf(given), name },
+    id: textOf(id),
+    externalId: externalId ?? textOf(given),
+    name,
     createdAt: world.stage.clock.now(),
   });
   agree(

@@ -5,29 +5,30 @@ import { DAY_MS, type Happened, type Project, type World } from "./state.ts";
 
 /** The figure that counts an event of a recipient. */
 const FIGURE_OF: Readonly<Record<string, string>> = {
-  ...{
-    accepted: "accepted",
-    sent: "sent",
-    delivery: "delivered",
-    delivery_delayed: "delayed",
-    bounce: "bounced",
-  },
-  ...{ complaint: "complained", rejected: "rejected", failed: "failed", rendering_failure: "failed" },
-  ...{ inbound_received: "received", open: "opened", click: "clicked" },
+  accepted: "accepted",
+  sent: "sent",
+  delivery: "delivered",
+  delivery_delayed: "delayed",
+  bounce: "bounced",
+  complaint: "complained",
+  rejected: "rejected",
+  failed: "failed",
+  rendering_failure: "failed",
+  inbound_received: "received",
+  open: "opened",
+  click: "clicked",
 };
 const FIGURES = [
-  ...[
-    "accepted",
-    "sent",
-    "delivered",
-    "delayed",
-    "bounced",
-    "complained",
-    "rejected",
-    "failed",
-    "opened",
-    "clicked",
-  ],
+  "accepted",
+  "sent",
+  "delivered",
+  "delayed",
+  "bounced",
+  "complained",
+  "rejected",
+  "failed",
+  "opened",
+  "clicked",
   "received",
 ];
 

@@ -63,15 +63,14 @@ export const block: Deed = async (world, chance) => {
   }
   const made = await ask(world, chance, request, { status: 201 });
   const entry: Suppression = {
-    ...{
-      id: textOf(membersOf(made.body).id),
-      email,
-      reason: "manual",
-      bounceType: null,
-      messageId: null,
-      note,
-    },
-    ...{ expiresAt, createdAt: now },
+    id: textOf(membersOf(made.body).id),
+    email,
+    reason: "manual",
+    bounceType: null,
+    messageId: null,
+    note,
+    expiresAt,
+    createdAt: now,
   };
   agree(made.body, { ...suppressionView(entry), id: isIdOf("sup") }, "the new entry");
   enter(project, entry);
@@ -105,8 +104,14 @@ export const blockMany: Deed = async (world, chance) => {
     agree(item, { id: knownId(there ?? { id: "" }), error: undefined }, `the item of ${email}`);
     if (there === undefined)
       enter(project, {
-        ...{ id: textOf(item.id), email, reason: "manual", bounceType: null, messageId: null, note: null },
-        ...{ expiresAt: null, createdAt: now },
+        id: textOf(item.id),
+        email,
+        reason: "manual",
+        bounceType: null,
+        messageId: null,
+        note: null,
+        expiresAt: null,
+        createdAt: now,
       });
   });
 };

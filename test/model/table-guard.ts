@@ -2,7 +2,9 @@ import type { Db } from "../../src/store/engine/client.ts";
 
 /** Columns and tables that a refused or repeated request may change, because they record the request itself. */
 const NOT_EFFECTS: readonly string[] = [
-  ...["idempotency", "instances", "sqlite_sequence"],
+  "idempotency",
+  "instances",
+  "sqlite_sequence",
   // The last use of a key counts as a change of it. All other changes appear in their own tables.
   "configuration_version",
 ];

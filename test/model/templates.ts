@@ -17,12 +17,16 @@ const PARTS: readonly [Part, ...Part[]] = [
   { source: "plain", variables: [], becomes: "plain", becomesHtml: "plain" },
   { source: "Hi {{ name }}!", variables: ["name"], becomes: "Hi Ada & Co!", becomesHtml: "Hi Ada &amp; Co!" },
   {
-    ...{ source: "{{user.city}} and {{ absent }}", variables: ["user.city", "absent"] },
-    ...{ becomes: "Rome and ", becomesHtml: "Rome and " },
+    source: "{{user.city}} and {{ absent }}",
+    variables: ["user.city", "absent"],
+    becomes: "Rome and ",
+    becomesHtml: "Rome and ",
   },
   {
-    ...{ source: "{% if name %}yes{% else %}no{% endif %}", variables: ["name"] },
-    ...{ becomes: "yes", becomesHtml: "yes" },
+    source: "{% if name %}yes{% else %}no{% endif %}",
+    variables: ["name"],
+    becomes: "yes",
+    becomesHtml: "yes",
   },
   { source: "{{ name | raw }}", variables: ["name"], becomes: "Ada & Co", becomesHtml: "Ada & Co" },
 ];
@@ -67,7 +71,9 @@ export function renderedOf({ subject, html, text }: Pick<Template, "subject" | "
 }
 
 const sourcesOf = ({ subject, html, text }: Draft) => ({
-  ...{ subject: subject.source, html: html?.source ?? null, text: text?.source ?? null },
+  subject: subject.source,
+  html: html?.source ?? null,
+  text: text?.source ?? null,
 });
 
 export function templateView({ createdAt, updatedAt, ...facts }: Template): object {
@@ -112,8 +118,13 @@ export const makeTemplate: Deed = async (world, chance) => {
   const made = await ask(world, chance, { ...base(project, "POST", ""), body }, { status: 201 });
   const derived = freeSlug(project, name.toLowerCase().replaceAll(" ", "-"));
   const template: Template = {
-    ...{ id: textOf(membersOf(made.body).id), name, slug: slug ?? derived, ...sourcesOf(draft) },
-    ...{ variables: variablesOf(draft), createdAt: now, updatedAt: now },
+    id: textOf(membersOf(made.body).id),
+    name,
+    slug: slug ?? derived,
+    ...sourcesOf(draft),
+    variables: variablesOf(draft),
+    createdAt: now,
+    updatedAt: now,
   };
   agree(made.body, { ...templateView(template), id: isIdOf("tpl") }, "the new template");
   project.templates.push(template);

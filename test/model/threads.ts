@@ -13,9 +13,13 @@ function base(project: Project, method: string, path: string): Ask {
 export function threadView(project: Project, thread: Thread): object {
   const { id, inbox, messages, lastMessageAt, createdAt } = thread;
   return {
-    ...{ id, inboxId: inbox.id, senderId: project.id, messageCount: messages.length },
+    id,
+    inboxId: inbox.id,
+    senderId: project.id,
+    messageCount: messages.length,
     lastMessageId: messages.at(-1)?.id,
-    ...{ lastMessageAt: shownTime(lastMessageAt), createdAt: shownTime(createdAt) },
+    lastMessageAt: shownTime(lastMessageAt),
+    createdAt: shownTime(createdAt),
   };
 }
 
@@ -46,10 +50,26 @@ export const simulate: Deed = async (world, chance) => {
   const { messageId, threadId } = membersOf(arrived.body);
   const now = world.stage.clock.now();
   const message: Message = {
-    ...{ id: textOf(messageId), direction: "inbound", from, to: ["to" in where ? to : inbox.address] },
-    ...{ cc: [], bcc: [], subject, html: null, text, tags: [], templateId: null, unsubscribeLink: false },
-    ...{ scheduledAt: null, recipients: [], thread: null, inboxId: inbox.id, rfcId: null, template: null },
-    ...{ createdAt: now, events: ["inbound_received"] },
+    id: textOf(messageId),
+    direction: "inbound",
+    from,
+    to: ["to" in where ? to : inbox.address],
+    cc: [],
+    bcc: [],
+    subject,
+    html: null,
+    text,
+    tags: [],
+    templateId: null,
+    unsubscribeLink: false,
+    scheduledAt: null,
+    recipients: [],
+    thread: null,
+    inboxId: inbox.id,
+    rfcId: null,
+    template: null,
+    createdAt: now,
+    events: ["inbound_received"],
   };
   project.messages.push(message);
   const known = answered?.thread?.inbox === inbox ? answered.thread : null;

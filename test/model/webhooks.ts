@@ -5,9 +5,22 @@ import { type Ask, ask, askToChange } from "./request.ts";
 import type { Delivery, Project, Webhook, World } from "./state.ts";
 
 const TYPES = [
-  ...["accepted", "queued", "sending", "sent", "delivery_delayed", "delivery", "bounce", "complaint"],
-  ...["rejected", "rendering_failure", "failed", "open", "click", "unsubscribed"],
-  ...["inbound_received", "inbound_rejected"],
+  "accepted",
+  "queued",
+  "sending",
+  "sent",
+  "delivery_delayed",
+  "delivery",
+  "bounce",
+  "complaint",
+  "rejected",
+  "rendering_failure",
+  "failed",
+  "open",
+  "click",
+  "unsubscribed",
+  "inbound_received",
+  "inbound_rejected",
 ];
 /** Behaviour of an endpoint, by the first segment of its path. */
 const MANNERS = ["ok", "ok", "ok", "fail", "silent", "gone"] as const;
@@ -59,8 +72,13 @@ export const makeWebhook: Deed = async (world, chance) => {
   const made = await ask(world, chance, request, { status: 201 });
   const secret = secretOf(made.body);
   const webhook: Webhook = {
-    ...{ id: textOf(membersOf(made.body).id), ...body, enabled: true, secret, former: null },
-    ...{ failingSince: null, deliveries: [] },
+    id: textOf(membersOf(made.body).id),
+    ...body,
+    enabled: true,
+    secret,
+    former: null,
+    failingSince: null,
+    deliveries: [],
   };
   agree(made.body, { ...webhookView(webhook), id: isIdOf("whk"), signingSecret: secret }, "the new webhook");
   project.webhooks.push(webhook);

@@ -18,7 +18,12 @@ export async function openWorld(seed: number): Promise<World> {
     await putAccount(stage, OWNERS[1]),
   ];
   const world: World = {
-    ...{ stage, accounts, kept: [], seen: { event: "", delivery: "" }, trace: [], next: () => ++count },
+    stage,
+    accounts,
+    kept: [],
+    seen: { event: "", delivery: "" },
+    trace: [],
+    next: () => ++count,
   };
   const [favoured] = accounts[0].projects;
   if (favoured !== undefined) await registerVerified(world, favoured, "favoured.example.net");
@@ -45,7 +50,11 @@ async function putAccount({ db, clock }: Stage, owner: string): Promise<Account>
     const key = keyFor(secret, { accountId: id, name: "first", scopes: [], ...names }, now);
     await db.write([insertKey(key, hashSecret(secret))]);
     account.keys.push({
-      ...{ id: key.id, secret, name: "first", project, scopes: [] },
+      id: key.id,
+      secret,
+      name: "first",
+      project,
+      scopes: [],
       revokedAt: null,
       createdAt: now,
     });

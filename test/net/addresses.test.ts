@@ -12,10 +12,14 @@ let dns: TestDns;
 
 beforeAll(async () => {
   dns = await startDns(
-    ...[...a("more4.test", 3), ...aaaa("more4.test", 1)],
-    ...[...a("more6.test", 1), ...aaaa("more6.test", 3)],
-    ...[...a("only4.test", 2), ...aaaa("only6.test", 2)],
-    ...[...a("many.test", 20), ...aaaa("many.test", 20)],
+    ...a("more4.test", 3),
+    ...aaaa("more4.test", 1),
+    ...a("more6.test", 1),
+    ...aaaa("more6.test", 3),
+    ...a("only4.test", 2),
+    ...aaaa("only6.test", 2),
+    ...a("many.test", 20),
+    ...aaaa("many.test", 20),
   );
 });
 afterAll(() => dns.stop());

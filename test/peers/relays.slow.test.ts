@@ -129,7 +129,10 @@ for (const kind of PEER_KINDS)
       "delivers foreign mail to our listener octet for octet",
       async () => {
         const transport = createTransport({
-          ...{ host: peer.ip, port: peer.port, ignoreTLS: !workingTls, tls: { rejectUnauthorized: false } },
+          host: peer.ip,
+          port: peer.port,
+          ignoreTLS: !workingTls,
+          tls: { rejectUnauthorized: false },
           ...(login === null ? {} : { auth: login }),
         });
         const sent = Object.values(FOREIGN).map(

@@ -114,7 +114,10 @@ describe("a body of Resend's API", () => {
 describe("a file as byte numbers", () => {
   const send = (content: readonly number[]) =>
     service.call("POST", "/resend/emails", {
-      ...{ from: "a@shop.test", to: "delivered@simulator.mail.test", subject: "x", text: "x" },
+      from: "a@shop.test",
+      to: "delivered@simulator.mail.test",
+      subject: "x",
+      text: "x",
       attachments: [{ filename: "a.bin", content }],
     });
 

@@ -41,7 +41,12 @@ describe("emails of the package resend", () => {
     await service.message(id, "delivered");
     const { data } = await resend.emails.get(id);
     expect(data).toMatchObject({
-      ...{ object: "email", id, from: FROM, subject: "Hello", html: "<p>Hi</p>", text: "Hi" },
+      object: "email",
+      id,
+      from: FROM,
+      subject: "Hello",
+      html: "<p>Hi</p>",
+      text: "Hi",
       to: [TO, "Ana <delivered+ana@simulator.mail.test>"],
       cc: ["delivered+cc@simulator.mail.test"],
       bcc: [],
@@ -98,7 +103,11 @@ describe("emails of the package resend", () => {
       name: "validation_error",
     });
     const { error } = await resend.emails.send({
-      ...{ from: FROM, to: TO, subject: "x", text: "x", scheduledAt: "when pigs fly" },
+      from: FROM,
+      to: TO,
+      subject: "x",
+      text: "x",
+      scheduledAt: "when pigs fly",
     });
     expect(error).toMatchObject({ statusCode: 422, name: "validation_error" });
     expect(error?.message).toStartWith('"scheduled_at"');
@@ -223,7 +232,8 @@ describe("errors are in Resend's form", () => {
 
   test("a key that may only send cannot read", async () => {
     const made = await service.call("POST", "/v1/api-keys", {
-      ...{ name: "send", scopes: ["emails:send"] },
+      name: "send",
+      scopes: ["emails:send"],
       senderId: (await service.call("GET", "/v1/me")).body.project.id,
     });
     const sender = new Resend(made.body.secret, { baseUrl: `${service.url}/resend` });

@@ -29,7 +29,10 @@ beforeAll(async () => {
   await verifiedDomain(service, "shop.test");
   await receivingInboxes(service, "in.test", ["support@in.test"]);
   const inbound = await service.call("POST", "/v1/inbound/simulate", {
-    ...{ to: "support@in.test", from: "ana@example.com", subject: "Help", text: "See file" },
+    to: "support@in.test",
+    from: "ana@example.com",
+    subject: "Help",
+    text: "See file",
     attachments: [{ filename: "log.txt", content: btoa("oops") }],
   });
   env = {

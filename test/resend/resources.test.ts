@@ -18,7 +18,8 @@ describe("domains of the package resend", () => {
     const made = (await resend.domains.create({ name: "mail.brand.com" })).data;
     const id = made?.id ?? "";
     expect(made).toMatchObject({
-      ...{ name: "mail.brand.com", status: "pending" },
+      name: "mail.brand.com",
+      status: "pending",
       capabilities: { sending: "enabled", receiving: "disabled" },
     });
     expect(made?.records.map(({ record, type, status }) => [record, type, status])).toEqual([
@@ -35,7 +36,9 @@ describe("domains of the package resend", () => {
       id,
     });
     expect((await resend.domains.get(id)).data).toMatchObject({
-      ...{ object: "domain", status: "verified", capabilities: receiving },
+      object: "domain",
+      status: "verified",
+      capabilities: receiving,
     });
     const listed = (await resend.domains.list()).data;
     expect(listed).toMatchObject({ object: "list", has_more: false, data: [{ id, name: "mail.brand.com" }] });
@@ -63,13 +66,19 @@ describe("domains of the package resend", () => {
 describe("contacts of the package resend", () => {
   test("a contact is read, changed and removed by id and by address", async () => {
     const made = await resend.contacts.create({
-      ...{ email: "ana@example.com", firstName: "Ana", unsubscribed: false },
+      email: "ana@example.com",
+      firstName: "Ana",
+      unsubscribed: false,
       properties: { plan: "pro", seats: 3 },
     });
     const id = made.data?.id ?? "";
     expect(made.data).toEqual({ object: "contact", id });
     expect((await resend.contacts.get({ email: "ana@example.com" })).data).toMatchObject({
-      ...{ object: "contact", id, first_name: "Ana", last_name: null, unsubscribed: false },
+      object: "contact",
+      id,
+      first_name: "Ana",
+      last_name: null,
+      unsubscribed: false,
       properties: { plan: { type: "string", value: "pro" }, seats: { type: "number", value: 3 } },
     });
     const update = { email: "ana@example.com", unsubscribed: true, firstName: null };
@@ -102,12 +111,10 @@ describe("templates of the package resend", () => {
   test("a template with fallbacks is sent, and shown as it was given", async () => {
     const made = await resend.templates
       .create({
-        ...{
-          name: "Welcome",
-          alias: "welcome",
-          subject: "Hi {{{NAME}}}",
-          html: "<p>{{{NAME}}}: {{{COUNT}}}</p>",
-        },
+        name: "Welcome",
+        alias: "welcome",
+        subject: "Hi {{{NAME}}}",
+        html: "<p>{{{NAME}}}: {{{COUNT}}}</p>",
         variables: [
           { key: "NAME", type: "string", fallbackValue: 'you "there"' },
           { key: "COUNT", type: "number", fallbackValue: 3 },
@@ -116,8 +123,13 @@ describe("templates of the package resend", () => {
       .publish();
     const id = made.data?.id ?? "";
     expect((await resend.templates.get("welcome")).data).toMatchObject({
-      ...{ object: "template", id, name: "Welcome", alias: "welcome", status: "published" },
-      ...{ subject: "Hi {{{NAME}}}", html: "<p>{{{NAME}}}: {{{COUNT}}}</p>" },
+      object: "template",
+      id,
+      name: "Welcome",
+      alias: "welcome",
+      status: "published",
+      subject: "Hi {{{NAME}}}",
+      html: "<p>{{{NAME}}}: {{{COUNT}}}</p>",
       variables: [
         { key: "NAME", type: "string", fallback_value: 'you "there"' },
         { key: "COUNT", type: "number", fallback_value: 3 },
@@ -187,8 +199,11 @@ describe("received messages of the package resend", () => {
   test("are listed, read with their raw bytes and attachments, and forwarded", async () => {
     const [inbox] = await receivingInboxes(service, "in.test", ["support@in.test"]);
     const made = await service.call("POST", "/v1/inbound/simulate", {
-      ...{ to: "support@in.test", from: { email: "ana@example.com", name: "Ana" }, subject: "Help" },
-      ...{ text: "See file", attachments: [{ filename: "log.txt", content: btoa("oops") }] },
+      to: "support@in.test",
+      from: { email: "ana@example.com", name: "Ana" },
+      subject: "Help",
+      text: "See file",
+      attachments: [{ filename: "log.txt", content: btoa("oops") }],
     });
     expect(made.status).toBe(202);
     const id = made.body.messageId;

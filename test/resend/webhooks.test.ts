@@ -75,7 +75,10 @@ describe("webhooks of the package resend", () => {
         type: "email.sent",
         created_at: expect.stringMatching(/Z$/),
         data: {
-          ...{ email_id: sent.data?.id ?? "", from: "Shop <a@shop.test>", subject: "Hi", tags: { run: "1" } },
+          email_id: sent.data?.id ?? "",
+          from: "Shop <a@shop.test>",
+          subject: "Hi",
+          tags: { run: "1" },
           to: ["bounced@simulator.mail.test"],
         },
       },
@@ -112,7 +115,9 @@ describe("webhooks of the package resend", () => {
       (await resend.webhooks.update(id, { events: ["email.failed"], status: "disabled" })).error,
     ).toBeNull();
     expect((await resend.webhooks.get(id)).data).toMatchObject({
-      ...{ status: "disabled", events: ["email.failed"], signing_secret: "" },
+      status: "disabled",
+      events: ["email.failed"],
+      signing_secret: "",
     });
     const rotated = await resend.webhooks.rotateSigningSecret(id);
     expect(rotated.data?.signing_secret).toMatch(/^whsec_.{44}$/);
@@ -127,7 +132,8 @@ describe("webhooks of the package resend", () => {
   test("webhooks of a key that cannot read messages carry no content", async () => {
     await verifiedDomain(hooks.service, "shop.test");
     const made = await hooks.service.call("POST", "/v1/api-keys", {
-      ...{ name: "hooks", scopes: ["webhooks:write"] },
+      name: "hooks",
+      scopes: ["webhooks:write"],
       senderId: (await hooks.service.call("GET", "/v1/me")).body.project.id,
     });
     const limited = new Resend(made.body.secret, { baseUrl: `${hooks.service.url}/resend` });

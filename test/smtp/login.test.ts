@@ -23,8 +23,15 @@ async function startSubmission(options: Partial<ListenerOptions> = {}) {
   const listener = createListener(
     { clock, handler, log: log("smtp"), failedLogins: createFailedLogins(clock) },
     {
-      ...{ host: "127.0.0.1", port: 0, hostname: HOSTNAME, maxMessageBytes: 1024, maxRecipients: 10 },
-      ...{ maxConnections: 10, maxConnectionsPerIp: 10, proxies: [], tls: certificate },
+      host: "127.0.0.1",
+      port: 0,
+      hostname: HOSTNAME,
+      maxMessageBytes: 1024,
+      maxRecipients: 10,
+      maxConnections: 10,
+      maxConnectionsPerIp: 10,
+      proxies: [],
+      tls: certificate,
       logins: () => RULES,
       ...options,
     },

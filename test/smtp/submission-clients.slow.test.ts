@@ -31,7 +31,9 @@ let folder = "";
 beforeAll(async () => {
   folder = newFolder("submission-clients");
   service = await startService({
-    ...{ SUBMISSION_PORT: "0", SUBMISSIONS_PORT: "0", SUBMISSION_HOST: "127.0.0.1" },
+    SUBMISSION_PORT: "0",
+    SUBMISSIONS_PORT: "0",
+    SUBMISSION_HOST: "127.0.0.1",
     // The default is 25 MiB as well.
     MAX_MESSAGE_BYTES: String(25 * MIB),
   });
@@ -196,9 +198,13 @@ describe.skipIf(postfix.missing !== null)(`Postfix as a satellite (${postfix.mis
     async () => {
       const port = service.app.ports.submission ?? 0;
       const satellite = await startPostfix({
-        ...{ relayhost: `[127.0.0.1]:${port}`, mydestination: "", smtp_tls_security_level: "encrypt" },
-        ...{ mynetworks: "127.0.0.0/8", smtpd_relay_restrictions: "permit_mynetworks, reject" },
-        ...{ smtp_sasl_auth_enable: "yes", smtp_sasl_security_options: "noanonymous" },
+        relayhost: `[127.0.0.1]:${port}`,
+        mydestination: "",
+        smtp_tls_security_level: "encrypt",
+        mynetworks: "127.0.0.0/8",
+        smtpd_relay_restrictions: "permit_mynetworks, reject",
+        smtp_sasl_auth_enable: "yes",
+        smtp_sasl_security_options: "noanonymous",
         smtp_sasl_password_maps: `inline:{{[127.0.0.1]:${port}=shop:${service.projectKey}}}`,
       });
       try {

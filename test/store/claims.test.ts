@@ -41,8 +41,13 @@ beforeEach(async () => {
       messageId,
       [
         {
-          ...{ ord: 0, email: "Ada@one.test", domain: "one.test", kind: "to" as const },
-          ...{ status: "queued" as const, reason: null, dueAt: NOW },
+          ord: 0,
+          email: "Ada@one.test",
+          domain: "one.test",
+          kind: "to" as const,
+          status: "queued" as const,
+          reason: null,
+          dueAt: NOW,
         },
       ],
       NOW,
@@ -60,8 +65,13 @@ async function waiting(now = NOW): Promise<TriedRecipient> {
 /** A claim as a worker makes it, after its reads. */
 async function claim(read: TriedRecipient, instanceId: string, now = NOW): Promise<boolean> {
   const event = {
-    ...{ id: newId("evt", now), senderId: read.senderId, messageId, type: "sending" as const },
-    ...{ email: read.email, data: {}, createdAt: now },
+    id: newId("evt", now),
+    senderId: read.senderId,
+    messageId,
+    type: "sending" as const,
+    email: read.email,
+    data: {},
+    createdAt: now,
   };
   const written = await database.db.write([
     insertEvents([event], dueGuard(read, instanceId, now)),
@@ -86,7 +96,9 @@ describe("a waiting recipient", () => {
         second,
         ["Bob", "Cem"].map((name, ord) => ({
           ...queued,
-          ...{ ord, email: `${name}@one.test`, domain: "one.test" },
+          ord,
+          email: `${name}@one.test`,
+          domain: "one.test",
         })),
         NOW,
       ),
@@ -223,8 +235,13 @@ describe("a message's status", () => {
     async (status, others) => {
       const { senderId } = await waiting();
       const rows = [...others].reverse().map((other, ord) => ({
-        ...{ ord: ord + 1, email: "x@one.test", domain: "one.test", kind: "to" as const },
-        ...{ status: other, reason: null, dueAt: null },
+        ord: ord + 1,
+        email: "x@one.test",
+        domain: "one.test",
+        kind: "to" as const,
+        status: other,
+        reason: null,
+        dueAt: null,
       }));
       await database.db.write([
         { sql: "DELETE FROM recipients", args: [] },

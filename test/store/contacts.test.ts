@@ -29,9 +29,17 @@ afterAll(() => api.close());
 
 function contact(name: string, changes: Partial<Contact> = {}): Contact {
   return {
-    ...{ id: `con_${name}`, senderId: mine, email: `${name}@Example.com`, emailKey: `${name}@example.com` },
-    ...{ firstName: "F", lastName: null, subscribed: true, unsubscribedAt: null, metadata: { a: [1, null] } },
-    ...{ createdAt: NOW, updatedAt: NOW },
+    id: `con_${name}`,
+    senderId: mine,
+    email: `${name}@Example.com`,
+    emailKey: `${name}@example.com`,
+    firstName: "F",
+    lastName: null,
+    subscribed: true,
+    unsubscribedAt: null,
+    metadata: { a: [1, null] },
+    createdAt: NOW,
+    updatedAt: NOW,
     ...changes,
   };
 }
@@ -101,7 +109,7 @@ describe("unsubscribing an address", () => {
     await save(saved);
     const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };
     for (const at of [NOW + 1, NOW + 2])
-      await unsubscribe(contact("other", { ...{ emailKey: saved.emailKey, firstName: "X", updatedAt: at } }));
+      await unsubscribe(contact("other", { emailKey: saved.emailKey, firstName: "X", updatedAt: at }));
     expect(await getContact(api.db, mine, saved.id)).toEqual(left);
     expect(await getContact(api.db, mine, "con_other")).toBeNull();
   });

@@ -111,15 +111,15 @@ describe("a search reads near matches in steps, and finds the match after them",
     const domain = `${"a".repeat(60)}.`.repeat(3);
     const entries = Array.from({ length: 4000 }, (_, at) =>
       addSuppression({
-        ...{ id: newId("sup", NOW + at), senderId, email: `${at === 0 ? "z" : "y"}${at}@${domain}example` },
-        ...{
-          reason: "manual",
-          bounceType: null,
-          messageId: null,
-          note: null,
-          expiresAt: null,
-          createdAt: NOW,
-        },
+        id: newId("sup", NOW + at),
+        senderId,
+        email: `${at === 0 ? "z" : "y"}${at}@${domain}example`,
+        reason: "manual",
+        bounceType: null,
+        messageId: null,
+        note: null,
+        expiresAt: null,
+        createdAt: NOW,
       }),
     );
     for (let at = 0; at < entries.length; at += 500) await lists.db.write(entries.slice(at, at + 500).flat());

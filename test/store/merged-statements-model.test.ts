@@ -78,13 +78,23 @@ class Writers {
       const names = chance.happens(0.5) ? [`<named ${chance.below(9)}@x>`] : [];
       const event = { id: `evt_${id}`, senderId, messageId: id, type: "inbound_received" } as const;
       const deliveries = WEBHOOKS.slice(0, chance.below(3)).map((webhookId) => ({
-        ...{ id: `dlv_${id}_${webhookId}`, webhookId, event },
+        id: `dlv_${id}_${webhookId}`,
+        webhookId,
+        event,
       }));
       return [
         ...stored,
         stepThread({
-          ...{ threadId, inboxId, senderId, messageId: id, subject: chance.pick(["", id]), preview: id },
-          ...{ participants: [`${chance.below(60)}@x`], hasAttachments: false, inbound: true, at: createdAt },
+          threadId,
+          inboxId,
+          senderId,
+          messageId: id,
+          subject: chance.pick(["", id]),
+          preview: id,
+          participants: [`${chance.below(60)}@x`],
+          hasAttachments: false,
+          inbound: true,
+          at: createdAt,
         }),
         ...rememberReferences({ senderId, inboxId, threadId }, names),
         countReceived(senderId, inboxId),
@@ -105,8 +115,16 @@ class Writers {
       takeUsage(senderId, "2026-11-22", 1, null),
       ...insertMessage(sent, { body: this.#content("same", "other") }, [], guard),
       stepThread({
-        ...{ threadId, inboxId, senderId, messageId: id, subject: "s", preview: id, participants: ["a@x"] },
-        ...{ hasAttachments: false, inbound: false, at: NOW },
+        threadId,
+        inboxId,
+        senderId,
+        messageId: id,
+        subject: "s",
+        preview: id,
+        participants: ["a@x"],
+        hasAttachments: false,
+        inbound: false,
+        at: NOW,
       }),
       ...rememberReferences({ senderId, inboxId, threadId }, [`<named ${this.#chance.below(9)}@x>`]),
     ];

@@ -29,23 +29,25 @@ const project = testSender("acc_1", "project", NOW);
 
 function message(id: string): Message {
   return {
-    ...{ id, senderId: project.id, direction: "outbound", status: "queued", subject: `of ${id}`, size: 10 },
-    ...{
-      from: { email: "a@shop.test" },
-      to: [{ email: "b@shop.test" }],
-      cc: [],
-      bcc: [],
-      replyTo: [],
-      tags: [],
-    },
-    ...{
-      rfcMessageId: `<${id}@shop.test>`,
-      inReplyTo: null,
-      threadId: null,
-      inboxId: null,
-    },
+    id,
+    senderId: project.id,
+    direction: "outbound",
+    status: "queued",
+    subject: `of ${id}`,
+    size: 10,
+    from: { email: "a@shop.test" },
+    to: [{ email: "b@shop.test" }],
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    tags: [],
+    rfcMessageId: `<${id}@shop.test>`,
+    inReplyTo: null,
+    threadId: null,
+    inboxId: null,
     ...NOT_SENT,
-    ...{ testMode: false, createdAt: NOW },
+    testMode: false,
+    createdAt: NOW,
   };
 }
 
@@ -114,7 +116,9 @@ describe("sends that commit together", () => {
         FROM messages m JOIN recipients r ON r.message_id = m.id WHERE m.id LIKE 'msg_all_%'`,
     );
     const expected = ids.map((id) => ({
-      ...{ id, subject: `of ${id}`, email: `${id}@x.test` },
+      id,
+      subject: `of ${id}`,
+      email: `${id}@x.test`,
       events: `evt_${id}_1,evt_${id}_2`,
     }));
     const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
@@ -159,7 +163,13 @@ describe("sends that commit together", () => {
     const few = mergeStatements(writes.flat().filter((_, at) => at < 100) as ReadyStatement[]) ?? [];
     const tables = few.map(({ sql }) => /^INSERT INTO (\w+)/.exec(sql)?.[1]);
     expect(tables.filter((table, at) => table !== tables[at - 1])).toEqual([
-      ...["usage", "idempotency", "contents", "messages", "message_content", "recipients", "events"],
+      "usage",
+      "idempotency",
+      "contents",
+      "messages",
+      "message_content",
+      "recipients",
+      "events",
       "webhook_deliveries",
     ]);
   });
@@ -184,10 +194,19 @@ function arrival(
   const raw = ofProject(project.id, newContent(Buffer.from(`raw ${rfcId}`)));
   const arriving: Message = {
     ...message(id),
-    ...{ direction: "inbound", status: "delivered", rfcMessageId: rfcId, threadId, inboxId: INBOX },
+    direction: "inbound",
+    status: "delivered",
+    rfcMessageId: rfcId,
+    threadId,
+    inboxId: INBOX,
   };
   const untaken = untakenGuard({
-    ...{ inboxId: INBOX, senderId: project.id, rfcMessageId: rfcId, raw: raw.key, since: 0, limit: 5 },
+    inboxId: INBOX,
+    senderId: project.id,
+    rfcMessageId: rfcId,
+    raw: raw.key,
+    since: 0,
+    limit: 5,
   });
   // As messages over SMTP have it.
   const guard = { ...untaken, orderIndependent: true };
@@ -195,8 +214,16 @@ function arrival(
   return [
     ...insertMessage(arriving, { body: null, raw }, [], guard),
     stepThread({
-      ...{ threadId, inboxId: INBOX, senderId: project.id, messageId: id, subject: `of ${id}`, preview: "p" },
-      ...{ participants: [`${id}@away.test`], hasAttachments: false, inbound: true, at: NOW },
+      threadId,
+      inboxId: INBOX,
+      senderId: project.id,
+      messageId: id,
+      subject: `of ${id}`,
+      preview: "p",
+      participants: [`${id}@away.test`],
+      hasAttachments: false,
+      inbound: true,
+      at: NOW,
     }),
     ...rememberReferences({ senderId: project.id, inboxId: INBOX, threadId }, names),
     countReceived(project.id, INBOX),
@@ -236,14 +263,12 @@ describe("incoming messages that commit together", () => {
       ({ sql, indexes }) => `${/(?:INTO|UPDATE) (\w+)/.exec(sql)?.[1]} ${indexes.length}`,
     );
     expect(tables).toEqual([
-      ...[
-        "contents 16",
-        "messages 16",
-        "message_content 16",
-        "events 16",
-        "webhook_deliveries 16",
-        "threads 16",
-      ],
+      "contents 16",
+      "messages 16",
+      "message_content 16",
+      "events 16",
+      "webhook_deliveries 16",
+      "threads 16",
       ...Array(16).fill("thread_references 1"),
       ...Array(16).fill("inboxes 1"),
     ]);
@@ -253,7 +278,9 @@ describe("incoming messages that commit together", () => {
       await database.db.all("SELECT id, message_count AS n, subject, participants FROM threads ORDER BY id"),
     ).toEqual(
       [6, 5, 5].map((n, thread) => ({
-        ...{ id: `thr_${thread}`, n, subject: `of in_${thread}` },
+        id: `thr_${thread}`,
+        n,
+        subject: `of in_${thread}`,
         participants: JSON.stringify(Array.from({ length: n }, (_, m) => `in_${3 * m + thread}@away.test`)),
       })),
     );

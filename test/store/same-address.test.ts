@@ -69,8 +69,16 @@ async function newThread() {
   return {
     step: (...participants: string[]) =>
       stepThread({
-        ...{ threadId, inboxId, senderId, messageId: "msg_1" },
-        ...{ subject: "", preview: "", participants, hasAttachments: false, inbound: true, at: NOW },
+        threadId,
+        inboxId,
+        senderId,
+        messageId: "msg_1",
+        subject: "",
+        preview: "",
+        participants,
+        hasAttachments: false,
+        inbound: true,
+        at: NOW,
       }),
     shown: async () => (await getThread(lists.db, senderId, threadId))?.participants,
   };

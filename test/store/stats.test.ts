@@ -94,25 +94,31 @@ describe("figures", () => {
   test("every state that a worker or a report can set has its figure", async () => {
     const { db } = base;
     const states = {
-      ...{ sent: "sent", delivered: "delivered", delivery_delayed: "delayed", bounced: "bounced" },
-      ...{ complained: "complained", rejected: "rejected", failed: "failed", rendering_failure: "failed" },
+      sent: "sent",
+      delivered: "delivered",
+      delivery_delayed: "delayed",
+      bounced: "bounced",
+      complained: "complained",
+      rejected: "rejected",
+      failed: "failed",
+      rendering_failure: "failed",
     };
     for (const state of Object.keys(states))
       await db.write([...taken({ id: state, domain: "x.test" }), moved(state, state, NOW)]);
     const { totals } = await week(db);
     // A complaint without an earlier delivery is simulated, and counts as both at once.
     expect(totals).toEqual({
-      ...{
-        accepted: 8,
-        sent: 1,
-        delivered: 2,
-        delayed: 1,
-        bounced: 1,
-        complained: 1,
-        rejected: 1,
-        failed: 2,
-      },
-      ...{ opened: 0, clicked: 0, received: 0 },
+      accepted: 8,
+      sent: 1,
+      delivered: 2,
+      delayed: 1,
+      bounced: 1,
+      complained: 1,
+      rejected: 1,
+      failed: 2,
+      opened: 0,
+      clicked: 0,
+      received: 0,
     });
   });
 

@@ -27,8 +27,15 @@ afterAll(() => api.close());
 
 function entry(id: string, email: string, changes: Partial<Suppression> = {}): Suppression {
   return {
-    ...{ id, senderId: mine, email, reason: "manual", bounceType: null, messageId: null, note: "n" },
-    ...{ expiresAt: null, createdAt: NOW },
+    id,
+    senderId: mine,
+    email,
+    reason: "manual",
+    bounceType: null,
+    messageId: null,
+    note: "n",
+    expiresAt: null,
+    createdAt: NOW,
     ...changes,
   };
 }

@@ -30,16 +30,16 @@ const idOf = (last: string) => `tpl_${last.padStart(26, "0")}`;
 
 function template(last: string, changes: Partial<SavedTemplate> = {}): SavedTemplate {
   return {
-    ...{
-      id: idOf(last),
-      senderId: mine,
-      slug: `slug-${last}`,
-      name: "n",
-      subject: "s",
-      html: null,
-      text: "t",
-    },
-    ...{ variables: ["a.b", "c"], createdAt: NOW, updatedAt: NOW },
+    id: idOf(last),
+    senderId: mine,
+    slug: `slug-${last}`,
+    name: "n",
+    subject: "s",
+    html: null,
+    text: "t",
+    variables: ["a.b", "c"],
+    createdAt: NOW,
+    updatedAt: NOW,
     ...changes,
   };
 }

@@ -46,8 +46,14 @@ async function failing(senderId: string): Promise<string> {
 }
 
 const BEFORE: PushTarget = {
-  ...{ url: URL, enabled: true, content: true, failingSince: NOW - 1, updatedAt: NOW },
-  ...{ secret: "sealed", previousSecret: null, previousSecretUntil: null },
+  url: URL,
+  enabled: true,
+  content: true,
+  failingSince: NOW - 1,
+  updatedAt: NOW,
+  secret: "sealed",
+  previousSecret: null,
+  previousSecretUntil: null,
 };
 const LATER = NOW + 5;
 const OFF = { enabled: false, updatedAt: LATER };

@@ -68,7 +68,9 @@ export async function installation(
   const read = { db: readZone(db), clock };
   const zone = await startZoneServer(
     {
-      ...{ clock, log: quietLog(), zone: await openZone(read, settings) },
+      clock,
+      log: quietLog(),
+      zone: await openZone(read, settings),
       findZone: delegatedZones(read, settings),
     },
     { hosts: ["127.0.0.1"], port },
@@ -93,17 +95,15 @@ export async function installation(
     renewal({ directory, ca }, changes = {}) {
       const resolver = createResolver({ clock }, { servers: [{ ip: "127.0.0.1", port: zone.port }] });
       return openRenewal({
-        ...{
-          db,
-          clock,
-          directory,
-          serviceDomain: SERVICE_DOMAIN,
-          boxKey: BOX_KEY,
-          email: EMAIL,
-          external: null,
-          random: () => 0,
-          settleMs: CHALLENGE_SETTLE_MS,
-        },
+        db,
+        clock,
+        directory,
+        serviceDomain: SERVICE_DOMAIN,
+        boxKey: BOX_KEY,
+        email: EMAIL,
+        external: null,
+        random: () => 0,
+        settleMs: CHALLENGE_SETTLE_MS,
         client: createAcmeClient({ clock, resolver, ca }, directory),
         wanted: () => wantedCertificates(settings),
         domains: hostsDomains(settings),

@@ -9,8 +9,12 @@ export const BROWSER_MS = 90_000;
 const ACTION_MS = 30_000;
 
 const ARGS = [
-  ...["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
-  ...["--disable-component-update", "--disable-sync"],
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
   // The browser resolves no name, so a page that requests another host reaches none.
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];

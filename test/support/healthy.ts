@@ -45,13 +45,14 @@ export async function startHealthy(): Promise<Healthy> {
   writeFileSync(keyFile, key);
   writeFileSync(certFile, `${cert}\n${ca.cert}`);
   const own = {
-    ...{ SERVICE_DOMAIN: ZONE, DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP, PUBLIC_URL: "https://api.example.com" },
-    ...{
-      OWNER_EMAIL: "ops@example.com",
-      SMTP_TLS_KEY: keyFile,
-      SMTP_TLS_CERT: certFile,
-      REDIS_URL: redis.url,
-    },
+    SERVICE_DOMAIN: ZONE,
+    DELIVERY: "mx",
+    PUBLIC_IPS: PUBLIC_IP,
+    PUBLIC_URL: "https://api.example.com",
+    OWNER_EMAIL: "ops@example.com",
+    SMTP_TLS_KEY: keyFile,
+    SMTP_TLS_CERT: certFile,
+    REDIS_URL: redis.url,
   };
   const service = await startService(own);
   await publishZone(service);
@@ -72,7 +73,11 @@ export async function startHealthy(): Promise<Healthy> {
     });
   });
   return {
-    ...{ service, redis, settings, config: loadConfig(settings), greeter: { port } },
+    service,
+    redis,
+    settings,
+    config: loadConfig(settings),
+    greeter: { port },
     async stop() {
       greeter.close();
       await service.stop();

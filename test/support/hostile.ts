@@ -161,6 +161,17 @@ export const HEADER_VALUES: readonly (readonly [string, string])[] = [
   ["percent", "%00%0d%0aX-Injected: 1"],
 ];
 export const HEADER_NAMES = [
-  ...["X-Service-Product", "X-Service-Sender", "Idempotency-Key", "X-Request-Id", "Authorization"],
-  ...["Content-Type", "Accept", "Cookie", "X-Forwarded-For", "Forwarded", "Range", "If-None-Match", "Origin"],
+  "X-Service-Product",
+  "X-Service-Sender",
+  "Idempotency-Key",
+  "X-Request-Id",
+  "Authorization",
+  "Content-Type",
+  "Accept",
+  "Cookie",
+  "X-Forwarded-For",
+  "Forwarded",
+  "Range",
+  "If-None-Match",
+  "Origin",
 ];

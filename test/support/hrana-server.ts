@@ -35,7 +35,12 @@ export async function startPrimary(given: Partial<ServerSettings> = {}): Promise
   // Many files share it for their databases, so its process ends with ours.
   const folder = lastingFolder("primary");
   const settings: ServerSettings = {
-    ...{ folder, port: freePort(), token: null, idleMs: STREAM_IDLE_MS, fineCodes: false, sync: "http" },
+    folder,
+    port: freePort(),
+    token: null,
+    idleMs: STREAM_IDLE_MS,
+    fineCodes: false,
+    sync: "http",
     ...given,
   };
   const ports: ((port: number) => void)[] = [];

@@ -25,28 +25,58 @@ function fields(spelled: Readonly<Record<string, Spelled>>): Readonly<Record<str
 }
 
 const API_KEY = {
-  ...{ id: "string", name: "string", keyPrefix: "string", last4: "string", senderId: "string|null" },
-  ...{ senderExternalId: "string?", scopes: "array", lastUsedAt: "time|null", revokedAt: "time|null" },
+  id: "string",
+  name: "string",
+  keyPrefix: "string",
+  last4: "string",
+  senderId: "string|null",
+  senderExternalId: "string?",
+  scopes: "array",
+  lastUsedAt: "time|null",
+  revokedAt: "time|null",
   createdAt: "time",
 };
 const MESSAGE_SUMMARY = {
-  ...{ id: "string", from: "string", to: "array", subject: "string", status: "string" },
-  ...{ direction: "string", createdAt: "time" },
+  id: "string",
+  from: "string",
+  to: "array",
+  subject: "string",
+  status: "string",
+  direction: "string",
+  createdAt: "time",
 };
 const CONTACT = {
-  ...{ id: "string", email: "string", firstName: "string|null", lastName: "string|null" },
-  ...{ subscribed: "boolean", unsubscribedAt: "time|null", metadata: "object", createdAt: "time" },
+  id: "string",
+  email: "string",
+  firstName: "string|null",
+  lastName: "string|null",
+  subscribed: "boolean",
+  unsubscribedAt: "time|null",
+  metadata: "object",
+  createdAt: "time",
 };
 const TEMPLATE = {
-  ...{ id: "string", slug: "string", name: "string", subject: "string", html: "string|null" },
-  ...{ text: "string|null", variables: "array", createdAt: "time", updatedAt: "time" },
+  id: "string",
+  slug: "string",
+  name: "string",
+  subject: "string",
+  html: "string|null",
+  text: "string|null",
+  variables: "array",
+  createdAt: "time",
+  updatedAt: "time",
 };
 const RENDERED = { subject: "string", html: "string|null", text: "string|null", missing: "array" };
 const DOMAIN = { id: "string", domain: "string", status: "string", records: "array" };
 const RECEIVING = { enabled: "boolean", records: "array" };
 const INBOX = {
-  ...{ id: "string", senderId: "string", domainId: "string", address: "string" },
-  ...{ displayName: "string", type: "string", createdAt: "time" },
+  id: "string",
+  senderId: "string",
+  domainId: "string",
+  address: "string",
+  displayName: "string",
+  type: "string",
+  createdAt: "time",
 };
 const WEBHOOK = {
   id: "string",
@@ -59,8 +89,12 @@ const WEBHOOK = {
 /** Resources nested in others, and the page envelope. */
 export const RECORDS: Readonly<Record<string, Readonly<Record<string, Field>>>> = {
   dns: fields({
-    ...{ type: "string", name: "string", value: "string", priority: "integer?" },
-    ...{ purpose: "string", verified: "boolean" },
+    type: "string",
+    name: "string",
+    value: "string",
+    priority: "integer?",
+    purpose: "string",
+    verified: "boolean",
   }),
   health: fields({ dkim: "string", spf: "string", dmarc: "string" }),
   itemError: fields({ message: "string", code: "string", param: "string?" }),
@@ -107,8 +141,20 @@ function row(
 
 const PAGE = ["limit", "cursor"];
 const SEND_ITEM = [
-  ...["from", "to", "cc", "bcc", "replyTo", "subject", "html", "text", "templateId", "data", "headers"],
-  ...["tags", "attachments", "scheduledAt"],
+  "from",
+  "to",
+  "cc",
+  "bcc",
+  "replyTo",
+  "subject",
+  "html",
+  "text",
+  "templateId",
+  "data",
+  "headers",
+  "tags",
+  "attachments",
+  "scheduledAt",
 ];
 
 /** The endpoints whose path the interface gives, in the order of the interface. */
@@ -145,7 +191,9 @@ const GIVEN: readonly Endpoint[] = [
   }),
   row("GET /v1/emails/{}", 200, "one", {
     ...MESSAGE_SUMMARY,
-    ...{ html: "string|null", text: "string|null", events: "array" },
+    html: "string|null",
+    text: "string|null",
+    events: "array",
   }),
   row("GET /v1/templates", 200, "page", TEMPLATE, { query: PAGE }),
   row("POST /v1/templates/{}/render", 200, "one", RENDERED, { takes: ["data"] }),

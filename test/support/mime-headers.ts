@@ -34,10 +34,28 @@ function readEntity(bytes: string, depth = 0): Entity {
 
 /** Fields that the service itself writes into outgoing messages, or puts before incoming ones. */
 const OWN = [
-  ...["from", "to", "cc", "reply-to", "subject", "message-id", "date", "mime-version", "content-type"],
-  ...["content-transfer-encoding", "content-disposition", "content-id", "dkim-signature", "in-reply-to"],
-  ...["references", "feedback-id", "list-id", "list-unsubscribe", "list-unsubscribe-post"],
-  ...["return-path", "received", "authentication-results"],
+  "from",
+  "to",
+  "cc",
+  "reply-to",
+  "subject",
+  "message-id",
+  "date",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+  "content-disposition",
+  "content-id",
+  "dkim-signature",
+  "in-reply-to",
+  "references",
+  "feedback-id",
+  "list-id",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
+  "return-path",
+  "received",
+  "authentication-results",
 ];
 const PART = ["content-type", "content-transfer-encoding", "content-disposition", "content-id"];
 /** May occur more than once. */

@@ -168,15 +168,18 @@ function headersOf(document: Document, { headers = {} }: RawAnswer): Map<string,
 
 /** Header fields that every HTTP server may send and that the document need not list. */
 const UNTOLD: ReadonlySet<string> = new Set([
-  ...["cache-control", "connection", "content-length", "content-type", "date", "transfer-encoding"],
-  ...[
-    "content-disposition",
-    "content-security-policy",
-    "cross-origin-resource-policy",
-    "referrer-policy",
-    "x-content-type-options",
-    "x-dns-prefetch-control",
-  ],
+  "cache-control",
+  "connection",
+  "content-length",
+  "content-type",
+  "date",
+  "transfer-encoding",
+  "content-disposition",
+  "content-security-policy",
+  "cross-origin-resource-policy",
+  "referrer-policy",
+  "x-content-type-options",
+  "x-dns-prefetch-control",
 ]);
 
 /** Returns the faults of an answer's header fields by the document. */

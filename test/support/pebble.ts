@@ -202,7 +202,13 @@ export async function verifyChain(chain: string, root: string): Promise<string> 
   writeFileSync(paths.chain, chain);
   writeFileSync(paths.root, root);
   const { output } = await run([
-    ...["openssl", "verify", "-CAfile", paths.root, "-untrusted", paths.chain, paths.chain],
+    "openssl",
+    "verify",
+    "-CAfile",
+    paths.root,
+    "-untrusted",
+    paths.chain,
+    paths.chain,
   ]);
   removeFolder(folder);
   return output.trim();

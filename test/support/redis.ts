@@ -51,9 +51,22 @@ export function freePort(): number {
 async function launch(port: number, folder: string, { host, inside }: RedisPlace): Promise<Server | null> {
   const server = Bun.spawn(
     [
-      ...[...inside, "redis-server"],
-      ...["--port", String(port), "--bind", host, "--protected-mode", "no", "--dir", folder],
-      ...["--save", "", "--appendonly", "no", "--daemonize", "no"],
+      ...inside,
+      "redis-server",
+      "--port",
+      String(port),
+      "--bind",
+      host,
+      "--protected-mode",
+      "no",
+      "--dir",
+      folder,
+      "--save",
+      "",
+      "--appendonly",
+      "no",
+      "--daemonize",
+      "no",
     ],
     { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
   );

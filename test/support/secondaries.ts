@@ -39,7 +39,9 @@ export function startSecondary(program: SecondaryProgram, options: SecondaryOpti
   const config = join(folder, "config");
   writeFileSync(config, PROGRAMS[program].config(folder, options));
   const child = Bun.spawn(PROGRAMS[program].command(config), {
-    ...{ stdin: "ignore", stdout: "ignore", stderr: "ignore" },
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
     env: { ...process.env, PATH },
   });
   return {

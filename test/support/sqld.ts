@@ -62,8 +62,14 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   const token = signer === null ? null : tokenOf(signer.privateKey);
   const command = [
     ...(options.inside ?? []),
-    ...[SQLD, "--no-welcome", "--db-path", join(folder, "data.sqld")],
-    ...["--http-listen-addr", `${host}:${port}`, "--admin-listen-addr", `${host}:${admin}`],
+    SQLD,
+    "--no-welcome",
+    "--db-path",
+    join(folder, "data.sqld"),
+    "--http-listen-addr",
+    `${host}:${port}`,
+    "--admin-listen-addr",
+    `${host}:${admin}`,
   ];
   if (signer !== null) {
     const keyFile = join(folder, "jwt.pem");

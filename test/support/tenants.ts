@@ -72,7 +72,11 @@ export async function startWorld(env: Record<string, string> = {}): Promise<Worl
   const acme = await putAccount(service, "zzacme");
   const other = await putAccount(service, "zzother");
   const world: World = {
-    ...{ service, document, operations: operationsOf(document), call, makeKey },
+    service,
+    document,
+    operations: operationsOf(document),
+    call,
+    makeKey,
     home: await putTenant(service, acme, "zzhome"),
     sibling: await putTenant(service, acme, "zzsibling"),
     stranger: await putTenant(service, other, "zzstranger"),

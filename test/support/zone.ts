@@ -8,8 +8,13 @@ export const ORIGIN = "mail.test";
 export const KEY_TEXT = `v=DKIM1; k=rsa; p=${"k".repeat(392)}`;
 export const TOKEN = "0123456789abcdefghjkmnpqrs";
 export const SOA = {
-  ...{ mname: `ns.${ORIGIN}`, rname: `hostmaster.${ORIGIN}`, serial: 7 },
-  ...{ refresh: 7200, retry: 900, expire: 1_209_600, minimum: 300 },
+  mname: `ns.${ORIGIN}`,
+  rname: `hostmaster.${ORIGIN}`,
+  serial: 7,
+  refresh: 7200,
+  retry: 900,
+  expire: 1_209_600,
+  minimum: 300,
 };
 
 function text(name: string, data: string): ZoneRecord {
@@ -78,8 +83,14 @@ export function queryOctets(name: string, type: string, options: QueryOptions = 
         ? []
         : [
             {
-              ...{ name: ".", type: "OPT", udpPayloadSize: payload, extendedRcode: 0, ednsVersion },
-              ...{ flags: dnssecOk ? 0x8000 : 0, flag_do: dnssecOk, options: [] },
+              name: ".",
+              type: "OPT",
+              udpPayloadSize: payload,
+              extendedRcode: 0,
+              ednsVersion,
+              flags: dnssecOk ? 0x8000 : 0,
+              flag_do: dnssecOk,
+              options: [],
             },
           ],
   };

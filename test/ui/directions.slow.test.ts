@@ -34,8 +34,10 @@ const SHOWN_BEGINNINGS = `[...document.querySelectorAll(".subject-cell")].map((c
 test.skipIf(CHROMIUM === null)("a long subject shows its beginning, whatever its direction", async () => {
   for (const [, words] of SUBJECTS) {
     const { status } = await service.call("POST", "/v1/emails", {
-      ...{ from: `hello@onboarding.${SERVICE_DOMAIN}`, to: `delivered@simulator.${SERVICE_DOMAIN}` },
-      ...{ subject: words.repeat(10).trim(), text: "Hello" },
+      from: `hello@onboarding.${SERVICE_DOMAIN}`,
+      to: `delivered@simulator.${SERVICE_DOMAIN}`,
+      subject: words.repeat(10).trim(),
+      text: "Hello",
     });
     expect(status).toBe(202);
   }

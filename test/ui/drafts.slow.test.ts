@@ -74,7 +74,9 @@ describe("the compose window", () => {
 
   browserTest("says how many files are too many", async () => {
     const files = Array.from({ length: MAX_FILES + 2 }, (_, at) => ({
-      ...{ name: `${at}.txt`, mimeType: "text/plain", buffer: Buffer.from("x") },
+      name: `${at}.txt`,
+      mimeType: "text/plain",
+      buffer: Buffer.from("x"),
     }));
     await page.locator("input[type=file]").setInputFiles(files);
     await see("A message takes 20 files, so 2 files were left out.");
@@ -87,7 +89,10 @@ describe("the compose window", () => {
 browserTest("a reply that was not sent is there when the thread is opened again", async () => {
   const inbox = await service.call("POST", "/v1/inboxes", { address: `desk@inbox.${SERVICE_DOMAIN}` });
   const { body } = await service.call("POST", "/v1/inbound/simulate", {
-    ...{ to: inbox.body.address, from: "ana@example.com", subject: "Where?", text: "Hello" },
+    to: inbox.body.address,
+    from: "ana@example.com",
+    subject: "Where?",
+    text: "Hello",
   });
   expect(body.threadId).toStartWith("thr_");
   await go(`/threads/${body.threadId}`);

@@ -134,8 +134,12 @@ describe("the dashboard", () => {
     const wide = { key: service.accountKey };
     const [project] = (await service.call("GET", "/v1/senders", undefined, wide)).body.data;
     expect(project).toMatchObject({
-      ...{ name: "Second shop", externalId: "second-shop", plan: "free", dailyQuota: 500 },
-      ...{ suspendedAt: null, tracking: { opens: false, clicks: true } },
+      name: "Second shop",
+      externalId: "second-shop",
+      plan: "free",
+      dailyQuota: 500,
+      suspendedAt: null,
+      tracking: { opens: false, clicks: true },
     });
     expect(await page.getByLabel("Project").first().inputValue()).toBe(project.id);
     await page.getByLabel("Project").first().selectOption({ label: "Default" });

@@ -152,12 +152,16 @@ describe("the page itself", () => {
       eventTypes: ["delivery"],
     });
     const message = await make("/v1/emails", {
-      ...{ from: "hello@onboarding.mail.test", to: "delivered@simulator.mail.test" },
-      ...{ subject: "Drawn message", text: "x" },
+      from: "hello@onboarding.mail.test",
+      to: "delivered@simulator.mail.test",
+      subject: "Drawn message",
+      text: "x",
     });
     const styled = await make("/v1/emails", {
-      ...{ from: "hello@onboarding.mail.test", to: "delivered@simulator.mail.test" },
-      ...{ subject: "Styled message", html: "<p>x</p>" },
+      from: "hello@onboarding.mail.test",
+      to: "delivered@simulator.mail.test",
+      subject: "Styled message",
+      html: "<p>x</p>",
     });
     for (const [path, text, key] of [
       // First, in the browser's own colours: a fault in one page must not reach the others.

@@ -186,7 +186,8 @@ describe("settings", () => {
     const addresses = "192.0.2.1,::ffff:192.0.2.1,2001:DB8::1,2001:db8:0::1,192.0.2.2";
     const each = ["192.0.2.1", "2001:db8::1", "192.0.2.2"];
     expect(loadConfig({ DNS_HOST: addresses, PUBLIC_IPS: addresses })).toMatchObject({
-      ...{ dnsHost: each, publicIps: each },
+      dnsHost: each,
+      publicIps: each,
     });
   });
 
@@ -279,20 +280,34 @@ describe("settings", () => {
   });
 
   test.each([
-    ...["PATH", "HOME", "HOSTNAME", "LOGNAME", "LANG", "TERM", "SHELL", "PWD", "TMPDIR", "NODE_ENV", "SMTP"],
-    ...[
-      "HTTP_PROXY",
-      "HTTP_PORT",
-      "REDIS_PORT",
-      "REDIS_SERVICE_HOST",
-      "AWS_REGION",
-      "POSTRIDER_PORT",
-      "PGHOST",
-    ],
-    ...["SMTP_PORT", "PLAN_GOLD", "TIER_TRIAL", "MASTER_KEY_FILE"],
+    "PATH",
+    "HOME",
+    "HOSTNAME",
+    "LOGNAME",
+    "LANG",
+    "TERM",
+    "SHELL",
+    "PWD",
+    "TMPDIR",
+    "NODE_ENV",
+    "SMTP",
+    "HTTP_PROXY",
+    "HTTP_PORT",
+    "REDIS_PORT",
+    "REDIS_SERVICE_HOST",
+    "AWS_REGION",
+    "POSTRIDER_PORT",
+    "PGHOST",
+    "SMTP_PORT",
+    "PLAN_GOLD",
+    "TIER_TRIAL",
+    "MASTER_KEY_FILE",
   ])("%s is not reported as a misspelt setting", (name) => {
     const values: Record<string, string> = {
-      ...{ SMTP_PORT: "25", PLAN_GOLD: "1/1", TIER_TRIAL: "1", MASTER_KEY_FILE: "/dev/null" },
+      SMTP_PORT: "25",
+      PLAN_GOLD: "1/1",
+      TIER_TRIAL: "1",
+      MASTER_KEY_FILE: "/dev/null",
     };
     expect(unreadVariables({ [name]: values[name] ?? "1" }, SETTINGS)).toEqual([]);
   });

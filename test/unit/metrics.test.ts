@@ -13,8 +13,13 @@ const READINGS: Readings = {
   connections: { in: 2, out: 5 },
   live: { stream: 4, wait: 6 },
   process: {
-    ...{ cpuUserSeconds: 2, cpuSystemSeconds: 1, residentBytes: 10, heapBytes: 5, startedAt: 7 },
-    ...{ openFds: null, maxFds: null },
+    cpuUserSeconds: 2,
+    cpuSystemSeconds: 1,
+    residentBytes: 10,
+    heapBytes: 5,
+    startedAt: 7,
+    openFds: null,
+    maxFds: null,
   },
 };
 

@@ -36,8 +36,13 @@ test("the first send is a command that the shell reads correctly, whatever the o
   const command = text.slice(text.indexOf("curl ")).replace(/^curl/, "printf '%s\\n'");
   const words = (await new Response(Bun.spawn(["sh", "-c", command]).stdout).text()).trimEnd().split("\n");
   expect(words.slice(0, -1)).toEqual([
-    ...["-s", "http://localhost:41234/v1/emails"],
-    ...["-H", "Authorization: Bearer pr_project", "-H", "Content-Type: application/json", "-d"],
+    "-s",
+    "http://localhost:41234/v1/emails",
+    "-H",
+    "Authorization: Bearer pr_project",
+    "-H",
+    "Content-Type: application/json",
+    "-d",
   ]);
   expect(JSON.parse(words.at(-1) ?? "")).toMatchObject({
     from: "Postrider <hello@onboarding.postrider.localhost>",

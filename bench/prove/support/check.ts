@@ -116,7 +116,11 @@ export async function check(
   const checked: Checked = {
     sends: 0,
     mails: 0,
-    ...{ lostSends: [], lostMails: [], damagedMails: [], doubledSends: [], missingEvents: [] },
+    lostSends: [],
+    lostMails: [],
+    damagedMails: [],
+    doubledSends: [],
+    missingEvents: [],
     changedIds: [...sink.received].filter(([, { messageIds }]) => messageIds.size > 1).map(([to]) => to),
     duplicates: [...sink.received].filter(([, { count: copies }]) => copies > 1).map(([to]) => to),
   };

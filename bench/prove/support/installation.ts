@@ -75,18 +75,28 @@ export async function startInstallation([one, two, three]: readonly [
     const folder = join(home, `${role}-${host.ip}`);
     mkdirSync(folder);
     const settings = {
-      ...{ ROLES: role, HOST: host.ip, SMTP_HOST: host.ip, PORT: String(HTTP_PORT + at), DATA_DIR: folder },
-      ...{
-        SMTP_PORT: String(SMTP_PORT),
-        DATABASE_URL: sqld.url,
-        REDIS_URL: redis.url,
-        ROOT_API_KEY: ROOT_KEY,
-      },
-      ...{ MASTER_KEY: "one-that-all-processes-of-this-run-have", DELIVERY: "mx", DESTINATION_RATE: "0" },
-      ...{ DNS_SERVERS: dns.address, SMTP_OUT_PORT: String(sink.port) },
-      ...{ DELIVERY_RETRY_SECONDS: "1,2,5,5,5,5,5,5,5,5", WEBHOOK_RETRY_SECONDS: "0,1,2,5,5,5,5,5" },
-      ...{ CONTENT_STORE: `s3://${S3_BUCKET}/post`, S3_ENDPOINT: s3.endpoint, S3_REGION: S3_KEYS.region },
-      ...{ S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId, S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey, ...env },
+      ROLES: role,
+      HOST: host.ip,
+      SMTP_HOST: host.ip,
+      PORT: String(HTTP_PORT + at),
+      DATA_DIR: folder,
+      SMTP_PORT: String(SMTP_PORT),
+      DATABASE_URL: sqld.url,
+      REDIS_URL: redis.url,
+      ROOT_API_KEY: ROOT_KEY,
+      MASTER_KEY: "one-that-all-processes-of-this-run-have",
+      DELIVERY: "mx",
+      DESTINATION_RATE: "0",
+      DNS_SERVERS: dns.address,
+      SMTP_OUT_PORT: String(sink.port),
+      DELIVERY_RETRY_SECONDS: "1,2,5,5,5,5,5,5,5,5",
+      WEBHOOK_RETRY_SECONDS: "0,1,2,5,5,5,5,5",
+      CONTENT_STORE: `s3://${S3_BUCKET}/post`,
+      S3_ENDPOINT: s3.endpoint,
+      S3_REGION: S3_KEYS.region,
+      S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
+      S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+      ...env,
     };
     const start = (): Promise<RoleProcess> => startRole(settings, undefined, host.inside);
     let child = await start();
@@ -124,7 +134,9 @@ export async function startInstallation([one, two, three]: readonly [
       get url(): string {
         return nextUrl();
       },
-      ...{ smtpHost: two.ip, smtpPort: SMTP_PORT, key },
+      smtpHost: two.ip,
+      smtpPort: SMTP_PORT,
+      key,
     },
     nextUrl,
     stored: await storedContent(call, () => [...s3.objects.values()]),

@@ -48,8 +48,11 @@ export async function newProject({ service, dns }: Ground, name: string): Promis
     unread(path, json) {
       const { hostname, port } = new URL(service.url);
       const lines = Object.entries({
-        ...{ host: hostname, authorization, [PROJECT_HEADER]: sender.id },
-        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+        host: hostname,
+        authorization,
+        [PROJECT_HEADER]: sender.id,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
         "content-length": String(Buffer.byteLength(json)),
       }).map(([name, value]) => `${name}: ${value}\r\n`);
       const socket = connect(Number(port), hostname, () =>

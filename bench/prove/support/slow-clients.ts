@@ -32,10 +32,18 @@ const { httpPort, smtpPort, key, inbox } = options;
 const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n`;
 const mail = `EHLO slow.example\r\nMAIL FROM:<slow@slow.example>\r\nRCPT TO:<${inbox}>\r\nDATA\r\n`;
 const http = (name: string, opening: string, drip: string, reads: boolean): Kind => ({
-  ...{ name: `HTTP: ${name}`, port: httpPort, opening, drip, reads },
+  name: `HTTP: ${name}`,
+  port: httpPort,
+  opening,
+  drip,
+  reads,
 });
 const smtp = (name: string, opening: string, drip: string, reads: boolean): Kind => ({
-  ...{ name: `SMTP: ${name}`, port: smtpPort, opening, drip, reads },
+  name: `SMTP: ${name}`,
+  port: smtpPort,
+  opening,
+  drip,
+  reads,
 });
 const HTTP_KINDS = [
   http("head an octet a second", "POST /v1/emails HTTP/1.1\r\n", `${head}X-Slow: ${"x".repeat(1000)}`, true),

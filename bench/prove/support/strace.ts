@@ -79,8 +79,17 @@ export async function inject(pid: number, files: readonly string[], fault: Fault
   const calls = fault.calls.join(",");
   const tracer = Bun.spawn(
     [
-      ...[STRACE, "-f", "-s", "8", "-p", String(pid), ...files.flatMap((file) => ["-P", file])],
-      ...["-e", `trace=${calls}`, "-e", `inject=${calls}:error=${fault.error}:when=${fault.when}`],
+      STRACE,
+      "-f",
+      "-s",
+      "8",
+      "-p",
+      String(pid),
+      ...files.flatMap((file) => ["-P", file]),
+      "-e",
+      `trace=${calls}`,
+      "-e",
+      `inject=${calls}:error=${fault.error}:when=${fault.when}`,
     ],
     { stdin: "ignore", stdout: "ignore", stderr: "pipe" },
   );

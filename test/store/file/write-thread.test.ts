@@ -137,9 +137,24 @@ describe("a content that is hashed and compressed where it is stored", () => {
 test("a thread writes the same as the event loop, and returns the same", async () => {
   const memory = new Uint8Array([9, 9, 0, 1, 2, 255, 9]);
   const values = [
-    ...["", "text", "a\0b", "😀 ü \u2028", "\ud800 alone", '"quoted" \\', "[0,1]", "x".repeat(70_000)],
-    ...[0, -1, 1.5, 1e300, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, null],
-    ...[memory.subarray(2, 6), new Uint8Array(0), memory],
+    "",
+    "text",
+    "a\0b",
+    "😀 ü \u2028",
+    "\ud800 alone",
+    '"quoted" \\',
+    "[0,1]",
+    "x".repeat(70_000),
+    0,
+    -1,
+    1.5,
+    1e300,
+    Number.MAX_SAFE_INTEGER,
+    Number.MIN_SAFE_INTEGER,
+    null,
+    memory.subarray(2, 6),
+    new Uint8Array(0),
+    memory,
   ];
   const statements = [
     ...values.map(put),

@@ -73,7 +73,9 @@ function hash(password: string): string {
 
 const DELAYS = [
   ...["host", "route", "source", "connector", "relay", "domain"].map((what) => `conn-delay-${what}`),
-  ...["reconn-delay-route", "session-transaction-delay", "session-keepalive"],
+  "reconn-delay-route",
+  "session-transaction-delay",
+  "session-keepalive",
 ];
 
 function configuration(ip: string, port: number, options: PeerOptions): string {

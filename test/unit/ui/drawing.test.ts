@@ -8,18 +8,26 @@ const LIST = "/v1/emails?limit=50";
 const key = { id: "key_1", name: "All", scopes: [], senderId: null };
 const project = (id: string) => ({ id, name: `Name of ${id}`, externalId: id, suspendedAt: null });
 
+const me = {
+  account: { id: "acc_1", ownerEmail: "ana@example.com" },
+  service: { domain: "mail.test", delivery: "capture" },
+  key,
+  project: null,
+  limits: {},
+};
+
 /** Returns what a list of messages is drawn of. */
 function sheet(changes: Partial<Sheet> = {}): Sheet {
   return {
     program: "postrider",
-    me: {
-      account: { id: "acc_1", ...{ ownerEmail: "ana@example.com" } },
-      ...{ service: { domain: "mail.test", delivery: "capture" } },
-      ...{ key, project: null, limits: {} },
-    },
-    ...{ projects: [project("one"), project("two")], project: "one" },
+    me,
+    projects: [project("one"), project("two")],
+    project: "one",
     answers: { [LIST]: { data: [], nextCursor: null } },
-    ...{ origin: "http://localhost:3000", path: "/messages", search: "", cookie: "" },
+    origin: "http://localhost:3000",
+    path: "/messages",
+    search: "",
+    cookie: "",
     ...changes,
   };
 }
@@ -27,8 +35,14 @@ function sheet(changes: Partial<Sheet> = {}): Sheet {
 /** Returns answers with one message of that subject. */
 function listOf(subject: string): Sheet["answers"] {
   const message = {
-    ...{ id: "msg_1", status: "delivered", direction: "outbound", awaitingApproval: false },
-    ...{ from: "ana@example.com", to: ["ben@example.com"], subject, createdAt: "2026-03-05T13:03:07.120Z" },
+    id: "msg_1",
+    status: "delivered",
+    direction: "outbound",
+    awaitingApproval: false,
+    from: "ana@example.com",
+    to: ["ben@example.com"],
+    subject,
+    createdAt: "2026-03-05T13:03:07.120Z",
   };
   return { [LIST]: { data: [message], nextCursor: null } };
 }
@@ -107,19 +121,24 @@ describe("a page that the server draws", () => {
 
   test("shows a message with html in the browser's own colours, whose frame the browser adds", async () => {
     const message = {
-      ...{
-        id: "msg_1",
-        status: "delivered",
-        direction: "outbound",
-        subject: "Styled",
-        awaitingApproval: false,
-      },
-      ...{
-        addresses: { from: { email: "ana@example.com" }, to: [], cc: [], bcc: [], replyTo: [] },
-        headers: {},
-      },
-      ...{ html: "<p>Hi</p>", text: null, attachments: [], tags: [], recipients: [], events: [] },
-      ...{ createdAt: "2026-03-05T13:03:07.120Z", sentAt: null, scheduledAt: null, size: 10, metadata: {} },
+      id: "msg_1",
+      status: "delivered",
+      direction: "outbound",
+      subject: "Styled",
+      awaitingApproval: false,
+      addresses: { from: { email: "ana@example.com" }, to: [], cc: [], bcc: [], replyTo: [] },
+      headers: {},
+      html: "<p>Hi</p>",
+      text: null,
+      attachments: [],
+      tags: [],
+      recipients: [],
+      events: [],
+      createdAt: "2026-03-05T13:03:07.120Z",
+      sentAt: null,
+      scheduledAt: null,
+      size: 10,
+      metadata: {},
     };
     const page = (cookie: string) => {
       const answers = { ...listOf("Styled"), "/v1/emails/msg_1": message };

@@ -112,14 +112,26 @@ test("a reply quotes each line, and an older quotation one level deeper", () => 
 
 describe("the answer about a message", () => {
   const recipient: Recipient = {
-    ...{ email: "ana@example.com", kind: "to", status: "delivered", reason: null, attempts: 1 },
-    ...{ mx: "mx.example.com", tls: "TLSv1.3", smtpCode: 250, enhancedCode: null, diagnostic: null },
+    email: "ana@example.com",
+    kind: "to",
+    status: "delivered",
+    reason: null,
+    attempts: 1,
+    mx: "mx.example.com",
+    tls: "TLSv1.3",
+    smtpCode: 250,
+    enhancedCode: null,
+    diagnostic: null,
     lastEventAt: "2026-03-05T12:00:01.200Z",
   };
   const message = (...recipients: Recipient[]) =>
     ({
-      ...{ direction: "outbound", createdAt: "2026-03-05T12:00:00.000Z", scheduledAt: null },
-      ...{ status: recipients[0]?.status, recipients, events: [] },
+      direction: "outbound",
+      createdAt: "2026-03-05T12:00:00.000Z",
+      scheduledAt: null,
+      status: recipients[0]?.status,
+      recipients,
+      events: [],
     }) as unknown as Message;
 
   test("names the server, the time and the encryption", () => {

@@ -66,8 +66,15 @@ export const RESEND_CASES: readonly WorstCase[] = [
     shown,
     repeated(
       [
-        ...["{{ A | raw }}", '{{ A | default: "x" | raw }}', '{{ A | default: "', '{{ A | default: "\\'],
-        ...["{{ A | default: 1", "{{ ", "a", '"', "\\"],
+        "{{ A | raw }}",
+        '{{ A | default: "x" | raw }}',
+        '{{ A | default: "',
+        '{{ A | default: "\\',
+        "{{ A | default: 1",
+        "{{ ",
+        "a",
+        '"',
+        "\\",
       ],
       '{{ A | default: "',
     ),

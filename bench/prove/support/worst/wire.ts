@@ -27,7 +27,10 @@ type Octets = Record<string, (octets: number) => Buffer>;
 /** A session that takes mail. */
 function session(): Session {
   const taking = new Session({
-    ...{ hostname: "mx.mail.test", ip: "192.0.2.1", maxMessageBytes: MAX_MAIL_OCTETS, maxRecipients: 100 },
+    hostname: "mx.mail.test",
+    ip: "192.0.2.1",
+    maxMessageBytes: MAX_MAIL_OCTETS,
+    maxRecipients: 100,
   });
   taking.greet();
   return taking;
@@ -68,18 +71,16 @@ const MESSAGE_PIECES = [
   "\r\n.a",
 ];
 const COMMAND_PIECES = [
-  ...[
-    "NOOP\r\n",
-    "a",
-    "\n",
-    "\r",
-    "RSET\r\n",
-    "\r\n",
-    "MAIL FROM:<a@b.example>\r\nRSET\r\n",
-    "VRFY a\r\n",
-    " ",
-    "\xff",
-  ],
+  "NOOP\r\n",
+  "a",
+  "\n",
+  "\r",
+  "RSET\r\n",
+  "\r\n",
+  "MAIL FROM:<a@b.example>\r\nRSET\r\n",
+  "VRFY a\r\n",
+  " ",
+  "\xff",
 ];
 const LINE_PIECES = [
   " A=b",

@@ -59,7 +59,9 @@ test("if too many requests wait, the rest run in later turns, each with its own 
   }
   expect(went[0]).toStartWith("look 1 ");
   expect([...Map.groupBy(went, (how) => how).values()].map(({ length }) => length)).toEqual([
-    ...[MAX_TOGETHER, MAX_TOGETHER, 1],
+    MAX_TOGETHER,
+    MAX_TOGETHER,
+    1,
   ]);
   // No request waits, so the next one starts a new round.
   await gathered();

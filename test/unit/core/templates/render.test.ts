@@ -159,17 +159,21 @@ test("a name that every object inherits is read only if the data has it", () => 
 });
 
 describe.each([
-  ...["toString", "valueOf", "constructor", "__proto__", "hasOwnProperty", "isPrototypeOf", "toLocaleString"],
-  ...[
-    "propertyIsEnumerable",
-    "__defineGetter__",
-    "__lookupGetter__",
-    "toJSON",
-    "then",
-    "next",
-    "toLiquid",
-    "size",
-  ],
+  "toString",
+  "valueOf",
+  "constructor",
+  "__proto__",
+  "hasOwnProperty",
+  "isPrototypeOf",
+  "toLocaleString",
+  "propertyIsEnumerable",
+  "__defineGetter__",
+  "__lookupGetter__",
+  "toJSON",
+  "then",
+  "next",
+  "toLiquid",
+  "size",
 ])("a key named %s", (name) => {
   const own: Data = JSON.parse(
     `{"${name}": "own", "a": {"${name}": "its"}, "items": [{"${name}": "one"}, {"n": 1}]}`,

@@ -13,7 +13,8 @@ const NOW = Date.UTC(2026, 0, 1);
 /** A certificate valid for that many days, issued now. */
 const of = (days: number) => ({ notBefore: NOW, notAfter: NOW + days * DAY_MS, issuedAt: NOW });
 const window = (from: number, to: number) => ({
-  ...{ start: NOW + from * DAY_MS, end: NOW + to * DAY_MS },
+  start: NOW + from * DAY_MS,
+  end: NOW + to * DAY_MS,
   retryAfterMs: null,
 });
 
@@ -50,7 +51,10 @@ describe("a certificate is renewed", () => {
 test("the CA is asked for its window as often as it says, between a minute and a day", () => {
   const asked = (retryAfterMs: number | null) => windowCheckMs({ start: 0, end: 0, retryAfterMs });
   expect([asked(0), asked(2 * HOUR_MS), asked(9 * DAY_MS), asked(null)]).toEqual([
-    ...[MINUTE_MS, 2 * HOUR_MS, DAY_MS, 6 * HOUR_MS],
+    MINUTE_MS,
+    2 * HOUR_MS,
+    DAY_MS,
+    6 * HOUR_MS,
   ]);
 });
 
@@ -65,7 +69,7 @@ describe("after a failure", () => {
 
   test("after trouble the pause is 15 seconds, then doubles up to six hours", () => {
     expect([1, 2, 3, 12, 1000].map((failures) => trouble(failures) / MINUTE_MS)).toEqual([
-      ...[0.25, 0.5, 1, 360, 360],
+      0.25, 0.5, 1, 360, 360,
     ]);
   });
 
@@ -81,7 +85,7 @@ describe("after a failure", () => {
 
 test("an order is looked at every two seconds, later less often, and as the CA says within these limits", () => {
   expect([0, 20_000, 100_000, HOUR_MS].map((age) => pollPauseMs(age, null))).toEqual([
-    ...[2000, 2000, 10_000, 60_000],
+    2000, 2000, 10_000, 60_000,
   ]);
   // The database takes whole milliseconds only.
   expect(pollPauseMs(33_333, null)).toBe(3333);

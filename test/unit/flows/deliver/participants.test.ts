@@ -13,9 +13,16 @@ test("only as many of the thousands that a message names are read as its thread 
   }));
   const message = { from: { email: "ada@client.test" }, to, cc: to } as unknown as Message;
   const { args = [] } = stepThread({
-    ...{ threadId: "t", inboxId: "i", senderId: "s", messageId: "m", subject: "", preview: "" },
+    threadId: "t",
+    inboxId: "i",
+    senderId: "s",
+    messageId: "m",
+    subject: "",
+    preview: "",
     participants: participantsOf(message, "box@in.test"),
-    ...{ hasAttachments: false, inbound: true, at: 0 },
+    hasAttachments: false,
+    inbound: true,
+    at: 0,
   });
   const others = Array.from({ length: MAX_PARTICIPANTS - 1 }, (_, at) => `p${2 * at + 1}@client.test`);
   expect(args).toContain(JSON.stringify(["ada@client.test", ...others]));

@@ -20,9 +20,12 @@ function refused(code: number, enhanced: string | null, text: string, ageMs = 0,
 }
 
 const lane = (state: LaneNow["state"], opensInMs = 0): LaneNow => ({
-  ...{ name: "outlook", state, opensInMs },
+  name: "outlook",
+  state,
+  opensInMs,
   cause: state === "steady" ? null : "reputation",
-  ...{ isDoubtful: false, changes: [] },
+  isDoubtful: false,
+  changes: [],
 });
 
 describe("a refusal of our address by a lane that is", () => {

@@ -49,7 +49,9 @@ describe("a destination that could not be reached", () => {
     recordReport(destination, lost, { startedAt: clock.elapsed(), now: clock.elapsed() }, REST_MS);
     let sent = 0;
     const route: DeliveryRoute = {
-      ...{ kind: "hosts", destination: "d", knownOutcome: null },
+      kind: "hosts",
+      destination: "d",
+      knownOutcome: null,
       async deliver() {
         sent++;
         return lost;
@@ -75,7 +77,10 @@ function routesTo(hosts: (domain: string) => readonly SecuredHost[]) {
   const keys: string[] = [];
   const pool = createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 });
   const findDeliveryRoute = mxRoutes({
-    ...{ clock, port: 25, ehloName: "us.test", lanes: testLanes(clock) },
+    clock,
+    port: 25,
+    ehloName: "us.test",
+    lanes: testLanes(clock),
     pool: {
       ...pool,
       async deliver({ key }, mail) {
@@ -142,7 +147,9 @@ test("a host whose name reads like the names of two others has its own lane and 
 
 describe("a destination that rests and has new mail", () => {
   const route: DeliveryRoute = {
-    ...{ kind: "hosts", destination: "d", knownOutcome: null },
+    kind: "hosts",
+    destination: "d",
+    knownOutcome: null,
     deliver: () => Promise.resolve(lost),
   };
   test.each([

@@ -38,12 +38,13 @@ async function schedule(seed: number): Promise<string[]> {
   const faults: string[] = [];
   const jobs = new Map<string, Known>();
   const limits = {
-    ...{ perConnection: 1 + chance.below(4), own: 10, trials: 1 + chance.below(3), deferrals: 4 },
-    ...{
-      preparing: 1 + chance.below(5),
-      delivering: 1 + chance.below(10),
-      octets: 100 * (1 + chance.below(10)),
-    },
+    perConnection: 1 + chance.below(4),
+    own: 10,
+    trials: 1 + chance.below(3),
+    deferrals: 4,
+    preparing: 1 + chance.below(5),
+    delivering: 1 + chance.below(10),
+    octets: 100 * (1 + chance.below(10)),
     waiting: 60,
   };
   const restMs = chance.pick([0, 1000, 30_000]);

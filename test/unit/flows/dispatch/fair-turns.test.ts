@@ -38,7 +38,10 @@ async function orderOf(mails: readonly Mail[]): Promise<Mail[]> {
   const route = Promise.withResolvers<DeliveryRoute>();
   const dispatch = new Dispatch(
     {
-      ...{ clock, pace: null, restMs: 0, findDeliveryRoute: () => route.promise },
+      clock,
+      pace: null,
+      restMs: 0,
+      findDeliveryRoute: () => route.promise,
       async transmit({ key }, handover) {
         const mail = byKey.get(key);
         if (mail !== undefined) left.push(mail);
@@ -52,7 +55,10 @@ async function orderOf(mails: readonly Mail[]): Promise<Mail[]> {
   for (const [at, mail] of mails.entries()) dispatch.offer(transmitJob(`m${at}`, 0, mail), mail.retry);
   const reply = { stage: "final", code: 250, enhanced: null, text: "ok" };
   route.resolve({
-    ...{ kind: "hosts", destination: "mx:one", lane, knownOutcome: null },
+    kind: "hosts",
+    destination: "mx:one",
+    lane,
+    knownOutcome: null,
     deliver: async () => ({ ...noFacts(0), kind: "accepted", reply }),
   });
   while (left.length < mails.length) await tick();
@@ -92,8 +98,10 @@ async function faultsOf(seed: number): Promise<string[]> {
   const mails = Array.from({ length: 1 + chance.below(6) }, (_, project) =>
     Array.from({ length: 1 + chance.below(3) }, (_, domain) =>
       many(chance.below(chance.pick([2, 10, 60])), {
-        ...{ senderId: `P${project}`, domain: `d${domain}.test` },
-        ...{ bulk: chance.happens(0.4), retry: chance.happens(0.2) },
+        senderId: `P${project}`,
+        domain: `d${domain}.test`,
+        bulk: chance.happens(0.4),
+        retry: chance.happens(0.2),
       }),
     ),
   ).flat(2);

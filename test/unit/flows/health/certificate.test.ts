@@ -13,10 +13,17 @@ const { cert: chain } = await selfSignedCertificate(HOST, now);
 function record(changes: Partial<CertificateRecord>, daysLeft = 30): CertificateRecord {
   const times = { issuedAt: now - 60 * DAY_MS, notAfter: now + daysLeft * DAY_MS, servedFrom: 0 };
   return {
-    ...{ id: "mail.test", domainId: null, directory: "https://ca.test/dir", names: ["mail.test", HOST] },
+    id: "mail.test",
+    domainId: null,
+    directory: "https://ca.test/dir",
+    names: ["mail.test", HOST],
     issued: { chain, sealedKey: "sealed", ...times },
-    ...{ renewAt: now + DAY_MS, order: null, sealedOrderKey: null, dueAt: now + HOUR_MS },
-    ...{ failures: 0, lastError: null },
+    renewAt: now + DAY_MS,
+    order: null,
+    sealedOrderKey: null,
+    dueAt: now + HOUR_MS,
+    failures: 0,
+    lastError: null,
     ...changes,
   };
 }
@@ -43,7 +50,9 @@ test.each<[string, CertificateRecord | null, string, RegExp]>([
   ["as with files if nothing is wrong with the order", record({}), "warn", /is self-signed/],
 ])("the check of an ordered certificate tells %s", async (_when, found, status, says) => {
   const check = certificateCheck({
-    ...{ clock, hostname: HOST, ordered: true },
+    clock,
+    hostname: HOST,
+    ordered: true,
     served: async () => ({ source: "acme", chain, record: found }),
   });
   const { message, fix, ...finding } = await check.run();
@@ -58,7 +67,9 @@ test.each([
 ])("after %p, the fix speaks of %s", async (text, says) => {
   const failed = record({ issued: null, lastError: { text, at: now } });
   const check = certificateCheck({
-    ...{ clock, hostname: HOST, ordered: true },
+    clock,
+    hostname: HOST,
+    ordered: true,
     served: async () => ({ source: "acme", chain, record: failed }),
   });
   expect((await check.run()).fix).toContain(says);

@@ -26,8 +26,14 @@ function sign(kind: SignKind, changes: Partial<Sign> = {}): Sign {
   const now = changes.now ?? NOW;
   const cause = { category: "rate" as const, reply: "421 4.7.0 slow down", at: now };
   return {
-    ...{ kind, now, limits: LIMITS, startedAt: now, namedMs: null, cause },
-    ...{ took: { count: 0, since: now }, ...changes },
+    kind,
+    now,
+    limits: LIMITS,
+    startedAt: now,
+    namedMs: null,
+    cause,
+    took: { count: 0, since: now },
+    ...changes,
   };
 }
 

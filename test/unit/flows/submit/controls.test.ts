@@ -54,7 +54,10 @@ test("without control fields, nothing is asked for, and unknown ones have no eff
     scheduledAt: null,
   };
   expect(read("X-Postrider-Colour: red")).toEqual({
-    ...{ ...nothing, track: null, unsubscribeLink: false, stream: null },
+    ...nothing,
+    track: null,
+    unsubscribeLink: false,
+    stream: null,
   });
 });
 

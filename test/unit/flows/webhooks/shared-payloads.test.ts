@@ -103,7 +103,9 @@ describe("a payload", () => {
     const take = (senderId: string) =>
       payloads
         .take({
-          ...{ eventId: senderId, senderId, most: 100_000 },
+          eventId: senderId,
+          senderId,
+          most: 100_000,
           make: async () => ({ octets: () => new Uint8Array(1), size: 100_000 }),
         })
         // The pushes wait for a commit together.

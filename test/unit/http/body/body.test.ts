@@ -91,8 +91,10 @@ describe("a body", () => {
       return new Request("http://localhost/", { method: "POST", body });
     };
     const reading = {
-      ...{ clock: manualClock(), maxBytes: count * piece },
-      ...{ reservation: null, runSteps: createStepRunner() },
+      clock: manualClock(),
+      maxBytes: count * piece,
+      reservation: null,
+      runSteps: createStepRunner(),
     };
     let turns = 0;
     let read = false;

@@ -28,8 +28,12 @@ function dashboard(draw: Draw) {
   const me = { account: { id: "acc_1" }, key: { senderId: "snd_1" } };
   const page = dashboardPage(
     {
-      ...{ clock, draw, answers: createAnswers(clock), newestEvent: async () => null },
-      ...{ files: async () => [], program: "postrider" },
+      clock,
+      draw,
+      answers: createAnswers(clock),
+      newestEvent: async () => null,
+      files: async () => [],
+      program: "postrider",
     },
     async () => Response.json(me),
   );

@@ -31,7 +31,10 @@ test.each<[string, string, boolean]>([
 
 test("a host is compared without port, final dot and case", () => {
   expect(["A.test:80", "a.test.", "a.test.:", "[::1]:80"].map(hostIn)).toEqual([
-    ...["a.test", "a.test", "a.test", "[::1]"],
+    "a.test",
+    "a.test",
+    "a.test",
+    "[::1]",
   ]);
 });
 

@@ -30,9 +30,20 @@ const SEALED = ["From", "To", "Cc", "Subject", "Date", "Message-ID", "MIME-Versi
 
 /** The fields that a list or a gateway may add if the mail has none. */
 const SEALED_IF_PRESENT = [
-  ...["Reply-To", "Content-Transfer-Encoding", "In-Reply-To", "References"],
-  ...["List-Id", "List-Help", "List-Subscribe", "List-Post", "List-Owner", "List-Archive"],
-  ...["List-Unsubscribe", "List-Unsubscribe-Post", "CFBL-Address", "CFBL-Feedback-ID"],
+  "Reply-To",
+  "Content-Transfer-Encoding",
+  "In-Reply-To",
+  "References",
+  "List-Id",
+  "List-Help",
+  "List-Subscribe",
+  "List-Post",
+  "List-Owner",
+  "List-Archive",
+  "List-Unsubscribe",
+  "List-Unsubscribe-Post",
+  "CFBL-Address",
+  "CFBL-Feedback-ID",
 ];
 
 const MAIL = [

@@ -43,16 +43,22 @@ test("remembered checks of other messages never change a result", async () => {
     names.flatMap((helo) => paths.map((mailFrom) => ({ ip, helo, mailFrom }))),
   );
   const plain = [
-    ...["ann@bank.test", "bob@shop.test", "ann@bank.test, bob@shop.test"],
+    "ann@bank.test",
+    "bob@shop.test",
+    "ann@bank.test, bob@shop.test",
     // Of several fields two are checked, and all are shown.
     ...["bob", "ann"].map(
       (last) => `a@x.test\r\nFrom: b@x.test\r\nFrom: ${last}@${last === "ann" ? "bank" : "shop"}.test`,
     ),
     // Equal authors in one field and in two.
-    ...["bob@shop.test, bob@shop.test", "bob@shop.test\r\nFrom: bob@shop.test"],
+    "bob@shop.test, bob@shop.test",
+    "bob@shop.test\r\nFrom: bob@shop.test",
     // The records look alike but are read differently.
-    ...["bob@shop.test\r\nFrom\t: ann@bank.test", "bob@shop.test\r\nno field\r\n From: ann@bank.test"],
-    ...["bob@shop.test", "bob@shop(.bank).test", "bob@shop.\r\n test"],
+    "bob@shop.test\r\nFrom\t: ann@bank.test",
+    "bob@shop.test\r\nno field\r\n From: ann@bank.test",
+    "bob@shop.test",
+    "bob@shop(.bank).test",
+    "bob@shop.\r\n test",
   ].map(mailOf);
   const mails = [...plain, await signed(mailOf("ann@bank.test")), await signed(mailOf("bob@shop.test"))];
   const memory = new CheckMemory();

@@ -12,9 +12,30 @@ const AFTER = "X-Campaign: spring\r\n";
 
 /** Bodies that decide the encoding, the lines and the order of the fields. */
 const PIECES = [
-  ...["word ", "123 ", ".", "=", " ", "\t", "\n", "\r\n", "\r", "\nFrom here", BOUNDARY],
-  ...["é", "ß", "名前", "🎉", "\ud800", "\u2028", "\u0085", "\u0007", "\u007f"],
-  ...["a".repeat(80), "1".repeat(100), "-".repeat(30), "x".repeat(700)],
+  "word ",
+  "123 ",
+  ".",
+  "=",
+  " ",
+  "\t",
+  "\n",
+  "\r\n",
+  "\r",
+  "\nFrom here",
+  BOUNDARY,
+  "é",
+  "ß",
+  "名前",
+  "🎉",
+  "\ud800",
+  "\u2028",
+  "\u0085",
+  "\u0007",
+  "\u007f",
+  "a".repeat(80),
+  "1".repeat(100),
+  "-".repeat(30),
+  "x".repeat(700),
 ];
 
 function ours(text: TextEntry | undefined, html: TextEntry | undefined): string | null {

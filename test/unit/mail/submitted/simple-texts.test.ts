@@ -18,8 +18,13 @@ const HTML = '<p>Hi <a href="https://example.com/?a=1&b=ü">x</a></p>\n';
 
 function composed(text: string | null, html: string | null): Buffer {
   return compose({
-    ...{ from: { email: "a@b.example" }, to: [{ email: "c@d.example" }], subject: "x", text, html },
-    ...{ messageId: "<x@b.example>", date: 0 },
+    from: { email: "a@b.example" },
+    to: [{ email: "c@d.example" }],
+    subject: "x",
+    text,
+    html,
+    messageId: "<x@b.example>",
+    date: 0,
   }).raw;
 }
 

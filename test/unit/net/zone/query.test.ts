@@ -62,16 +62,24 @@ test(`${QUERIES} queries made by dns-packet are read correctly`, () => {
     const options = some(random, OPTIONS);
     const opt: Answer[] = some(random, [{ type: "OPT", name: ".", ...said, ...bits, options }]);
     const packet = encode({
-      ...{ type: "query", id, flags: recursionDesired ? 0x0100 : 0 },
+      type: "query",
+      id,
+      flags: recursionDesired ? 0x0100 : 0,
       questions: [{ name, type, class: asClass }],
-      ...{ answers: some(random, OTHERS), authorities: some(random, OTHERS.slice(1)) },
+      answers: some(random, OTHERS),
+      authorities: some(random, OTHERS.slice(1)),
       additionals: [...some(random, OTHERS.slice(2)), ...opt],
     });
     expect(queryOf(packet)).toEqual({
-      ...{ id, recursionDesired, type, class: asClass, name: name.toLowerCase() },
+      id,
+      recursionDesired,
+      type,
+      class: asClass,
+      name: name.toLowerCase(),
       question: packet.subarray(HEADER_OCTETS, questionEnd(name)),
       edns: opt.length === 0 ? null : { type: "OPT", name: ".", ...said, ...bits, options: [] },
-      ...{ signature: null, knownSerial: null },
+      signature: null,
+      knownSerial: null,
     });
   }
 });

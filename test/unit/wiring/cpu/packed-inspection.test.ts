@@ -15,7 +15,8 @@ const read = (raw: string, from = session): Promise<Inspection> =>
 
 /** Octets are compared by value: one side may have them in a `Buffer`. */
 const plain = ({ contents: { body, raw, ...more }, ...rest }: Inspection): unknown => ({
-  ...{ ...rest, ...more },
+  ...rest,
+  ...more,
   body: { ...body, key: [...body.key], bytes: [...(body.bytes ?? [])] },
   raw: { ...raw, key: [...raw.key], bytes: [...(raw.bytes ?? [])] },
 });
