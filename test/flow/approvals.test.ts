@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { APPROVAL_MS } from "../../src/store/messages/approvals.ts";
+import { allRoutes } from "../support/all-routes.ts";
 import { until } from "../support/poll.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
@@ -107,6 +108,34 @@ describe("a key with bounds", () => {
         param: Object.keys(bound)[0],
       });
       expect((await service.call("DELETE", `/v1/api-keys/${own}`, undefined, { key })).status).toBe(204);
+    }
+  });
+
+  test("changes nothing of the account, whatever operation it tries", async () => {
+    const changes = (await allRoutes()).filter(
+      ({ level, method }) => level === "account" && method !== "GET",
+    );
+    const own = changes.filter(({ accountWide }) => accountWide !== true);
+    // What a key does about keys is compared with its own rights. The tools of an agent call the API with its key.
+    expect(own.map(({ operationId }) => operationId).sort()).toEqual([
+      ...["createApiKey", "mcp DELETE", "mcp POST", "renameApiKey", "revokeApiKey"],
+    ]);
+    const refused = changes.filter((route) => !own.includes(route));
+    expect(refused.length).toBeGreaterThan(6);
+    for (const bound of [{ approval: true }, { allowRecipients: ["@ok.test"] }]) {
+      const wanted = { name: "agent", ...bound };
+      const { secret } = (await service.call("POST", "/v1/api-keys", wanted, { key: service.accountKey }))
+        .body;
+      for (const { method, path } of refused) {
+        const body = method === "DELETE" ? undefined : {};
+        const called = await service.call(method, path.replace(/:\w+/, "x"), body, { key: secret });
+        expect([method, path, called]).toMatchObject([
+          method,
+          path,
+          { status: 403, body: { error: { type: "permission_error", param: Object.keys(bound)[0] } } },
+        ]);
+      }
+      expect((await service.call("GET", "/v1/senders", undefined, { key: secret })).status).toBe(200);
     }
   });
 

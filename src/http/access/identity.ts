@@ -1,11 +1,11 @@
 import { AppError } from "../../core/errors.ts";
-import type { ApiKey, PresentedKey } from "../../store/projects/keys.ts";
+import type { PresentedKey } from "../../store/projects/keys.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import type { Principal, Route } from "../routing/route.ts";
 import { type AuthDeps, type Authenticated, authenticate } from "./auth.ts";
 import { namedProject, PROJECT_PARAM, resolveProject } from "./project.ts";
 import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./rate.ts";
-import { requireScope } from "../../core/scopes.ts";
+import { requireRights } from "./key-rights.ts";
 
 export interface Caller {
   principal: Principal | null;
@@ -92,14 +92,4 @@ export async function stillAllowed(
   if (again.refusal !== null) throw again.refusal;
   requireRights(route, again.presented.key);
   return again;
-}
-
-/** Throws 403 if the key may not use the route. */
-export function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
-  if (scope !== null) requireScope(key.scopes, scope);
-  if (accountWide === true && key.senderId !== null)
-    throw new AppError(
-      "permission_error",
-      "This takes an account-wide key: the one of the first start, or one that `postrider keys create --name NAME` makes.",
-    );
 }

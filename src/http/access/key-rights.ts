@@ -1,7 +1,30 @@
 import { AppError } from "../../core/errors.ts";
-import { isWithinBounds } from "../../core/key-bounds.ts";
-import type { Principal } from "../routing/route.ts";
+import { isWithinBounds, type KeyBounds, UNBOUND } from "../../core/key-bounds.ts";
+import type { Principal, Route } from "../routing/route.ts";
 import { requireScope } from "../../core/scopes.ts";
+
+/** What a key may do, as the database has it. */
+type KeyRights = Pick<Principal, "scopes" | "senderId"> & KeyBounds;
+
+/**
+ * Throws 403 if the key may not use the route. What only account-wide keys may change decides how all mail leaves, so a
+ * key with bounds could get around them there.
+ */
+export function requireRights({ scope, accountWide, method }: Route, key: KeyRights): void {
+  if (scope !== null) requireScope(key.scopes, scope);
+  if (accountWide !== true) return;
+  if (key.senderId !== null)
+    throw new AppError(
+      "permission_error",
+      "This takes an account-wide key: the one of the first start, or one that `postrider keys create --name NAME` makes.",
+    );
+  if (method !== "GET" && !isWithinBounds(key, UNBOUND))
+    throw new AppError(
+      "permission_error",
+      "A key with restrictions changes neither the account nor its projects and routes. Use a key without `allowRecipients` and `approval`.",
+      { param: key.approval ? "approval" : "allowRecipients" },
+    );
+}
 
 type Rights = Pick<Principal, "scopes" | "bounds">;
 

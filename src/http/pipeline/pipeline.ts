@@ -9,13 +9,13 @@ import {
   type Identity,
   identify,
   NOBODY,
-  requireRights,
   stillAllowed,
 } from "../access/identity.ts";
 import type { AuthDeps } from "../access/auth.ts";
 import { type BodyReading, inSteps, parseJson, readBody, requireConnection } from "../body/body.ts";
 import type { BeginReservation } from "../body/budget.ts";
 import { bodyOf } from "../body/check-body.ts";
+import { requireRights } from "../access/key-rights.ts";
 import { freeMemory } from "../body/pieces.ts";
 import { LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "../body/large-bodies.ts";
 import type { BeginAnswer } from "./download.ts";
