@@ -116,7 +116,7 @@ describe("a key with bounds", () => {
       ({ level, method }) => level === "account" && method !== "GET",
     );
     const own = changes.filter(({ accountWide }) => accountWide !== true);
-    // What a key does about keys is compared with its own rights. The tools of an agent call the API with its key.
+    // Changes of keys are compared with the key's own rights. The tools of an agent call the API with its key.
     expect(own.map(({ operationId }) => operationId).sort()).toEqual([
       ...["createApiKey", "mcp DELETE", "mcp POST", "renameApiKey", "revokeApiKey"],
     ]);

@@ -3,12 +3,12 @@ import { isWithinBounds, type KeyBounds, UNBOUND } from "../../core/key-bounds.t
 import type { Principal, Route } from "../routing/route.ts";
 import { requireScope } from "../../core/scopes.ts";
 
-/** What a key may do, as the database has it. */
+/** The rights of a key, as the database has them. */
 type KeyRights = Pick<Principal, "scopes" | "senderId"> & KeyBounds;
 
 /**
- * Throws 403 if the key may not use the route. What only account-wide keys may change decides how all mail leaves, so a
- * key with bounds could get around them there.
+ * Throws 403 if the key may not use the route. Account, projects and routes decide how all mail leaves, so a key with
+ * bounds could get around them there.
  */
 export function requireRights({ scope, accountWide, method }: Route, key: KeyRights): void {
   if (scope !== null) requireScope(key.scopes, scope);

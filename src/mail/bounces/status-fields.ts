@@ -93,15 +93,30 @@ function toRecipient(fields: readonly RawField[]): StatusRecipient {
     const text = folded(storedLine(firstValue(fields, name) ?? "", MAX_FIELD_CHARS));
     return text === "" ? null : text;
   };
-  const extra = supplementary(value("x-supplementary-info"));
+  const extra = supplementary(value("x-supplementary-info") ?? otherReason(fields, value));
   return {
     action: /^[a-z-]+/.exec(value("action")?.toLowerCase() ?? "")?.[0] ?? "",
     status: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(value("status") ?? "")?.[0] ?? extra.status,
     finalRecipient: addressOf(value("final-recipient")),
     originalRecipient: addressOf(value("original-recipient")),
-    diagnosticCode: withoutType(value("diagnostic-code")) ?? extra.diagnosticCode,
+    diagnosticCode: withoutType(value("diagnostic-code")) || extra.diagnosticCode,
     remoteMta: withoutType(value("remote-mta")) ?? extra.remoteMta,
   };
+}
+
+/** Fields that do not tell why a message was not delivered (RFC 3464 §2). */
+const NO_REASONS =
+  /recipient$|^(?:action|status|diagnostic-code|remote-mta|reporting-mta|received-from-mta|dsn-gateway|final-log-id|original-envelope-id|x-display-name)$|-date$|-until$|-id$/;
+/** Names of the fields that servers have invented for it. */
+const REASON_NAME = /diagnos|reason|response|reply|supplement|error|explanation|bounce-?text/;
+const REPLY_IN_IT = /(?:^|[^\d.\w-])[45]\d\d[ -]|(?:^|[^\d.])[45]\.\d{1,3}\.\d{1,3}(?![\d.])/;
+
+/** Returns the value of a field that has the reason under another name. */
+function otherReason(fields: readonly RawField[], value: (name: string) => string | null): string | null {
+  const others = fields.map(({ name }) => name).filter((name) => !NO_REASONS.test(name));
+  const named = others.find((name) => REASON_NAME.test(name) && value(name) !== null);
+  const found = others.find((name) => REPLY_IN_IT.test(value(name) ?? "")) ?? named;
+  return found === undefined ? null : value(found);
 }
 
 /** Reads the field in which Exchange gives the reply if it has no Diagnostic-Code: `<mx.x.test #5.1.1 smtp;550 …>`. */

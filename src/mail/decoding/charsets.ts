@@ -182,6 +182,7 @@ const SPELLINGS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^big-?5(?:-?(?:hkscs|eten|tw))?$/, "big5"],
   [/^s(?:hift)?-?jis$/, "shift_jis"],
   [/^euc-?(jp|kr)$/, "euc-$1"],
+  [/^(?:iso-?2022-?jp(?:-?\w+)?|jis-?7?)$/, "iso-2022-jp"],
 ];
 
 /**

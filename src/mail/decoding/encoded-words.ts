@@ -7,6 +7,9 @@ import type { Decoder } from "./rare-charsets.ts";
 const WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]{0,20})?\?([bq])\?([^?\s]*|(?:[^?\s]|\?(?!=)){1,300})\?=/gi;
 const BASE64_WORDS = /=\?([^?\s]{1,60})\?b\?[a-z0-9+/]*={0,2}\?=(?:\s+=\?\1\?b\?[a-z0-9+/]*={0,2}\?=)+/gi;
 
+/** An encoded word at the end of a value that was cut within it. */
+const CUT_WORD = /(=\?[^?\s*]{1,60}\?[bq]\?[^?\s]{1,300})\??$/i;
+
 /**
  * Charsets in which each word starts in a known state: with a mark, or in ASCII after escapes. Joining two such words
  * would break them.
@@ -19,7 +22,7 @@ const STARTS_FRESH = /^(?:cs)?(?:x-)?(?:iso-?2022|utf-?16|ucs-?2|unicode)/i;
  */
 export function joinedWords(value: string): string {
   if (!value.includes("=?")) return value;
-  return value.replace(WORD, knownWord).replace(BASE64_WORDS, (words: string, charset: string) => {
+  return value.replace(CUT_WORD, "$1?=").replace(WORD, knownWord).replace(BASE64_WORDS, (words: string, charset: string) => {
     if (STARTS_FRESH.test(charset)) return words;
     const octets = words.split(/\s+/).map((word) => Buffer.from(word.split("?")[3] ?? "", "base64"));
     return `=?${charset}?B?${Buffer.concat(octets).toString("base64")}?=`;

@@ -186,12 +186,23 @@ function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
 export function mailboxes(value: string): Mailbox[] {
   try {
     const list = joinedWords(value.slice(0, MAX_ADDRESS_FIELD_CHARS));
-    return (readAddressList(list) ?? addressParser(list, { flatten: true }))
+    return (readAddressList(list) ?? addressParser(mended(list), { flatten: true }))
       .slice(0, MAX_MAILBOXES)
       .flatMap(toMailbox);
   } catch {
     return [];
   }
+}
+
+/** A name with a comma that lacks its quotes: "Example, Ben <ben@x.test>". */
+const BARE_COMMA = /^([^<>@,;:"()[\]]{1,100}, ?[^<>@,;:"()[\]]{1,100}?)(?= ?<[^<>@\s]{1,250}@[^<>\s]{1,250}>$)/;
+
+/** Returns a list without what some programs put around addresses: `<mailto:ann@x.test>`, `<<ann@x.test>>`. */
+function mended(list: string): string {
+  return list
+    .replace(/<{1,8}(?: ?mailto:)?(?=[^<>@]{1,250}@)/gi, "<")
+    .replace(/(?<=@[^<>@]{1,250})>{1,8}/g, ">")
+    .replace(BARE_COMMA, '"$1"');
 }
 
 function toMailbox({ address, name }: Pick<Address, "address" | "name">): Mailbox[] {

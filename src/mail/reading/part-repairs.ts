@@ -37,6 +37,7 @@ function repair(
   // RFC 2045 §5.2: a malformed type does not count, and a part without a type is plain text, unless it was attached
   // as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
+  parsed.params.charset ??= LATE_CHARSET.exec(parsed.value)?.[1] ?? "";
   parsed.value = bareType(parsed.value);
   if (isOtherText(part, parent) || (parent !== null && isLostText(part, bodyOf))) showAsText(part);
   if (isText(part)) {
@@ -73,10 +74,20 @@ function showAsText(part: MimePart): void {
   part.contentType.multipart = false;
 }
 
+/** A charset behind a type that lacks its semicolon. */
+const LATE_CHARSET = /[\s,]charset\s*=\s*["']?([^\s"',;]{1,60})/i;
+/** Names that no other kind has, by which programs mean plain text and html. */
+const MEANT: readonly (readonly [RegExp, string])[] = [
+  [/^(?:plain\/(?:text|plain)|txt\/\w+|text\/(?:txt|text|plain-?text))$/, "text/plain"],
+  [/^html\/(?:text|html)$/, "text/html"],
+];
+
 /** Returns only the type and subtype, without spaces around the slash and without text that lacks its semicolon. */
 function bareType(value: string): string {
   const [, type, subtype] = /^([^\s/,]+)\s*\/\s*([^\s/,]+)/.exec(value) ?? [];
-  return type === undefined ? value : `${type}/${subtype}`;
+  if (type === undefined) return value;
+  const bare = `${type}/${subtype}`;
+  return MEANT.find(([pattern]) => pattern.test(bare))?.[1] ?? bare;
 }
 
 /**

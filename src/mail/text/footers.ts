@@ -1,61 +1,99 @@
-/** Maximum characters of a line that may be a footer. */
-const MAX_FOOTER_CHARS = 160;
+import {
+  APP,
+  CLOSED,
+  DEVICE_NOUNS,
+  DEVICES,
+  EXCUSES,
+  GLUE,
+  MAKERS,
+  MODEL,
+  OWNERS,
+  PROGRAMS,
+  SENT_ELSEWHERE,
+  SENT_FROM,
+  SENT_WITH,
+  WHOLE,
+} from "./footer-words.ts";
+
+/** Minimum and maximum characters of a line that may be a footer. */
+const [MIN_FOOTER_CHARS, MAX_FOOTER_CHARS] = [8, 160];
 /** Maximum characters of the part of a footer that names its program. */
 const MAX_NAMED_CHARS = 90;
+/** Maximum words of a footer in a language of which only the beginning is known. */
+const MAX_ELSEWHERE_WORDS = 6;
 
 /**
- * Words with which programs begin "Sent from my …", by language. The words after them decide, because a sentence
- * may begin in the same way.
+ * Returns whether a line is one that a device or a program adds below a message. Every word must be one that such lines
+ * have, because a letter may say "Sent from the Outlook Hotel", too.
  */
-const SENT = new RegExp(
-  `^(?:${[
-    "sent (?:from|via|with|using|by)|this (?:e-?mail|message) was sent from",
-    "gesendet (?:von|mit|über|aus|via)|von mein(?:em|er)|diese (?:nachricht|e-?mail) wurde (?:von|mit)|von (?=yahoo)",
-    "envoyé (?:de|depuis|à partir|avec|via|par)|provenance",
-    "enviado (?:desde|do|de|da|a partir|con|com|pelo|por|via|mediante)|mensaje enviado desde|enviada do",
-    "inviato (?:da|dal|dalla|con|tramite)|(?:verzonden|verstuurd) (?:vanaf|met|via|van|vanuit|door)",
-    "skickat (?:från|med|via)|sendt (?:fra|med|via)|sent fra|lähetetty|lähetin",
-    "отправлено (?:с|из|через)|надіслано (?:з|із)|изпратено от|простите за краткость",
-    "wysłan[eoya] (?:z|ze|za|przez)|od(?:esláno|oslané) (?:z|ze|pomocí)|pos(?:lano|lato) (?:s|z|sa|iz)",
-    "küldve|trimis (?:de|din)|saadetud|nosūtīts|išsiųsta|στάλθηκε από|εστάλη από",
-    "发自|發自|从我的|從我的|나의|내 |נשלח מ|أ\\p{M}?رسلت من|تم الإرسال من|ส่งจาก|được gửi từ|đã gửi từ|dikirim dari|gönder",
-  ].join("|")})`,
-  "iu",
-);
-/** Programs and devices that write such a line. */
-const PROGRAM =
-  /iPhon|iPad|\biPod|\bApple (?:Mail|Watch)|\bMacBook|\bmy Mac\b|Android|\bSamsung|\bGalaxy\b|\bHuawei|\bXiaomi|\bRedmi|\bHONOR|\bOPPO|\bOnePlus|\bXperia|\bBlackBerry|\bWindows (?:Phone|Mail|\d)|\bfor Windows|\b(?:für|pour|para|per|voor|til|för|dla|pro) Windows|\bOutlook\b|\bGmail\b|\bYahoo\b|\bAOL\b|\bProton ?Mail|\bSpark\b|\bAirmail\b|\bMailbird\b|\bThunderbird\b|\bK-9\b|\bGMX\b|\bWEB\.DE\b|\bZoho Mail|\bFairEmail|\bBlue ?Mail|\bAqua ?Mail|\bmyMail\b|\bSuperhuman\b|\bTutanota|\bTuta\b|\bMailspring|\beM Client|\bCanary Mail|\bYandex|Яндекс|Mail\.ru|\bMail ?App\b|\bMail-App\b|Телефона/iu;
-/** "My" and a device, without its maker's name. */
-const MY_DEVICE =
-  /\b(?:my|meine[mr](?:\/meiner)?|mon|mi|meu|mio|mijn|min|mitt|mojego|moje|svého|môjho) (?:\S{1,15} ){0,2}(?:(?:smart|mobile |cell ?|i)?phone|mobile(?: device)?|device|tablet|handy|mobiltelefon|smartphone|t[eé]l[eé]phone|portable|mobile|appareil|m[oó]vil|celular|tel[eé]fono|dispositivo|cellulare|telefoon|apparaat|mobil|telefon|enhet|enhed|telefonu|komórki|mobilu)\b|мо(?:его|го) (?:телефона?|смартфона|мобильного)/iu;
-/** A second sentence that asks for patience, or invites to the program. */
-const EXCUSE =
-  /\bapp\b|excus|sorry|pardon|forgiv|brev|brièv|kürze|typos|tippfehler|kort|fåordig|beknopt|zwięz|краткост|disculp|perdon/iu;
-/** Lines that advertise a program, in the word order of each language. */
-const INVITATIONS: readonly RegExp[] = [
-  /^(?:get|hol|hole|download|obtenez|télécharge[rz]|obt[eé]n|obtener|descarg\p{L}{1,4}|obter|obtenha|baixar|scarica|ottieni|verkrijg|haal|hämta|skaffa|hent|last ned|få|hanki|lataa|pobierz|uzyskaj|získ\p{L}{2,8}|stáhn\p{L}{2,6}|stiahn\p{L}{2,6}|scărca\p{L}{0,4}|obține\p{L}{0,3}|загруз\p{L}{2,5}|скача\p{L}{2,4}|завантаж\p{L}{1,4}|preuzmi\p{L}{0,3}|dapatkan|tải|获取|取得) (?:\S{1,12} ){0,2}outlook .{2,24}(?:ios|android)$/iu,
-  /^outlook (?:für|for|voor) (?:ios|android) (?:beziehen|herunterladen|laden|holen|downloaden|ophalen)$/iu,
-  /^yahoo mail ?: [^.!?]{1,60}$/iu,
-];
-/** An invitation with the store's address, which no sentence has. */
-const STORE = /^.{0,50}\bOutlook\b.{1,24}\b(?:iOS|Android)\b.{0,40}[<(]https:\/\/aka\.ms\/\S{1,40}$/u;
-/** Languages that put the device first. */
-const DEVICE_FIRST = /^iP(?:hone|ad)(?:['’]umdan gönderildi| ?から送信)$/u;
-
-/** Returns whether a line is one that a device or a program adds below a message. */
 export function isFooter(line: string): boolean {
-  if (line.length > MAX_FOOTER_CHARS) return false;
-  const shown = line.trim();
-  if (STORE.test(shown) || DEVICE_FIRST.test(shown)) return true;
-  const bare = shown
-    .replace(/[<(]https?:\/\/[^<>()\s]{1,120}[>)]/g, "")
+  if (line.length < MIN_FOOTER_CHARS || line.length > MAX_FOOTER_CHARS) return false;
+  const bare = withoutMarkup(line);
+  if (WHOLE.some((pattern) => pattern.test(bare) || pattern.test(line.trim()))) return true;
+  const [said = "", ...more] = bare.split(/(?<=[.!]) (?=\p{Lu})|(?<!verizon|at&t)[,;] |(?<=\w) - /iu);
+  if (more.length > 0 && !isExcuse(more.join(" "))) return false;
+  if (said.length > MAX_NAMED_CHARS) return false;
+  const words = wordsOf(said);
+  const from = SENT_FROM.exec(words);
+  if (from !== null) return isNamed(words.slice(from[0].length), true);
+  const given = SENT_WITH.exec(words);
+  if (given !== null) return isNamed(words.slice(given[0].length), false);
+  return SENT_ELSEWHERE.test(words) && isShort(words);
+}
+
+/** Returns the words of a line, without the addresses and brackets that programs put around and after them. */
+function withoutMarkup(line: string): string {
+  return line
+    .replace(/\(?[<([] ?(?:https?:\/\/|www\.)[^<>()\s]{1,120} ?[>)\]]\)?|(?:\bhttps?:\/\/|\bwww\.)\S{1,120}$/g, "")
     .replace(/[[\]*]/g, "")
     .replace(/^-- ?(?=\S)/, "")
     .trim();
-  if (INVITATIONS.some((pattern) => pattern.test(bare))) return true;
-  if (!SENT.test(bare)) return false;
-  const [named = "", ...more] = bare.split(/(?<=[.!]) /);
-  if (/[,;?]/.test(named) && !EXCUSE.test(named)) return false;
-  if (more.length > 0 && !EXCUSE.test(more.join(" "))) return false;
-  return named.length <= MAX_NAMED_CHARS && (PROGRAM.test(named) || MY_DEVICE.test(named));
+}
+
+/** Returns a line in one form: names of several words as one, and without punctuation. */
+function wordsOf(said: string): string {
+  return said
+    .replace(APP, "MailApp")
+    .replace(/(^|\s)[ld]['’]/gi, "$1")
+    .replace(/[.,!:|()©®™]+(?=\s|$)|(?<=^|\s)[|(]+/g, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** An excuse for brevity or an invitation to the program, without anything else. */
+function isExcuse(text: string): boolean {
+  return text.length <= MAX_NAMED_CHARS && EXCUSES.test(text) && !/\d/.test(text);
+}
+
+/** @param fromDevice whether a device alone is enough: who writes "with my phone" may have sent a telephone */
+function isNamed(rest: string, fromDevice: boolean): boolean {
+  const words = rest.trim().replace(CLOSED, "").trim().split(/[ /]/);
+  const kinds = new Set(words.flatMap((word, at) => kindsOf(word, at > 0)));
+  if (kinds.has("unknown")) return false;
+  return kinds.has("program") || (fromDevice && (kinds.has("device") || (kinds.has("maker") && kinds.has("owner"))));
+}
+
+type Kind = "program" | "device" | "maker" | "owner" | "other" | "unknown";
+const KINDS: readonly (readonly [Kind, RegExp])[] = [
+  ["program", PROGRAMS],
+  ["device", DEVICES],
+  ["device", DEVICE_NOUNS],
+  ["maker", MAKERS],
+  ["owner", OWNERS],
+  ["other", GLUE],
+];
+
+/** Returns the kind of a word, or those of its parts if it has hyphens. */
+function kindsOf(word: string, isLater: boolean): Kind[] {
+  const known = KINDS.find(([, pattern]) => pattern.test(word));
+  if (known !== undefined) return [known[0]];
+  if (isLater && MODEL.test(word)) return ["other"];
+  const parts = word.split("-");
+  return parts.length === 1 ? ["unknown"] : parts.flatMap((part) => kindsOf(part, true));
+}
+
+function isShort(words: string): boolean {
+  const split = words.split(/[ -]/);
+  if (split.length > MAX_ELSEWHERE_WORDS || /\d/.test(words)) return false;
+  return split.some((word) => PROGRAMS.test(word) || DEVICES.test(word) || DEVICE_NOUNS.test(word));
 }

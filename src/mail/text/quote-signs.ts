@@ -1,6 +1,9 @@
 /** Introductions that are known by their first word, by language. Each also needs a date or an address. */
 export const INTRODUCTIONS: readonly RegExp[] = [
   /^(?:On|At) .+ wrote ?:$/i,
+  /^In a message dated .+ writes ?:$/i,
+  /^In einer e-?mail vom .+ schreibt .+:$/i,
+  /^Dans un (?:e-?mail|message) daté du .+ (?:a écrit|écrit) ?:$/i,
   /^Le .+ a écrit ?:$/i,
   /^El .+ (?:escribió|va escriure) ?:$/i,
   /^Il .+ ha scritto ?:$/i,
@@ -13,7 +16,7 @@ export const INTRODUCTIONS: readonly RegExp[] = [
 
 /** Introductions that are known by their end. A line right above one may not belong to it. */
 export const OPEN_INTRODUCTIONS: readonly RegExp[] = [
-  /^.+ schrieb(?: am .+)? ?:$/i,
+  /^.+ (?:schrieb(?: am .+)?|hat(?: am .+)? geschrieben|schreef op .+|a écrit le .+|ha scritto il .+) ?:$/i,
   /^.+ (?:pisze|napisał|napisała|napisał\(a\)) ?:$/i,
   /^.+ (?:napsal|napsala|napsal\(a\)|napísal|napísal\(a\)) ?:$/i,
   /^.+ kirjoitti(?: .+)? ?:$/i,
@@ -49,7 +52,11 @@ export const NOTES =
 
 /** "-----Original Message-----" and similar lines. */
 export const SEPARATOR =
-  /^-{2,20} ?(?:original message|forwarded message|original appointment|ursprüngliche (?:nachricht|mail)|original-nachricht|weitergeleitete nachricht|message d['’]origine|(?:message|mail) original|message transféré|mensaje original|mensaje reenviado|mensagem original|mensagem encaminhada|messaggio originale|messaggio inoltrato|oorspronkelijk bericht|doorgestuurd bericht|oprindelig (?:besked|meddelelse)|opprinnelig melding|videresendt (?:besked|meddelelse|melding)|originalmeddelande|ursprungligt meddelande|vidarebefordrat meddelande|alkuperäinen viesti|välitetty viesti|oryginalna wiadomość|wiadomość przekazana|původní zpráva|pôvodná správa|eredeti üzenet|mesaj original|orijinal mesaj|wiadomość oryginalna|исходное сообщение|пересылаемое сообщение|原始邮件|回复的原邮件|转发的邮件|元のメッセージ|転送メッセージ) ?-{2,20}$/i;
+  /^-{2,20} ?(?:original message|forwarded message|original appointment|ursprüngliche (?:nachricht|mail)|original-?nachricht|weitergeleitete nachricht|message d['’]origine|(?:message|mail) original|message transféré|mensaje original|mensaje reenviado|mensagem original|mensagem encaminhada|messaggio originale|messaggio inoltrato|oorspronkelijk bericht|doorgestuurd bericht|oprindelig (?:besked|meddelelse)|opprinnelig melding|videresendt (?:besked|meddelelse|melding)|originalmeddelande|ursprungligt meddelande|vidarebefordrat meddelande|alkuperäinen viesti|välitetty viesti|oryginalna wiadomość|wiadomość przekazana|původní zpráva|pôvodná správa|eredeti üzenet|mesaj original|orijinal mesaj|wiadomość oryginalna|исходное сообщение|пересылаемое сообщение|原始邮件|回复的原邮件|转发的邮件|元のメッセージ|転送メッセージ) ?-{2,20}$/i;
+
+/** The line of a help desk, below which its own message stands. */
+export const REPLY_ABOVE =
+  /^[-=_*#~>]{2,20} ?.{0,30}\b(?:(?:reply|type|write|respond|answer)\b.{0,20} above (?:this|the) line|(?:antwort|schreiben).{0,20} (?:oberhalb|über) dieser (?:zeile|linie)|(?:répon|écri).{0,20} (?:au-dessus|ci-dessus) de cette ligne|(?:respond|escrib|responda).{0,20} (?:encima|arriba|acima) (?:de esta línea|desta linha)|(?:rispond|scriv).{0,20} sopra (?:a )?questa (?:linea|riga)|boven deze (?:lijn|regel)).{0,20} ?[-=_*#~<]{2,20}$/i;
 
 /** The line that Apple Mail puts above a forwarded message, or Orange above a quoted one. */
 export const FORWARD =

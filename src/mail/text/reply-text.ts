@@ -8,6 +8,7 @@ import {
   BLOCK_OTHER,
   FORWARD,
   NOTES,
+  REPLY_ABOVE,
   RULED,
   SEPARATOR,
   SIGNATURE,
@@ -113,10 +114,13 @@ function quoteStart(lines: readonly string[]): QuoteStart {
 }
 
 const COLON = /[:：]/;
+/** Dashes and lines that programs draw in place of hyphens. */
+const DRAWN = /[\u2010-\u2015\u2500\u2501]/g;
 
 function isSeparator(lines: readonly string[], at: number): boolean {
-  const line = (lines[at] ?? "").trim();
+  const line = (lines[at] ?? "").trim().replace(DRAWN, "-");
   if (line.length > MAX_INTRO_CHARS) return false;
+  if (REPLY_ABOVE.test(line)) return true;
   if (COLON.test(line) && (FORWARD.test(line) || (line.includes("--") && NOTES.test(line)))) return true;
   // Zoho breaks its line, too.
   const next = (lines[at + 1] ?? "").trim();
@@ -183,7 +187,8 @@ function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly strin
 function withoutSignature(lines: readonly string[], from = 1): readonly string[] {
   const at = lines.findIndex((line, index) => index >= from && beginsSignature(lines, line, index));
   const kept = at < 0 ? lines : lines.slice(0, at);
-  return kept.filter((line, index) => index < from || !isFooter(line) || !standsAlone(kept, index));
+  const last = kept.findLastIndex((line) => line.trim() !== "");
+  return kept.filter((line, index) => index < from || !standsAlone(kept, index, last) || !isFooter(line));
 }
 
 function beginsSignature(lines: readonly string[], line: string, index: number): boolean {
@@ -193,10 +198,13 @@ function beginsSignature(lines: readonly string[], line: string, index: number):
   return isBlank(below) || below.some((other) => /@|:\/\/|unsubscribe|mailing list/i.test(other));
 }
 
-/** A sentence may begin like a footer, which has a line to itself between empty lines, or is the last. */
-function standsAlone(lines: readonly string[], index: number): boolean {
+/**
+ * A sentence may begin like a footer, which has a line to itself between empty lines, or is the last.
+ * @param last the last line that is not empty
+ */
+function standsAlone(lines: readonly string[], index: number, last: number): boolean {
   const isEmpty = (line = ""): boolean => line.trim() === "";
-  return isEmpty(lines[index + 1]) && (isEmpty(lines[index - 1]) || isBlank(lines.slice(index + 1)));
+  return isEmpty(lines[index + 1]) && (index === last || isEmpty(lines[index - 1]));
 }
 
 /** Counts the lines of text below one, up to one more than any limit. */

@@ -74,3 +74,18 @@ test.each<[string, string[], object]>([
 ])("the reason in X-Supplementary-Info is read: %s", async (_name, fields, want) => {
   expect(await recipientsOf(...fields)).toMatchObject([{ recipient: "bob@example.org", ...want }]);
 });
+
+test.each<[string, string[], object]>([
+  ["X-Supplementary-Information: 552 5.2.2 Mailbox full", [], { category: "mailbox-full" }],
+  ["X-Original-Diagnostic: smtp; 552 5.2.2 Mailbox full", [], { category: "mailbox-full", smtpCode: 552 }],
+  ["SMTP-Remote-Response: 552 5.2.2 Mailbox full", [], { category: "mailbox-full" }],
+  ["Reason: 550 5.1.1 No such user", [], { outcome: "hard" }],
+  ["X-SMTP-Reply: 550 5.1.1 unknown user", [], { outcome: "hard" }],
+  ["X-Log: said 550 5.1.1 unknown user", [], { outcome: "hard" }],
+  ["X-Notes-Diagnostic: User unknown", [], { diagnosticCode: "User unknown" }],
+  ["X-Queue-Id: 550-5", [], { diagnosticCode: null }],
+  ["X-Delivery-Attempts: 3", [], { diagnosticCode: null }],
+  ["X-Reply: 550 5.1.1 No such user", ["Diagnostic-Code: smtp;"], { outcome: "hard" }],
+])("the reason in another field is read: %s", async (field, others, want) => {
+  expect(await recipientsOf("Status: 5.0.0", ...others, field)).toMatchObject([want]);
+});

@@ -157,6 +157,18 @@ describe("text below a damaged header is found", () => {
     expect(mail.html?.trim()).toBe("<p>Html</p>");
   });
 
+  test.each<[string, string]>([
+    ["plain/text; charset=iso-8859-2", "ą"],
+    ["text/txt; charset=iso-8859-2", "ą"],
+    ["text/plaintext; charset=iso-8859-2", "ą"],
+    ["text/plain charset=iso-8859-2", "ą"],
+    ['text/plain, charset="iso-8859-2"', "ą"],
+  ])("a misspelt type is text: %s", async (type, want) => {
+    expect(await text(`Content-Type: ${type}`, "", "\xb1")).toBe(want);
+    const part = ["--b", `Content-Type: ${type}`, "", "\xb1", "--b--", ""];
+    expect(await text("Content-Type: multipart/mixed; boundary=b", "", ...part)).toBe(want);
+  });
+
   test.each<[string, string, string]>([
     ["text/markdown", "# Hello\r\n*there*", "# Hello\n*there*"],
     ["text/x-markdown; charset=utf-8", utf8("Grüße"), "Grüße"],
@@ -252,6 +264,16 @@ describe("charsets are read as their writers meant them", () => {
     expect(await subject(value)).toBe(want);
   });
 
+  test.each<[string, string]>([
+    ["=?utf-8?Q?Gr=C3=BC=C3=9Fe", "Grüße"],
+    ["=?utf-8?Q?Gr=C3=BC=C3=9Fe?", "Grüße"],
+    ["=?utf-8?B?R3LDvMOfZQ", "Grüße"],
+    ["=?utf-8?Q?Gr=C3=BC?= =?utf-8?Q?=C3=9Fe", "Grüße"],
+    ["is 1 =?x", "is 1 =?x"],
+  ])("an encoded word that was cut: %s", async (value, want) => {
+    expect(await subject(value)).toBe(want);
+  });
+
   const be = (value: string): Buffer => Buffer.from(value, "utf16le").swap16();
   const BIG = Buffer.concat([Buffer.from([0xfe, 0xff]), be("Grüße 日本")]);
   const LITTLE = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from("Grüße 日本", "utf16le")]);
@@ -307,6 +329,7 @@ describe("charsets are read as their writers meant them", () => {
     ["x-mac-roman", "\x9f", "ü"],
     ["gb-2312", "\xc4\xe3", "你"],
     ["s-jis", "\x82\xa0", "あ"],
+    ["iso-2022-jp-ms", '\x1b$B$"\x1b(B', "あ"],
   ])("the charset %s", async (charset, octets, want) => {
     const written = Array.from(
       octets,
@@ -369,4 +392,14 @@ describe("damaged headers are read in proportion to their length", () => {
     await parseMail(mail);
     expect(cpuMs() - before).toBeLessThan(3000);
   });
+});
+
+test.each<[string, object]>([
+  ["<mailto:b@x.test>", { email: "b@x.test" }],
+  ["Ben <mailto:b@x.test>", { email: "b@x.test", name: "Ben" }],
+  ["Ben <<b@x.test>>", { email: "b@x.test", name: "Ben" }],
+  ["Example, Ben <b@x.test>", { email: "b@x.test", name: "Example, Ben" }],
+  ["a@x.test, Ben <b@x.test>", { email: "a@x.test" }],
+])("an author that is written carelessly: %s", async (value, want) => {
+  expect((await parseMail(Buffer.from(`From: ${value}\r\n\r\nx`))).from).toEqual(want as never);
 });

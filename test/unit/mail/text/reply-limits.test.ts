@@ -49,12 +49,15 @@ test("a signature below two hyphens and a space may have any number of lines", (
   expect(replyText(`Yes.\nmore\n-- \n${lines(30)}`)).toBe("Yes.\nmore");
 });
 
-const padded = (start: string, chars: number) => `${start.padEnd(chars - 1, " so")}x`;
+const padded = (start: string, chars: number) => start.padEnd(chars, " 4G");
+const excuse = `. x${"so ".repeat(13)}typos${" so".repeat(8)}`;
 test.each<[line: string, is: boolean]>([
   [padded("Sent from my iPhone", 90), true],
   [padded("Sent from my iPhone", 91), false],
-  [padded("Sent from my iPhone. Sorry", 160), true],
-  [padded("Sent from my iPhone. Sorry", 161), false],
+  [`Sent from my iPhone${excuse}${" so".repeat(2)}`, true],
+  [`Sent from my iPhone${excuse}${" so".repeat(3)}`, false],
+  [padded("Sent from my iPhone", 89) + excuse, true],
+  [`${padded("Sent from my iPhone", 89)}${excuse}x`, false],
   ["Get Outlook for iOS", true],
   ["Outlook für Android beziehen", true],
   ["Get Outlook working again", false],
