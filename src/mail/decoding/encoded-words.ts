@@ -22,11 +22,14 @@ const STARTS_FRESH = /^(?:cs)?(?:x-)?(?:iso-?2022|utf-?16|ucs-?2|unicode)/i;
  */
 export function joinedWords(value: string): string {
   if (!value.includes("=?")) return value;
-  return value.replace(CUT_WORD, "$1?=").replace(WORD, knownWord).replace(BASE64_WORDS, (words: string, charset: string) => {
-    if (STARTS_FRESH.test(charset)) return words;
-    const octets = words.split(/\s+/).map((word) => Buffer.from(word.split("?")[3] ?? "", "base64"));
-    return `=?${charset}?B?${Buffer.concat(octets).toString("base64")}?=`;
-  });
+  return value
+    .replace(CUT_WORD, "$1?=")
+    .replace(WORD, knownWord)
+    .replace(BASE64_WORDS, (words: string, charset: string) => {
+      if (STARTS_FRESH.test(charset)) return words;
+      const octets = words.split(/\s+/).map((word) => Buffer.from(word.split("?")[3] ?? "", "base64"));
+      return `=?${charset}?B?${Buffer.concat(octets).toString("base64")}?=`;
+    });
 }
 
 /** Names of charsets without meaning: ASCII for other text, and those of RFC 1428 and similar. */

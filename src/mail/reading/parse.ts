@@ -195,7 +195,8 @@ export function mailboxes(value: string): Mailbox[] {
 }
 
 /** A name with a comma that lacks its quotes: "Example, Ben <ben@x.test>". */
-const BARE_COMMA = /^([^<>@,;:"()[\]]{1,100}, ?[^<>@,;:"()[\]]{1,100}?)(?= ?<[^<>@\s]{1,250}@[^<>\s]{1,250}>$)/;
+const BARE_COMMA =
+  /^([^<>@,;:"()[\]]{1,100}, ?[^<>@,;:"()[\]]{1,100}?)(?= ?<[^<>@\s]{1,250}@[^<>\s]{1,250}>$)/;
 
 /** Returns a list without what some programs put around addresses: `<mailto:ann@x.test>`, `<<ann@x.test>>`. */
 function mended(list: string): string {

@@ -1,4 +1,14 @@
-import { ASKED_AFTER, ASKED_BEFORE, ENTERS, NO_NOUN, OTHER_CODES, PRESENTED, PURPOSE } from "./code-signs.ts";
+import {
+  ASKED_AFTER,
+  ASKED_BEFORE,
+  BOOKED,
+  ENTERS,
+  LABELLED,
+  NO_NOUN,
+  OTHER_CODES,
+  PRESENTED,
+  PURPOSE,
+} from "./code-signs.ts";
 
 /** Maximum number of codes that are shown. */
 export const MAX_CODES = 5;
@@ -12,8 +22,8 @@ const LINES_BEFORE = 3;
 /** Words that announce a code, in the languages of mail. */
 const WORDS = new RegExp(
   [
-    "\\bcode\\b|\\bcodes\\b|passcode|\\botp\\b|\\bpin\\b|one[- ]time|verification|security number|\\btoken\\b|2fa|two-factor",
-    "kode\\b|code\\b|kennwort|einmal|best(?:ä|ae)tigungs|\\bm?tan\\b|passwort",
+    "\\bcode\\b|\\bcodes\\b|passcode|\\botp\\b|\\bpin\\b|one[- ]time|verification|(?:security|magic|secret) number|\\btoken\\b|2fa|two-factor",
+    "sicherheitsnummer|geheimzahl|kode\\b|code\\b|kennwort|einmal|best(?:ä|ae)tigungs|\\bm?tan\\b|passwort",
     "c[oó]digo|codice|\\bcod\\b|contraseñ|\\bkod|k[oó]d(?:\\b|a|u|em|en)|koden|koodi|kodas|vahvistus",
     "пароль|код|одноразов|κωδικ|קוד|رمز|كود|कोड|ओटीपी|รหัส|mã xác|\\bmã\\b|doğrulama|şifre",
     "验证码|校验码|驗證碼|动态码|認証|確認コード|コード|ワンタイム|인증|코드",
@@ -62,10 +72,11 @@ export function codesIn(subject: string, text: string): string[] {
     .filter((line, at) => at === 0 || line.trim() !== "")
     .map(lineOf);
   if (!lines.some(({ names, hasPurpose }) => names || hasPurpose)) return [];
+  const books = lines.some(({ text, namesOther }) => namesOther || BOOKED.test(text));
   const best = new Map<string, number>();
   let looked = 0;
   for (const at of lines.keys()) {
-    const candidates = looked >= MAX_CANDIDATES ? [] : candidatesIn(lines, at);
+    const candidates = looked >= MAX_CANDIDATES ? [] : candidatesIn(lines, at, books);
     looked += candidates.length;
     for (const [code, score] of candidates) {
       const known = best.get(code);
@@ -93,7 +104,8 @@ function lineOf(line: string): Line {
   };
 }
 
-function candidatesIn(lines: readonly Line[], at: number): [code: string, score: number][] {
+/** @param books whether the message books or sells something */
+function candidatesIn(lines: readonly Line[], at: number, books: boolean): [code: string, score: number][] {
   const line = lines[at];
   if (line === undefined) return [];
   const { text } = line;
@@ -102,7 +114,8 @@ function candidatesIn(lines: readonly Line[], at: number): [code: string, score:
     const alone = text.trim().replace(/[.:"“”'*_\s]+/g, "") === written.replace(/\s+/g, "");
     if (!isCodeLike(written)) return [];
     const end = match.index + written.length;
-    const place = { written, before: text.slice(0, match.index), after: text.slice(end), alone };
+    const [before, after] = [text.slice(0, match.index), text.slice(end)];
+    const place = { written, before, after, alone, labelled: !books && isLabelled(before, after) };
     const score = scoreOf(lines, at, place);
     // The next line of a list of codes is one, too.
     if (alone && score >= ENOUGH) line.names = true;
@@ -120,22 +133,24 @@ interface Place {
   after: string;
   /** True if it is alone on its line. */
   alone: boolean;
+  /** True if only its purpose announces it. */
+  labelled: boolean;
 }
 
 /** The sign or word right before a code: a colon, or "is" in some languages. */
 const ANNOUNCED = /[:：]\s*$|(?:^|\s)(?:is|ist|est|es|é|è|är|er|on|to)\s*["“]?$|(?:为|是|は)\s*$/i;
 
 function scoreOf(lines: readonly Line[], at: number, place: Place): number {
-  const { written, before, alone } = place;
+  const { written, before, alone, labelled } = place;
   const line = lines[at];
   if (line === undefined) return 0;
   const asked = isAsked(lines, at, place);
   const named = line.names && isNamedNear(place);
   const around = [...lines.slice(Math.max(0, at - LINES_BEFORE), at), ...lines.slice(at + 1, at + 2)];
-  const announced = line.names && ANNOUNCED.test(before);
+  const announced = labelled || (line.names && ANNOUNCED.test(before));
   const letters = !/\d/.test(written);
   return [
-    named ? 4 : 0,
+    named || labelled ? 4 : 0,
     announced ? 2 : 0,
     alone ? (around.some(({ names }) => names) ? 5 : 2) : 0,
     at === 0 && line.names ? 1 : 0,
@@ -144,9 +159,15 @@ function scoreOf(lines: readonly Line[], at: number, place: Place): number {
     line.namesOther && !announced && !asked ? -6 : 0,
     isYear(written) && !alone && !announced ? -6 : 0,
     // Words in capitals look like codes of letters.
-    letters && !alone && !announced ? -6 : 0,
+    letters && !alone && !announced && !(asked && isEvenGroups(written)) ? -6 : 0,
     letters && !announced && !written.includes("-") ? -4 : 0,
   ].reduce((sum, points) => sum + points, 0);
+}
+
+/** Words in capitals rarely have parts of one length. */
+function isEvenGroups(written: string): boolean {
+  const [first = "", second = "", ...more] = written.split("-");
+  return first.length === second.length && more.length === 0;
 }
 
 /** Characters before and after a candidate that may belong to its sentence. */
@@ -163,6 +184,10 @@ function sentenceOf({ before, after }: Place): { said: string; follows: string; 
 function isNamedNear(place: Place): boolean {
   const { said, follows, previous } = sentenceOf(place);
   return WORDS.test(`${said} ${follows}`) || (WORDS.test(previous) && !/\d{4}/.test(previous));
+}
+
+function isLabelled(before: string, after: string): boolean {
+  return /^["”»]?(?:\s*[.!(,]|\s*$)/.test(after.slice(0, 20)) && LABELLED.test(before.slice(-SENTENCE_CHARS));
 }
 
 /** Words after a code that saves money: "use SAVE2026 at checkout to confirm your discount". */

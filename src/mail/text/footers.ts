@@ -44,7 +44,10 @@ export function isFooter(line: string): boolean {
 /** Returns the words of a line, without the addresses and brackets that programs put around and after them. */
 function withoutMarkup(line: string): string {
   return line
-    .replace(/\(?[<([] ?(?:https?:\/\/|www\.)[^<>()\s]{1,120} ?[>)\]]\)?|(?:\bhttps?:\/\/|\bwww\.)\S{1,120}$/g, "")
+    .replace(
+      /\(?[<([] ?(?:https?:\/\/|www\.)[^<>()\s]{1,120} ?[>)\]]\)?|(?:\bhttps?:\/\/|\bwww\.)\S{1,120}$/g,
+      "",
+    )
     .replace(/[[\]*]/g, "")
     .replace(/^-- ?(?=\S)/, "")
     .trim();
@@ -70,7 +73,10 @@ function isNamed(rest: string, fromDevice: boolean): boolean {
   const words = rest.trim().replace(CLOSED, "").trim().split(/[ /]/);
   const kinds = new Set(words.flatMap((word, at) => kindsOf(word, at > 0)));
   if (kinds.has("unknown")) return false;
-  return kinds.has("program") || (fromDevice && (kinds.has("device") || (kinds.has("maker") && kinds.has("owner"))));
+  return (
+    kinds.has("program") ||
+    (fromDevice && (kinds.has("device") || (kinds.has("maker") && kinds.has("owner"))))
+  );
 }
 
 type Kind = "program" | "device" | "maker" | "owner" | "other" | "unknown";
