@@ -1,5 +1,4 @@
 import type { Config } from "../config.ts";
-import type { Clock } from "../core/time/clock.ts";
 import { Dispatch } from "../flows/dispatch/dispatch.ts";
 import { Lanes as PushLanes } from "../flows/webhooks/push-lanes.ts";
 import type { Lanes } from "../flows/lanes/lanes.ts";
@@ -15,11 +14,11 @@ import { Orphans } from "../flows/sweep/orphaned-claims.ts";
 import { Sweep } from "../flows/sweep/sweep.ts";
 import { log } from "../log.ts";
 import { openSharedPacer } from "../queue/destination-pacer.ts";
-import type { JobHandler, Queue } from "../queue/port.ts";
-import type { Db } from "../store/engine/client.ts";
+import type { JobHandler } from "../queue/port.ts";
 import type { Instance } from "../store/installation/instances.ts";
 import { type Chore, startLoop } from "./process/loop.ts";
 import { takesSends } from "./process/takes-sends.ts";
+import type { Outbox } from "../flows/outbox.ts";
 
 /** Recipients that wait in this process. Others stay in the database. */
 const WAITING_RECIPIENTS = 50_000;
@@ -72,10 +71,7 @@ const FAN_OUT_PAUSE_MS = 250;
 /** Pause between two searches for orphaned claims. The second search frees a claim, so within ten seconds. */
 export const ORPHANS_PAUSE_MS = 4000;
 
-export interface WorkerDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
+export interface WorkerDeps extends Outbox {
   config: Config;
   instance: Instance;
   transmit: Omit<TransmitDeps, "deliver" | "knownOutcome">;

@@ -9,7 +9,8 @@ import { listRecipients, type Recipient } from "../../store/messages/recipients.
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announce, writeAnnounced } from "../webhooks/announce.ts";
 import { requireAllowed } from "./policy.ts";
-import { cancelSend, type ScheduleDeps } from "./scheduled-sends.ts";
+import { cancelSend } from "./scheduled-sends.ts";
+import type { Outbox } from "../outbox.ts";
 
 /** The key that decides about a send. */
 export interface Approver {
@@ -30,7 +31,7 @@ const REJECTED = "approval_rejected";
  * @throws AppError 404 for no such message, 403 for the key that made it, 409 `invalid_state` if it does not wait
  */
 export async function approveSend(
-  deps: ScheduleDeps,
+  deps: Outbox,
   senderId: string,
   id: string,
   approver: Approver,
@@ -65,7 +66,7 @@ export async function approveSend(
  * @throws AppError as `approveSend`
  */
 export async function rejectSend(
-  deps: ScheduleDeps,
+  deps: Outbox,
   senderId: string,
   id: string,
   approver: Approver,
@@ -77,7 +78,7 @@ export async function rejectSend(
 }
 
 async function requireAwaiting(
-  { db }: ScheduleDeps,
+  { db }: Outbox,
   senderId: string,
   id: string,
   { keyId, bounds }: Approver,

@@ -1,8 +1,6 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
-import type { Queue } from "../../queue/port.ts";
-import type { Db, Guard, Statement } from "../../store/engine/client.ts";
+import type { Guard, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages/messages.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { rollUpMessage } from "../../store/messages/outbox.ts";
@@ -15,12 +13,7 @@ import {
 import { waitsForApproval } from "../../store/messages/approvals.ts";
 import { requireAllowed } from "./policy.ts";
 import { announce, writeAnnounced } from "../webhooks/announce.ts";
-
-export interface ScheduleDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
-}
+import type { Outbox } from "../outbox.ts";
 
 /** The reason of a canceled recipient, which is `failed`. */
 const CANCELED = "canceled";
@@ -37,7 +30,7 @@ export interface Cancellation {
  * @throws AppError 404 for no such message, 409 `invalid_state` once it is no longer `accepted`
  */
 export async function cancelSend(
-  deps: ScheduleDeps,
+  deps: Outbox,
   senderId: string,
   id: string,
   record: readonly Statement[],
@@ -75,7 +68,7 @@ export async function cancelSend(
  *   it waits for an approval
  */
 export async function rescheduleSend(
-  deps: ScheduleDeps,
+  deps: Outbox,
   senderId: string,
   id: string,
   scheduledAt: number,
@@ -97,7 +90,7 @@ export async function rescheduleSend(
   return at;
 }
 
-async function requireScheduled(deps: ScheduleDeps, senderId: string, id: string): Promise<void> {
+async function requireScheduled(deps: Outbox, senderId: string, id: string): Promise<void> {
   const message = await getMessage(deps.db, senderId, id);
   if (message === null) throw notFound("message");
   if (message.status !== "accepted") throw notScheduled();

@@ -1,9 +1,8 @@
 import type { Config } from "../../config.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import { limitsOf, overQuota } from "../../core/quotas.ts";
 import { DAY_MS } from "../../core/time/units.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Db, Statement, Store } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { holdingsOf, overQuotaIn, withinStored } from "../../store/projects/holdings.ts";
 import type { Project } from "../../store/projects/projects.ts";
@@ -18,9 +17,7 @@ export function storedLimitOf({ quotas }: VolumeLimits, { plan }: Pick<Project, 
   return quotas === undefined ? null : limitsOf(quotas, plan).storedOctets;
 }
 
-export interface VolumeDeps {
-  db: Db;
-  clock: Clock;
+export interface VolumeDeps extends Store {
   volume: VolumeLimits;
 }
 

@@ -1,18 +1,15 @@
 import type { Config } from "../../config.ts";
 import { trackingSwitches } from "../../core/messages/tracking.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { hasAccount, insertFirstAccount } from "../../store/projects/accounts.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { ConstraintError, type Statement, type Store } from "../../store/engine/client.ts";
 import { findKeyByHash, insertKey } from "../../store/projects/keys.ts";
 import { insertProject } from "../../store/projects/projects.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
 import { newStartLink, type StartLink } from "./start-link.ts";
 import { ensureInstallationKey, type GeneratedKey } from "../records/keys.ts";
 
-export interface BootstrapDeps {
-  db: Db;
-  clock: Clock;
+export interface BootstrapDeps extends Store {
   /** Seals the installation's DKIM key at rest. */
   boxKey: Uint8Array;
   generateDkimKey: () => Promise<GeneratedKey>;

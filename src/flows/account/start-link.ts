@@ -1,7 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { randomBase62 } from "../../core/ids.ts";
-import type { Clock } from "../../core/time/clock.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Db, Statement, Store } from "../../store/engine/client.ts";
 import { oldestWideKey } from "../../store/projects/keys.ts";
 import { insertStartToken, takeStartToken } from "../../store/projects/start-tokens.ts";
 import { hashSecret } from "./api-keys.ts";
@@ -29,10 +28,7 @@ export function newStartLink(keyId: string, now: number): { link: StartLink; sta
  * Makes a link for the account's oldest account-wide key that has every scope.
  * @throws AppError 404 if there is no such key
  */
-export async function makeStartLink(
-  { db, clock }: { db: Db; clock: Clock },
-  accountId: string,
-): Promise<StartLink> {
+export async function makeStartLink({ db, clock }: Store, accountId: string): Promise<StartLink> {
   const key = await oldestWideKey(db, accountId);
   if (key === null)
     throw new AppError(

@@ -1,5 +1,4 @@
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import type { AcmeClient } from "../../net/acme/client.ts";
 import { type AccountKey, type ExternalAccount, newAccountKey, readAccountKey } from "../../net/acme/jws.ts";
 import {
@@ -9,11 +8,9 @@ import {
   insertAcmeAccount,
   updateAcmeAccount,
 } from "../../store/domains/certificates.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 
-export interface AccountDeps {
-  db: Db;
-  clock: Clock;
+export interface AccountDeps extends Store {
   /** Seals private keys at rest. */
   boxKey: Uint8Array;
   client: AcmeClient;

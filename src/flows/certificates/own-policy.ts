@@ -1,10 +1,9 @@
 import { createHash, type X509Certificate } from "node:crypto";
-import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS, SECOND_MS } from "../../core/time/units.ts";
 import { CertificateError } from "../../smtp/listener/certificate.ts";
 import { type CertificateRecord, findCertificate } from "../../store/domains/certificates.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { mtaStsHost, mxHost } from "../../core/own-names.ts";
 import { type HostSettings, hostsDomains } from "./domain-hosts.ts";
 import { servedCertificate, verifiable } from "./served.ts";
@@ -13,11 +12,6 @@ import { servedCertificate, verifiable } from "./served.ts";
 const MAX_AGE_MS = 7 * DAY_MS;
 /** Hex digits of a policy's id (RFC 8461 §3.1: at most 32). */
 const ID_DIGITS = 16;
-
-export interface PolicyDeps {
-  db: Db;
-  clock: Clock;
-}
 
 /** An MTA-STS policy that we serve (RFC 8461 §3). */
 export interface OwnPolicy {
@@ -31,7 +25,7 @@ export interface OwnPolicy {
  * is one that senders can verify, both at the policy's host and at the mail host. No sender may keep it for longer
  * than the certificate lasts, so a renewal that fails for good never stops mail.
  */
-export async function ownPolicy(deps: PolicyDeps, settings: HostSettings): Promise<OwnPolicy | null> {
+export async function ownPolicy(deps: Store, settings: HostSettings): Promise<OwnPolicy | null> {
   const { serviceDomain, tlsPort } = settings;
   if (tlsPort === null) return null;
   const mx = mxHost(serviceDomain);
@@ -45,7 +39,7 @@ export async function ownPolicy(deps: PolicyDeps, settings: HostSettings): Promi
  * verified, the policy is `none`, which replaces the one that senders have kept (RFC 8461 §8.3).
  */
 export async function domainPolicy(
-  deps: PolicyDeps,
+  deps: Store,
   settings: HostSettings,
   domain: Pick<Domain, "id" | "name" | "receiving">,
 ): Promise<OwnPolicy | null> {
@@ -60,7 +54,7 @@ export async function domainPolicy(
 
 /** Returns the certificate of the service's own names if senders can verify it at these names; else null. */
 async function ownCertificate(
-  { db, clock }: PolicyDeps,
+  { db, clock }: Store,
   settings: HostSettings,
   names: readonly string[],
 ): Promise<X509Certificate | null> {

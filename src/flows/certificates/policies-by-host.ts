@@ -5,7 +5,8 @@ import { createTtlCache } from "../../net/dns/cache.ts";
 import { findServedDomain } from "../../store/domains/domains.ts";
 import { mtaStsHost } from "../../core/own-names.ts";
 import type { HostSettings } from "./domain-hosts.ts";
-import { domainPolicy, type OwnPolicy, ownPolicy, type PolicyDeps } from "./own-policy.ts";
+import { domainPolicy, type OwnPolicy, ownPolicy } from "./own-policy.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 /** Time for which a policy is kept. Any number of requests for it read the database once in it. */
 const FRESH_SECONDS = 1;
@@ -21,7 +22,7 @@ const PREFIX = "mta-sts.";
  * none. The host may be any text. The function throws AppError 503 if too many lookups wait.
  */
 export function policiesByHost(
-  deps: PolicyDeps,
+  deps: Store,
   settings: HostSettings,
 ): (host: string) => Promise<OwnPolicy | null> {
   const { db, clock } = deps;

@@ -1,13 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { type Claim, isClaimHeld } from "../../store/messages/outbox.ts";
 import { LEASE_MS } from "../sweep/instance.ts";
-
-export interface ClaimCheckDeps {
-  db: Db;
-  clock: Clock;
-}
 
 /**
  * Time since a claim was taken, or last looked up, in which no other process can have freed it, milliseconds. Other
@@ -24,7 +18,7 @@ export const TRUSTED_MS = LEASE_MS / 2;
  * @param claimedAt a time before the claim was written, milliseconds
  */
 export function claimCheck(
-  { db, clock }: ClaimCheckDeps,
+  { db, clock }: Store,
   claim: Claim,
   claimedAt: number,
 ): () => boolean | Promise<boolean> {

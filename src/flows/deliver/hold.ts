@@ -1,5 +1,4 @@
-import type { Clock } from "../../core/time/clock.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { HELD_FOR, HOLD_MS, holdRecipient, isHeldFor } from "../../store/messages/held-recipients.ts";
 import {
   type TriedRecipient,
@@ -8,9 +7,7 @@ import {
 } from "../../store/messages/recipients.ts";
 import type { RetryPolicy } from "./verdict.ts";
 
-export interface ReadDueDeps {
-  db: Db;
-  clock: Clock;
+export interface ReadDueDeps extends Store {
   retry: RetryPolicy;
   /** True if no message leaves this machine. */
   capture: boolean;

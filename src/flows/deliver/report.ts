@@ -1,11 +1,9 @@
 import { addressKey } from "../../core/addresses.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/messages/events.ts";
 import { canMove } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import type { AuthEnvelope } from "../../mail/auth/authenticate.ts";
-import type { Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Statement } from "../../store/engine/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/messages/outbox.ts";
 import type { ReputationLimits } from "../../store/projects/reputation.ts";
 import { findRecipient, type Recipient } from "../../store/messages/recipients.ts";
@@ -17,11 +15,9 @@ import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "../mime/read-report.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
+import type { Outbox } from "../outbox.ts";
 
-export interface ReportDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
+export interface ReportDeps extends Outbox {
   inspect: Inspect;
   /** Limits that suspend a sender. */
   suspension: ReputationLimits;

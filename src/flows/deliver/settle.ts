@@ -1,10 +1,8 @@
 import { addressKey } from "../../core/addresses.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/messages/events.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
-import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/messages/attempts.ts";
-import type { Db, Guard, Statement, Written } from "../../store/engine/client.ts";
+import type { Guard, Statement, Written } from "../../store/engine/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/messages/outbox.ts";
 import type { ReputationLimits } from "../../store/projects/reputation.ts";
 import type { TriedRecipient } from "../../store/messages/recipients.ts";
@@ -16,11 +14,9 @@ import { relayMessageId } from "./relay-message-id.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 import { RETRIES_EXHAUSTED, type Verdict } from "./verdict.ts";
+import type { Outbox } from "../outbox.ts";
 
-export interface SettleDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
+export interface SettleDeps extends Outbox {
   /** The status that a peer's 250 gives. */
   custody: CustodyStatus;
   /** Limits that suspend a sender. */

@@ -1,8 +1,7 @@
-import { type Clock, within } from "../../core/time/clock.ts";
+import { within } from "../../core/time/clock.ts";
 import { isMachine, MAX_USER_AGENT_CHARS, type Visit } from "../../core/machine-agents.ts";
 import { log } from "../../log.ts";
-import type { Queue } from "../../queue/port.ts";
-import type { Db, Guard } from "../../store/engine/client.ts";
+import type { Guard } from "../../store/engine/client.ts";
 import {
   countEngagement,
   type EngagedRecipient,
@@ -16,12 +15,9 @@ import {
 import { announce, writeAnnounced } from "../webhooks/announce.ts";
 import type { NamedRecipient } from "../mime/recipient-token.ts";
 import type { TrackingLinks } from "../mime/tracking-links.ts";
+import type { Outbox } from "../outbox.ts";
 
-export interface TrackDeps extends TrackingLinks {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
-}
+export interface TrackDeps extends TrackingLinks, Outbox {}
 
 /** An open, or a click on a URL. */
 export interface Hit {

@@ -1,11 +1,10 @@
 import type { Demand, Release } from "../../core/concurrency/admission.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
-import type { Job, Queue } from "../../queue/port.ts";
+import type { Job } from "../../queue/port.ts";
 import { holderOf } from "../../store/projects/holdings.ts";
-import type { Db, Statement, Written } from "../../store/engine/client.ts";
+import type { Statement, Written } from "../../store/engine/client.ts";
 import { storeComposed } from "../../store/messages/message-content.ts";
 import { type Claim, claimRecipient, dueGuard, rollUpMessage } from "../../store/messages/outbox.ts";
 import type { TriedRecipient } from "../../store/messages/recipients.ts";
@@ -26,6 +25,7 @@ import { type SettleDeps, type Settling, settle, settlement } from "./settle.ts"
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type Due, NOT_VERIFIED, readDue } from "./hold.ts";
 import { type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
+import type { Outbox } from "../outbox.ts";
 
 /** Counts attempts. Times are seconds. */
 export interface TransmitMeter {
@@ -33,10 +33,7 @@ export interface TransmitMeter {
   tried(seconds: number, outcome: RecipientStatus): void;
 }
 
-export interface TransmitDeps extends RenderDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
+export interface TransmitDeps extends RenderDeps, Outbox {
   /** Names this process in its claims. */
   instanceId: string;
   deliver: Deliver;

@@ -1,18 +1,13 @@
 import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { UnsubscribeWay } from "../../core/messages/events.ts";
-import type { Clock } from "../../core/time/clock.ts";
-import type { Queue } from "../../queue/port.ts";
-import type { Db } from "../../store/engine/client.ts";
 import { findRecipient, type Recipient } from "../../store/messages/recipients.ts";
 import { notUnsubscribedGuard, unsubscribeAddress } from "../../store/projects/contacts.ts";
 import { recipientOf } from "../mime/recipient-token.ts";
 import { announce, writeAnnounced } from "../webhooks/announce.ts";
+import type { Outbox } from "../outbox.ts";
 
-export interface UnsubscribeDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
+export interface UnsubscribeDeps extends Outbox {
   /** Authenticates the tokens of unsubscribe links. */
   unsubscribeKey: Uint8Array;
 }

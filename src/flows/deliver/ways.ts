@@ -1,8 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { parseSmarthost } from "../../smtp/client/smarthost.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { DEFAULT_ROUTE, planOf, type PlannedRoute } from "../../store/projects/routes.ts";
 import type { Lanes } from "../lanes/lanes.ts";
 import { relayRoute } from "./deliver.ts";
@@ -19,9 +18,7 @@ export interface Place {
 /** Finds the ways of some messages. @param find finds the default route of their domain */
 export type FindWays = (place: Place, find: () => Promise<DeliveryRoute>) => Promise<Ways>;
 
-export interface WaysDeps {
-  db: Db;
-  clock: Clock;
+export interface WaysDeps extends Store {
   pool: Pool;
   lanes: Lanes;
   /** Key that sealed the URLs of relays. */

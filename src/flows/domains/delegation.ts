@@ -1,10 +1,9 @@
 import { isWithin } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { type DkimKeyStatus, listDkimKeys, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import { setDelegated } from "../../store/domains/delegations.ts";
 import { type Domain, getDomain } from "../../store/domains/domains.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { MAX_DELEGATED_LABELS } from "../zone/delegated-zone.ts";
 import { delegationHost } from "../../core/own-names.ts";
@@ -61,9 +60,7 @@ export function overlapping(name: string): AppError {
   );
 }
 
-export interface DelegationDeps {
-  db: Db;
-  clock: Clock;
+export interface DelegationDeps extends Store {
   lookups: DomainLookups;
   serviceDomain: string;
   publicIps: readonly string[];

@@ -1,7 +1,7 @@
-import { type Clock, within } from "../../core/time/clock.ts";
+import { within } from "../../core/time/clock.ts";
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import type { IsCaptureDomain } from "./capture-domain.ts";
 import type { DomainLookups, RecordState } from "../records/lookups.ts";
 import { stateOf, type Subject } from "./record-state.ts";
@@ -43,9 +43,7 @@ export interface DiagnosedRecord extends DnsRecord {
   fix: string | null;
 }
 
-export interface DiagnoseDeps extends RecommendedDeps {
-  db: Db;
-  clock: Clock;
+export interface DiagnoseDeps extends RecommendedDeps, Store {
   lookups: DomainLookups;
   findZoneServers: FindZoneServers;
   publicIps: readonly string[];

@@ -1,8 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { checkServedAround, makeRoom } from "../../store/domains/delegations.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Statement, Store } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import {
   activateDkimKeys,
@@ -34,9 +33,7 @@ import {
 import { type RecommendedDeps, recommendedRecords } from "../records/records.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./check-times.ts";
 
-export interface VerifyDeps extends RecommendedDeps {
-  db: Db;
-  clock: Clock;
+export interface VerifyDeps extends RecommendedDeps, Store {
   lookups: DomainLookups;
   publicIps: readonly string[];
   /** Delays between background checks; null for the default schedule. */

@@ -1,7 +1,6 @@
-import type { Clock } from "../../core/time/clock.ts";
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { delegatedRecords } from "../zone/delegated-zone.ts";
 import { mxHost } from "../../core/own-names.ts";
 import {
@@ -12,9 +11,7 @@ import {
 } from "../records/lookups.ts";
 import { MX_PREFERENCE } from "../records/records.ts";
 
-export interface ZoneLookupsDeps {
-  db: Db;
-  clock: Clock;
+export interface ZoneLookupsDeps extends Store {
   lookups: DomainLookups;
   serviceDomain: string;
 }

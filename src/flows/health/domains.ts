@@ -1,5 +1,4 @@
-import type { Clock } from "../../core/time/clock.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
 import { domainsOfAll } from "../../store/installation/health.ts";
@@ -19,9 +18,7 @@ import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 /** Maximum number of domains that are checked, oldest first. */
 export const MAX_DOMAINS = 200;
 
-export interface DomainParts {
-  db: Db;
-  clock: Clock;
+export interface DomainParts extends Store {
   lookups: DomainLookups;
   serviceDomain: string;
   publicIps: readonly string[];

@@ -1,7 +1,6 @@
 import { notFound } from "../../core/errors.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS } from "../../core/time/units.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import {
   type LaneFigures,
   laneFigures,
@@ -20,10 +19,7 @@ import { providerOfLane } from "./providers.ts";
 /** Name of what the operator changes, in place of an instance's id. */
 const BY_OPERATOR = "operator";
 
-export interface ReadLanesDeps extends Pick<LanesDeps, "usual" | "overrides" | "warmUps"> {
-  db: Db;
-  clock: Clock;
-}
+export interface ReadLanesDeps extends Pick<LanesDeps, "usual" | "overrides" | "warmUps">, Store {}
 
 /** A lane as all processes have it. Times are milliseconds. */
 export interface LaneRecord {

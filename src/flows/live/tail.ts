@@ -1,9 +1,8 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { atMostEvery } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { listLogged, type LogEntry, logNews } from "../../store/events/event-log.ts";
 import { firstPiece } from "./frames.ts";
 import { RENEWAL_MS, watch } from "./watch.ts";
@@ -42,7 +41,7 @@ interface Channel {
  * a follower it reads nothing.
  */
 export class Tail {
-  readonly #deps: { db: Db; clock: Clock };
+  readonly #deps: Store;
   readonly #pauseMs: number;
   readonly #mayTell: () => boolean;
   readonly #channels = new Map<string, Channel>();
@@ -54,7 +53,7 @@ export class Tail {
   #cancelRenewal = (): void => undefined;
 
   /** @param hinted true if `wake` reports other processes' commits */
-  constructor(deps: { db: Db; clock: Clock }, hinted: boolean) {
+  constructor(deps: Store, hinted: boolean) {
     this.#deps = deps;
     this.#pauseMs = hinted ? HINTED_LOOK_PAUSE_MS : LOOK_PAUSE_MS;
     this.#mayTell = atMostEvery(deps.clock, MINUTE_MS);

@@ -5,7 +5,8 @@ import type { Message } from "../../store/messages/messages.ts";
 import type { MessageFilter } from "../../store/lists/message-filter.ts";
 import { matches, messagesWithIds, recipientKey, recipientKeys } from "../../store/lists/message-match.ts";
 import type { Tail } from "./tail.ts";
-import { watch, type WatchDeps } from "./watch.ts";
+import { watch } from "./watch.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 /** Maximum number of requests of one project that wait in this process at a time. */
 export const MAX_WAITS_PER_PROJECT = 1000;
@@ -17,7 +18,7 @@ const OVER_PAUSE_MS = 250;
  */
 const COMPARED_PER_TURN = 2000;
 
-export interface WaitDeps extends WatchDeps {
+export interface WaitDeps extends Store {
   tail: Tail;
 }
 

@@ -1,7 +1,6 @@
 import { AppError } from "../../core/errors.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import {
   findLogged,
   logHead,
@@ -11,11 +10,6 @@ import {
   watchProject,
 } from "../../store/events/event-log.ts";
 import { pauseWhenDone } from "../sweep/backoff.ts";
-
-export interface WatchDeps {
-  db: Db;
-  clock: Clock;
-}
 
 /** Time after an event in which a stream may resume there, milliseconds. */
 export const RESUME_MS = HOUR_MS;
@@ -32,7 +26,7 @@ const TRIM_PAUSE_MS = MINUTE_MS;
  * Makes sure that the project's events are logged from now on, and for as long as a client may resume after it leaves.
  * @returns the newest place in the log: events after it are news
  */
-export async function watch({ db, clock }: WatchDeps, senderId: string): Promise<number> {
+export async function watch({ db, clock }: Store, senderId: string): Promise<number> {
   const now = clock.now();
   const least = now + RESUME_MS + RENEWAL_MS;
   const until = await watchedUntil(db, senderId);
@@ -45,11 +39,7 @@ export async function watch({ db, clock }: WatchDeps, senderId: string): Promise
  * Returns the place in the log of the last event that a client has seen.
  * @throws AppError 409 if the event is older than RESUME_MS, or not in the log
  */
-export async function resumeAfter(
-  { db, clock }: WatchDeps,
-  senderId: string,
-  eventId: string,
-): Promise<number> {
+export async function resumeAfter({ db, clock }: Store, senderId: string, eventId: string): Promise<number> {
   const found = await findLogged(db, senderId, eventId);
   if (found !== null && clock.now() - found.createdAt <= RESUME_MS) return found.seq;
   throw new AppError(
@@ -60,13 +50,13 @@ export async function resumeAfter(
 }
 
 /** Returns the id of the newest event after which a stream of the project may resume, or null if there is none. */
-export function newestEvent({ db, clock }: WatchDeps, senderId: string): Promise<string | null> {
+export function newestEvent({ db, clock }: Store, senderId: string): Promise<string | null> {
   const now = clock.now();
   return newestLogged(db, senderId, now - RESUME_MS, now);
 }
 
 /** Makes the chore that ends old watches and removes what no stream can resume from. */
-export function trimEventLog({ db, clock }: WatchDeps): () => Promise<void> {
+export function trimEventLog({ db, clock }: Store): () => Promise<void> {
   return pauseWhenDone(clock, TRIM_PAUSE_MS, async (now) => {
     for (let write = 0; write < TRIMS_PER_TURN; write++)
       if ((await trimLog(db, now, now - RESUME_MS, TRIMMED_PER_WRITE)) < TRIMMED_PER_WRITE) return true;

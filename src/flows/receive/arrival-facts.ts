@@ -1,8 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { sharedMessageId } from "../../core/messages/message-id.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { type ArrivalFacts, arrivalFacts, type EarlierArrival } from "../../store/messages/arrivals.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Db, Store } from "../../store/engine/client.ts";
 import type { InboxRef } from "../../store/messages/sending.ts";
 import type { ReadMail } from "../mime/inspect.ts";
 import { type RoleMailbox, roleFacts } from "./role-mailbox.ts";
@@ -19,7 +18,7 @@ export const MAX_COMPARED = 5;
 
 /** Reads what the database knows about a message for an inbox; null if the inbox is gone. @param asNew see `StoreAsNew` */
 export function arrivalFactsOf(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock }: Store,
   inbox: InboxRef,
   mail: ReadMail,
   asNew = false,
@@ -35,7 +34,7 @@ export function arrivalFactsOf(
 
 /** Reads the facts of a message for an inbox or a role mailbox; null if the inbox is gone. */
 export function factsFor(
-  deps: { db: Db; clock: Clock },
+  deps: Store,
   inbox: InboxRef | RoleMailbox,
   mail: ReadMail,
   asNew: boolean,

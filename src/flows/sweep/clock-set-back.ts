@@ -1,6 +1,5 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import {
   restartConfigured,
   restartWaits,
@@ -19,13 +18,13 @@ export const LOOKS_PER_TURN = 40;
  * this also runs after each start. It works in steps, because there may be millions of rows.
  */
 export class ClockSetBack {
-  readonly #deps: { db: Db; clock: Clock };
+  readonly #deps: Store;
   /** Tables still to read; the first one from `#after` on. */
   #tables: readonly WaitingTable[] = [];
   #after: WaitCursor | null = null;
   #configured = false;
 
-  constructor(deps: { db: Db; clock: Clock }) {
+  constructor(deps: Store) {
     this.#deps = deps;
   }
 

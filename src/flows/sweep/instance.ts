@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
-import type { Db, Guard, Statement } from "../../store/engine/client.ts";
+import type { Guard, Statement, Store } from "../../store/engine/client.ts";
 import {
   recordHeartbeat,
   deleteInstance,
@@ -22,16 +21,11 @@ export const BEAT_MS = LEASE_MS / 4;
 /** Our own heartbeats without one of another process, after which the lease is over. */
 const SILENT_BEATS = LEASE_MS / BEAT_MS;
 
-export interface InstanceDeps {
-  db: Db;
-  clock: Clock;
-}
-
 /**
  * Registers this process, and frees the claims of dead processes of this machine. So a restart after a crash does not wait
  * for the lease.
  */
-export async function registerInstance(deps: InstanceDeps, pid: number): Promise<Instance> {
+export async function registerInstance(deps: Store, pid: number): Promise<Instance> {
   const now = deps.clock.now();
   const self: Instance = { id: newId("ins", now), host: thisHost(), pid, heartbeatAt: now };
   const dead = (await listInstances(deps.db)).filter((other) => isDeadHere(other, self));
@@ -107,11 +101,11 @@ interface Sighting {
  * would be sent twice.
  */
 export class Heartbeat {
-  readonly #deps: InstanceDeps;
+  readonly #deps: Store;
   readonly #self: Instance;
   #sightings: ReadonlyMap<string, Sighting> = new Map();
 
-  constructor(deps: InstanceDeps, self: Instance) {
+  constructor(deps: Store, self: Instance) {
     this.#deps = deps;
     this.#self = self;
   }
@@ -139,6 +133,6 @@ export class Heartbeat {
 }
 
 /** Frees the remaining claims at a stop, and deletes the row of this process. */
-export async function deregisterInstance(deps: InstanceDeps, self: Instance): Promise<void> {
+export async function deregisterInstance(deps: Store, self: Instance): Promise<void> {
   await deps.db.write(release(self.id, deps.clock.now()));
 }

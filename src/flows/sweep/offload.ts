@@ -1,9 +1,8 @@
 import { randomBase62 } from "../../core/ids.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { HOUR_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import type { ObjectStore } from "../../net/object-store.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import {
   doomStray,
@@ -20,9 +19,7 @@ import {
 } from "../../store/contents/content-objects.ts";
 import { createBackoff } from "./backoff.ts";
 
-export interface OffloadDeps {
-  db: Db;
-  clock: Clock;
+export interface OffloadDeps extends Store {
   objects: ObjectStore;
   /** Prefix of our objects' names: empty, or with a slash at its end. */
   prefix: string;

@@ -1,13 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { claimedKeys, freeClaimedKeys } from "../../store/messages/outbox.ts";
 import { claimedDeliveries, freeDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
-
-export interface OrphanDeps {
-  db: Db;
-  clock: Clock;
-}
 
 const CLAIMS_PER_TURN = 2000;
 
@@ -16,13 +10,13 @@ const CLAIMS_PER_TURN = 2000;
  * freed if two turns in a row find it.
  */
 export class Orphans {
-  readonly #deps: OrphanDeps;
+  readonly #deps: Store;
   readonly #instanceId: string;
   readonly #inHand: (key: string) => boolean;
   #suspects: ReadonlySet<string> = new Set();
 
   /** @param inHand returns true if this process works on the job with that key */
-  constructor(deps: OrphanDeps, instanceId: string, inHand: (key: string) => boolean) {
+  constructor(deps: Store, instanceId: string, inHand: (key: string) => boolean) {
     this.#deps = deps;
     this.#instanceId = instanceId;
     this.#inHand = inHand;

@@ -1,14 +1,11 @@
 import { HOLD_MS, extendHolds, isHeldFor } from "../../store/messages/held-recipients.ts";
-import type { Clock } from "../../core/time/clock.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import type { DueRecipient } from "../../store/messages/outbox.ts";
 
 /** Recipients postponed in one write, which takes about five milliseconds. */
 const HELD_PER_WRITE = 250;
 
-export interface HeldDeps {
-  db: Db;
-  clock: Clock;
+export interface HeldDeps extends Store {
   /** Time for which a message is held or tried, milliseconds. */
   giveUpMs: number;
 }

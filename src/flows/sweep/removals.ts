@@ -1,7 +1,6 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { removeUnused } from "../../store/contents/contents.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Db, Store } from "../../store/engine/client.ts";
 import { giveBackPages } from "../../store/installation/free-pages.ts";
 import { markedInboxes, removeInbox } from "../../store/threads/inbox-removal.ts";
 import { removeDeleted } from "../../store/webhooks/webhooks.ts";
@@ -26,7 +25,7 @@ const PAGE_WRITES_PER_TURN = 8;
  * Makes the chore that finishes deletions of inboxes. A deletion stays half done if its process ended or its write
  * failed. Until it is done, the domain of the inbox cannot be deleted.
  */
-export function removeDeletedInboxes({ db, clock }: { db: Db; clock: Clock }): () => Promise<void> {
+export function removeDeletedInboxes({ db, clock }: Store): () => Promise<void> {
   return pauseWhenDone(clock, INBOXES_PAUSE_MS, async () => {
     for (const id of await markedInboxes(db)) await removeInbox(db, id);
     return true;
@@ -40,7 +39,7 @@ export async function removeDeletedWebhooks(db: Db): Promise<void> {
 }
 
 /** Removes contents that no message refers to, and those that were written before a commit that never came. */
-export async function removeUnusedContents({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
+export async function removeUnusedContents({ db, clock }: Store): Promise<void> {
   for (let write = 0; write < CONTENT_WRITES_PER_TURN; write++)
     if (!(await removeUnused(db, clock.now(), CONTENTS_PER_WRITE))) return;
 }

@@ -1,7 +1,5 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
-import type { Job, Queue, QueueName } from "../../queue/port.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Job, QueueName } from "../../queue/port.ts";
 import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/messages/outbox.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import {
@@ -19,11 +17,9 @@ import { postponeHeld } from "./postpone-held.ts";
 import { RecentHints } from "./recent-hints.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
 import { laneOf } from "../webhooks/push-lanes.ts";
+import type { Outbox } from "../outbox.ts";
 
-export interface SweepDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
+export interface SweepDeps extends Outbox {
   /** Time for which a message is tried, milliseconds. */
   giveUpMs: number;
 }

@@ -3,7 +3,7 @@ import type { EventType, MessageEvent } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
 import { hint } from "../../queue/hint.ts";
 import type { Job, Queue } from "../../queue/port.ts";
-import type { Db, Guard, Statement, Written } from "../../store/engine/client.ts";
+import type { Db, Guard, Statement, Written, Store } from "../../store/engine/client.ts";
 import { insertEvents } from "../../store/events/events.ts";
 import { listenersIn, noteFanOuts, type WebhooksOf } from "../../store/webhooks/fan-outs.ts";
 import {
@@ -53,7 +53,7 @@ export function eventsOf(clock: Clock, senderId: string, drafts: readonly EventD
  * holds.
  */
 export async function announce(
-  deps: { db: Db; clock: Clock },
+  deps: Store,
   senderId: string,
   drafts: readonly EventDraft[],
   guard?: Guard,

@@ -1,7 +1,4 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
-import type { Queue } from "../../queue/port.ts";
-import type { Db } from "../../store/engine/client.ts";
 import {
   advanceFanOut,
   type FanOut,
@@ -12,12 +9,7 @@ import {
 import { insertDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint } from "../../queue/hint.ts";
 import { pushesOf } from "./announce.ts";
-
-export interface FanOutDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
-}
+import type { Outbox } from "../outbox.ts";
 
 /** Deliveries per write. Such a write holds the event loop for about five milliseconds. */
 export const DELIVERIES_PER_WRITE = 250;
@@ -30,7 +22,7 @@ export const PROJECTS_PER_TURN = 4;
  * Returns the chore that makes the deliveries that writes have left to it, some of one project, then of the next.
  * Several processes may run it. If two make the same deliveries, one of them changes nothing.
  */
-export function makeDeliveries(deps: FanOutDeps): () => Promise<void> {
+export function makeDeliveries(deps: Outbox): () => Promise<void> {
   let last = "";
   return async () => {
     for (let project = 0; project < PROJECTS_PER_TURN; project++) {
@@ -43,7 +35,7 @@ export function makeDeliveries(deps: FanOutDeps): () => Promise<void> {
   };
 }
 
-async function makeSome({ db, clock, queue }: FanOutDeps, fanOut: FanOut): Promise<void> {
+async function makeSome({ db, clock, queue }: Outbox, fanOut: FanOut): Promise<void> {
   let current = fanOut;
   for (let write = 0; write < WRITES_PER_PROJECT; write++) {
     const now = clock.now();

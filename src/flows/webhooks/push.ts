@@ -1,10 +1,9 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { SIGNATURE_HEADER, signResendWebhook, signWebhook } from "../../core/crypto/webhook-signature.ts";
 import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Statement, Store } from "../../store/engine/client.ts";
 import { settleDelivery } from "../../store/webhooks/delivery-results.ts";
 import {
   claimDelivery,
@@ -43,9 +42,7 @@ export interface PushMeter {
   tried(seconds: number, outcome: PushOutcome): void;
 }
 
-export interface PushDeps extends PayloadDeps, RecordDeps {
-  db: Db;
-  clock: Clock;
+export interface PushDeps extends PayloadDeps, RecordDeps, Store {
   boxKey: Uint8Array;
   post: (request: PostRequest) => Promise<PostOutcome>;
   policy: PushPolicy;

@@ -1,8 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { type RetrySchedule, retryDelayMs } from "../../core/time/retry-schedule.ts";
 import { log } from "../../log.ts";
 import type { PostOutcome } from "../../net/post.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Statement, Store } from "../../store/engine/client.ts";
 import { type DeliveryResult, settleDelivery } from "../../store/webhooks/delivery-results.ts";
 import type { PushTarget, WebhookDelivery } from "../../store/webhooks/webhook-deliveries.ts";
 import {
@@ -20,9 +19,7 @@ export interface AttemptPolicy {
   disableAfterMs: number;
 }
 
-export interface RecordDeps {
-  db: Db;
-  clock: Clock;
+export interface RecordDeps extends Store {
   instanceId: string;
   policy: AttemptPolicy;
   /** Numbers in [0, 1), for jitter. */

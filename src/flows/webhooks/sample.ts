@@ -1,9 +1,7 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
-import type { Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Statement } from "../../store/engine/client.ts";
 import {
   enabledGuard,
   insertSampleDelivery,
@@ -14,12 +12,7 @@ import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { getWebhook } from "../../store/webhooks/webhooks.ts";
 import { hint } from "../../queue/hint.ts";
 import { laneOf } from "./push-lanes.ts";
-
-export interface SampleDeps {
-  db: Db;
-  clock: Clock;
-  queue: Queue;
-}
+import type { Outbox } from "../outbox.ts";
 
 /** A peer's answer, in a sample. */
 const ACCEPTED = { mx: "mx.example.com", tls: "TLSv1.3", smtpCode: 250, response: "250 2.0.0 OK" };
@@ -100,7 +93,7 @@ const INBOUND: ReadonlySet<EventType> = new Set<EventType>(["inbound_received", 
  * @throws AppError 409 if the webhook is disabled, 404 if it has just been deleted
  */
 export async function sendSample(
-  deps: SampleDeps,
+  deps: Outbox,
   webhook: { senderId: string; id: string; enabled: boolean; eventTypes: readonly string[] },
   type: EventType | null,
   record: (sample: { id: string; type: EventType }) => readonly Statement[],
@@ -144,7 +137,7 @@ function sampleData(senderId: string, type: EventType, now: number): Record<stri
  * @throws AppError 409 if an attempt is in progress or the webhook is disabled, 404 if it has just been deleted
  */
 export async function replay(
-  deps: SampleDeps,
+  deps: Outbox,
   webhook: { senderId: string; id: string; enabled: boolean },
   id: string,
   record: readonly Statement[],
@@ -166,7 +159,7 @@ export async function replay(
 
 /** Throws the refusal of a webhook that has changed since it was read. */
 async function requireStillEnabled(
-  { db }: SampleDeps,
+  { db }: Outbox,
   { senderId, id }: { senderId: string; id: string },
 ): Promise<void> {
   const webhook = await getWebhook(db, senderId, id);

@@ -1,8 +1,8 @@
-import { cacheFor, type Clock, inTime } from "../../core/time/clock.ts";
+import { cacheFor, inTime } from "../../core/time/clock.ts";
 import type { ChangingRecords } from "../../net/zone/answer.ts";
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
 import { challengeValues, findAcmeAccount } from "../../store/domains/certificates.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Db, Store } from "../../store/engine/client.ts";
 import type { HostSettings } from "../certificates/domain-hosts.ts";
 import { type OwnPolicy, ownPolicy } from "../certificates/own-policy.ts";
 import { usesAcme } from "../certificates/served.ts";
@@ -20,15 +20,10 @@ export const CERTIFICATE_TTL_SECONDS = 1800;
 /** Maximum number of answers at one name. There is one for each order in progress. */
 const MAX_ANSWERS = 8;
 
-export interface ChangingDeps {
-  db: Db;
-  clock: Clock;
-}
-
 type Find = ChangingRecords["find"];
 
 /** Returns the records of the service's zone that depend on its certificates. */
-export function changingRecords(deps: ChangingDeps, settings: HostSettings): ChangingRecords[] {
+export function changingRecords(deps: Store, settings: HostSettings): ChangingRecords[] {
   const { serviceDomain } = settings;
   const row = (type: RecordData["type"], name: string, ttl: number, read: () => Promise<RecordData[]>) => {
     const find: Find = async () => (await read()).map((data): ZoneRecord => ({ name, ttl, ...data }));
@@ -48,7 +43,7 @@ export function changingRecords(deps: ChangingDeps, settings: HostSettings): Cha
 }
 
 /** Keeps what a read returned for a second. If the database hangs, the query fails instead of waiting for good. */
-function kept({ clock }: ChangingDeps, read: Find): Find {
+function kept({ clock }: Store, read: Find): Find {
   return cacheFor(clock, CHANGING_FRESH_MS, () =>
     inTime(clock, READ_TIMEOUT_MS, read(), "the database does not answer"),
   );
@@ -68,7 +63,7 @@ export async function issuers(db: Db, settings: HostSettings): Promise<RecordDat
 }
 
 /** Announces our MTA-STS policy while it is served. */
-async function announcement(deps: ChangingDeps, settings: HostSettings): Promise<RecordData[]> {
+async function announcement(deps: Store, settings: HostSettings): Promise<RecordData[]> {
   const policy = await ownPolicy(deps, settings);
   return policy === null ? [] : [{ type: "TXT", data: announcementOf(policy) }];
 }

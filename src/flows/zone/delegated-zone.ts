@@ -1,5 +1,5 @@
 import { createTaskLimit } from "../../core/concurrency/admission.ts";
-import { type Clock, inTime } from "../../core/time/clock.ts";
+import { inTime } from "../../core/time/clock.ts";
 import { SECOND_MS } from "../../core/time/units.ts";
 import { createTtlCache } from "../../net/dns/cache.ts";
 import { indexZone, type Zone, type ZoneIndex, type Zones } from "../../net/zone/answer.ts";
@@ -7,7 +7,7 @@ import type { ZoneRecord } from "../../net/zone/records.ts";
 import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import { allOwnRecords } from "../../store/domains/domain-records.ts";
 import { type Domain, findServedDomain } from "../../store/domains/domains.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { dkimName, receivingRecords, recommendedRecords, sendingRecords } from "../records/records.ts";
 import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
 import { domainHostRecords } from "./domain-host-records.ts";
@@ -22,7 +22,7 @@ import {
   POLICY_TTL_SECONDS,
 } from "./service-zone.ts";
 import { startOfAuthority } from "./start-of-authority.ts";
-import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import type { ZoneSettings } from "./zone-settings.ts";
 
 /** Maximum labels of a delegated domain. Only the last labels of a longer name count. */
 export const MAX_DELEGATED_LABELS = 10;
@@ -39,7 +39,7 @@ const MAX_CACHED_ZONES = 200;
  * Makes the search for zones of customers. It rejects if the database does not answer or too many lookups wait, because a
  * false "no such zone" would fail messages. A name of no zone costs one indexed lookup, as an unknown DKIM key does.
  */
-export function delegatedZones(deps: ZoneDeps, settings: ZoneSettings): Zones["find"] {
+export function delegatedZones(deps: Store, settings: ZoneSettings): Zones["find"] {
   const cache = createTtlCache<ZoneIndex>(deps.clock, MAX_CACHED_ZONES);
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
   const load = async (names: readonly string[]): Promise<ZoneIndex | null> => {
@@ -77,7 +77,7 @@ export function zoneNames(name: string): string[] {
 }
 
 /** Returns the zone of a delegated domain as it is now. Its records are not older than its serial. */
-export async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, domain: Domain): Promise<Zone> {
+export async function delegatedZone(deps: Store, settings: ZoneSettings, domain: Domain): Promise<Zone> {
   const soa = await startOfAuthority(deps, settings, domain.name);
   const [records, hosts, allowed] = await Promise.all([
     delegatedRecords(deps, settings.serviceDomain, domain),
@@ -103,7 +103,7 @@ export async function delegatedZone(deps: ZoneDeps, settings: ZoneSettings, doma
 
 /** Returns our records of a delegated domain and its owner's. */
 export async function delegatedRecords(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock }: Store,
   serviceDomain: string,
   domain: Domain,
 ): Promise<ZoneRecord[]> {

@@ -6,7 +6,8 @@ import { domainPolicy } from "../certificates/own-policy.ts";
 import { announcementOf, CERTIFICATE_TTL_SECONDS, CHALLENGE_TTL_SECONDS } from "./changing-records.ts";
 import { challengeName, stsRecordName } from "../../core/own-names.ts";
 import { addresses, POLICY_TTL_SECONDS } from "./service-zone.ts";
-import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import type { ZoneSettings } from "./zone-settings.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 /**
  * Returns the names of a delegated domain that belong to its hosts. Its owner has no records there, whether or not the
@@ -22,7 +23,7 @@ export function namesOfHosts(domain: string): string[] {
  * order. While the MTA-STS policy is served, they also announce it.
  */
 export async function domainHostRecords(
-  deps: ZoneDeps,
+  deps: Store,
   settings: ZoneSettings,
   domain: Domain,
 ): Promise<ZoneRecord[]> {

@@ -17,7 +17,8 @@ import {
 } from "../../store/domains/zones.ts";
 import { startOfAuthority } from "./start-of-authority.ts";
 import { openWholeZone } from "./whole-zone.ts";
-import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import type { ZoneSettings } from "./zone-settings.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 export type SecondarySettings = ZoneSettings & Pick<Config, "dnsTsigKeys" | "dnsHost">;
 
@@ -44,7 +45,7 @@ export function secondaryName({ ip, port }: Pick<Secondary, "ip" | "port">): str
  * Returns the turn that makes a version of every zone that has changed, and owes the secondaries a notice of it. At the
  * first turn all zones are compared, and all notices are sent, because settings may have changed.
  */
-export function openVersions(deps: ZoneDeps, settings: SecondarySettings): () => Promise<void> {
+export function openVersions(deps: Store, settings: SecondarySettings): () => Promise<void> {
   const { db, clock } = deps;
   const names = settings.dnsSecondaries.map(secondaryName);
   let begun = false;
@@ -64,7 +65,7 @@ export function openVersions(deps: ZoneDeps, settings: SecondarySettings): () =>
 
 /** Compares a claimed zone with its last version. */
 async function compare(
-  deps: ZoneDeps,
+  deps: Store,
   settings: SecondarySettings,
   { name, digest: before }: DueZone,
   leaseUntil: number,
@@ -89,7 +90,7 @@ async function digestOf(zone: WholeZone): Promise<string> {
 }
 
 /** Returns the turn that sends the notices that are due. A notice is repeated until it is acknowledged. */
-export function openNotices(deps: ZoneDeps, settings: SecondarySettings): () => Promise<void> {
+export function openNotices(deps: Store, settings: SecondarySettings): () => Promise<void> {
   const { db, clock } = deps;
   const byName = new Map(settings.dnsSecondaries.map((one) => [secondaryName(one), one]));
   return async () => {
@@ -113,7 +114,7 @@ export function openNotices(deps: ZoneDeps, settings: SecondarySettings): () => 
 
 /** Sends a notice once. Returns null if it is acknowledged, or why not. */
 async function send(
-  deps: ZoneDeps,
+  deps: Store,
   settings: SecondarySettings,
   { zone }: ZoneNotice,
   secondary: Secondary | undefined,

@@ -30,8 +30,9 @@ import {
   TLS_REPORT_MAILBOX,
 } from "../../core/own-names.ts";
 import { dkimName, dmarcRecord, MX_PREFERENCE } from "../records/records.ts";
-import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import type { ZoneSettings } from "./zone-settings.ts";
 import { ownStartOfAuthority, startOfAuthority } from "./start-of-authority.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 /** TTL of the NS records and the addresses of the name server. */
 const DELEGATION_TTL_SECONDS = 86_400;
@@ -55,7 +56,7 @@ const TOKEN = /^[0-9a-z]{26}$/;
 const KEYS_AT_ONCE = 500;
 
 /** Opens the service's zone. Hosts and policies come from the settings, keys from the database. */
-export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<Zone> {
+export async function openZone(deps: Store, settings: ZoneSettings): Promise<Zone> {
   const { serviceDomain } = settings;
   const installation = await publicInstallationKey(deps.db);
   return {
@@ -162,7 +163,7 @@ export function keyRecord(key: PublicDkimKey, name: string, now: number): ZoneRe
 }
 
 /** Finds keys by token. Rejects if the database does not answer or too many lookups wait. */
-function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): DynamicNames["find"] {
+function keyFinder({ db, clock }: Store, serviceDomain: string): DynamicNames["find"] {
   const cache = createTtlCache<PublicDkimKey>(clock, MAX_CACHED_KEYS);
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
   const find = async (token: string): Promise<PublicDkimKey | null> => {
@@ -188,7 +189,7 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): DynamicNames
 }
 
 /** Finds the answers to challenges of domains with an alias. Every name exists, because the alias stays between two orders. */
-function challengeFinder({ db, clock }: ZoneDeps, serviceDomain: string): DynamicNames["find"] {
+function challengeFinder({ db, clock }: Store, serviceDomain: string): DynamicNames["find"] {
   const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
   return async (label) => {
     if (!TOKEN.test(label)) return null;
@@ -202,7 +203,7 @@ function challengeFinder({ db, clock }: ZoneDeps, serviceDomain: string): Dynami
 
 /** Yields all records of the zone as it is now except the SOA, piece by piece. */
 export async function* serviceRecords(
-  deps: ZoneDeps,
+  deps: Store,
   settings: ZoneSettings,
 ): AsyncGenerator<readonly ZoneRecord[]> {
   const { records, changing } = await openZone(deps, settings);
@@ -229,7 +230,7 @@ export async function* serviceRecords(
 }
 
 /** Yields the whole zone as it is now as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
-export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGenerator<string> {
+export async function* zoneFile(deps: Store, settings: ZoneSettings): AsyncGenerator<string> {
   yield zoneLine(await startOfAuthority(deps, settings, settings.serviceDomain));
   for await (const records of serviceRecords(deps, settings))
     if (records.length > 0) yield records.map(zoneLine).join("\n");

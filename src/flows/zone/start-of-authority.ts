@@ -2,7 +2,8 @@ import { cacheFor, type Clock, inTime, within } from "../../core/time/clock.ts";
 import type { SoaRecord } from "../../net/zone/answer.ts";
 import { zoneSerial } from "../../store/domains/zones.ts";
 import { nsHost, SOA_MAILBOX } from "../../core/own-names.ts";
-import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import type { ZoneSettings } from "./zone-settings.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 const SOA_TTL_SECONDS = 3600;
 /** TTL of negative answers (RFC 2308 §5). */
@@ -22,7 +23,7 @@ const SERIAL_TIMEOUT_MS = 3000;
  * processes. Without, it is the time, which rises with every change without being stored.
  */
 export async function startOfAuthority(
-  { db, clock }: ZoneDeps,
+  { db, clock }: Store,
   settings: ZoneSettings,
   zone: string,
 ): Promise<SoaRecord> {
@@ -31,10 +32,7 @@ export async function startOfAuthority(
 }
 
 /** Makes the function that returns the SOA of the service's zone. If the database does not answer, it has the last serial. */
-export function ownStartOfAuthority(
-  { db, clock }: ZoneDeps,
-  settings: ZoneSettings,
-): () => Promise<SoaRecord> {
+export function ownStartOfAuthority({ db, clock }: Store, settings: ZoneSettings): () => Promise<SoaRecord> {
   const zone = settings.serviceDomain;
   let known = 0;
   const refresh = cacheFor(clock, SERIAL_FRESH_MS, async () => {

@@ -3,14 +3,15 @@ import { findServedDomain } from "../../store/domains/domains.ts";
 import { delegatedZone } from "./delegated-zone.ts";
 import { serviceRecords } from "./service-zone.ts";
 import { startOfAuthority } from "./start-of-authority.ts";
-import type { ZoneDeps, ZoneSettings } from "./zone-settings.ts";
+import type { ZoneSettings } from "./zone-settings.ts";
+import type { Store } from "../../store/engine/client.ts";
 
 /**
  * Opens a zone that we hold, to copy or compare it. Nothing comes from a cache, because a copy must not be older than its
  * serial. Returns null if we hold no zone of that name.
  */
 export async function openWholeZone(
-  deps: ZoneDeps,
+  deps: Store,
   settings: ZoneSettings,
   origin: string,
 ): Promise<WholeZone | null> {

@@ -1,16 +1,13 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
 import { presentKey } from "../../flows/account/present-key.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Db, Store } from "../../store/engine/client.ts";
 import { findKeyById, type PresentedKey } from "../../store/projects/keys.ts";
 import type { Route } from "../routing/route.ts";
 import { requireOwnOrigin, requireOwnPage } from "./own-page.ts";
 import { readSession, renewedCookie } from "./session.ts";
 
-export interface AuthDeps {
-  db: Db;
-  clock: Clock;
+export interface AuthDeps extends Store {
   /** Seals the cookies of sessions. */
   sessionKey: Uint8Array;
   config: { publicUrl: string };

@@ -4,7 +4,7 @@ import { allows } from "../../core/scopes.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { deliveryBody, deliveryPayload } from "../../flows/webhooks/delivery-body.ts";
 import type { PayloadDeps } from "../../flows/webhooks/payload.ts";
-import { replay, type SampleDeps, sendSample } from "../../flows/webhooks/sample.ts";
+import { replay, sendSample } from "../../flows/webhooks/sample.ts";
 import {
   type DeliveryDetail,
   getDelivery,
@@ -17,6 +17,7 @@ import { getWebhook, type Webhook } from "../../store/webhooks/webhooks.ts";
 import { accepted, ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../routing/schemas.ts";
+import type { Outbox } from "../../flows/outbox.ts";
 
 /** The scope that shows content of messages. */
 const READ_CONTENT = "emails:read";
@@ -96,7 +97,7 @@ function showDelivery(delivery: LoggedDelivery, withContent: boolean): Record<st
 }
 
 /** Returns the routes of a webhook's delivery log, replays and samples. */
-export function webhookDeliveryRoutes(deps: SampleDeps & PayloadDeps): Route[] {
+export function webhookDeliveryRoutes(deps: Outbox & PayloadDeps): Route[] {
   return [logRoute(deps), replayRoute(deps), testRoute(deps), detailRoute(deps)];
 }
 
@@ -107,7 +108,7 @@ export async function requireWebhook({ db }: { db: Db }, senderId: string, id: s
   return webhook;
 }
 
-function logRoute(deps: SampleDeps): Route {
+function logRoute(deps: Outbox): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/webhooks/:id/deliveries",
@@ -137,7 +138,7 @@ function logRoute(deps: SampleDeps): Route {
   });
 }
 
-function replayRoute(deps: SampleDeps): Route {
+function replayRoute(deps: Outbox): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/webhooks/:id/deliveries/:deliveryId/replay",
@@ -158,7 +159,7 @@ function replayRoute(deps: SampleDeps): Route {
   });
 }
 
-function testRoute(deps: SampleDeps): Route {
+function testRoute(deps: Outbox): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/webhooks/:id/test",

@@ -3,7 +3,7 @@ import { type Clock, within } from "../../core/time/clock.ts";
 import { clientAddress } from "../../core/networks.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import { resumeTogether, yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { EVENT_STREAM_TYPE, toResponse } from "../routing/answer.ts";
 import { pathIn, type ServesAt } from "../routing/domain-hosts.ts";
 import { errorAnswer } from "../routing/errors.ts";
@@ -23,9 +23,7 @@ const PARTING_TURNS = 20;
 /** Bun answers an empty 413 over its own limit. Ours must apply first, because its 413 has the error envelope. */
 const SERVER_BODY_BYTES = 2 ** 40;
 
-export interface ListenDeps {
-  db: Db;
-  clock: Clock;
+export interface ListenDeps extends Store {
   config: Pick<Config, "host" | "httpProxies">;
   /** Returns whether a path is served at a host. If undefined, each one is. */
   servesAt?: ServesAt;

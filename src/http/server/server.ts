@@ -1,8 +1,7 @@
 import type { Config } from "../../config.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import type { Quotas } from "../../core/quotas.ts";
 import type { FreeSpace } from "../../flows/free-space.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Store } from "../../store/engine/client.ts";
 import { touchKey } from "../../store/projects/keys.ts";
 import { type Answer, type LaterAnswer, toResponse } from "../routing/answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS } from "../body/budget.ts";
@@ -28,9 +27,7 @@ import { limitCostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Route } from "../routing/route.ts";
 import { createTlsServer } from "./tls-server.ts";
 
-export interface HttpDeps {
-  db: Db;
-  clock: Clock;
+export interface HttpDeps extends Store {
   config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
   /** Authenticates cursors. */
   cursorKey: Uint8Array;

@@ -7,7 +7,7 @@ import type { Engine, Value } from "../sql/engine.ts";
 import { GroupCommit } from "./group-commit.ts";
 import type { WriterOptions } from "../embedded/writer.ts";
 
-export type { CommitMeter, Db } from "./db.ts";
+export type { CommitMeter, Db, Store } from "./db.ts";
 export { firstReturned, type Statement, type Value, type Written } from "../sql/engine.ts";
 export { ConstraintError } from "../sql/errors.ts";
 export type { ConfigurationQuery } from "./config-cache.ts";

@@ -1,3 +1,4 @@
+import type { Clock } from "../../core/time/clock.ts";
 import type { Statement, Value, Written } from "../sql/engine.ts";
 import type { ConfigurationQuery } from "./config-cache.ts";
 
@@ -35,6 +36,12 @@ export interface Db {
   migrate(statements: Statement[]): Promise<void>;
   /** Waits for the writes that were begun, then closes. */
   close(): Promise<void>;
+}
+
+/** The database, and the time of what is written. */
+export interface Store {
+  db: Db;
+  clock: Clock;
 }
 
 /** Counts commits for the metrics. */

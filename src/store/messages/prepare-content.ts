@@ -1,5 +1,4 @@
-import type { Clock } from "../../core/time/clock.ts";
-import type { Db } from "../engine/client.ts";
+import type { Store } from "../engine/client.ts";
 import { DeferredContent } from "../sql/deferred-content.ts";
 import {
   chunkCount,
@@ -14,9 +13,7 @@ import { findContent, storeChunks } from "../contents/contents.ts";
 import { withinStored } from "../projects/holdings.ts";
 import { bodyBytes, type MessageBody } from "../contents/message-body.ts";
 
-export interface PrepareDeps {
-  db: Db;
-  clock: Clock;
+export interface PrepareDeps extends Store {
   /** Bytes that the project can store, checked before each piece. If null or left out, there is no limit. */
   storedLimit?: number | null;
 }

@@ -5,10 +5,10 @@ import {
   approveSend,
   rejectSend,
 } from "../../../flows/accept/approval.ts";
-import type { ScheduleDeps } from "../../../flows/accept/scheduled-sends.ts";
 import { ok } from "../../routing/answer.ts";
 import { type Principal, projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf, WITHOUT_NUL } from "../../routing/schemas.ts";
+import type { Outbox } from "../../../flows/outbox.ts";
 
 /** Maximum characters of the reason of a rejection. */
 const MAX_REASON_CHARS = 500;
@@ -28,7 +28,7 @@ const Rejection = Type.Object({
 });
 
 /** Returns the routes that approve or reject the sends of keys with `approval`. */
-export function emailApprovalRoutes(deps: ScheduleDeps): Route[] {
+export function emailApprovalRoutes(deps: Outbox): Route[] {
   return [approveRoute(deps), rejectRoute(deps)];
 }
 
@@ -36,7 +36,7 @@ function approverOf({ keyId, bounds }: Principal): Approver {
   return { keyId: keyId ?? "", bounds };
 }
 
-function approveRoute(deps: ScheduleDeps): Route {
+function approveRoute(deps: Outbox): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/emails/:id/approve",
@@ -55,7 +55,7 @@ function approveRoute(deps: ScheduleDeps): Route {
   });
 }
 
-function rejectRoute(deps: ScheduleDeps): Route {
+function rejectRoute(deps: Outbox): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/emails/:id/reject",

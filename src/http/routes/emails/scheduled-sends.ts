@@ -1,12 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { invalid } from "../../../core/errors.ts";
 import { readSchedule } from "../../../core/messages/send-rules.ts";
-import { cancelSend, rescheduleSend, type ScheduleDeps } from "../../../flows/accept/scheduled-sends.ts";
+import { cancelSend, rescheduleSend } from "../../../flows/accept/scheduled-sends.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { showTime, TIME, Timestamp } from "../../routing/schemas.ts";
+import type { Outbox } from "../../../flows/outbox.ts";
 
-export interface EmailScheduleDeps extends ScheduleDeps {
+export interface EmailScheduleDeps extends Outbox {
   limits: { maxScheduleDays: number };
 }
 
