@@ -6,7 +6,6 @@ import { type Clock, within } from "./core/time/clock.ts";
 import { type Begun, bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
 import { hostsDomains } from "./flows/certificates/domain-hosts.ts";
 import { ALWAYS_ROOM, type DiskSpace, watchSpace } from "./flows/free-space.ts";
-import { renderMemory } from "./flows/deliver/render.ts";
 import { registerInstance } from "./flows/sweep/instance.ts";
 import { serveMetrics } from "./http/server/metrics.ts";
 import { createHttp } from "./http/server/server.ts";
@@ -28,7 +27,7 @@ import { needsCertificate, openServerCertificate } from "./wiring/certificates.t
 import { databaseDisk } from "./wiring/process/disk.ts";
 import { noteUpgrade, openDatabase, writerFor } from "./wiring/store/database.ts";
 import { takesSends } from "./wiring/process/takes-sends.ts";
-import { mxName } from "./wiring/delivery.ts";
+import { capturesAnyFrom, mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
 import { saveKeysToFile } from "./wiring/process/first-keys-file.ts";
@@ -49,6 +48,7 @@ import { openRenderer } from "./wiring/cpu/renderer.ts";
 import { cpusFor } from "./wiring/cpu/pool.ts";
 import { workerDeps } from "./wiring/worker-deps.ts";
 import { startWorkers } from "./wiring/workers.ts";
+import { renderMemory } from "./flows/mime/making.ts";
 
 /** Milliseconds that a stop waits for the work in progress. */
 export const STOP_GRACE_MS = 20_000;
@@ -164,6 +164,7 @@ async function openServices(
     unsubscribeKey: keys.unsubscribe,
     trackingKey: keys.tracking,
   };
+  const store = openObjects(config, clock);
   return {
     ...base,
     queue: openQueue(
@@ -179,10 +180,15 @@ async function openServices(
       { maxConnectionsPerDestination: config.destinationConnections, maxIdle: maxIdleConnections() },
     ),
     instance: await registerInstance({ db, clock }, process.pid),
-    store: openObjects(config, clock),
+    store,
+    objects: store?.reader ?? null,
     inspector,
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
-    links,
+    ...links,
+    boxKey: keys.box,
+    limits: config,
+    volume: config,
+    capturesAnyFrom: capturesAnyFrom(config),
     memory: renderMemory(),
     renderer: openRenderer({ clock, meter: metrics.rendered }, { links, cpus }),
   };
@@ -242,7 +248,6 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     limiter: rates?.take ?? null,
     signIns: rates?.takeSignIn ?? null,
     keyLimiter: rates?.takeKey ?? null,
-    objects: services.store?.reader ?? null,
     streams: live.streams,
     waits: live.waits,
     listening: () => listeners !== null || !config.roles.has("smtp"),

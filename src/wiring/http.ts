@@ -4,7 +4,6 @@ import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/st
 };
 import { dependencies } from "../../package.json";
 import type { Config } from "../config.ts";
-import type { DkimAlgorithm } from "../core/dkim-keys.ts";
 import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
 import { cachedHealth, HEALTH_FRESH_MS } from "../flows/health/check.ts";
@@ -12,9 +11,10 @@ import type { Streams } from "../flows/live/streams.ts";
 import { newestEvent } from "../flows/live/watch.ts";
 import type { Waits } from "../flows/live/waits.ts";
 import { SharedPayloads } from "../flows/webhooks/shared-payloads.ts";
-import type { Renderer } from "../flows/mime/rendering-tasks.ts";
+import { apiRoutes } from "../http/api-routes.ts";
+import type { Parts } from "../http/routing/parts.ts";
+import type { Sending } from "../flows/accept/sending.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
-import type { FindZoneServers } from "../flows/domains/diagnose.ts";
 import type { DomainLookups } from "../flows/records/lookups.ts";
 import { draftRoutes } from "../http/dashboard/drafts.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
@@ -25,34 +25,10 @@ import { cacheFor } from "../core/time/clock.ts";
 import { certificateStates } from "../flows/certificates/states.ts";
 import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
 import { policiesByHost } from "../flows/certificates/policies-by-host.ts";
-import { accountRoutes } from "../http/routes/projects/account.ts";
-import { apiKeyRoutes } from "../http/routes/projects/api-keys.ts";
-import { contactRoutes } from "../http/routes/contacts.ts";
-import { domainRecordRoutes } from "../http/routes/domain-records.ts";
-import { domainRoutes } from "../http/routes/domains.ts";
-import { emailRoutes } from "../http/routes/emails/emails.ts";
-import { eventStreamRoute } from "../http/routes/event-stream.ts";
-import { laneRoutes } from "../http/routes/projects/lanes.ts";
-import { healthRoutes } from "../http/routes/projects/health.ts";
 import { homeRoutes } from "../http/routes/projects/home.ts";
-import { inboundRoutes } from "../http/routes/emails/inbound.ts";
-import { inboxRoutes } from "../http/routes/emails/inboxes.ts";
 import { mtaStsRoutes } from "../http/routes/mta-sts.ts";
-import { quotaRoutes } from "../http/routes/projects/quota.ts";
-import { resendRoutes } from "../http/resend/routes.ts";
 import { createDownloads } from "../http/pipeline/download.ts";
-import { settingRoutes } from "../http/routes/projects/settings.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
-import { outRouteRoutes } from "../http/routes/projects/out-routes.ts";
-import { senderRoutes } from "../http/routes/projects/senders.ts";
-import { statsRoutes } from "../http/routes/projects/stats.ts";
-import { suppressionRoutes } from "../http/routes/suppressions.ts";
-import { templateRoutes } from "../http/routes/templates.ts";
-import { threadRoutes } from "../http/routes/emails/threads.ts";
-import { trackingRoutes } from "../http/routes/emails/tracking.ts";
-import { unsubscribeRoutes } from "../http/routes/emails/unsubscribe.ts";
-import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
-import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { ProtectedMetrics } from "../http/server/metrics.ts";
 import type { KeyLimiter, RateLimiter, SignInLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/routing/route.ts";
@@ -63,34 +39,20 @@ import type { Resolver } from "../net/dns/resolver.ts";
 import { findZoneServers, resolveDelegation, type ZoneServerDeps } from "../net/dns/zone-servers.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
-import type { ObjectReader } from "../store/contents/content-read.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
-import { capturesAnyFrom, laneLimits, mxName } from "./delivery.ts";
+import { laneLimits, mxName } from "./delivery.ts";
 import { programName } from "./process/program-name.ts";
 import type { Services } from "./services.ts";
 import { localChecks } from "./health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
 import { uiDraw, uiFiles } from "./ui/files.ts";
+import type { Checking } from "../flows/domains/checking.ts";
 
 /** The parts of the HTTP server. */
 export interface HttpParts
-  extends Pick<
-    Services,
-    | "config"
-    | "clock"
-    | "db"
-    | "queue"
-    | "keys"
-    | "makeRsaKey"
-    | "resolver"
-    | "inspect"
-    | "links"
-    | "memory"
-    | "metrics"
-    | "space"
-  > {
-  renderer: Renderer;
+  extends Sending,
+    Pick<Services, "config" | "keys" | "makeRsaKey" | "resolver" | "metrics" | "space"> {
   limiter: RateLimiter | null;
   /** Counts the DKIM keys that a project makes. Null: there is no limit. */
   keyLimiter: KeyLimiter | null;
@@ -98,31 +60,24 @@ export interface HttpParts
   signIns: SignInLimiter | null;
   streams: Streams;
   waits: Waits;
-  /** Reads contents in the object store; null if there is none. */
-  objects: ObjectReader | null;
   /** Returns true if the SMTP listener of this process listens, or the process has none. */
   listening: () => boolean;
   /** Open SMTP connections. */
   connections: () => { in: number; out: number };
 }
 
-/** Returns the dependencies of registering and verifying domains. */
-export function domainDeps({ config, clock, db, keys, makeRsaKey, resolver }: HttpParts) {
-  const { serviceDomain, domainRecheckSeconds: recheckSeconds } = config;
+/** Returns the services that register, show and check domains. */
+export function checkingOf(parts: HttpParts): Checking {
+  const { config, makeRsaKey } = parts;
   return {
-    db,
-    clock,
-    boxKey: keys.box,
-    generateDkimKey: (algorithm: DkimAlgorithm) => generateDkimKey(algorithm, makeRsaKey),
-    lookups: domainLookups({ config, clock, resolver }),
-    findZoneServers: zoneServers({ config, clock, resolver }),
-    serviceDomain,
+    ...parts,
+    generateDkimKey: (algorithm) => generateDkimKey(algorithm, makeRsaKey),
+    lookups: domainLookups(parts),
+    findZoneServers: zoneServers(parts),
     publicIps: config.publicIps,
     secondaryNames: config.dnsSecondaryNames,
-    recheckSeconds,
+    recheckSeconds: config.domainRecheckSeconds,
     isCaptureDomain: captureDomains(config),
-    capturesAnyFrom: capturesAnyFrom(config),
-    hostsDomains: hostsDomains(config),
   };
 }
 
@@ -138,7 +93,7 @@ function zoneServerDeps({ config, clock, resolver }: LookupParts): ZoneServerDep
 }
 
 /** Returns lookups at each name server of a domain's zone. */
-function zoneServers(parts: LookupParts): FindZoneServers {
+function zoneServers(parts: LookupParts): Checking["findZoneServers"] {
   const deps = zoneServerDeps(parts);
   return async (domain) => {
     const servers = await findZoneServers(deps, domain);
@@ -221,7 +176,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
     wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],
-    routes: isApi ? [...homeRoutes({ publicUrl, delivery }), ...apiRoutes(parts)] : [],
+    routes: isApi ? [...homeRoutes({ publicUrl, delivery }), ...apiRoutes(partsOf(parts))] : [],
   };
 }
 
@@ -230,55 +185,24 @@ function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
   return [...sessionRoutes({ db, config, sessionKey: keys.session, signIns }), ...draftRoutes()];
 }
 
-/** Returns all routes of the API. */
-function apiRoutes(parts: HttpParts): Route[] {
-  const { config, clock, db, queue, keys, objects, inspect, renderer, memory, links } = parts;
-  const common = {
-    db,
-    clock,
-    queue,
-    objects,
-    renderer,
-    boxKey: keys.box,
-    memory,
+/** Returns the services of the API's routes. */
+function partsOf(parts: HttpParts): Parts {
+  const { config, clock, db } = parts;
+  return {
+    ...parts,
+    ...checkingOf(parts),
+    ...laneLimits(config),
     quotas: config.quotas,
-    waits: parts.waits,
     captures: config.delivery === "capture",
-    capturesAnyFrom: capturesAnyFrom(config),
-    ...links,
+    hostname: mxName(config),
+    handOut: createDownloads(clock),
+    payloads: new SharedPayloads(),
+    urlRules: { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks },
+    readRelayUrl: parseSmarthost,
+    health: cachedHealth(clock, localChecks({ config, clock, db: () => db })),
+    certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
+    settings: settingsOf(config),
   };
-  const sending = { ...common, limits: config, volume: config, inspect, handOut: createDownloads(clock) };
-  const urlRules = { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks };
-  const webhooks = { db, boxKey: keys.box, urlRules };
-  const routes = [
-    ...emailRoutes(sending),
-    eventStreamRoute({ db, clock, streams: parts.streams }),
-    ...threadRoutes(sending),
-    ...inboundRoutes({ ...sending, hostname: mxName(config) }),
-    ...apiKeyRoutes({ db, quotas: config.quotas }),
-    ...healthRoutes({
-      health: cachedHealth(clock, localChecks({ config, clock, db: () => db })),
-      certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
-    }),
-    ...laneRoutes({ db, clock, ...laneLimits(config) }),
-    ...settingRoutes({ settings: settingsOf(config) }),
-    ...accountRoutes({ db, config }),
-    ...senderRoutes({ db, config }),
-    ...outRouteRoutes({ db, boxKey: keys.box, egress: config.egress, readRelayUrl: parseSmarthost }),
-    ...domainRoutes(domainDeps(parts)),
-    ...domainRecordRoutes(parts),
-    ...inboxRoutes(domainDeps(parts)),
-    ...templateRoutes({ db, renderer }),
-    ...contactRoutes({ db }),
-    ...suppressionRoutes({ db, quotas: config.quotas }),
-    ...statsRoutes({ db }),
-    ...quotaRoutes({ db, volume: config, quotas: config.quotas }),
-    ...webhookRoutes(webhooks),
-    ...webhookDeliveryRoutes({ ...common, payloads: new SharedPayloads() }),
-    ...unsubscribeRoutes({ db, clock, queue, ...links }),
-    ...trackingRoutes({ db, clock, queue, ...links }),
-  ];
-  return [...routes, ...resendRoutes(routes, { ...sending, ...webhooks })];
 }
 
 /** Returns the settings in effect as the API shows them. */

@@ -20,11 +20,11 @@ export interface Live {
 
 /** Starts following commits: those of this process by the bell, those of others by Redis or by looking. */
 export function openLive(services: Services): Live {
-  const { config, clock, db, memory, bell, store } = services;
+  const { config, clock, bell } = services;
   const hints = openCommitHints({ clock, log: log("queue") }, { redisUrl: config.redisUrl });
-  const tail = new Tail({ db, clock }, hints !== null);
-  const streams = new Streams({ db, clock, objects: store?.reader ?? null, memory, tail });
-  const waits = new Waits({ db, clock, tail });
+  const tail = new Tail(services, hints !== null);
+  const streams = new Streams({ ...services, tail });
+  const waits = new Waits({ ...services, tail });
   const tellOthers = hints === null ? () => undefined : teller(services, hints);
   bell.onCommit = () => {
     tail.wake();

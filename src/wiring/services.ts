@@ -1,16 +1,11 @@
 import type { Config } from "../config.ts";
+import type { Sending } from "../flows/accept/sending.ts";
 import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
-import type { Clock } from "../core/time/clock.ts";
 import type { FreeSpace } from "../flows/free-space.ts";
-import type { Inspect } from "../flows/mime/reading-tasks.ts";
-import type { MailLinks } from "../flows/mime/make-mail.ts";
-import type { RenderMemory } from "../flows/deliver/render.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
-import type { Queue } from "../queue/port.ts";
 import type { Certificate } from "../smtp/listener/certificate.ts";
 import type { Pool } from "../smtp/client/pool.ts";
-import type { Db } from "../store/engine/client.ts";
 import type { Instance } from "../store/installation/instances.ts";
 import type { CommitBell } from "./commit-bell.ts";
 import type { Inspector } from "./cpu/inspector.ts";
@@ -19,11 +14,8 @@ import type { Objects } from "./store/objects.ts";
 import type { OwnedRenderer } from "./cpu/renderer.ts";
 
 /** The services that all roles share. */
-export interface Services {
+export interface Services extends Sending {
   config: Config;
-  clock: Clock;
-  db: Db;
-  queue: Queue;
   keys: InstallationKeys;
   /** Makes keys for DKIM and for a self-signed certificate. */
   makeRsaKey: MakeRsaKey;
@@ -35,12 +27,7 @@ export interface Services {
   /** The object store; null if contents stay in the database. */
   store: Objects | null;
   inspector: Inspector;
-  /** The inspector's `inspect`, with metrics. */
-  inspect: Inspect;
-  /** Settings and keys of the links in messages. */
-  links: MailLinks;
   renderer: OwnedRenderer;
-  memory: RenderMemory;
   metrics: Metrics;
   /** Rings after each commit of this process. */
   bell: CommitBell;

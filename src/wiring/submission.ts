@@ -12,7 +12,7 @@ import type { LoginRules } from "../smtp/session/login.ts";
 import { isLoopback } from "../smtp/listener/peer.ts";
 import { trackKeyUse } from "../http/access/key-use.ts";
 import { touchKey } from "../store/projects/keys.ts";
-import { capturesAnyFrom, mxName } from "./delivery.ts";
+import { mxName } from "./delivery.ts";
 import { maxSessions } from "./listener.ts";
 import type { Services } from "./services.ts";
 
@@ -83,27 +83,17 @@ export function loginRules(
 }
 
 function submissionDeps(
-  { config, clock, db, queue, inspect, metrics, space, renderer, links }: Services,
+  services: Services,
   { take }: Pick<RateBuckets, "take">,
   noteKey: SubmissionDeps["noteKey"],
 ): SubmissionDeps {
+  const { config, metrics } = services;
   return {
-    db,
-    clock,
-    queue,
-    inspect,
-    renderer,
-    space,
+    ...services,
     noteKey,
     takeRate: take,
     hostname: mxName(config),
-    serviceDomain: config.serviceDomain,
-    publicUrl: links.publicUrl,
-    trackingKey: links.trackingKey,
-    volume: config,
-    limits: config,
     capture: config.delivery === "capture",
-    capturesAnyFrom: capturesAnyFrom(config),
     submitted: metrics.submitted,
   };
 }

@@ -8,13 +8,12 @@ import type { CustodyStatus } from "../flows/deliver/outcome.ts";
 import { recheckDue } from "../flows/domains/recheck.ts";
 import { openRotation } from "../flows/domains/rotate-old.ts";
 import { post } from "../net/post.ts";
-import type { ObjectReader } from "../store/contents/content-read.ts";
 import { deleteOldAnswers } from "../store/projects/idempotency.ts";
 import { certificateChores } from "./certificates.ts";
 import { laneLimits, openOutbound } from "./delivery.ts";
 import { Lanes } from "../flows/lanes/lanes.ts";
 import type { Services } from "./services.ts";
-import { domainDeps, type HttpParts } from "./http.ts";
+import { checkingOf, type HttpParts } from "./http.ts";
 import { storageChores } from "./store/storage-chores.ts";
 import type { WorkerDeps } from "./workers.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
@@ -31,8 +30,7 @@ const RETRY_JITTER = 0.2;
 /** Makes the dependencies of the workers. */
 export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
   const { config, clock, db, queue, instance } = services;
-  const { objects } = parts;
-  const verification = domainDeps(parts);
+  const verification = checkingOf(parts);
   const recheckDomains = {
     name: "domain-checks",
     turn: async () => void (await recheckDue(verification, DOMAINS_PER_TURN)),
@@ -41,56 +39,48 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     name: "idempotent-answers",
     turn: async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN)),
   };
-  const forgetNews = { name: "event-log", turn: trimEventLog({ db, clock }) };
+  const forgetNews = { name: "event-log", turn: trimEventLog(services) };
   const lanes = new Lanes({ db, clock, instanceId: instance.id, ...laneLimits(config) });
-  const boxKey = services.keys.box;
-  const { findDeliveryRoute, custody, waysOf } = openOutbound(config, { ...services, lanes, boxKey });
-  const common = commonDeps(services, objects);
+  const { findDeliveryRoute, custody, waysOf } = openOutbound(config, { ...services, lanes });
+  const common: Common = { ...services, instanceId: instance.id, random: Math.random };
   return {
     db,
     clock,
     queue,
     config,
     instance,
-    transmit: transmitDeps(services, common, custody),
+    transmit: transmitDeps(common, custody),
     findDeliveryRoute,
     waysOf,
     lanes,
-    push: pushDeps(services, common),
+    push: pushDeps(common),
     chores: [
       recheckDomains,
       { name: "dkim-rotation", turn: openRotation(verification) },
       forgetAnswers,
       forgetNews,
-      ...storageChores(config, { db, clock, objects }, services.store),
+      ...storageChores(config, services, services.store),
       ...certificateChores(services),
     ],
     turnFailures: services.metrics.turnFailures,
   };
 }
 
-/** Returns the dependencies of both sending and pushing. */
-function commonDeps({ db, clock, queue, instance, keys }: Services, objects: ObjectReader | null) {
-  return { db, clock, queue, objects, instanceId: instance.id, boxKey: keys.box, random: Math.random };
+/** The services of both sending and pushing. */
+interface Common extends Services {
+  instanceId: string;
+  /** Numbers in [0, 1), for jitter. */
+  random: () => number;
 }
 
-type Common = ReturnType<typeof commonDeps>;
-
-function transmitDeps(
-  { config, metrics, renderer, memory, links, resolver }: Services,
-  common: Common,
-  custody: CustodyStatus,
-): WorkerDeps["transmit"] {
-  const { serviceDomain } = config;
+function transmitDeps(common: Common, custody: CustodyStatus): WorkerDeps["transmit"] {
+  const { config, metrics } = common;
   const capture = config.delivery === "capture";
   return {
     ...common,
     custody,
     suspension: suspensionLimits(config),
-    ...links,
-    renderer,
-    returnDomain: returnDomains({ ...common, resolver, serviceDomain, capture }),
-    memory,
+    returnDomain: returnDomains({ ...common, capture }),
     renderingAdmission: new JobAdmission(common.clock, RENDERING_LIMITS),
     largeMessageAdmission: new JobAdmission(common.clock, LARGE_MESSAGE_LIMITS),
     capture,
@@ -102,11 +92,11 @@ function transmitDeps(
   };
 }
 
-function pushDeps({ config, clock, resolver, metrics, memory }: Services, common: Common): PushDeps {
+function pushDeps(common: Common): PushDeps {
+  const { config, clock, resolver, metrics } = common;
   const mayReach = webhookGuard(config, clock);
   return {
     ...common,
-    memory,
     payloads: new SharedPayloads(),
     post: (request) => post({ clock, resolver, mayReach }, request),
     meter: metrics.push,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Admission } from "../../src/core/concurrency/admission.ts";
+import { TEST_KEY } from "../support/api.ts";
 import { payloadMemory } from "../support/payload-memory.ts";
 import { systemClock } from "../../src/clock.ts";
 import { prepareBody } from "../../src/store/messages/prepare-content.ts";
@@ -175,7 +176,8 @@ test("a DKIM key made while a check queries the DNS is searched as soon as witho
     db,
     clock: systemClock,
     serviceDomain: SERVICE_DOMAIN,
-    publicIps: [],
+    ...{ boxKey: new Uint8Array(32), generateDkimKey: async () => TEST_KEY, findZoneServers: async () => [] },
+    ...{ publicIps: [], secondaryNames: [], capturesAnyFrom: false },
     recheckSeconds: null,
     isCaptureDomain: () => false,
     hostsDomains: false,

@@ -1,13 +1,12 @@
 import { limitsOf } from "../../src/flows/deliver/reputation.ts";
 import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
-import { renderMemory } from "../../src/flows/deliver/render.ts";
 import { SharedPayloads } from "../../src/flows/webhooks/shared-payloads.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../../src/flows/deliver/admission.ts";
 import { loadConfig } from "../../src/config.ts";
 import { bootstrap } from "../../src/flows/account/bootstrap.ts";
 import { parseTransmitKey } from "../../src/queue/hint.ts";
 import { push, type PushDeps } from "../../src/flows/webhooks/push.ts";
-import { runReading } from "../../src/flows/mime/reading-tasks.ts";
+import { type Inspect, runReading } from "../../src/flows/mime/reading-tasks.ts";
 import type { MailLinks } from "../../src/flows/mime/make-mail.ts";
 import { type TransmitDeps, transmit } from "../../src/flows/deliver/transmit.ts";
 import { indexMessages } from "../../src/flows/sweep/index-messages.ts";
@@ -24,7 +23,7 @@ import type { PostRequest } from "../../src/net/post.ts";
 import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { deleteOldAnswers } from "../../src/store/projects/idempotency.ts";
-import { domainDeps, httpDeps } from "../../src/wiring/http.ts";
+import { checkingOf, type HttpParts, httpDeps } from "../../src/wiring/http.ts";
 import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { TEST_KEY, type TestZone, zoneLookups } from "../support/api.ts";
 import type { Chance } from "../support/chance.ts";
@@ -34,6 +33,7 @@ import { recurringRsaKey } from "../support/rsa-keys.ts";
 import { rendererHere } from "../support/renderer.ts";
 import { peerAnswer } from "./peers.ts";
 import { type TableGuard, tableGuard } from "./table-guard.ts";
+import { type Making, renderMemory } from "../../src/flows/mime/making.ts";
 
 export const SERVICE_DOMAIN = "post.example";
 /** The accounts of the stage, by position. */
@@ -96,11 +96,17 @@ export async function openStage(chance: Chance): Promise<Stage> {
     ...{ serviceSignature: false, verpKey: keys.verp },
     ...{ unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
   };
-  const rendering = { links, renderer: rendererHere(links), memory: renderMemory() };
-  const http = openHttp({ config, clock, db, keys, zone, queue: hints.queue, ...rendering });
+  const making = {
+    ...{ db, clock, queue: hints.queue, objects: null, boxKey: keys.box },
+    ...{ ...links, renderer: rendererHere(links), memory: renderMemory() },
+    inspect: ((asked) =>
+      runReading({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked)) as Inspect,
+  };
+  const http = openHttp({ config, keys, zone, ...making });
   let answer: (request: PostRequest) => number | null = () => 200;
   const common = {
-    ...{ db, clock, queue: hints.queue, objects: null, boxKey: keys.box, random: chance.number },
+    ...making,
+    random: chance.number,
     instanceId: (await registerInstance({ db, clock }, process.pid)).id,
   };
   const mails: Mail[] = [];
@@ -110,12 +116,10 @@ export async function openStage(chance: Chance): Promise<Stage> {
       custody: "delivered",
       suspension: limitsOf(5),
       capture: true,
-      memory: rendering.memory,
       verpKey: keys.verp,
     },
     renderingAdmission: new JobAdmission(clock, RENDERING_LIMITS),
     largeMessageAdmission: new JobAdmission(clock, LARGE_MESSAGE_LIMITS),
-    ...{ ...links, renderer: rendering.renderer },
     knownOutcome: () => null,
     returnDomain: async () => `bounce.${links.serviceDomain}`,
     async deliver(shipment) {
@@ -129,7 +133,6 @@ export async function openStage(chance: Chance): Promise<Stage> {
   };
   const pushDeps: PushDeps = {
     ...common,
-    memory: rendering.memory,
     payloads: new SharedPayloads(),
     async post(request) {
       const status = answer(request);
@@ -146,7 +149,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
   };
   const { giveUpMs } = transmitDeps.retry;
   const sweep = new Sweep({ ...common, giveUpMs }, { wants: () => true, offer: hints.offer });
-  const verification = { ...domainDeps(http.parts), generateDkimKey, lookups: zoneLookups(zone) };
+  const verification = { ...checkingOf(http.parts), generateDkimKey, lookups: zoneLookups(zone) };
   return {
     ...{ db: bare, clock, zone, guard, mails, fetch: (request) => http.door.fetch(request) },
     endpoint(given) {
@@ -179,30 +182,24 @@ function byRecipient(one: Job, other: Job): number {
   return a.messageId < b.messageId ? -1 : a.messageId > b.messageId ? 1 : a.ord - b.ord;
 }
 
-interface HttpGround
-  extends Pick<
-    Parameters<typeof httpDeps>[0],
-    "config" | "clock" | "db" | "keys" | "queue" | "links" | "renderer" | "memory"
-  > {
+interface HttpGround extends Making, Pick<HttpParts, "config" | "keys" | "queue"> {
   zone: TestZone;
 }
 
 /** Every route as in the service, but with one DKIM key for all domains, because making keys is slow. */
-function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Parameters<typeof httpDeps>[0] } {
-  const { clock } = ground;
-  const parts: Parameters<typeof httpDeps>[0] = {
+function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpParts } {
+  const parts: HttpParts = {
     ...ground,
     metrics: openMetrics(),
     resolver: { resolve: async () => ({ status: "nxdomain" }) },
-    inspect: (asked) => runReading({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked),
+    ...{ limits: ground.config, volume: ground.config, capturesAnyFrom: false },
     ...{
       makeRsaKey: recurringRsaKey,
       space: ALWAYS_ROOM,
       limiter: null,
       signIns: null,
       keyLimiter: null,
-      objects: null,
-      streams: new Streams({ ...ground, objects: null, tail: new Tail(ground, true) }),
+      streams: new Streams({ ...ground, tail: new Tail(ground, true) }),
       waits: new Waits({ ...ground, tail: new Tail(ground, true) }),
       listening: () => true,
       connections: () => ({ in: 0, out: 0 }),
@@ -210,7 +207,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
   };
   const deps = httpDeps(parts);
   const domains = domainRoutes({
-    ...domainDeps(parts),
+    ...checkingOf(parts),
     generateDkimKey: async () => TEST_KEY,
     lookups: zoneLookups(zone),
   });

@@ -4,7 +4,7 @@ import { type BodyStart, readBodyStart } from "../../src/store/contents/body-sta
 import { CHUNK_OCTETS } from "../../src/store/contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
-  type ContentDeps,
+  type Contents,
   contentIn,
   type ContentRow,
 } from "../../src/store/contents/content-read.ts";
@@ -33,7 +33,7 @@ afterEach(() => database.remove());
 async function startOfKept(
   kept: Awaited<ReturnType<typeof prepareBody>>,
   budget: MemoryBudget,
-  deps: ContentDeps = { db },
+  deps: Contents = { db },
 ): Promise<BodyStart> {
   const row = await db.first<ContentRow>(`SELECT ${CONTENT_COLUMNS} FROM contents b WHERE size = ?`, [
     kept.size,

@@ -28,7 +28,7 @@ import {
 import {
   CONTENT_COLUMNS,
   contentBytes,
-  type ContentDeps,
+  type Contents,
   contentIn,
   contentPieces,
   type ContentRow,
@@ -83,7 +83,7 @@ async function stored(key: Uint8Array): Promise<StoredContent | null> {
   return row === null ? null : contentIn(row);
 }
 
-async function read(key: Uint8Array, deps: ContentDeps = { db }): Promise<Buffer> {
+async function read(key: Uint8Array, deps: Contents = { db }): Promise<Buffer> {
   const content = await stored(key);
   if (content === null) throw new Error("no such content");
   return Buffer.from(await contentBytes(deps, content, reservedBudget()));

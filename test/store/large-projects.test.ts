@@ -3,8 +3,7 @@ import { isBroken } from "../../src/store/engine/guards.ts";
 import { Admission } from "../../src/core/concurrency/admission.ts";
 import { idFloor, newId } from "../../src/core/ids.ts";
 import { INBOXES_PAUSE_MS, removeDeletedInboxes } from "../../src/flows/sweep/removals.ts";
-import { LARGE_READS } from "../../src/store/contents/large-reads.ts";
-import type { RecordDeps } from "../../src/flows/read/record.ts";
+import { LARGE_READS, type LargeContents } from "../../src/store/contents/large-reads.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
 import { arrivalFacts } from "../../src/store/messages/arrivals.ts";
 import type { Db, Statement, Written } from "../../src/store/engine/client.ts";
@@ -269,7 +268,7 @@ describe("events of a message", () => {
       await outbound(id, "thr_events");
       await events(id, count);
     }
-    const deps: RecordDeps = {
+    const deps: LargeContents = {
       db: api.db,
       objects: null,
       memory: { largeReads: new Admission(LARGE_READS) },

@@ -6,10 +6,10 @@ import { attachmentBytes, messageBytes } from "../../src/flows/read/bytes.ts";
 import { LARGE_OCTETS, LARGE_READS } from "../../src/store/contents/large-reads.ts";
 import type { Inspect } from "../../src/flows/mime/reading-tasks.ts";
 import type { Renderer } from "../../src/flows/mime/rendering-tasks.ts";
-import { renderMemory } from "../../src/flows/deliver/render.ts";
 import type { NewAttachment } from "../../src/store/messages/attachments.ts";
 import { insertMessage } from "../../src/store/messages/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
+import { renderMemory } from "../../src/flows/mime/making.ts";
 
 let lists: Lists;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import { openApiDocument } from "../../src/http/openapi/openapi.ts";
 import type { RateLimiter } from "../../src/http/access/rate.ts";
 import type { Route } from "../../src/http/routing/route.ts";
 import { apiKeyRoutes } from "../../src/http/routes/projects/api-keys.ts";
-import { type DomainDeps, domainRoutes } from "../../src/http/routes/domains.ts";
+import { domainRoutes } from "../../src/http/routes/domains.ts";
 import { inboxRoutes } from "../../src/http/routes/emails/inboxes.ts";
 import { senderRoutes } from "../../src/http/routes/projects/senders.ts";
 import { webhookRoutes } from "../../src/http/routes/webhooks.ts";
@@ -22,6 +22,7 @@ import { insertProject, type Project } from "../../src/store/projects/projects.t
 import { testDatabase } from "./database.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
 import { mayReach } from "./public-guard.ts";
+import type { Checking } from "../../src/flows/domains/checking.ts";
 
 export const SERVICE_DOMAIN = "post.example";
 
@@ -63,7 +64,7 @@ export interface TestApi {
   zone: TestZone;
   /** The name servers of every zone, by name, each with its own records. */
   nameServers: Map<string, TestZone>;
-  domains: DomainDeps;
+  domains: Checking;
   call(method: string, path: string, options?: CallOptions): Promise<Called>;
   /** Makes a key as given and returns its secret. */
   key(wanted: Partial<NewKey>): Promise<string>;
@@ -127,7 +128,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     port: 0,
     maxBodyBytes: options.maxBodyBytes ?? 100_000,
   };
-  const domains: DomainDeps = {
+  const domains: Checking = {
     ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
     generateDkimKey: async (algorithm) => (algorithm === "rsa" ? TEST_KEY : generateDkimKey(algorithm)),
     lookups: zoneLookups(zone),
@@ -139,7 +140,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   };
   const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };
   const routes = [
-    ...apiKeyRoutes({ db, quotas: config.quotas }),
+    ...apiKeyRoutes({ db, config }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domains),
     ...inboxRoutes(domains),

@@ -46,7 +46,7 @@ so the secret is shown only now, or written to the file that --out names.`,
         const body = { name: flags.name, senderId, scopes };
         const request = { operationId: "createApiKey", accountId, body };
         const { secret, ...key } = (await askRoute(
-          apiKeyRoutes({ db, quotas: context.config.quotas }),
+          apiKeyRoutes({ db, config: context.config }),
           clock,
           request,
         )) as NewKey;

@@ -37,7 +37,7 @@ export const keysList = defineCommand({
       const request = { operationId: "listApiKeys", accountId, limit };
       showPage(
         context.out,
-        await askRoute(apiKeyRoutes({ db, quotas: context.config.quotas }), context.clock, request),
+        await askRoute(apiKeyRoutes({ db, config: context.config }), context.clock, request),
         COLUMNS,
       );
     });

@@ -18,7 +18,7 @@ is already revoked, nothing changes.`,
     await withDatabase(context, async (db) => {
       const accountId = await accountOf(db, flags.account);
       const request = { operationId: "revokeApiKey", accountId, params: { id } };
-      await askRoute(apiKeyRoutes({ db, quotas: context.config.quotas }), context.clock, request);
+      await askRoute(apiKeyRoutes({ db, config: context.config }), context.clock, request);
     });
     context.out.record({ id, revoked: true }, `revoked ${id}`);
     return EX_OK;

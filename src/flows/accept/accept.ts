@@ -5,7 +5,7 @@ import { onboardingDomain } from "../../core/own-names.ts";
 import { overQuota } from "../../core/quotas.ts";
 import { type ReadItem, type Addressee, addresseesOf, streamOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
-import type { Job, Queue } from "../../queue/port.ts";
+import type { Job } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { holderOf, overQuotaIn } from "../../store/projects/holdings.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -14,7 +14,6 @@ import { insertRecipients, type NewRecipient } from "../../store/messages/recipi
 import type { Project } from "../../store/projects/projects.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/messages/sending.ts";
 import { type Subscription, subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
-import type { PrepareDeps } from "../../store/messages/prepare-content.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announceEvents, eventsOf, type EventDraft } from "../webhooks/announce.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
@@ -24,26 +23,10 @@ import { type From, fromOf, newContentOf, newMessage, type OutboundMessage } fro
 import { APPROVAL_MS, AWAITING_APPROVAL } from "../../store/messages/approvals.ts";
 import { applyPolicy } from "./policy.ts";
 import { renderedItem } from "./rendered-item.ts";
-import type { Renderer } from "../mime/rendering-tasks.ts";
-import type { TrackingLinks } from "../mime/tracking-links.ts";
 import { isClipped } from "./leaving-html.ts";
 import { type SendWarning, sendWarnings } from "./send-warnings.ts";
-import {
-  commitWithinVolume,
-  type Counted,
-  refuseOverVolume,
-  storedLimitOf,
-  type VolumeDeps,
-} from "./volume.ts";
-
-export interface AcceptDeps extends VolumeDeps, PrepareDeps, TrackingLinks {
-  /** Renders templates of messages that need an approval. */
-  renderer: Renderer;
-  queue: Queue;
-  serviceDomain: string;
-  /** True if messages from any address are captured, because no mail leaves this machine. */
-  capturesAnyFrom: boolean;
-}
+import { commitWithinVolume, type Counted, refuseOverVolume, storedLimitOf } from "./volume.ts";
+import type { Sending } from "./sending.ts";
 
 /** The body of a 202. */
 export interface Accepted {
@@ -79,7 +62,7 @@ export interface SendOptions extends Conversation {
 
 /** Prepares a send for its commit. Large content is written ahead. Throws the AppError that refuses it. */
 export async function prepareSend(
-  deps: AcceptDeps,
+  deps: Sending,
   project: Project,
   by: SendingKey,
   asked: CheckedSend,
@@ -142,13 +125,13 @@ export async function prepareSend(
 }
 
 /** Returns true if the message is captured for its From domain, which the project could not send from. */
-function isForeign(deps: AcceptDeps, fromDomain: string, verified: boolean): boolean {
+function isForeign(deps: Sending, fromDomain: string, verified: boolean): boolean {
   return deps.capturesAnyFrom && !verified && fromDomain !== onboardingDomain(deps.serviceDomain);
 }
 
 /** Keeps bodies and attachments. Throws 403 `quota_exceeded` if what is written ahead goes over the stored octets. */
 async function keepContents(
-  deps: AcceptDeps,
+  deps: Sending,
   project: Project,
   content: SendContent,
   { captured, now }: { captured: boolean; now: number },
@@ -169,7 +152,7 @@ async function keepContents(
  * @returns the refusals by send; all other sends are accepted
  */
 export async function commitSends(
-  deps: AcceptDeps,
+  deps: Sending,
   project: Project,
   sends: readonly PreparedSend[],
   record: (refused: ReadonlyMap<PreparedSend, AppError>) => readonly Statement[],
@@ -214,7 +197,7 @@ export async function sending<Sent>(prepareAndCommit: () => Promise<Sent>): Prom
  * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`, `quota_exceeded`; nothing is written then
  */
 export async function commitSend(
-  deps: AcceptDeps,
+  deps: Sending,
   project: Project,
   send: PreparedSend,
   extra: readonly Statement[] = [],

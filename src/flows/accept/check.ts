@@ -6,14 +6,13 @@ import { CLIPPED_OCTETS, type Finding, findingsIn, warning } from "../../mail/te
 import type { Project } from "../../store/projects/projects.ts";
 import { findSuppressions } from "../../store/projects/suppressions.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
-import { type AcceptDeps, prepareSend, type SendingKey } from "./accept.ts";
+import { prepareSend, type SendingKey } from "./accept.ts";
 import type { SendContent } from "./content.ts";
 import { leavingOctets } from "./leaving-html.ts";
 import { recipientFindings } from "./recipient-findings.ts";
 import { sendWarnings } from "./send-warnings.ts";
 import { refuseOverVolume } from "./volume.ts";
-
-export type CheckDeps = AcceptDeps;
+import type { Sending } from "./sending.ts";
 
 /** The effects that a send would have. */
 export interface SendCheck {
@@ -39,7 +38,7 @@ const NOTHING: SendContent = {
 
 /** Puts a send through the rules of sending, and looks at its message. Stores and sends nothing. */
 export async function checkSending(
-  deps: CheckDeps,
+  deps: Sending,
   project: Project,
   by: SendingKey,
   send: CheckedSend,
@@ -82,7 +81,7 @@ export async function checkSending(
 
 /** Returns why the send would be refused, by the rules of a send; null if it would not. */
 async function refusalOfSend(
-  deps: CheckDeps,
+  deps: Sending,
   project: Project,
   by: SendingKey,
   send: CheckedSend,
@@ -105,7 +104,7 @@ interface RenderedBody {
 }
 
 async function renderedBody(
-  { db, renderer }: CheckDeps,
+  { db, renderer }: Sending,
   { id: senderId }: Project,
   { item }: CheckedSend,
 ): Promise<RenderedBody> {
@@ -129,7 +128,7 @@ async function renderedBody(
 }
 
 async function suppressedFindings(
-  { db, clock }: CheckDeps,
+  { db, clock }: Sending,
   { id: senderId }: Project,
   { item }: CheckedSend,
 ): Promise<Finding[]> {

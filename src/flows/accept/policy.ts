@@ -3,17 +3,12 @@ import { AppError, invalid } from "../../core/errors.ts";
 import { allowsRecipient, type KeyBounds } from "../../core/key-bounds.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import type { Addressee } from "../../core/messages/send-item.ts";
-import type { Db } from "../../store/engine/client.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { ownerEmail } from "../../store/messages/sending.ts";
 import { variablesOfTemplate } from "../../store/projects/templates.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
 import { simulatedName } from "../deliver/simulator.ts";
-
-export interface PolicyDeps {
-  db: Db;
-  serviceDomain: string;
-}
+import type { Sending } from "./sending.ts";
 
 /** The fields of a send that policy checks. */
 export interface PolicySubject {
@@ -35,7 +30,7 @@ export interface PolicySubject {
  *   `template_not_found`
  */
 export async function applyPolicy(
-  deps: PolicyDeps,
+  deps: Sending,
   project: Project,
   subject: PolicySubject,
 ): Promise<readonly string[]> {
@@ -73,7 +68,7 @@ export function requireAllowed(
   );
 }
 
-async function refuseFrom(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
+async function refuseFrom(deps: Sending, project: Project, subject: PolicySubject): Promise<void> {
   if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
     await refuseStrangersInTestMode(deps, project, subject.addressees);
   else refuseUnverifiedDomain(subject);
@@ -90,7 +85,7 @@ function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {
 
 /** In test mode, the shared onboarding domain reaches only the account's owner and the simulator. */
 async function refuseStrangersInTestMode(
-  deps: PolicyDeps,
+  deps: Sending,
   project: Project,
   addressees: readonly Addressee[],
 ): Promise<void> {
@@ -111,7 +106,7 @@ async function refuseStrangersInTestMode(
 
 /** Returns the variables of the send's template; none if it has no template. */
 async function templateOf(
-  { db }: PolicyDeps,
+  { db }: Sending,
   project: Project,
   { item: { templateId } }: CheckedSend,
 ): Promise<readonly string[]> {

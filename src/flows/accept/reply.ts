@@ -1,4 +1,3 @@
-import type { Admission } from "../../core/concurrency/admission.ts";
 import { addressKey, type Mailbox, normalizeAddress, normalizeDomain } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { firstChars } from "../../core/text.ts";
@@ -10,7 +9,6 @@ import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { getInbox, type Inbox } from "../../store/threads/inboxes.ts";
 import { getContentStart } from "../../store/messages/message-content.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { getMessage, type Message } from "../../store/messages/messages.ts";
@@ -19,9 +17,10 @@ import { countSent, fewSentGuard, type Span } from "../../store/threads/thread-v
 import { getThread, lastMessageId } from "../../store/threads/threads.ts";
 import { largeReadBudget } from "../../store/contents/large-reads.ts";
 import { reachesInbox, type ThreadEntry } from "./threading.ts";
-import { type AcceptDeps, commitSend, type PreparedSend } from "./accept.ts";
+import { commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
 import { readWhole } from "../mime/read-whole.ts";
+import type { Sending } from "./sending.ts";
 
 /** The fields of a reply that a client gives. The rest follows from the message replied to. */
 export interface ReplyRequest
@@ -43,11 +42,6 @@ export const MAX_REFERENCES = 20;
 /** Fields that name the message replied to. A client's own would contradict it. */
 const REFERENCE_FIELDS = /^(?:in-reply-to|references)$/i;
 
-/** The services that replies use. */
-export interface ReplyDeps extends AcceptDeps, ContentDeps {
-  memory: { largeReads: Admission };
-}
-
 /** A reply before it has been checked. */
 export interface ComposedReply {
   item: SendItem;
@@ -62,7 +56,7 @@ export interface ComposedReply {
  *   content, 429 over the replies of a minute
  */
 export async function composeReply(
-  deps: ReplyDeps,
+  deps: Sending,
   senderId: string,
   threadId: string,
   request: ReplyRequest,
@@ -122,7 +116,7 @@ function limitFor(headers: Readonly<Record<string, string>> | undefined, now: nu
 }
 
 async function refuseLoops(
-  deps: AcceptDeps,
+  deps: Sending,
   senderId: string,
   threadId: string,
   { most, span, words, retryAfterSeconds }: ReplyLimit,
@@ -152,7 +146,7 @@ function last(ms: number, now: number): Span {
  * @throws AppError 429 over the replies of a minute
  */
 export async function commitReply(
-  deps: AcceptDeps,
+  deps: Sending,
   project: Project,
   reply: PreparedSend,
   record: readonly Statement[],
@@ -169,7 +163,7 @@ function tooManyReplies(): AppError {
 }
 
 async function parentOf(
-  deps: AcceptDeps,
+  deps: Sending,
   senderId: string,
   threadId: string,
   messageId: string | undefined,
@@ -247,7 +241,7 @@ function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
 }
 
 /** Returns In-Reply-To and References (RFC 5322 §3.6.4). If the parent has no Message-ID, there are none. */
-async function referenceHeaders(deps: ReplyDeps, parent: Message): Promise<Record<string, string>> {
+async function referenceHeaders(deps: Sending, parent: Message): Promise<Record<string, string>> {
   if (parent.rfcMessageId === null) return {};
   // Reads only the header fields, which are stored after the bodies.
   const budget = largeReadBudget(deps.memory.largeReads, parent.senderId);

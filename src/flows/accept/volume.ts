@@ -17,7 +17,8 @@ export function storedLimitOf({ quotas }: VolumeLimits, { plan }: Pick<Project, 
   return quotas === undefined ? null : limitsOf(quotas, plan).storedOctets;
 }
 
-export interface VolumeDeps extends Store {
+/** What volume is counted with. */
+interface Counting extends Store {
   volume: VolumeLimits;
 }
 
@@ -85,7 +86,7 @@ function refusal(limit: Limit, left: number, now: number): AppError {
  * @throws AppError 503 if other writes kept taking the room, and nothing was committed
  */
 export async function commitWithinVolume<Send extends Counted>(
-  deps: VolumeDeps,
+  deps: Counting,
   project: Project,
   sends: readonly Send[],
   record: (refused: ReadonlyMap<Send, AppError>) => readonly Statement[],
@@ -145,11 +146,7 @@ async function storedRoom(
  * Content of a refused send stays for an hour, so a project out of volume could fill the disk with it.
  * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`
  */
-export async function refuseOverVolume(
-  deps: VolumeDeps,
-  project: Project,
-  recipients: number,
-): Promise<void> {
+export async function refuseOverVolume(deps: Counting, project: Project, recipients: number): Promise<void> {
   const limit = limitOf(deps.volume, project);
   if (limit === null) return;
   const now = deps.clock.now();

@@ -1,63 +1,22 @@
-import { Admission } from "../../core/concurrency/admission.ts";
 import { addresseesOf } from "../../core/messages/send-item.ts";
 import { isBlank } from "../../core/messages/send-rules.ts";
 import { splitAddress } from "../../core/addresses.ts";
-import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { type RenderedTemplate, RenderingFailure } from "../../core/templates/render.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
 import { type DkimSigner, dkimPrivateKey } from "../../mail/auth/dkim.ts";
 import { holderOf } from "../../store/projects/holdings.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import { loadAttachments } from "../../store/messages/attachments.ts";
 import { storeRendered } from "../../store/messages/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/messages/outgoing.ts";
 import { installationKey, type SigningKey, signingKeys } from "../../store/messages/sending.ts";
 import { findTemplate, type SavedTemplate } from "../../store/projects/templates.ts";
-import { type PrepareDeps, prepareBody } from "../../store/messages/prepare-content.ts";
-import { LARGE_READS } from "../../store/contents/large-reads.ts";
-import type { Renderer } from "../mime/rendering-tasks.ts";
-import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "../mime/make-mail.ts";
+import { prepareBody } from "../../store/messages/prepare-content.ts";
+import { type MailToMake, RenderingError, UnsignedError } from "../mime/make-mail.ts";
 import { linksHost, onboardingDomain } from "../../core/own-names.ts";
 import { unsubscribeUrl } from "../mime/unsubscribe.ts";
-
-export interface RenderDeps extends MailLinks, ContentDeps, PrepareDeps {
-  renderer: Renderer;
-  /** Opens the private keys in the database. */
-  boxKey: Uint8Array;
-  memory: RenderMemory;
-}
-
-/** Memory of a process for making messages: caches, and turns per message. */
-export interface RenderMemory {
-  keys: KeyCache;
-  /** By message, so that a template is rendered once for all its recipients. */
-  byMessage: KeyedMutex;
-  /**
-   * Rendering errors by message and version of its template. Without them each of fifty recipients would take seconds
-   * to fail.
-   */
-  failures: Map<string, RenderingError>;
-  /**
-   * Admission of large messages that are shown. Those that are sent have limits of their own
-   * (`dispatch/in-flight-limits`).
-   */
-  largeReads: Admission;
-}
-
-/** Returns an empty memory. */
-export function renderMemory(): RenderMemory {
-  return {
-    keys: new Map(),
-    byMessage: createKeyedMutex(),
-    failures: new Map(),
-    largeReads: new Admission(LARGE_READS),
-  };
-}
-
-/** Opened private keys, by `cacheName`. Reading a PEM costs as much as signing with it. */
-export type KeyCache = Map<string, DkimSigner>;
+import type { Making } from "../mime/making.ts";
 
 /** Opened keys kept at most, to bound memory. */
 const MAX_CACHED_KEYS = 10_000;
@@ -79,7 +38,7 @@ export interface MadeMail extends ComposedMail {
  * @throws RenderingError, and UnsignedError unless `ord` is null
  */
 export async function renderMessage(
-  deps: RenderDeps,
+  deps: Making,
   senderId: string,
   id: string,
   ord: number | null,
@@ -89,7 +48,7 @@ export async function renderMessage(
   return { ...made, isStored: message.whole !== null };
 }
 
-async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+async function load(deps: Making, senderId: string, id: string): Promise<Outgoing> {
   const message = await findOutgoing(deps, senderId, id, reservedBudget());
   if (message === null) throw new RenderingError("the message is gone");
   return message;
@@ -99,7 +58,7 @@ async function load(deps: RenderDeps, senderId: string, id: string): Promise<Out
  * Loads the message with its template rendered. The result is stored: if the template changes between two attempts,
  * there must not be two messages under one Message-ID.
  */
-async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+async function loadRendered(deps: Making, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
   return isRendered(message)
     ? message
@@ -110,7 +69,7 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
  * Loads the message as it would be sent now. The rendered template is not stored: a look at a scheduled message must
  * not decide what is sent at its time.
  */
-async function loadShown(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+async function loadShown(deps: Making, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
   return isRendered(message) ? message : { ...message, ...(await contentOf(deps, senderId, id, message)) };
 }
@@ -119,7 +78,7 @@ function isRendered({ templateId, rendered }: Outgoing): boolean {
   return templateId === null || rendered;
 }
 
-async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+async function renderTemplateOf(deps: Making, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
   // Another recipient's job has rendered it.
   if (isRendered(message)) return message;
@@ -136,7 +95,7 @@ async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string):
  * in typed languages send one for each field that they leave out.
  */
 async function contentOf(
-  deps: RenderDeps,
+  deps: Making,
   senderId: string,
   id: string,
   message: Outgoing,
@@ -158,7 +117,7 @@ async function contentOf(
 
 /** Renders a template, unless the same version has failed for this message before. */
 async function renderOnce(
-  { renderer, memory: { failures } }: RenderDeps,
+  { renderer, memory: { failures } }: Making,
   id: string,
   { senderId, subject, html, text, updatedAt }: SavedTemplate,
   data: Record<string, unknown>,
@@ -179,7 +138,7 @@ async function renderOnce(
 
 /** Loads one recipient's copy, with its attachments and the keys of its From domain. */
 async function copyFor(
-  deps: RenderDeps,
+  deps: Making,
   senderId: string,
   id: string,
   ord: number | null,
@@ -213,7 +172,7 @@ function hasOwnId({ to, cc, bcc }: Outgoing, ord: number | null): boolean {
 }
 
 /** Returns the key of the second signature, by which a provider knows all mail of the service. */
-async function serviceKeys(deps: RenderDeps): Promise<DkimSigner[]> {
+async function serviceKeys(deps: Making): Promise<DkimSigner[]> {
   const key = deps.serviceSignature ? await installationKey(deps.db) : null;
   return key === null ? [] : [{ ...openKey(deps, key), domain: deps.serviceDomain }];
 }
@@ -222,7 +181,7 @@ async function serviceKeys(deps: RenderDeps): Promise<DkimSigner[]> {
  * Returns the address of a message's links: the host of its From domain, if that was served when the message was posted and
  * its certificate is valid, else PUBLIC_URL. An attempt must not have other links than the one before.
  */
-function linkUrlOf({ publicUrl, hostsDomains, clock }: RenderDeps, { host, date }: Outgoing): string {
+function linkUrlOf({ publicUrl, hostsDomains, clock }: Making, { host, date }: Outgoing): string {
   const isServed = host !== null && host.servedFrom <= date && clock.now() < host.notAfter;
   return hostsDomains && isServed ? `https://${linksHost(host.domain)}` : publicUrl;
 }
@@ -231,7 +190,7 @@ function linkUrlOf({ publicUrl, hostsDomains, clock }: RenderDeps, { host, date 
  * Returns the keys to sign with. `active` are the keys of the project's From domain as just read.
  */
 async function keysOf(
-  deps: RenderDeps,
+  deps: Making,
   senderId: string,
   domain: string,
   active: Outgoing["keys"],
@@ -252,7 +211,7 @@ function cacheName({ token, createdAt }: Pick<SigningKey, "token" | "createdAt">
   return `${token} ${createdAt}`;
 }
 
-function openKey(deps: RenderDeps, key: SigningKey): DkimSigner {
+function openKey(deps: Making, key: SigningKey): DkimSigner {
   const name = cacheName(key);
   const known = deps.memory.keys.get(name);
   if (known !== undefined) return known;

@@ -19,13 +19,14 @@ import { claimCheck } from "./claim-check.ts";
 import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "../mime/make-mail.ts";
 import type { ReturnDomain } from "./return-domain.ts";
-import { type RenderDeps, renderMessage } from "./render.ts";
+import { renderMessage } from "./render.ts";
 import { type JobAdmission, LARGE_MESSAGE_OCTETS } from "./admission.ts";
 import { type SettleDeps, type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type Due, NOT_VERIFIED, readDue } from "./hold.ts";
 import { type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 import type { Outbox } from "../outbox.ts";
+import type { Making } from "../mime/making.ts";
 
 /** Counts attempts. Times are seconds. */
 export interface TransmitMeter {
@@ -33,7 +34,7 @@ export interface TransmitMeter {
   tried(seconds: number, outcome: RecipientStatus): void;
 }
 
-export interface TransmitDeps extends RenderDeps, Outbox {
+export interface TransmitDeps extends Making, Outbox {
   /** Names this process in its claims. */
   instanceId: string;
   deliver: Deliver;

@@ -3,14 +3,13 @@ import { AppError, invalid } from "../../core/errors.ts";
 import { type DkimKeyStatus, listDkimKeys, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import { setDelegated } from "../../store/domains/delegations.ts";
 import { type Domain, getDomain } from "../../store/domains/domains.ts";
-import type { Store } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { MAX_DELEGATED_LABELS } from "../zone/delegated-zone.ts";
 import { delegationHost } from "../../core/own-names.ts";
-import type { IsCaptureDomain } from "./capture-domain.ts";
-import { type DomainLookups, findDelegation, type RecordState } from "../records/lookups.ts";
+import { findDelegation, type RecordState } from "../records/lookups.ts";
 import { type DnsRecord, receivingRecords, sendingRecords } from "../records/records.ts";
 import { stateOf } from "./record-state.ts";
+import type { Checking } from "./checking.ts";
 
 /** `pending`: not seen yet. `active`: seen at the last check. `failing`: seen before, but not at the last check. */
 export const DELEGATION_STATUSES = ["pending", "active", "failing"] as const;
@@ -60,13 +59,6 @@ export function overlapping(name: string): AppError {
   );
 }
 
-export interface DelegationDeps extends Store {
-  lookups: DomainLookups;
-  serviceDomain: string;
-  publicIps: readonly string[];
-  isCaptureDomain: IsCaptureDomain;
-}
-
 /**
  * Switches a domain between a zone that we serve and records that its owner publishes. The zone of a verified
  * domain is served at once, and the owner's records count until the delegation is seen, so no message fails. The
@@ -75,7 +67,7 @@ export interface DelegationDeps extends Store {
  * @throws AppError 409 if another delegation overlaps, or if the owner's records are missing; 422 if it cannot be delegated
  */
 export async function switchDelegation(
-  deps: DelegationDeps,
+  deps: Checking,
   senderId: string,
   id: string,
   delegated: boolean,
@@ -101,7 +93,7 @@ export async function switchDelegation(
 const SIGNING: readonly DkimKeyStatus[] = ["active", "retired"];
 
 /** Checks that the domain no longer leads to us, and that its records are published elsewhere. */
-async function requireOwnersRecords(deps: DelegationDeps, domain: Domain): Promise<void> {
+async function requireOwnersRecords(deps: Checking, domain: Domain): Promise<void> {
   const { db, clock, lookups, serviceDomain } = deps;
   if (deps.isCaptureDomain(domain.name)) return;
   const delegation = await findDelegation(lookups, domain, serviceDomain);
@@ -119,7 +111,7 @@ async function requireOwnersRecords(deps: DelegationDeps, domain: Domain): Promi
 }
 
 async function missingRecords(
-  deps: DelegationDeps,
+  deps: Checking,
   domain: Domain,
   keys: readonly PublicDkimKey[],
 ): Promise<DnsRecord[]> {

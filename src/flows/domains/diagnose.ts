@@ -1,30 +1,14 @@
 import { within } from "../../core/time/clock.ts";
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import type { Store } from "../../store/engine/client.ts";
-import type { IsCaptureDomain } from "./capture-domain.ts";
 import type { DomainLookups, RecordState } from "../records/lookups.ts";
 import { stateOf, type Subject } from "./record-state.ts";
 import { CAPTURED_SPF, checkSpf, type SpfCheck } from "./spf-check.ts";
 import { delegatedRecords } from "../zone/delegated-zone.ts";
 import { lookupsOf } from "./zone-lookups.ts";
 import { problemOf, valuesFound } from "./record-problems.ts";
-import {
-  type DnsRecord,
-  receivingRecords,
-  type RecommendedDeps,
-  recommendedRecords,
-  sendingRecords,
-} from "../records/records.ts";
-
-/** A name server of a domain's zone, and lookups that ask it alone. */
-export interface ZoneServer {
-  name: string;
-  lookups: DomainLookups;
-}
-
-/** Returns the name servers that hold a domain. Empty if they cannot be found. */
-export type FindZoneServers = (domain: string) => Promise<readonly ZoneServer[]>;
+import { type DnsRecord, receivingRecords, recommendedRecords, sendingRecords } from "../records/records.ts";
+import type { Checking, ZoneServer } from "./checking.ts";
 
 /**
  * `spreading`: some name servers have the record and some do not, or caches still hold an old answer. `unknown`: the
@@ -43,13 +27,6 @@ export interface DiagnosedRecord extends DnsRecord {
   fix: string | null;
 }
 
-export interface DiagnoseDeps extends RecommendedDeps, Store {
-  lookups: DomainLookups;
-  findZoneServers: FindZoneServers;
-  publicIps: readonly string[];
-  isCaptureDomain: IsCaptureDomain;
-}
-
 /** Longest wait for the name servers of a zone, milliseconds. Their answers only add to the diagnosis. */
 export const MAX_ZONE_WAIT_MS = 5000;
 
@@ -65,7 +42,7 @@ export interface Diagnosed {
 
 /** Returns the records that a domain needs, each with its problem and the value that solves it. */
 export async function diagnose(
-  deps: DiagnoseDeps,
+  deps: Checking,
   domain: Domain,
   keys: readonly PublicDkimKey[],
 ): Promise<Diagnosed> {
@@ -108,7 +85,7 @@ function captured(record: DnsRecord): DiagnosedRecord {
 const REACHING: ReadonlySet<string> = new Set(["MX", "A", "AAAA"]);
 
 /** Some receivers, such as Yahoo and Laposte, refuse mail from a domain that no answer could reach. */
-async function warningsOf(deps: DiagnoseDeps, domain: Domain, delegation: RecordState): Promise<string[]> {
+async function warningsOf(deps: Checking, domain: Domain, delegation: RecordState): Promise<string[]> {
   const { lookups, serviceDomain } = deps;
   const { name } = domain;
   if (delegation === "present") {
@@ -127,14 +104,14 @@ function unreachable(name: string): string {
 }
 
 /** If another domain is served at the name, none of our zones has records for it. */
-async function shownLookups(deps: DiagnoseDeps, domain: Domain): ReturnType<typeof lookupsOf> {
+async function shownLookups(deps: Checking, domain: Domain): ReturnType<typeof lookupsOf> {
   return domain.served ? lookupsOf(deps, domain) : { delegation: "absent", lookups: deps.lookups };
 }
 
 type Diagnosis = Pick<DiagnosedRecord, "status" | "problem" | "fix">;
 
 async function diagnosed(
-  deps: DiagnoseDeps,
+  deps: Checking,
   subject: Subject & { spf: SpfCheck },
   record: DnsRecord,
   servers: readonly ZoneServer[],
@@ -192,7 +169,7 @@ function withOwnTexts(all: DomainLookups, own: DomainLookups, domain: string): D
 }
 
 async function spreadOf(
-  deps: DiagnoseDeps,
+  deps: Checking,
   subject: Subject,
   record: DnsRecord,
   servers: readonly ZoneServer[],

@@ -3,7 +3,8 @@ import { type Domain, findDomain } from "../../store/domains/domains.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { captureInboxDomain } from "../../core/own-names.ts";
 import { isInboxDomain } from "./capture-domain.ts";
-import { type RegisterDeps, registerDomain } from "./register.ts";
+import { registerDomain } from "./register.ts";
+import type { Checking } from "./checking.ts";
 
 /**
  * Returns the project's domain for an inbox; null if it has none. In capture mode, `inbox.` + service domain and
@@ -11,7 +12,7 @@ import { type RegisterDeps, registerDomain } from "./register.ts";
  * @throws AppError 409 if another project of the account has the name
  */
 export async function domainForInbox(
-  deps: RegisterDeps,
+  deps: Checking,
   { id: senderId, accountId }: Pick<Project, "id" | "accountId">,
   name: string,
   now: number,

@@ -1,6 +1,7 @@
 import { log } from "../../log.ts";
 import { claimDueDomains } from "../../store/domains/domains.ts";
-import { type VerifyDeps, verifyDomain } from "./verify.ts";
+import { verifyDomain } from "./verify.ts";
+import type { Checking } from "./checking.ts";
 
 /** Domains checked at a time. Each takes a handful of lookups. */
 const CONCURRENT_CHECKS = 8;
@@ -12,7 +13,7 @@ const CHECK_LEASE_MS = 120_000;
  * Checks domains whose background check is due, at most `limit`.
  * @returns the number of claimed domains
  */
-export async function recheckDue(deps: VerifyDeps, limit: number): Promise<number> {
+export async function recheckDue(deps: Checking, limit: number): Promise<number> {
   const now = deps.clock.now();
   const due = await claimDueDomains(deps.db, now, now + CHECK_LEASE_MS, limit);
   const left = due.values();

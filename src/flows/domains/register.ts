@@ -1,24 +1,18 @@
 import { algorithmsOf, type DkimChoice } from "../../core/dkim-keys.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { ConstraintError, type Db, type Guard, type Statement } from "../../store/engine/client.ts";
+import { ConstraintError, type Guard, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import { deleteUnproven, makeRoom, noActiveDelegationAround } from "../../store/domains/delegations.ts";
 import { type Domain, insertDomain } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { type IsCaptureDomain, isInboxDomain } from "./capture-domain.ts";
 import { overlapping, requireDelegable } from "./delegation.ts";
-import { type KeyDeps, makeDkimKey, newToken, SELECTORS } from "../records/keys.ts";
+import { makeDkimKey, newToken, SELECTORS } from "../records/keys.ts";
 import { nextCheckAt } from "./check-times.ts";
 import { isWithin, MAX_DOMAIN_OCTETS, normalizeDomain } from "../../core/addresses.ts";
 import { isPublicSuffix } from "../../core/public-suffix.ts";
-
-export interface RegisterDeps extends KeyDeps {
-  db: Db;
-  serviceDomain: string;
-  recheckSeconds: readonly number[] | null;
-  isCaptureDomain: IsCaptureDomain;
-}
+import type { Checking } from "./checking.ts";
 
 const ALWAYS: Guard = { sql: "1", args: [] };
 
@@ -36,7 +30,7 @@ export interface NewDomain {
   also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];
 }
 
-function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain {
+function newDomain(deps: Checking, wanted: NewDomain, name: string): Domain {
   const { accountId, senderId, now, delegated = false } = wanted;
   const captured = deps.isCaptureDomain(name);
   const domain: Domain = {
@@ -67,7 +61,7 @@ function newDomain(deps: RegisterDeps, wanted: NewDomain, name: string): Domain 
  * @throws AppError 422 if the name cannot be sent from, or not be delegated; 409 if the account has the domain already, or
  *   a delegated domain overlaps with it
  */
-export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Promise<void> {
+export async function registerDomain(deps: Checking, wanted: NewDomain): Promise<void> {
   const { now } = wanted;
   const name = sendingDomainName(wanted.name, deps);
   const domain = newDomain(deps, wanted, name);

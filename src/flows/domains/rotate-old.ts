@@ -1,9 +1,10 @@
 import { AppError } from "../../core/errors.ts";
-import { atMostEvery, type Clock } from "../../core/time/clock.ts";
+import { atMostEvery } from "../../core/time/clock.ts";
 import { DAY_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { delegatedWithOldKey } from "../../store/domains/dkim-keys.ts";
-import { type RotateDeps, rotateDkim } from "./rotate.ts";
+import { rotateDkim } from "./rotate.ts";
+import type { Checking } from "./checking.ts";
 
 /** Age at which the DKIM key of a delegated domain is replaced. M3AAWG advises a change every six months at least. */
 export const OLD_KEY_MS = 90 * DAY_MS;
@@ -19,7 +20,7 @@ export const ROTATIONS_PER_LOOK = 10;
  * Makes the chore that rotates the old DKIM keys of delegated domains, whose owners have nothing to publish. Any number of
  * processes may run it: of two rotations at once one wins.
  */
-export function openRotation(deps: RotateDeps & { clock: Clock }): () => Promise<void> {
+export function openRotation(deps: Checking): () => Promise<void> {
   const { db, clock } = deps;
   const isTimeToLook = atMostEvery(clock, LOOK_PAUSE_MS);
   return async () => {

@@ -1,6 +1,6 @@
 import { algorithmsOf, type DkimAlgorithm, type DkimChoice } from "../../core/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { ConstraintError, type Statement } from "../../store/engine/client.ts";
 import {
   type DkimKeyStatus,
   listDkimKeys,
@@ -9,14 +9,9 @@ import {
 } from "../../store/domains/dkim-keys.ts";
 import { checkAt, type Domain, getDomain } from "../../store/domains/domains.ts";
 import { isBroken } from "../../store/engine/guards.ts";
-import { type KeyDeps, makeDkimKey, SELECTORS } from "../records/keys.ts";
+import { makeDkimKey, SELECTORS } from "../records/keys.ts";
 import { nextCheckAt } from "./check-times.ts";
-
-export interface RotateDeps extends KeyDeps {
-  db: Db;
-  /** Delays between background checks; null for the default schedule. */
-  recheckSeconds: readonly number[] | null;
-}
+import type { Checking } from "./checking.ts";
 
 export interface Rotation {
   senderId: string;
@@ -34,7 +29,7 @@ export interface Rotation {
  * yet give way to a rotation to other algorithms, because they may never be published.
  * @throws AppError 404; 409 `invalid_state` if another key is not active yet or still retiring
  */
-export async function rotateDkim(deps: RotateDeps, rotation: Rotation): Promise<void> {
+export async function rotateDkim(deps: Checking, rotation: Rotation): Promise<void> {
   const { senderId, id, now, dkimKeys } = rotation;
   const domain = await getDomain(deps.db, senderId, id);
   if (domain === null) throw notFound("domain");

@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { checkServedAround, makeRoom } from "../../store/domains/delegations.ts";
-import type { Statement, Store } from "../../store/engine/client.ts";
+import type { Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import {
   activateDkimKeys,
@@ -19,7 +19,6 @@ import {
   storeCheck,
   unchangedSince,
 } from "../../store/domains/domains.ts";
-import type { IsCaptureDomain } from "./capture-domain.ts";
 import { checkSpf } from "./spf-check.ts";
 import { lookupsOf } from "./zone-lookups.ts";
 import {
@@ -32,14 +31,7 @@ import {
 } from "../records/lookups.ts";
 import { type RecommendedDeps, recommendedRecords } from "../records/records.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./check-times.ts";
-
-export interface VerifyDeps extends RecommendedDeps, Store {
-  lookups: DomainLookups;
-  publicIps: readonly string[];
-  /** Delays between background checks; null for the default schedule. */
-  recheckSeconds: readonly number[] | null;
-  isCaptureDomain: IsCaptureDomain;
-}
+import type { Checking } from "./checking.ts";
 
 /** Milliseconds that a replaced DKIM key stays published, for messages in transit. */
 export const RETIRED_KEY_MS = 7 * DAY_MS;
@@ -83,7 +75,7 @@ interface CheckResult {
  * @returns the domain after the check; null if the project has no such domain
  */
 export async function verifyDomain(
-  deps: VerifyDeps,
+  deps: Checking,
   senderId: string,
   id: string,
   by: "client" | "sweep" = "client",
@@ -118,7 +110,7 @@ function madeAt([key]: readonly PublicDkimKey[]): number | null {
 
 /** Stores the result of a check. Returns null if the domain changed since it was read. */
 async function store(
-  { db, clock, recheckSeconds }: VerifyDeps,
+  { db, clock, recheckSeconds }: Checking,
   before: Domain,
   { findings, awaited, resolved }: CheckResult,
 ): Promise<Domain | null> {
@@ -158,7 +150,7 @@ function logged(before: Domain, check: Domain | null): Domain | null {
 }
 
 async function checkRecords(
-  deps: VerifyDeps,
+  deps: Checking,
   domain: Domain,
   keys: readonly PublicDkimKey[],
 ): Promise<CheckResult> {
@@ -176,7 +168,7 @@ async function checkRecords(
 }
 
 async function recordStates(
-  deps: VerifyDeps,
+  deps: Checking,
   domain: Domain,
   keys: readonly PublicDkimKey[],
 ): Promise<Findings> {

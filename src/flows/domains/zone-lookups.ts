@@ -1,6 +1,5 @@
 import type { RecordData, ZoneRecord } from "../../net/zone/records.ts";
 import type { Domain } from "../../store/domains/domains.ts";
-import type { Store } from "../../store/engine/client.ts";
 import { delegatedRecords } from "../zone/delegated-zone.ts";
 import { mxHost } from "../../core/own-names.ts";
 import {
@@ -10,18 +9,14 @@ import {
   type RecordState,
 } from "../records/lookups.ts";
 import { MX_PREFERENCE } from "../records/records.ts";
-
-export interface ZoneLookupsDeps extends Store {
-  lookups: DomainLookups;
-  serviceDomain: string;
-}
+import type { Checking } from "./checking.ts";
 
 /**
  * Returns the lookups by which a domain's records are found. If the DNS delegates the domain to us, our own zone has them,
  * else the DNS. Until the delegation is seen, a domain's records may still be elsewhere.
  */
 export async function lookupsOf(
-  deps: ZoneLookupsDeps,
+  deps: Checking,
   domain: Domain,
 ): Promise<{ delegation: RecordState; lookups: DomainLookups }> {
   const { lookups, serviceDomain } = deps;

@@ -1,7 +1,8 @@
 import type { EventType } from "../../core/messages/events.ts";
-import { type ArrivalDeps, arrivalData, commonData, mostOctets } from "../webhooks/payload.ts";
+import { arrivalData, commonData, mostOctets } from "../webhooks/payload.ts";
 import type { LoggedEvent, LogEntry } from "../../store/events/event-log.ts";
 import { getMessage } from "../../store/messages/messages.ts";
+import type { LargeContents } from "../../store/contents/large-reads.ts";
 
 /** The events that a stream shows. */
 export interface StreamFilter {
@@ -39,13 +40,13 @@ export function firstPiece(entries: readonly LogEntry[]): readonly LogEntry[] {
 }
 
 /** Returns events as server-sent events (HTML Living Standard, section 9.2), empty if there are none. */
-export async function framesOf(deps: ArrivalDeps, events: readonly LoggedEvent[]): Promise<Uint8Array> {
+export async function framesOf(deps: LargeContents, events: readonly LoggedEvent[]): Promise<Uint8Array> {
   const texts: string[] = [];
   for (const event of events) texts.push(await frameOf(deps, event));
   return Buffer.from(texts.join(""));
 }
 
-async function frameOf(deps: ArrivalDeps, event: LoggedEvent): Promise<string> {
+async function frameOf(deps: LargeContents, event: LoggedEvent): Promise<string> {
   const { id, type } = event;
   const arrival = type === "inbound_received" ? await arrivalOf(deps, event) : {};
   // JSON has no line breaks outside of its strings, and escapes those within.
@@ -53,7 +54,7 @@ async function frameOf(deps: ArrivalDeps, event: LoggedEvent): Promise<string> {
   return `event: ${type}\nid: ${id}\ndata: ${data}\n\n`;
 }
 
-async function arrivalOf(deps: ArrivalDeps, event: LoggedEvent): Promise<Record<string, unknown>> {
+async function arrivalOf(deps: LargeContents, event: LoggedEvent): Promise<Record<string, unknown>> {
   const message = await getMessage(deps.db, event.senderId, event.messageId);
   return message === null ? {} : { inbound_received: await arrivalData(deps, message) };
 }

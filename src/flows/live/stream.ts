@@ -1,10 +1,10 @@
 import type { Admission, Release } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type LoggedEvent, listLogged, type LogEntry } from "../../store/events/event-log.ts";
-import type { ArrivalDeps } from "../webhooks/payload.ts";
 import { firstPiece, framesOf, octetsOf, shows, type StreamFilter } from "./frames.ts";
 import { ENTRIES_AT_A_TIME, type Follower, type Tail } from "./tail.ts";
 import { RESUME_MS } from "./watch.ts";
+import type { LargeContents } from "../../store/contents/large-reads.ts";
 
 /** Bytes of a piece that are not counted, because the socket soon has all of them. */
 const SMALL_OCTETS = 16 * 1024;
@@ -12,7 +12,7 @@ const SMALL_OCTETS = 16 * 1024;
 const RESUME_MARGIN_MS = 60_000;
 const NOTHING = new Uint8Array();
 
-export interface StreamDeps extends ArrivalDeps {
+export interface StreamDeps extends LargeContents {
   clock: Clock;
   tail: Tail;
   /** Bounds the bytes that clients have not taken yet. */

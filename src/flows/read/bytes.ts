@@ -1,7 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import { type Attachment, getAttachment } from "../../store/messages/attachments.ts";
 import {
-  type ContentDeps,
+  type Contents,
   contentBytes,
   contentPieces,
   octetsHeld,
@@ -11,10 +11,10 @@ import { isContentRemoved } from "../../store/messages/content-release.ts";
 import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import { getRaw, type StoredRaw } from "../../store/messages/message-content.ts";
 import { getMessage } from "../../store/messages/messages.ts";
-import type { Inspect } from "../mime/reading-tasks.ts";
 import { RenderingError } from "../mime/make-mail.ts";
-import { type RenderDeps, type RenderMemory, renderMessage } from "../deliver/render.ts";
+import { renderMessage } from "../deliver/render.ts";
 import { readLarge, tooManyReads } from "../../store/contents/large-reads.ts";
+import type { Making } from "../mime/making.ts";
 
 export interface Bytes {
   /** Bytes in all. */
@@ -30,7 +30,7 @@ export interface Bytes {
  * the project has none of that id, or its content is gone.
  * @throws AppError 404 with the reason if it has passed its retention or cannot be rendered; 503 if too many reads wait
  */
-export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
+export async function messageBytes(deps: Making, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
   if (kept !== null && !kept.submitted) return keptBytes(deps, kept);
   await refuseLetGo(deps, senderId, id);
@@ -47,12 +47,12 @@ export async function messageBytes(deps: RenderDeps, senderId: string, id: strin
 }
 
 /** @throws AppError 404 with the reason if the message has passed its retention */
-async function refuseLetGo({ db }: ContentDeps, senderId: string, id: string): Promise<void> {
+async function refuseLetGo({ db }: Contents, senderId: string, id: string): Promise<void> {
   if (await isContentRemoved(db, senderId, id))
     throw new AppError("not_found", "The content of this message has passed its retention time and is gone.");
 }
 
-function keptBytes(deps: ContentDeps, { trace, content }: StoredRaw): Bytes {
+function keptBytes(deps: Contents, { trace, content }: StoredRaw): Bytes {
   const before = Buffer.from(trace ?? "");
   const size = before.length + content.size;
   return { size, held: before.length + octetsHeld(content), pieces: both(before, piecesOf(deps, content)) };
@@ -69,11 +69,6 @@ function oneBytes(bytes: Uint8Array): Bytes {
 
 async function* none(): AsyncGenerator<Uint8Array> {}
 
-interface PartDeps extends ContentDeps {
-  inspect: Inspect;
-  memory: Pick<RenderMemory, "largeReads">;
-}
-
 export interface AttachmentBytes {
   attachment: Attachment;
   bytes: Bytes;
@@ -85,7 +80,7 @@ export interface AttachmentBytes {
  * @throws AppError 503 if too many reads wait
  */
 export async function attachmentBytes(
-  deps: PartDeps,
+  deps: Making,
   senderId: string,
   messageId: string,
   id: string,
@@ -103,7 +98,7 @@ export async function attachmentBytes(
 
 /** Returns the bytes of an inbound message's attachment by its number, or null if there is none. */
 async function partOf(
-  deps: PartDeps,
+  deps: Making,
   senderId: string,
   content: StoredContent,
   ord: number,
@@ -115,13 +110,13 @@ async function partOf(
   return part.bytes;
 }
 
-function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {
+function ownBytes(deps: Contents, content: StoredContent): Bytes {
   return { size: content.size, held: octetsHeld(content), pieces: piecesOf(deps, content) };
 }
 
 /**
  * Returns the bytes of a content in pieces. The response is admitted for the bytes that it holds at a time.
  */
-function piecesOf(deps: ContentDeps, content: StoredContent): AsyncIterable<Uint8Array> {
+function piecesOf(deps: Contents, content: StoredContent): AsyncIterable<Uint8Array> {
   return contentPieces(deps, content, reservedBudget());
 }

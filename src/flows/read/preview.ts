@@ -7,14 +7,9 @@ import {
   shownPart,
 } from "../../core/messages/preview-page.ts";
 import type { Attachment } from "../../store/messages/attachments.ts";
-import type { RenderDeps } from "../deliver/render.ts";
-import type { Inspect } from "../mime/reading-tasks.ts";
 import { attachmentBytes } from "./bytes.ts";
 import { readRecord } from "./record.ts";
-
-export interface PreviewDeps extends RenderDeps {
-  inspect: Inspect;
-}
+import type { Making } from "../mime/making.ts";
 
 /** Maximum number of a message's images that a preview shows. Each may need the whole message to be read. */
 export const MAX_PREVIEW_IMAGES = 16;
@@ -31,7 +26,7 @@ const PICTURE = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/i;
  * @throws AppError 404 if the message has no html; 503 if too many reads wait
  */
 export async function readPreview(
-  deps: PreviewDeps,
+  deps: Making,
   senderId: string,
   id: string,
   expect: (octets: number) => void,
@@ -65,12 +60,7 @@ function picturesOf(attachments: readonly Attachment[], ids: readonly string[]):
     .slice(0, MAX_PREVIEW_IMAGES);
 }
 
-async function dataUrl(
-  deps: PreviewDeps,
-  senderId: string,
-  id: string,
-  picture: Attachment,
-): Promise<string> {
+async function dataUrl(deps: Making, senderId: string, id: string, picture: Attachment): Promise<string> {
   const found = await attachmentBytes(deps, senderId, id, picture.id);
   const pieces = found === null ? [] : await Array.fromAsync(found.bytes.pieces);
   return `data:${picture.contentType};base64,${Buffer.concat(pieces).toString("base64")}`;

@@ -1,13 +1,11 @@
-import type { Admission } from "../../core/concurrency/admission.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import { type Attachment, listAttachments } from "../../store/messages/attachments.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { listEvents } from "../../store/events/events.ts";
 import { waitingBudget } from "../../store/contents/memory-budget.ts";
 import { getContent, isRendered } from "../../store/messages/message-content.ts";
 import { getMessage, type Message, type MessageContent } from "../../store/messages/messages.ts";
 import { listRecipients, type Recipient } from "../../store/messages/recipients.ts";
-import { readLarge } from "../../store/contents/large-reads.ts";
+import { readLarge, type LargeContents } from "../../store/contents/large-reads.ts";
 import { withOwnFields } from "../../mail/reading/shown-headers.ts";
 import { readWhole } from "../mime/read-whole.ts";
 
@@ -19,10 +17,6 @@ export interface MessageRecord {
   events: MessageEvent[];
   /** True if there are more events than these. */
   moreEvents: boolean;
-}
-
-export interface RecordDeps extends ContentDeps {
-  memory: { largeReads: Admission };
 }
 
 export interface RecordLimits {
@@ -38,7 +32,7 @@ export interface RecordLimits {
  * @throws AppError 503 if too many reads wait
  */
 export async function readRecord(
-  deps: RecordDeps,
+  deps: LargeContents,
   senderId: string,
   id: string,
   limits: RecordLimits = {},

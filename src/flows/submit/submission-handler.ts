@@ -13,7 +13,7 @@ import { type Reply, REPLIES, reply } from "../../smtp/session/reply.ts";
 import { holderOf } from "../../store/projects/holdings.ts";
 import { defaultProject } from "../../store/projects/projects.ts";
 import type { FreeSpace } from "../free-space.ts";
-import { type AcceptDeps, commitSend, prepareSend, sending } from "../accept/accept.ts";
+import { commitSend, prepareSend, sending } from "../accept/accept.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
 import { type CallerDeps, identify, type SubmittingKey, submittingKey } from "./caller.ts";
 import { type Controls, readControls } from "./controls.ts";
@@ -23,8 +23,9 @@ import { addressesIn, submittedItem } from "./submitted-mail.ts";
 import { templateItem } from "./template-item.ts";
 import { partsOf, wholeContent } from "./whole-content.ts";
 import { headerBlockOf } from "../../mail/reading/header-block.ts";
+import type { Sending } from "../accept/sending.ts";
 
-export interface SubmissionDeps extends AcceptDeps, CallerDeps {
+export interface SubmissionDeps extends Sending, CallerDeps {
   inspect: Inspect;
   /** The authserv-id of our findings. */
   hostname: string;

@@ -4,7 +4,7 @@ import { log } from "../../log.ts";
 import { MAX_HTML_CHARS } from "../../mail/text/preview.ts";
 import { newPreview } from "../../mail/text/reply-text.ts";
 import type { Statement } from "../../store/engine/client.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
+import type { Contents } from "../../store/contents/content-read.ts";
 import {
   messagesWithContent,
   withContentGuard,
@@ -40,7 +40,7 @@ import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
 import { readWhole } from "../mime/read-whole.ts";
 
-export interface RetentionDeps extends ContentDeps {
+export interface RetentionDeps extends Contents {
   clock: Clock;
 }
 

@@ -1,16 +1,14 @@
-import type { Admission } from "../../core/concurrency/admission.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { withoutContent } from "../../core/messages/event-content.ts";
 import type { EventType, MessageEvent } from "../../core/messages/events.ts";
 import { listAttachments } from "../../store/messages/attachments.ts";
 import type { Clipped } from "../../store/contents/body-start.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { isContentRemoved } from "../../store/messages/content-release.ts";
 import { getContentStart } from "../../store/messages/message-content.ts";
 import { getEvent } from "../../store/events/events.ts";
 import { getMessage, type Message } from "../../store/messages/messages.ts";
 import type { WebhookDelivery } from "../../store/webhooks/webhook-deliveries.ts";
-import { largeReadBudget } from "../../store/contents/large-reads.ts";
+import { largeReadBudget, type LargeContents } from "../../store/contents/large-reads.ts";
 import type { MadePayload, SharedPayload, SharedPayloads } from "./shared-payloads.ts";
 import { readWhole } from "../mime/read-whole.ts";
 
@@ -25,11 +23,7 @@ const MOST_TEXT_OCTETS = 4;
 /** Bytes that a payload takes without its bodies: addresses, subject, attachments, results of checks. */
 const PAYLOAD_FACTS_OCTETS = 64 * 1024;
 
-export interface ArrivalDeps extends ContentDeps {
-  memory: { largeReads: Admission };
-}
-
-export interface PayloadDeps extends ArrivalDeps {
+export interface PayloadDeps extends LargeContents {
   clock: Clock;
   payloads: SharedPayloads;
 }
@@ -109,7 +103,7 @@ export function commonData(
 }
 
 /** Returns what the event of an arrived message shows of it. */
-export async function arrivalData(deps: ArrivalDeps, message: Message): Promise<Record<string, unknown>> {
+export async function arrivalData(deps: LargeContents, message: Message): Promise<Record<string, unknown>> {
   const { senderId, id } = message;
   const budget = largeReadBudget(deps.memory.largeReads, senderId);
   const content = await getContentStart({ ...deps, readWhole }, senderId, id, MAX_PUSHED_BODY_BYTES, budget);

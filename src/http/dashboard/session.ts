@@ -7,13 +7,12 @@ import { keyOfSecret } from "../access/auth.ts";
 import { isSecurePage, requireOwnPage } from "../access/own-page.ts";
 import { requireAllowed, type SignInLimiter } from "../access/rate.ts";
 import { endedCookie, sessionCookie } from "../access/session.ts";
-import { type AccountDeps, meRoute } from "../routes/projects/account.ts";
+import { meRoute } from "../routes/projects/account.ts";
 import { noContent } from "../routing/answer.ts";
 import { openRoute, type Route } from "../routing/route.ts";
+import type { Configured } from "../routing/parts.ts";
 
-export interface SessionDeps {
-  db: Db;
-  config: AccountDeps["config"] & { publicUrl: string };
+export interface SessionDeps extends Configured {
   /** Seals the cookies. */
   sessionKey: Uint8Array;
   /** Null: attempts are not limited. */

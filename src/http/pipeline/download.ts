@@ -1,3 +1,4 @@
+import type { StreamBytes } from "../routing/parts.ts";
 import { AppError } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Bytes } from "../../flows/read/bytes.ts";
@@ -19,12 +20,6 @@ export const LARGE_ANSWER_LIMITS: BudgetLimits = {
   perOwner: 128 * 1024 * 1024,
   refusal: "Too many large answers are in progress. Try again.",
 };
-
-/** Makes stored content the body of an answer to a project. */
-export type StreamBytes = (
-  senderId: string,
-  bytes: Bytes,
-) => Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>;
 
 /**
  * Sends stored content as fast as its client reads. A client that asks for large content and reads a byte a second would

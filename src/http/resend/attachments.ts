@@ -6,12 +6,10 @@ import { type Attachment, listAttachments } from "../../store/messages/attachmen
 import { getMessage } from "../../store/messages/messages.ts";
 import { raw } from "../routing/answer.ts";
 import { openRoute, type Route } from "../routing/route.ts";
-import { disposition, type EmailBytesDeps, mediaType } from "../routes/emails/email-bytes.ts";
+import { disposition, mediaType } from "../routes/emails/email-bytes.ts";
 import { showTime } from "../routing/schemas.ts";
 import { ID_PAGE, listBody, type Operations, RESEND_PATH, resendRoute } from "./translate.ts";
-
-/** Dependencies of links to files. The box key seals the links. */
-export type FileDeps = EmailBytesDeps & { boxKey: Uint8Array; publicUrl: string };
+import type { Parts } from "../routing/parts.ts";
 
 /** How long a download link works, as Resend's do. */
 const LINK_MS = 60 * 60 * 1000;
@@ -24,7 +22,7 @@ const RAW = "raw";
 
 /** Returns a link to an attachment, or to the raw message, that works for an hour without a key. */
 export function downloadLink(
-  { boxKey, publicUrl }: Pick<FileDeps, "boxKey" | "publicUrl">,
+  { boxKey, publicUrl }: Pick<Parts, "boxKey" | "publicUrl">,
   { senderId, messageId, file, now }: { senderId: string; messageId: string; file: string; now: number },
 ): { download_url: string; expires_at: string } {
   const until = now + LINK_MS;
@@ -33,14 +31,14 @@ export function downloadLink(
 }
 
 /** Returns the link to a raw message. */
-export function rawLink(deps: FileDeps, senderId: string, messageId: string, now: number) {
+export function rawLink(deps: Parts, senderId: string, messageId: string, now: number) {
   return downloadLink(deps, { senderId, messageId, file: RAW, now });
 }
 
 /** Returns the routes of the attachments of sent or received messages, which are below `base`. */
 export function attachmentRoutes(
   operations: Operations,
-  deps: FileDeps,
+  deps: Parts,
   base: "/emails" | "/emails/receiving",
 ): Route[] {
   const direction = base === "/emails" ? "outbound" : "inbound";
@@ -79,7 +77,7 @@ export function attachmentRoutes(
   ];
 }
 
-function linkOf(deps: FileDeps, senderId: string, messageId: string, now: number) {
+function linkOf(deps: Parts, senderId: string, messageId: string, now: number) {
   return (file: string) => downloadLink(deps, { senderId, messageId, file, now });
 }
 
@@ -113,7 +111,7 @@ function show(attachment: Attachment, link: ReturnType<typeof downloadLink>): Re
 }
 
 /** Returns the route that hands out the bytes of a link. The link is the right to read them, so no key is needed. */
-export function fileRoute(deps: FileDeps): Route {
+export function fileRoute(deps: Parts): Route {
   return openRoute({
     method: "GET",
     path: `${FILES_PATH}:sealed`,
@@ -150,7 +148,7 @@ function openLink(boxKey: Uint8Array, sealed: string, now: number): FileTarget |
 }
 
 async function fileOf(
-  deps: FileDeps,
+  deps: Parts,
   { senderId, messageId, file }: FileTarget,
 ): Promise<{ bytes: Bytes; filename: string; contentType: string } | null> {
   if (file === RAW) {

@@ -8,11 +8,12 @@ import { listSentOrReceived } from "../../store/lists/sent-and-received.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
 import type { Route } from "../routing/route.ts";
-import { type FileDeps, rawLink } from "./attachments.ts";
+import { rawLink } from "./attachments.ts";
 import { listRoute, type Operations, resendRoute } from "./translate.ts";
+import type { Parts } from "../routing/parts.ts";
 
 /** Returns the routes of received messages. */
-export function receivingRoutes(operations: Operations, deps: FileDeps): Route[] {
+export function receivingRoutes(operations: Operations, deps: Parts): Route[] {
   return [
     listRoute(operations, {
       path: "/emails/receiving",
@@ -58,7 +59,7 @@ const GET_ROUTE = {
 } as const;
 
 /** Returns messages as a list shows them. Their attachments and inboxes are read for all together. */
-async function showListed({ db }: FileDeps, owner: string, messages: readonly Message[]): Promise<unknown[]> {
+async function showListed({ db }: Parts, owner: string, messages: readonly Message[]): Promise<unknown[]> {
   const ids = messages.map(({ id }) => id);
   const inboxIds = messages.flatMap(({ inboxId }) => (inboxId === null ? [] : [inboxId]));
   const attachments = await attachmentsOfAll(db, owner, ids);

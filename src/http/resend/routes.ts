@@ -1,7 +1,6 @@
 import type { Route } from "../routing/route.ts";
-import type { WebhookDeps } from "../../flows/webhooks/webhooks.ts";
 import { apiKeyRoutes } from "./api-keys.ts";
-import { attachmentRoutes, type FileDeps, fileRoute } from "./attachments.ts";
+import { attachmentRoutes, fileRoute } from "./attachments.ts";
 import { contactRoutes } from "./contacts.ts";
 import { domainRoutes } from "./domains.ts";
 import { emailRoutes } from "./emails.ts";
@@ -10,13 +9,14 @@ import { suppressionRoutes } from "./suppressions.ts";
 import { templateRoutes } from "./templates.ts";
 import { webhookEventRoutes } from "./webhook-events.ts";
 import { webhookRoutes } from "./webhooks.ts";
+import type { Parts } from "../routing/parts.ts";
 
 /**
  * Returns the routes of `/resend`: the paths and bodies that the npm package `resend` 6 sends and reads, each translated to
  * an operation of `/v1`.
  * @param routes the routes of `/v1`
  */
-export function resendRoutes(routes: readonly Route[], deps: FileDeps & WebhookDeps): Route[] {
+export function resendRoutes(routes: readonly Route[], deps: Parts): Route[] {
   const operations = new Map(routes.map((route) => [route.operationId, route]));
   return [
     ...emailRoutes(operations, deps),

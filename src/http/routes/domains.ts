@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { DKIM_CHOICES } from "../../core/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
-import { type DiagnoseDeps, diagnose } from "../../flows/domains/diagnose.ts";
+import { diagnose } from "../../flows/domains/diagnose.ts";
 import { switchDelegation } from "../../flows/domains/delegation.ts";
 import { receivingRecords } from "../../flows/records/records.ts";
 import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
-import { type RegisterDeps, registerDomain } from "../../flows/domains/register.ts";
+import { registerDomain } from "../../flows/domains/register.ts";
 import { rotateDkim } from "../../flows/domains/rotate.ts";
-import { type VerifyDeps, verifyDomain } from "../../flows/domains/verify.ts";
+import { verifyDomain } from "../../flows/domains/verify.ts";
 import { ConstraintError } from "../../store/engine/client.ts";
 import { dkimKeysOf, listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import {
@@ -25,14 +25,11 @@ import {
   CheckedDomainView,
   DomainView,
   needlessRecords,
-  type RecordNeeds,
   RecordView,
   showCheckedDomain,
   showDomain,
-  type ShowDomainDeps,
 } from "../views/domain.ts";
-
-export interface DomainDeps extends RegisterDeps, VerifyDeps, DiagnoseDeps, ShowDomainDeps, RecordNeeds {}
+import type { Checking } from "../../flows/domains/checking.ts";
 
 const ReceivingSchema = Type.Object(
   {
@@ -70,23 +67,21 @@ const ChangeDomain = Type.Object({
 const RotateDkim = Type.Object({ dkimKeys: DkimKeys });
 const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
-type Deps = Pick<DomainDeps, "db"> & ShowDomainDeps;
-
-async function showStored(deps: Deps, domain: Domain) {
+async function showStored(deps: Checking, domain: Domain) {
   return showDomain(domain, await listDkimKeys(deps.db, domain.senderId, domain.id), deps);
 }
 
-async function requireDomain({ db }: Deps, senderId: string, id: string): Promise<Domain> {
+async function requireDomain({ db }: Checking, senderId: string, id: string): Promise<Domain> {
   const domain = await getDomain(db, senderId, id);
   if (domain === null) throw notFound("domain");
   return domain;
 }
 
-function receivingState({ serviceDomain }: Deps, domain: Domain): Answer {
+function receivingState({ serviceDomain }: Checking, domain: Domain): Answer {
   return ok({ enabled: domain.receiving, records: receivingRecords(domain, serviceDomain) });
 }
 
-async function changeReceiving(deps: Deps, senderId: string, id: string, enabled: boolean, now: number) {
+async function changeReceiving(deps: Checking, senderId: string, id: string, enabled: boolean, now: number) {
   const before = await requireDomain(deps, senderId, id);
   if (before.receiving === enabled) return receivingState(deps, before);
   try {
@@ -112,11 +107,11 @@ async function changeReceiving(deps: Deps, senderId: string, id: string, enabled
 }
 
 /** Returns the routes of `/v1/domains`. */
-export function domainRoutes(deps: DomainDeps): Route[] {
+export function domainRoutes(deps: Checking): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), ...receivingRoutes(deps)];
 }
 
-function collectionRoutes(deps: DomainDeps): Route[] {
+function collectionRoutes(deps: Checking): Route[] {
   const { db } = deps;
   return [
     projectRoute({
@@ -171,7 +166,7 @@ function collectionRoutes(deps: DomainDeps): Route[] {
   ];
 }
 
-function itemRoutes(deps: DomainDeps): Route[] {
+function itemRoutes(deps: Checking): Route[] {
   const { db } = deps;
   return [
     projectRoute({
@@ -268,7 +263,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
   ];
 }
 
-function receivingRoutes(deps: DomainDeps): Route[] {
+function receivingRoutes(deps: Checking): Route[] {
   return [
     projectRoute({
       method: "GET",

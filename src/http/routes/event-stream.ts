@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { invalid, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
-import type { OpenStream, Streams } from "../../flows/live/streams.ts";
+import type { OpenStream } from "../../flows/live/streams.ts";
 import { resumeAfter, watch } from "../../flows/live/watch.ts";
 import { getMessage } from "../../store/messages/messages.ts";
 import { EVENT_STREAM_TYPE, raw } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
-import type { Store } from "../../store/engine/client.ts";
+import type { Parts } from "../routing/parts.ts";
 
 const MAX_TYPES_CHARS = 512;
 const MAX_ID_CHARS = 64;
@@ -42,12 +42,8 @@ const StreamQuery = Type.Object({
 /** Sent first, so that the client knows that the stream is open. `retry`: milliseconds until a browser connects again. */
 const GREETING = Buffer.from("retry: 1000\n: open\n\n");
 
-export interface EventStreamDeps extends Store {
-  streams: Streams;
-}
-
 /** Returns the route of the live stream. */
-export function eventStreamRoute(deps: EventStreamDeps): Route {
+export function eventStreamRoute(deps: Parts): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/events/stream",

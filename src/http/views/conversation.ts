@@ -1,8 +1,9 @@
 import { firstChars } from "../../core/text.ts";
 import { Type } from "@sinclair/typebox";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
-import { type RecordDeps, readRecord } from "../../flows/read/record.ts";
+import { readRecord } from "../../flows/read/record.ts";
 import { MessageView, showMessage } from "./message.ts";
+import type { LargeContents } from "../../store/contents/large-reads.ts";
 
 /** Maximum characters of one body in a thread. The message's own record has all of it. */
 export const MAX_BODY_CHARS = 256 * 1024;
@@ -37,7 +38,7 @@ const BODIES = ["text", "html", "replyText"] as const;
  * with the most text.
  */
 export async function showConversation(
-  deps: RecordDeps,
+  deps: LargeContents,
   senderId: string,
   ids: readonly string[],
 ): Promise<Record<string, unknown>[]> {

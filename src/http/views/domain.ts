@@ -2,17 +2,16 @@ import { Type } from "@sinclair/typebox";
 import type { Domain } from "../../store/domains/domains.ts";
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import { type Diagnosed, RECORD_STATUSES } from "../../flows/domains/diagnose.ts";
-import type { IsCaptureDomain } from "../../flows/domains/capture-domain.ts";
 import { DELEGATION_STATUSES, delegationOf } from "../../flows/domains/delegation.ts";
 import {
   authHealth,
   RECOMMENDED_PURPOSES,
-  type RecommendedDeps,
   recommendedRecords,
   sendingRecords,
 } from "../../flows/records/records.ts";
 import type { Warning } from "../routing/answer.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
+import type { Checking } from "../../flows/domains/checking.ts";
 
 const RECORD = {
   type: OneOf(["CNAME", "TXT", "MX"]),
@@ -121,14 +120,8 @@ export const CheckedDomainView = Type.Object(
   { title: "CheckedDomain" },
 );
 
-export interface ShowDomainDeps extends RecommendedDeps {
-  /** Names of the secondary name servers. */
-  secondaryNames: readonly string[];
-  isCaptureDomain: IsCaptureDomain;
-}
-
 /** Returns a domain with the records of the keys, as the API shows it. */
-export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps: ShowDomainDeps) {
+export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps: Checking) {
   const { serviceDomain, secondaryNames, isCaptureDomain } = deps;
   const delegation = delegationOf(domain, serviceDomain, secondaryNames);
   return {
@@ -148,7 +141,7 @@ export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps:
 }
 
 /** Returns a domain with what a check found, as the API shows it. */
-export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: ShowDomainDeps) {
+export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: Checking) {
   const { records, recommended, warnings, spf } = diagnosed;
   const { result, lookups, voidLookups, problem, fix } = spf;
   return {
@@ -160,18 +153,8 @@ export function showCheckedDomain(domain: Domain, diagnosed: Diagnosed, deps: Sh
   };
 }
 
-/** Tells whether a domain needs its records. */
-export interface RecordNeeds {
-  /** True if sends may be from any address, because all mail is captured. */
-  capturesAnyFrom: boolean;
-  serviceDomain: string;
-}
-
 /** Warns that the records need not be published while all mail is captured, and when they cannot resolve. */
-export function needlessRecords(
-  { capturesAnyFrom, serviceDomain }: RecordNeeds,
-  { status }: Domain,
-): Warning[] {
+export function needlessRecords({ capturesAnyFrom, serviceDomain }: Checking, { status }: Domain): Warning[] {
   if (!capturesAnyFrom || status !== "pending") return [];
   const local = /(?:^|\.)localhost$/.test(serviceDomain)
     ? ` They cannot resolve below ${serviceDomain}, so the domain stays pending until SERVICE_DOMAIN is yours.`

@@ -1,5 +1,5 @@
 import { CHUNK_OCTETS } from "./content-bytes.ts";
-import { type ContentDeps, contentBytes, contentRange, type StoredContent } from "./content-read.ts";
+import { type Contents, contentBytes, contentRange, type StoredContent } from "./content-read.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import { type BodyEnd, bodyEndIn, bodyEndSize, bodyIn, type MessageBody } from "./message-body.ts";
 
@@ -44,7 +44,7 @@ export function startOf({ html, text, headers }: MessageBody, octets: number): B
  * end are read. An object is read as a whole.
  */
 export async function readBodyStart(
-  deps: ContentDeps,
+  deps: Contents,
   content: StoredContent,
   octets: number,
   budget: MemoryBudget,
@@ -61,7 +61,7 @@ export async function readBodyStart(
 }
 
 /** Reads the end of a body, which says how long each text is. */
-async function readEnd(deps: ContentDeps, content: StoredContent, budget: MemoryBudget): Promise<BodyEnd> {
+async function readEnd(deps: Contents, content: StoredContent, budget: MemoryBudget): Promise<BodyEnd> {
   const { size } = content;
   const last = await contentRange(deps, content, Math.max(0, size - CHUNK_OCTETS), size, budget);
   const endSize = bodyEndSize(last);
@@ -71,7 +71,7 @@ async function readEnd(deps: ContentDeps, content: StoredContent, budget: Memory
 }
 
 async function readText(
-  deps: ContentDeps,
+  deps: Contents,
   content: StoredContent,
   { from, size }: { from: number; size: number | null },
   octets: number,

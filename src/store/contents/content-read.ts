@@ -14,7 +14,7 @@ export interface ObjectReader {
 }
 
 /** The places that contents are read from. */
-export interface ContentDeps {
+export interface Contents {
   db: Db;
   /** Absent or null if all contents are in the database. */
   objects?: ObjectReader | null;
@@ -70,7 +70,7 @@ export function octetsHeld({ storedIn, size }: StoredContent): number {
 
 /** Reads a content in pieces. Throws if it is incomplete. */
 export async function* contentPieces(
-  deps: ContentDeps,
+  deps: Contents,
   content: StoredContent,
   budget: MemoryBudget,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -96,7 +96,7 @@ export async function* contentPieces(
 
 /** Reads a whole content. Throws if it is incomplete. */
 export async function contentBytes(
-  deps: ContentDeps,
+  deps: Contents,
   content: StoredContent,
   budget: MemoryBudget,
 ): Promise<Uint8Array> {
@@ -114,7 +114,7 @@ export async function contentBytes(
 
 /** Reads the bytes of a content in the range [from, to). If it is in chunks, reads only the chunks of the range. */
 export async function contentRange(
-  deps: ContentDeps,
+  deps: Contents,
   content: StoredContent,
   from: number,
   to: number,
@@ -150,7 +150,7 @@ async function readChunks(
 }
 
 async function inOnePiece(
-  { objects }: ContentDeps,
+  { objects }: Contents,
   { size, storedIn, bytes, object, encoding }: StoredContent,
   budget: MemoryBudget,
 ): Promise<Uint8Array> {

@@ -1,5 +1,6 @@
 import type { Admission, AdmissionLimits } from "../../core/concurrency/admission.ts";
 import { AppError } from "../../core/errors.ts";
+import type { Contents } from "./content-read.ts";
 import { type MemoryBudget, waitingBudget } from "./memory-budget.ts";
 
 /** Bytes above which a stored message waits for admission before it is read into memory whole. */
@@ -7,6 +8,11 @@ export const LARGE_OCTETS = 1024 * 1024;
 
 /** Large messages that are read at once: a hundred of them would take gigabytes. */
 export const LARGE_READS: AdmissionLimits = { total: 4, perOwner: 1, maxWaiting: 2000 };
+
+/** The places that contents are read from, and the admission of large ones. */
+export interface LargeContents extends Contents {
+  memory: { largeReads: Admission };
+}
 
 /**
  * Runs a job that holds a stored message of that many bytes in memory. If the message is large, the job waits for

@@ -4,7 +4,7 @@ import { rowsStatement, rowsText } from "../sql/rows-text.ts";
 import type { NewContent } from "../contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
-  type ContentDeps,
+  type Contents,
   contentBytes,
   contentIn,
   type ContentRow,
@@ -95,7 +95,7 @@ export async function attachmentsOfAll(
  * Messages that share an attachment share its content.
  */
 export async function loadAttachments(
-  deps: ContentDeps,
+  deps: Contents,
   senderId: string,
   messageId: string,
   budget: MemoryBudget,

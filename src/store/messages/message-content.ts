@@ -2,7 +2,7 @@ import type { Db, Guard, Statement } from "../engine/client.ts";
 import { keyEnd, type NewContent, RAW_KEY_END } from "../contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
-  type ContentDeps,
+  type Contents,
   contentBytes,
   contentIn,
   type ContentRow,
@@ -37,7 +37,7 @@ const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.render
 export type ReadWhole = (raw: Uint8Array) => Promise<MessageBody>;
 
 /** The sources of contents, and how to read a body that is stored only within its message. */
-export interface BodyDeps extends ContentDeps {
+export interface BodyDeps extends Contents {
   readWhole: ReadWhole;
 }
 

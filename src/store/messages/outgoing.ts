@@ -2,7 +2,7 @@ import { FROM_DOMAIN, IS_WHOLE, MESSAGES, type Message } from "./messages.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
 import { HAS_HOSTS } from "../domains/domain-certificates.ts";
 import type { ContentEncoding } from "../sql/content-values.ts";
-import { type ContentDeps, contentBytes, type StoredContent } from "../contents/content-read.ts";
+import { type Contents, contentBytes, type StoredContent } from "../contents/content-read.ts";
 import type { SigningKey } from "./sending.ts";
 import type { MemoryBudget } from "../contents/memory-budget.ts";
 import { bodyIn, NO_BODY } from "../contents/message-body.ts";
@@ -104,7 +104,7 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
 
 /** Returns an outbound message of the project; null if the project has none with that id. */
 export async function findOutgoing(
-  deps: ContentDeps,
+  deps: Contents,
   senderId: string,
   id: string,
   budget: MemoryBudget,
@@ -133,7 +133,7 @@ export async function findOutgoing(
 }
 
 async function contentOf(
-  deps: ContentDeps,
+  deps: Contents,
   { named, storedIn, encoding, size, key, object }: BodyFacts,
   bytes: Uint8Array | null,
   budget: MemoryBudget,

@@ -1,27 +1,19 @@
 import { notFound } from "../../../core/errors.ts";
 import { attachmentBytes, messageBytes } from "../../../flows/read/bytes.ts";
-import type { Inspect } from "../../../flows/mime/reading-tasks.ts";
-import type { RenderDeps } from "../../../flows/deliver/render.ts";
 import { raw } from "../../routing/answer.ts";
-import type { StreamBytes } from "../../pipeline/download.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { Type } from "@sinclair/typebox";
 import { previewPage } from "../../../core/messages/preview-page.ts";
-import { type PreviewDeps, readPreview } from "../../../flows/read/preview.ts";
+import { readPreview } from "../../../flows/read/preview.ts";
 import { PREVIEW_QUERY, PREVIEW_TYPE, previewHeaders } from "../../views/preview.ts";
-
-export interface EmailBytesDeps extends RenderDeps {
-  inspect: Inspect;
-  /** Sends stored content. All routes of content share its budget. */
-  handOut: StreamBytes;
-}
+import type { Parts } from "../../routing/parts.ts";
 
 /** Returns the routes of a message's bytes, attachments and preview. */
-export function emailBytesRoutes(deps: EmailBytesDeps): Route[] {
+export function emailBytesRoutes(deps: Parts): Route[] {
   return [rawRoute(deps), attachmentRoute(deps), emailPreviewRoute(deps)];
 }
 
-function rawRoute(deps: EmailBytesDeps): Route {
+function rawRoute(deps: Parts): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/raw",
@@ -44,7 +36,7 @@ function rawRoute(deps: EmailBytesDeps): Route {
   });
 }
 
-function attachmentRoute(deps: EmailBytesDeps): Route {
+function attachmentRoute(deps: Parts): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/attachments/:attachmentId",
@@ -90,12 +82,8 @@ function encodeName(filename: string): string {
   );
 }
 
-interface EmailPreviewDeps extends PreviewDeps {
-  handOut: StreamBytes;
-}
-
 /** Returns the route that shows the html of a message as a page. */
-function emailPreviewRoute(deps: EmailPreviewDeps): Route {
+function emailPreviewRoute(deps: Parts): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/preview",

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { SendItem } from "../../../core/messages/send-item.ts";
-import type { SendLimits } from "../../../core/messages/send-rules.ts";
-import { type CheckDeps, checkSending } from "../../../flows/accept/check.ts";
+import { checkSending } from "../../../flows/accept/check.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { ItemError, OneOf } from "../../routing/schemas.ts";
 import { checkedSend, showRefusal } from "./checked-send.ts";
+import type { Sending } from "../../../flows/accept/sending.ts";
 
 const CheckView = Type.Object(
   {
@@ -25,12 +25,8 @@ const CheckView = Type.Object(
   { title: "SendCheck" },
 );
 
-export interface EmailCheckDeps extends CheckDeps {
-  limits: SendLimits;
-}
-
 /** Returns the route that checks a send without sending. */
-export function emailCheckRoute(deps: EmailCheckDeps): Route {
+export function emailCheckRoute(deps: Sending): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/emails/check",

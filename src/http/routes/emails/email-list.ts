@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../../core/addresses.ts";
 import { invalid, readAll } from "../../../core/errors.ts";
 import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../../core/time/date-times.ts";
-import type { Wait, Waits } from "../../../flows/live/waits.ts";
+import type { Wait } from "../../../flows/live/waits.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { awaitingApproval } from "../../../store/messages/approvals.ts";
 import { unrevokedKeys } from "../../../store/projects/keys.ts";
@@ -20,6 +20,7 @@ import { projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
 import { MESSAGE_STATUSES } from "../../../core/messages/states.ts";
 import { MessageSummaryView, showSummary } from "../../views/message.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 /** Longest wait for a message, seconds. It is shorter than the idle timeout of proxies. */
 const MAX_WAIT_SECONDS = 60;
@@ -66,13 +67,8 @@ const ListQuery = Type.Object({
   ),
 });
 
-export interface EmailListDeps {
-  db: Db;
-  waits: Waits;
-}
-
 /** Returns the route of `GET /v1/emails`. */
-export function emailListRoute(deps: EmailListDeps): Route {
+export function emailListRoute(deps: Parts): Route {
   const { db, waits } = deps;
   return projectRoute({
     method: "GET",
@@ -122,13 +118,13 @@ async function answerOf(
 
 /** The page of the messages that come. */
 class MessagesToCome implements LaterAnswer {
-  readonly #deps: EmailListDeps;
+  readonly #deps: Parts;
   readonly #wait: Wait;
   readonly #keyId: string | null;
   readonly #page: Page;
   readonly owner: string;
 
-  constructor(deps: EmailListDeps, wait: Wait, { owner, keyId, page }: Waiting) {
+  constructor(deps: Parts, wait: Wait, { owner, keyId, page }: Waiting) {
     this.#deps = deps;
     this.#wait = wait;
     this.#keyId = keyId;

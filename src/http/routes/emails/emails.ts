@@ -1,14 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound, validationError } from "../../../core/errors.ts";
 import { SendItem } from "../../../core/messages/send-item.ts";
-import type { SendLimits } from "../../../core/messages/send-rules.ts";
 import { yieldToEventLoop } from "../../../core/concurrency/event-loop.ts";
 import { expectationOf } from "../../../core/expectations.ts";
 import { check, isObject } from "../../../core/validation.ts";
-import { type ExtractRules, extractsIn } from "../../../flows/read/extracts.ts";
+import { extractsIn } from "../../../flows/read/extracts.ts";
 import { readRecord } from "../../../flows/read/record.ts";
 import {
-  type AcceptDeps,
   commitSend,
   commitSends,
   type PreparedSend,
@@ -29,14 +27,11 @@ import { emailAttemptsRoute } from "./email-attempts.ts";
 import { checkedSend, showRefusal } from "./checked-send.ts";
 import { emailCheckRoute } from "./email-check.ts";
 import { emailExplainRoute } from "./email-explain.ts";
-import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
-import { type EmailListDeps, emailListRoute } from "./email-list.ts";
+import { emailBytesRoutes } from "./email-bytes.ts";
+import { emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./scheduled-sends.ts";
 import { withWarnings } from "../../pipeline/warnings.ts";
-
-export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps, EmailListDeps, ExtractRules {
-  limits: SendLimits;
-}
+import type { Parts } from "../../routing/parts.ts";
 
 /** Maximum number of items in a batch. */
 export const MAX_BATCH = 100;
@@ -80,7 +75,7 @@ const BatchResult = Type.Object({
 });
 
 /** Returns the routes of `/v1/emails`. */
-export function emailRoutes(deps: EmailRouteDeps): Route[] {
+export function emailRoutes(deps: Parts): Route[] {
   return [
     sendRoute(deps),
     batchRoute(deps),
@@ -98,7 +93,7 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
 /**
  * Returns a send item that needs no registered domain: from the onboarding domain to a simulated recipient.
  */
-function exampleItem({ serviceDomain }: EmailRouteDeps): Static<typeof SendItem> {
+function exampleItem({ serviceDomain }: Parts): Static<typeof SendItem> {
   return {
     from: `Ana <hello@${onboardingDomain(serviceDomain)}>`,
     to: [`delivered@${simulatorDomain(serviceDomain)}`],
@@ -109,7 +104,7 @@ function exampleItem({ serviceDomain }: EmailRouteDeps): Static<typeof SendItem>
 
 const EXAMPLE_RESULT = { id: exampleId("msg"), status: "queued" };
 
-function sendRoute(deps: EmailRouteDeps): Route {
+function sendRoute(deps: Parts): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/emails",
@@ -138,7 +133,7 @@ function sendRoute(deps: EmailRouteDeps): Route {
   });
 }
 
-function batchRoute(deps: EmailRouteDeps): Route {
+function batchRoute(deps: Parts): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/emails/batch",
@@ -167,7 +162,7 @@ type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"
 };
 
 async function sendBatch(
-  deps: EmailRouteDeps,
+  deps: Parts,
   { body, now, project, principal, record, requestId }: BatchContext,
 ): Promise<Answer> {
   const { emails, strict = false } = envelopeOf(body);
@@ -214,7 +209,7 @@ function ofItem({ type, message, details }: AppError, index: number): AppError {
 
 /** Returns an item that is ready to be committed, or the error that refuses it. */
 async function prepareItem(
-  deps: EmailRouteDeps,
+  deps: Parts,
   project: Project,
   item: unknown,
   { now, named, principal }: { now: number; named: NamedThreads; principal: Principal },
@@ -237,7 +232,7 @@ function showItem(
   return refusal === undefined ? withWarnings(item.accepted, item.warnings) : showRefusal(refusal);
 }
 
-function getRoute(deps: EmailRouteDeps): Route {
+function getRoute(deps: Parts): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id",

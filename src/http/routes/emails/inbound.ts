@@ -5,10 +5,11 @@ import { Address, addressIssues, mailboxOf } from "../../../core/messages/addres
 import { MAX_SUBJECT_CHARS, SendItem } from "../../../core/messages/send-item.ts";
 import { attachmentIssues, MAX_BODY_PART_BYTES } from "../../../core/messages/send-rules.ts";
 import { toAttachment } from "../../../flows/accept/attachment.ts";
-import { type SimulateDeps, simulateInbound } from "../../../flows/receive/simulate.ts";
+import { simulateInbound } from "../../../flows/receive/simulate.ts";
 import type { Arrival } from "../../../flows/receive/store-inbound.ts";
 import { accepted } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 const SimulateBody = Type.Object({
   inboxId: Type.Optional(
@@ -37,12 +38,8 @@ const Simulated = Type.Object({
   testMode: Type.Literal(true),
 });
 
-export interface InboundRouteDeps extends SimulateDeps {
-  limits: { maxAttachments: number; maxMessageBytes: number };
-}
-
 /** Returns the route of `POST /v1/inbound/simulate`. */
-export function inboundRoutes(deps: InboundRouteDeps): Route[] {
+export function inboundRoutes(deps: Parts): Route[] {
   const simulate = projectRoute({
     method: "POST",
     path: "/v1/inbound/simulate",

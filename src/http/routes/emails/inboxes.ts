@@ -5,7 +5,6 @@ import { AppError, invalid, notFound } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
 import { domainForInbox } from "../../../flows/domains/inbox-domain.ts";
-import type { RegisterDeps } from "../../../flows/domains/register.ts";
 import { type Domain, getDomain } from "../../../store/domains/domains.ts";
 import { deleteInbox } from "../../../store/threads/inbox-removal.ts";
 import {
@@ -20,8 +19,7 @@ import type { Project } from "../../../store/projects/projects.ts";
 import { created, noContent, ok, type Warning } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { EMAIL, MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
-
-export type InboxDeps = RegisterDeps;
+import type { Checking } from "../../../flows/domains/checking.ts";
 
 const InboxSchema = Type.Object(
   {
@@ -71,7 +69,7 @@ interface InboxLocation {
 
 /** Returns the address and its domain. Throws 422 for a bad address, and 404 for a domain of another project. */
 async function locateInbox(
-  deps: InboxDeps,
+  deps: Checking,
   project: Project,
   body: Static<typeof CreateInbox>,
   now: number,
@@ -87,7 +85,7 @@ async function locateInbox(
 }
 
 async function locateByAddress(
-  deps: InboxDeps,
+  deps: Checking,
   project: Project,
   text: string,
   domainId: string | undefined,
@@ -127,7 +125,7 @@ function duplicate(address: string): AppError {
 }
 
 /** Returns the routes of `/v1/inboxes`. */
-export function inboxRoutes(deps: InboxDeps): Route[] {
+export function inboxRoutes(deps: Checking): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps.db)];
 }
 
@@ -139,7 +137,7 @@ function warningsOf({ id, name, status, receiving }: Domain): Warning[] {
   return [{ param: "address", message: `${name} does not receive mail yet. Switch it on with ${how}.` }];
 }
 
-function collectionRoutes(deps: InboxDeps): Route[] {
+function collectionRoutes(deps: Checking): Route[] {
   const { db } = deps;
   return [
     projectRoute({

@@ -5,11 +5,7 @@ import { cancelSend, rescheduleSend } from "../../../flows/accept/scheduled-send
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { showTime, TIME, Timestamp } from "../../routing/schemas.ts";
-import type { Outbox } from "../../../flows/outbox.ts";
-
-export interface EmailScheduleDeps extends Outbox {
-  limits: { maxScheduleDays: number };
-}
+import type { Sending } from "../../../flows/accept/sending.ts";
 
 const Rescheduled = Type.Object({
   id: Type.String(),
@@ -19,11 +15,11 @@ const Rescheduled = Type.Object({
 const Canceled = Type.Object({ id: Type.String(), status: Type.Literal("failed") });
 
 /** Returns the routes that reschedule or cancel a scheduled message. */
-export function emailScheduleRoutes(deps: EmailScheduleDeps): Route[] {
+export function emailScheduleRoutes(deps: Sending): Route[] {
   return [rescheduleRoute(deps), cancelRoute(deps)];
 }
 
-function rescheduleRoute(deps: EmailScheduleDeps): Route {
+function rescheduleRoute(deps: Sending): Route {
   return projectRoute({
     method: "PATCH",
     path: "/v1/emails/:id",
@@ -46,7 +42,7 @@ function rescheduleRoute(deps: EmailScheduleDeps): Route {
   });
 }
 
-function cancelRoute(deps: EmailScheduleDeps): Route {
+function cancelRoute(deps: Sending): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/emails/:id/cancel",

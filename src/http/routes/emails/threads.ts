@@ -7,7 +7,6 @@ import { createKeyedMutex } from "../../../core/concurrency/keyed-mutex.ts";
 import { prepareSend, sending } from "../../../flows/accept/accept.ts";
 import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../../flows/accept/reply.ts";
 import type { Db } from "../../../store/engine/client.ts";
-import type { RecordDeps } from "../../../flows/read/record.ts";
 import { getInbox } from "../../../store/threads/inboxes.ts";
 import { listThreads, type ThreadPage, type ThreadPosition } from "../../../store/threads/thread-list.ts";
 import { updateThread } from "../../../store/threads/thread-changes.ts";
@@ -19,7 +18,8 @@ import { projectRoute, type Route } from "../../routing/route.ts";
 import { Nullable, PAGE_QUERY, PageOf, Search, showTime, Timestamp } from "../../routing/schemas.ts";
 import { showConversation, ThreadMessageView } from "../../views/conversation.ts";
 import { checkedSend } from "./checked-send.ts";
-import type { EmailRouteDeps } from "./emails.ts";
+import type { LargeContents } from "../../../store/contents/large-reads.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 /** Messages in the answer for a thread. Older ones are in its pages. */
 const MESSAGES_SHOWN = 100;
@@ -112,7 +112,7 @@ function show(thread: Thread): Record<string, unknown> {
 }
 
 /** Returns the routes of threads: lists, reading and replying. */
-export function threadRoutes(deps: EmailRouteDeps): Route[] {
+export function threadRoutes(deps: Parts): Route[] {
   return [
     inboxThreadsRoute(deps),
     projectThreadsRoute(deps),
@@ -206,7 +206,7 @@ function positionOf(text: string | null): ThreadPosition | null {
   return { lastMessageAt: Number(at), id };
 }
 
-function getRoute(deps: RecordDeps): Route {
+function getRoute(deps: LargeContents): Route {
   const { db } = deps;
   return projectRoute({
     method: "GET",
@@ -232,7 +232,7 @@ function getRoute(deps: RecordDeps): Route {
   });
 }
 
-function messagesRoute(deps: RecordDeps): Route {
+function messagesRoute(deps: LargeContents): Route {
   const { db } = deps;
   return projectRoute({
     method: "GET",
@@ -259,7 +259,7 @@ function messagesRoute(deps: RecordDeps): Route {
   });
 }
 
-function replyRoute(deps: EmailRouteDeps): Route {
+function replyRoute(deps: Parts): Route {
   // Replies to one thread run one after another, so that each counts those before it. Between processes, the commit
   // decides.
   const inTurn = createKeyedMutex();

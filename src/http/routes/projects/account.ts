@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Config } from "../../../config.ts";
 import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
 import { invalid, notFound } from "../../../core/errors.ts";
 import { volumeOfDay } from "../../../flows/accept/volume.ts";
@@ -21,6 +20,7 @@ import {
   Timestamp,
 } from "../../routing/schemas.ts";
 import { SCOPES } from "../../routing/scopes.ts";
+import type { Configured } from "../../routing/parts.ts";
 
 const AccountSchema = Type.Object(
   {
@@ -86,30 +86,13 @@ const UpdateAccount = Type.Object({
   ownerEmail: Type.Optional(Type.String({ expected: "an email address", examples: ["owner@example.com"] })),
 });
 
-export interface AccountDeps {
-  db: Db;
-  config: Pick<
-    Config,
-    | "plans"
-    | "tiers"
-    | "defaultPlan"
-    | "defaultTrustTier"
-    | "maxRecipients"
-    | "maxMessageBytes"
-    | "maxAttachments"
-    | "maxScheduleDays"
-    | "serviceDomain"
-    | "delivery"
-  >;
-}
-
 /** Returns the routes of `/v1/me` and `/v1/account`. */
-export function accountRoutes(deps: AccountDeps): Route[] {
+export function accountRoutes(deps: Configured): Route[] {
   return [meRoute(deps), updateRoute(deps)];
 }
 
 /** Returns the route that shows a key what it is and may do. */
-export function meRoute(deps: AccountDeps): Route {
+export function meRoute(deps: Configured): Route {
   const { db } = deps;
   return accountRoute({
     method: "GET",
@@ -160,7 +143,7 @@ function showAccount({ id, ownerEmail }: Account): Static<typeof AccountSchema> 
 }
 
 async function limitsOf(
-  { db, config }: AccountDeps,
+  { db, config }: Configured,
   project: Project | null,
   now: number,
 ): Promise<Me["limits"]> {
@@ -178,7 +161,7 @@ async function limitsOf(
   };
 }
 
-function updateRoute({ db }: AccountDeps): Route {
+function updateRoute({ db }: Configured): Route {
   return accountRoute({
     method: "PATCH",
     path: "/v1/account",

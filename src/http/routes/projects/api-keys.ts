@@ -2,7 +2,7 @@ import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound } from "../../../core/errors.ts";
 import { type KeyBounds, MAX_ALLOWED_RECIPIENTS, recipientRule } from "../../../core/key-bounds.ts";
-import { limitsOf, type Quotas } from "../../../core/quotas.ts";
+import { limitsOf } from "../../../core/quotas.ts";
 import { quotaExceeded } from "../../../flows/quotas.ts";
 import { withinLimits } from "../../../store/projects/holdings.ts";
 import { ACCOUNT_PLAN } from "../../access/rate.ts";
@@ -34,6 +34,7 @@ import {
   Timestamp,
 } from "../../routing/schemas.ts";
 import { SCOPES } from "../../routing/scopes.ts";
+import type { Configured } from "../../routing/parts.ts";
 
 const KEY_FIELDS = {
   id: Type.String(),
@@ -147,26 +148,21 @@ async function projectFor(db: Db, principal: Principal, wanted: string | null): 
 }
 
 /** Returns the routes of `/v1/api-keys`. */
-export function apiKeyRoutes(deps: ApiKeyDeps): Route[] {
+export function apiKeyRoutes(deps: Configured): Route[] {
   return [...collectionRoutes(deps), renameRoute(deps.db), revokeRoute(deps.db)];
-}
-
-export interface ApiKeyDeps {
-  db: Db;
-  quotas: Quotas;
 }
 
 /**
  * Returns the limits for a new key. A key counts for its project. An account-wide key counts for the account, with
  * the limits of its rate plan.
  */
-function keyLimits({ quotas }: ApiKeyDeps, accountId: string, sender: Project | null) {
-  const limits = limitsOf(quotas, sender?.plan ?? ACCOUNT_PLAN);
+function keyLimits({ config }: Configured, accountId: string, sender: Project | null) {
+  const limits = limitsOf(config.quotas, sender?.plan ?? ACCOUNT_PLAN);
   const within = withinLimits(sender?.id ?? accountId, ["apiKeys", "storedOctets"], limits);
   return { within, refuse: quotaExceeded(limits) };
 }
 
-function collectionRoutes(deps: ApiKeyDeps): Route[] {
+function collectionRoutes(deps: Configured): Route[] {
   const { db } = deps;
   return [
     accountRoute({

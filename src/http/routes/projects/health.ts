@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { CertificateState } from "../../../flows/certificates/states.ts";
-import type { Health } from "../../../flows/health/check.ts";
 import { COMMIT, VERSION } from "../../../version.ts";
 import { ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 const STATUSES = ["ok", "warn", "fail"] as const;
 const SOURCES = ["acme", "file", "self-signed"] as const;
@@ -43,11 +43,6 @@ const HealthSchema = Type.Object(
   { title: "Health" },
 );
 
-export interface HealthDeps {
-  health: () => Promise<Health>;
-  certificates: () => Promise<CertificateState[]>;
-}
-
 function shownCertificate({ accountId: _, expiresAt, nextAt, lastError, ...state }: CertificateState) {
   return {
     names: [...state.names],
@@ -59,7 +54,7 @@ function shownCertificate({ accountId: _, expiresAt, nextAt, lastError, ...state
 }
 
 /** Returns the route of `/v1/health`. */
-export function healthRoutes({ health, certificates }: HealthDeps): Route[] {
+export function healthRoutes({ health, certificates }: Parts): Route[] {
   return [
     accountRoute({
       method: "GET",

@@ -2,8 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { seal } from "../../../core/crypto/secretbox.ts";
-import type { Egress } from "../../../core/networks.ts";
-import { ConstraintError, type Db } from "../../../store/engine/client.ts";
+import { ConstraintError } from "../../../store/engine/client.ts";
 import {
   deleteRoute,
   getRoute,
@@ -16,6 +15,7 @@ import {
 import { created, noContent, ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 const MAX_URL_CHARS = 2000;
 /** Messages a second to a relay. */
@@ -77,22 +77,13 @@ const CreateRoute = Type.Object({
 const UpdateRoute = Type.Object({ name: Type.Optional(Name), ...CHANGEABLE });
 type Changes = Static<typeof UpdateRoute>;
 
-export interface OutRouteDeps {
-  db: Db;
-  /** Key that seals the URLs of relays. */
-  boxKey: Uint8Array;
-  egress: readonly Egress[];
-  /** Parses the URL of a relay. Throws if it is none. */
-  readRelayUrl: (url: string) => { host: string; port: number };
-}
-
 function show(route: OutRoute): Static<typeof OutRouteSchema> {
   const { accountId: _, sealedRelayUrl: _url, createdAt, ...shown } = route;
   return { ...shown, createdAt: showTime(createdAt) };
 }
 
 /** Returns the changes that a body asks of a route of that kind. */
-function changesOf(deps: OutRouteDeps, kind: OutRoute["kind"], body: Changes): RouteChanges {
+function changesOf(deps: Parts, kind: OutRoute["kind"], body: Changes): RouteChanges {
   const { relayUrl, pool, ratePerSecond, name } = body;
   if (kind === "mx" && relayUrl !== undefined) throw invalid("relayUrl", "is for routes of kind `relay`.");
   if (kind === "mx" && typeof ratePerSecond === "number")
@@ -101,7 +92,7 @@ function changesOf(deps: OutRouteDeps, kind: OutRoute["kind"], body: Changes): R
       "is for routes of kind `relay`. The lane of each provider has its own rate.",
     );
   if (kind === "relay" && typeof pool === "string") throw invalid("pool", "is for routes of kind `mx`.");
-  if (typeof pool === "string" && !deps.egress.some((egress) => egress.pool === pool))
+  if (typeof pool === "string" && !deps.config.egress.some((egress) => egress.pool === pool))
     throw invalid("pool", "must be a pool that the setting EGRESS names.");
   return {
     ...(name === undefined ? {} : { name: name.toWellFormed() }),
@@ -111,7 +102,7 @@ function changesOf(deps: OutRouteDeps, kind: OutRoute["kind"], body: Changes): R
   };
 }
 
-function relayOf({ boxKey, readRelayUrl }: OutRouteDeps, url: string): RouteChanges {
+function relayOf({ boxKey, readRelayUrl }: Parts, url: string): RouteChanges {
   try {
     const { host, port } = readRelayUrl(url);
     const { username, password } = new URL(url);
@@ -126,7 +117,7 @@ function relayOf({ boxKey, readRelayUrl }: OutRouteDeps, url: string): RouteChan
 }
 
 function newRoute(
-  deps: OutRouteDeps,
+  deps: Parts,
   accountId: string,
   { kind, ...body }: Static<typeof CreateRoute>,
   now: number,
@@ -163,11 +154,11 @@ async function withName<Result>(write: () => Promise<Result>): Promise<Result> {
 const COMMON = { accountWide: true } as const;
 
 /** Returns the routes of `/v1/routes`. */
-export function outRouteRoutes(deps: OutRouteDeps): Route[] {
+export function outRouteRoutes(deps: Parts): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps)];
 }
 
-function collectionRoutes(deps: OutRouteDeps): Route[] {
+function collectionRoutes(deps: Parts): Route[] {
   const { db } = deps;
   return [
     accountRoute({
@@ -216,7 +207,7 @@ function collectionRoutes(deps: OutRouteDeps): Route[] {
   ];
 }
 
-function itemRoutes(deps: OutRouteDeps): Route[] {
+function itemRoutes(deps: Parts): Route[] {
   const { db } = deps;
   const required = async (accountId: string, id: string): Promise<OutRoute> => {
     const route = await getRoute(db, accountId, id);

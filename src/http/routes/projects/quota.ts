@@ -1,11 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { limitsOf, type QuotaLimits, type Quotas, type Resource } from "../../../core/quotas.ts";
-import { type VolumeLimits, volumeOfDay } from "../../../flows/accept/volume.ts";
-import type { Db } from "../../../store/engine/client.ts";
+import { limitsOf, type QuotaLimits, type Resource } from "../../../core/quotas.ts";
+import { volumeOfDay } from "../../../flows/accept/volume.ts";
 import { type Holdings, holdingsOf } from "../../../store/projects/holdings.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { Nullable, showTime, Timestamp } from "../../routing/schemas.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 const HeldSchema = Type.Object({
   used: Type.Integer({ minimum: 0 }),
@@ -58,12 +58,6 @@ const QuotaSchema = Type.Object(
   { title: "Quota" },
 );
 
-export interface QuotaDeps {
-  db: Db;
-  volume: VolumeLimits;
-  quotas: Quotas;
-}
-
 /** Returns what a project holds of each resource, with its plan's limit. */
 function resourcesOf(held: Holdings, limits: QuotaLimits): Static<typeof ResourcesSchema> {
   const of = (resource: Resource) => ({ used: held[resource], limit: limits[resource] });
@@ -80,7 +74,7 @@ function resourcesOf(held: Holdings, limits: QuotaLimits): Static<typeof Resourc
 }
 
 /** Returns the route of `/v1/quota`. */
-export function quotaRoutes({ db, volume, quotas }: QuotaDeps): Route[] {
+export function quotaRoutes({ db, volume, quotas }: Parts): Route[] {
   return [
     projectRoute({
       method: "GET",

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Config } from "../../../config.ts";
 import { AppError, invalid, notFound, readAll } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { OpenTrackingSchema, trackingSwitches } from "../../../core/messages/tracking.ts";
@@ -28,6 +27,7 @@ import {
   Timestamp,
 } from "../../routing/schemas.ts";
 import { slugOf } from "../../../core/text.ts";
+import type { Configured } from "../../routing/parts.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
@@ -101,11 +101,6 @@ const UpdateSender = Type.Object({
   suspendedAt: Type.Optional(Nullable(Type.String({ ...TIME, description: "Null lifts a suspension." }))),
 });
 
-export interface SenderDeps {
-  db: Db;
-  config: Pick<Config, "plans" | "tiers" | "defaultPlan" | "defaultTrustTier" | "defaultTracking">;
-}
-
 function show(sender: Project): Static<typeof SenderSchema> {
   return {
     id: sender.id,
@@ -150,7 +145,7 @@ async function withExternalId<Result>(
   }
 }
 
-function newSender(deps: SenderDeps, accountId: string, body: Static<typeof CreateSender>, now: number) {
+function newSender(deps: Configured, accountId: string, body: Static<typeof CreateSender>, now: number) {
   const id = newId("snd", now);
   // New projects are not suspended, even if the client sends `suspendedAt`.
   const { suspendedAt: _, ...wanted } = changesOf(deps, body);
@@ -175,7 +170,7 @@ function oneOf(param: string, name: string | undefined, known: Readonly<Record<s
     throw invalid(param, `must be one of ${Object.keys(known).join(", ")}.`);
 }
 
-function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): ProjectChanges {
+function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): ProjectChanges {
   const [, , , suspendedAt] = readAll(
     () => oneOf("plan", body.plan, config.plans),
     () => oneOf("trustTier", body.trustTier, config.tiers),
@@ -205,11 +200,11 @@ async function requireRoutes(db: Db, accountId: string, ids: readonly string[] =
 }
 
 /** Returns the routes of `/v1/senders`. */
-export function senderRoutes(deps: SenderDeps): Route[] {
+export function senderRoutes(deps: Configured): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps)];
 }
 
-function collectionRoutes(deps: SenderDeps): Route[] {
+function collectionRoutes(deps: Configured): Route[] {
   const { db } = deps;
   return [
     accountRoute({
@@ -253,7 +248,7 @@ function collectionRoutes(deps: SenderDeps): Route[] {
   ];
 }
 
-function itemRoutes(deps: SenderDeps): Route[] {
+function itemRoutes(deps: Configured): Route[] {
   const { db } = deps;
   return [
     accountRoute({

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf } from "../../routing/schemas.ts";
+import type { Parts } from "../../routing/parts.ts";
 
 const SettingView = Type.Object(
   {
@@ -17,17 +18,8 @@ const SettingView = Type.Object(
   { title: "Setting" },
 );
 
-interface ShownSetting {
-  name: string;
-  value: string | null;
-  source: "environment" | "file" | "default";
-  secret: boolean;
-  set: boolean;
-  help: string;
-}
-
 /** Returns the route that shows the settings of the process that answers. */
-export function settingRoutes({ settings }: { settings: readonly ShownSetting[] }): Route[] {
+export function settingRoutes({ settings }: Parts): Route[] {
   return [
     accountRoute({
       method: "GET",

@@ -1,0 +1,59 @@
+import type { Parts } from "./routing/parts.ts";
+import { resendRoutes } from "./resend/routes.ts";
+import { contactRoutes } from "./routes/contacts.ts";
+import { domainRecordRoutes } from "./routes/domain-records.ts";
+import { domainRoutes } from "./routes/domains.ts";
+import { emailRoutes } from "./routes/emails/emails.ts";
+import { inboundRoutes } from "./routes/emails/inbound.ts";
+import { inboxRoutes } from "./routes/emails/inboxes.ts";
+import { threadRoutes } from "./routes/emails/threads.ts";
+import { trackingRoutes } from "./routes/emails/tracking.ts";
+import { unsubscribeRoutes } from "./routes/emails/unsubscribe.ts";
+import { eventStreamRoute } from "./routes/event-stream.ts";
+import { accountRoutes } from "./routes/projects/account.ts";
+import { apiKeyRoutes } from "./routes/projects/api-keys.ts";
+import { healthRoutes } from "./routes/projects/health.ts";
+import { laneRoutes } from "./routes/projects/lanes.ts";
+import { outRouteRoutes } from "./routes/projects/out-routes.ts";
+import { quotaRoutes } from "./routes/projects/quota.ts";
+import { senderRoutes } from "./routes/projects/senders.ts";
+import { settingRoutes } from "./routes/projects/settings.ts";
+import { statsRoutes } from "./routes/projects/stats.ts";
+import { suppressionRoutes } from "./routes/suppressions.ts";
+import { templateRoutes } from "./routes/templates.ts";
+import { webhookDeliveryRoutes } from "./routes/webhook-deliveries.ts";
+import { webhookRoutes } from "./routes/webhooks.ts";
+import type { Route } from "./routing/route.ts";
+
+/** The routes of `/v1` in the order of the reference. */
+const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
+  emailRoutes,
+  eventStreamRoute,
+  threadRoutes,
+  inboundRoutes,
+  apiKeyRoutes,
+  healthRoutes,
+  laneRoutes,
+  settingRoutes,
+  accountRoutes,
+  senderRoutes,
+  outRouteRoutes,
+  domainRoutes,
+  domainRecordRoutes,
+  inboxRoutes,
+  templateRoutes,
+  contactRoutes,
+  suppressionRoutes,
+  statsRoutes,
+  quotaRoutes,
+  webhookRoutes,
+  webhookDeliveryRoutes,
+  unsubscribeRoutes,
+  trackingRoutes,
+];
+
+/** Returns all routes of the API, those that speak Resend's dialect last. */
+export function apiRoutes(parts: Parts): Route[] {
+  const routes = ROUTES.flatMap((make) => make(parts));
+  return [...routes, ...resendRoutes(routes, parts)];
+}

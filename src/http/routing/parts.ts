@@ -1,0 +1,42 @@
+import type { Config } from "../../config.ts";
+import type { ShownSetting } from "../../config/shown.ts";
+import type { Quotas } from "../../core/quotas.ts";
+import type { Sending } from "../../flows/accept/sending.ts";
+import type { CertificateState } from "../../flows/certificates/states.ts";
+import type { Checking } from "../../flows/domains/checking.ts";
+import type { Health } from "../../flows/health/check.ts";
+import type { ReadLanesDeps } from "../../flows/lanes/read-lanes.ts";
+import type { Streams } from "../../flows/live/streams.ts";
+import type { Waits } from "../../flows/live/waits.ts";
+import type { ExtractRules } from "../../flows/read/extracts.ts";
+import type { SharedPayloads } from "../../flows/webhooks/shared-payloads.ts";
+import type { WebhookDeps } from "../../flows/webhooks/webhooks.ts";
+import type { Bytes } from "../../flows/read/bytes.ts";
+
+/** Makes stored content the body of an answer to a project. */
+export type StreamBytes = (
+  senderId: string,
+  bytes: Bytes,
+) => Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>;
+
+/** The database and the settings, which some routes need alone. */
+export type Configured = Pick<Parts, "db" | "config">;
+
+/** The services of the API's routes, made once. A route names the part of it that it uses. */
+export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, ReadLanesDeps {
+  config: Config;
+  quotas: Quotas;
+  /** Our MX name. */
+  hostname: string;
+  waits: Waits;
+  streams: Streams;
+  payloads: SharedPayloads;
+  /** Sends stored content. All routes of content share its budget. */
+  handOut: StreamBytes;
+  /** Parses the URL of a relay. Throws if it is none. */
+  readRelayUrl: (url: string) => { host: string; port: number };
+  health: () => Promise<Health>;
+  certificates: () => Promise<CertificateState[]>;
+  /** The settings in effect as the API shows them. */
+  settings: readonly (Omit<ShownSetting, "value" | "default"> & { value: string | null })[];
+}
