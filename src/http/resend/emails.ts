@@ -8,6 +8,7 @@ import type { Message } from "../../store/messages/messages.ts";
 import { showTime } from "../routing/schemas.ts";
 import type { Route } from "../routing/route.ts";
 import { MAX_BATCH } from "../routes/emails/emails.ts";
+import { inTheirWords } from "./field-names.ts";
 import { Given } from "./given.ts";
 import { timeOf } from "./scheduled-words.ts";
 import { ScheduledAt, SendBody, sendItemOf } from "./send-body.ts";
@@ -64,7 +65,7 @@ interface WithId {
 }
 
 interface BatchResult {
-  data: { id?: string; error?: { message: string } }[];
+  data: { id?: string; error?: { message: string; param?: string } }[];
 }
 
 function batchRoute(operations: Operations): Route {
@@ -94,7 +95,7 @@ function batchRoute(operations: Operations): Route {
       const sent = data.flatMap(({ id }) => (id === undefined ? [] : [{ id }]));
       if (!isPermissive(request.headers)) return { data: sent };
       const errors = data.flatMap(({ error }, index) =>
-        error === undefined ? [] : [{ index, message: error.message }],
+        error === undefined ? [] : [{ index, message: inTheirWords(error.message, error.param) }],
       );
       return { data: sent, errors };
     },

@@ -1,6 +1,7 @@
 import type { AppError, ErrorCode, ErrorType } from "../../core/errors.ts";
 import { UnnamedProject } from "../access/project.ts";
 import type { Answer } from "../routing/answer.ts";
+import { inTheirWords } from "./field-names.ts";
 import { appErrorOf, errorAnswer } from "../routing/errors.ts";
 
 const NAME_OF_TYPE: Readonly<Record<ErrorType, string>> = {
@@ -36,26 +37,6 @@ const STATUS_OF_NAME: Readonly<Record<string, number>> = {
   restricted_api_key: 401,
 };
 
-/** Fields whose names differ by more than case. */
-const FIELD_NAMES: Readonly<Record<string, string>> = {
-  templateId: "template.id",
-  data: "template.variables",
-  firstName: "first_name",
-  lastName: "last_name",
-  metadata: "properties",
-  url: "endpoint",
-  eventTypes: "events",
-  domain: "name",
-};
-
-/** Returns a message that names a field as Resend does: `"replyTo[0]" must…` becomes `"reply_to[0]" must…`. */
-function inTheirWords(message: string): string {
-  return message.replace(/^"([A-Za-z]+)(?=["[.])/, (_all, name: string) => {
-    const theirs = FIELD_NAMES[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return `"${theirs}`;
-  });
-}
-
 /** Says what to do to a person whose SDK sends an account-wide key: it has no way to name a project. */
 const NEEDS_PROJECT_KEY =
   "This is an account-wide key, which acts for no project by itself. Give the SDK a project's key: make one in the dashboard under Keys, or with `postrider keys create --name NAME --sender PROJECT`. A client that can set headers may name the project in X-Service-Product.";
@@ -73,7 +54,9 @@ export function resendErrorAnswer(thrown: unknown, requestId: string, hasKey: bo
 function messageOf(error: AppError): string {
   if (error instanceof UnnamedProject) return NEEDS_PROJECT_KEY;
   // A field that is not ours is named as the client sent it.
-  return error.details.code === "unknown_field" ? error.message : inTheirWords(error.message);
+  return error.details.code === "unknown_field"
+    ? error.message
+    : inTheirWords(error.message, error.details.param);
 }
 
 function nameOf({ type, details: { code, param } }: ReturnType<typeof appErrorOf>, hasKey: boolean): string {

@@ -1,5 +1,6 @@
 import { Kind, type Static, Type } from "@sinclair/typebox";
 import { invalid, validationError } from "../../core/errors.ts";
+import { theirName } from "./field-names.ts";
 import { decisiveFieldIssues } from "../../core/messages/decisive-fields.ts";
 import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
 import { MAX_CUSTOM_HEADERS, MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
@@ -98,15 +99,8 @@ const FILE_NAMES = {
 /** Name of an attachment that has none. */
 const UNNAMED = "attachment";
 
+/** The fields of a send. */
 const FIELDS = Object.keys(SendBody.properties);
-/** Names of `/v1` that Resend has in another form. */
-const THEIR_NAMES: Readonly<Record<string, string>> = { templateId: "template", data: "template.variables" };
-
-/** Returns Resend's name of a field of `/v1`. */
-function theirName(ours: string): string {
-  return THEIR_NAMES[ours] ?? ours.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 /**
  * Returns a send item for the body of a send.
  * @param now milliseconds
