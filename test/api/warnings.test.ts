@@ -62,7 +62,7 @@ describe("the answer to a write", () => {
     });
     const item = { ...ITEM, subject: undefined, text: undefined, templateId: "order", unsubscribeLink: true };
     const data = { user: {}, items: [], order: { total: 0 }, note: null };
-    const message = "The template uses user.name, for which the data has no value.";
+    const message = "The template uses user.name, items[0].name, for which the data has no value.";
     const sent = await service.call("POST", "/v1/emails", { ...item, data });
     expect([sent.status, sent.body.warnings]).toEqual([202, [{ param: "data", message }]]);
     const { body } = await service.call("POST", "/v1/emails/batch", {

@@ -125,9 +125,14 @@ function variableOf({ props }: PropertyAccess): Variable {
       TypeGuards.isQuotedToken(prop) ||
       TypeGuards.isNumberToken(prop)
     )
-      segments.push(prop.content);
+      segments.push(index > 0 && isIndex(prop) ? Number(prop.content) : prop.content);
   }
   return new Variable(segments, NOWHERE);
+}
+
+/** Returns whether a word is the place of an item: `a.0.b` is the path `a[0].b`. */
+function isIndex(prop: PropertyAccess["props"][number]): boolean {
+  return TypeGuards.isWordToken(prop) && /^(?:0|[1-9]\d{0,8})$/.test(prop.content);
 }
 
 /** Yields the property accesses in an argument of a tag or a placeholder. */

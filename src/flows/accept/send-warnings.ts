@@ -41,20 +41,21 @@ function missingVariables(
   return [{ param: "data", message }];
 }
 
-/** A name at the beginning of a path, or after its dot. */
-const NAME = /^\.?([^.[\]]+)/;
+/** A name at the beginning of a path or after its dot, or the place of an item. */
+const NAME = /^(?:\.?([^.[\]]+)|\[(\d+)\])/;
 /** Names that Liquid also reads from lists and strings. */
 const OWN_NAMES: ReadonlySet<string> = new Set(["size", "first", "last"]);
 
 /**
- * Returns true if the data has nothing at a variable's path. The path is followed while it has names with dots. A
- * value read by an index or a name in brackets counts as present.
+ * Returns true if the data has nothing at a variable's path. The path is followed while it has names with dots and places. A
+ * value read by a name in brackets counts as present.
  */
 function isMissing(data: Readonly<Record<string, unknown>>, path: string): boolean {
   let value: unknown = data;
   let rest = path;
   for (let found = NAME.exec(rest); found !== null; found = NAME.exec(rest)) {
-    const [step, name = ""] = found;
+    const [step, word, place] = found;
+    const name = word ?? place ?? "";
     const holder: unknown = value;
     if (holder === null || holder === undefined) return true;
     if (typeof holder === "object" && Object.hasOwn(holder, name)) value = Reflect.get(holder, name);

@@ -70,6 +70,7 @@ describe("variables are full paths in order of first use, without duplicates and
     ["{% comment %}{{ a }}{% endcomment %}{% raw %}{{ b }}{% endraw %}{% # {{ c }} %}", []],
     ["{{ 'text' }}{{ 1 }}{{ true }}{{ nil }}", []],
     ["{{ naïve }}{{ 用户.名 }}", ["naïve", "用户.名"]],
+    ["{{ a.0.b }}{{ a[0].b }}{{ a.10 }}{{ a.007 }}", ["a[0].b", "a[10]", "a['007']"]],
   ];
   test.each(rows)("%s", (template, expected) => {
     expect(templateVariables(source({ html: template }))).toEqual(expected);
