@@ -31,7 +31,7 @@ CREATE TABLE senders (
 CREATE INDEX senders_by_account ON senders (account_id, id);
 CREATE INDEX senders_warned ON senders (warned_at) WHERE warned_at IS NOT NULL;
 
--- Ways out of an account. route_ids of `senders` names them in order.
+-- Ways out of an account. route_ids of `senders` and `domains` names them in order.
 -- sealed_relay_url: the URL of a relay with its login, sealed by the master key. relay_host: its host and port, which may be shown.
 CREATE TABLE routes (
   id TEXT PRIMARY KEY,
@@ -42,6 +42,7 @@ CREATE TABLE routes (
   relay_host TEXT,
   pool TEXT,
   rate_per_second REAL,
+  warm_up TEXT,
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, name),
   CHECK ((kind = 'relay') = (sealed_relay_url IS NOT NULL))
@@ -92,11 +93,13 @@ CREATE TABLE lanes (
 ) STRICT, WITHOUT ROWID;
 
 -- How far a new address of ours has come with a provider: the day (UTC, days since 1970) and the step of its cap.
+-- target: messages a day to which it grows.
 -- blocked: the provider has refused the address on that day.
 CREATE TABLE warm_ups (
   lane TEXT PRIMARY KEY,
   day INTEGER NOT NULL,
   step INTEGER NOT NULL,
+  target INTEGER NOT NULL,
   blocked INTEGER NOT NULL DEFAULT 0 CHECK (blocked IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
@@ -127,6 +130,7 @@ CREATE TABLE domains (
   mx_verified INTEGER NOT NULL DEFAULT 0 CHECK (mx_verified IN (0, 1)),
   return_path_verified INTEGER NOT NULL DEFAULT 0 CHECK (return_path_verified IN (0, 1)),
   links_verified INTEGER NOT NULL DEFAULT 0 CHECK (links_verified IN (0, 1)),
+  route_ids TEXT NOT NULL DEFAULT '[]',
   receiving INTEGER NOT NULL DEFAULT 0 CHECK (receiving IN (0, 1)),
   delegated INTEGER NOT NULL DEFAULT 0 CHECK (delegated IN (0, 1)),
   delegation_found INTEGER NOT NULL DEFAULT 0 CHECK (delegation_found IN (0, 1)),
@@ -343,6 +347,7 @@ CREATE INDEX stray_objects_by_age ON stray_objects (doomed, since);
 -- The outbox: one row per recipient of an outbound message.
 -- due_at: when a worker must look at it next; NULL while it is claimed and once it is final.
 -- claimed_by: the instance that delivers it now. A settle that has lost its claim changes nothing.
+-- routed_by: the From domain, if it had routes of its own when the message was accepted.
 -- bulk: 1 if the message's stream is bulk, so that due rows can be ordered without reading the message. One index
 -- serves both the count and the sweep of what is due, in the sweep's order.
 CREATE TABLE recipients (
@@ -353,6 +358,7 @@ CREATE TABLE recipients (
   domain TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('to', 'cc', 'bcc')),
   bulk INTEGER NOT NULL DEFAULT 0 CHECK (bulk IN (0, 1)),
+  routed_by TEXT,
   status TEXT NOT NULL CHECK (status IN ('accepted', 'queued', 'sending', 'sent', 'delivery_delayed', 'delivered',
     'bounced', 'complained', 'rejected', 'rendering_failure', 'failed')),
   reason TEXT,

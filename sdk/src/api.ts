@@ -1044,24 +1044,44 @@ export interface components {
              */
             createdAt: string;
         };
-        /** Route */
-        Route: {
-            id: string;
-            name: string;
+        /**
+         * NewRouteWarmUp
+         * @description It begins on the day on which it is set. A new target does not begin it again. Null: none.
+         */
+        NewRouteWarmUp: {
             /**
-             * @description `mx`: straight to the recipients' mail servers. `relay`: through a smarthost.
-             * @enum {string}
+             * @description Messages a day to which it grows, in the steps of `WARM_UP`: through the relay, or for kind `mx` to each provider from each address.
+             * @example 20000
              */
-            kind: "mx" | "relay";
-            relayHost: string | null;
-            pool: string | null;
-            ratePerSecond: number | null;
+            targetPerDay: number;
+            overflowRouteId?: string | null;
+        };
+        /** RouteWarmUp */
+        RouteWarmUp: {
+            targetPerDay: number;
+            overflowRouteId: string | null;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
              * @example 2026-01-31T09:30:00.000Z
              */
-            createdAt: string;
+            startedAt: string;
+        };
+        /** Route */
+        Route: {
+            /** @description `default` for the route that the settings make. */
+            id: string;
+            name: string;
+            /**
+             * @description `mx`: straight to the recipients' mail servers. `relay`: through a smarthost. `capture`: mail stays on this machine. Only the default route has this kind.
+             * @enum {string}
+             */
+            kind: "mx" | "relay" | "capture";
+            relayHost: string | null;
+            pool: string | null;
+            ratePerSecond: number | null;
+            warmUp: components["schemas"]["RouteWarmUp"] | null;
+            createdAt: string | null;
         };
         /** DelegationRecord */
         DelegationRecord: {
@@ -1113,6 +1133,8 @@ export interface components {
                 dmarc: "verified" | "pending" | "failing";
             };
             receiving: boolean;
+            /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the project. */
+            routeIds: string[];
             delegation?: components["schemas"]["Delegation"];
             verifiedAt: string | null;
             checkedAt: string | null;
@@ -1179,6 +1201,8 @@ export interface components {
                 dmarc: "verified" | "pending" | "failing";
             };
             receiving: boolean;
+            /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the project. */
+            routeIds: string[];
             delegation?: components["schemas"]["Delegation"];
             verifiedAt: string | null;
             checkedAt: string | null;
@@ -2239,6 +2263,8 @@ export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type Sender = components['schemas']['Sender'];
+export type NewRouteWarmUp = components['schemas']['NewRouteWarmUp'];
+export type RouteWarmUp = components['schemas']['RouteWarmUp'];
 export type Route = components['schemas']['Route'];
 export type DelegationRecord = components['schemas']['DelegationRecord'];
 export type Delegation = components['schemas']['Delegation'];
@@ -3517,6 +3543,7 @@ export interface operations {
                     relayUrl?: string;
                     pool?: string | null;
                     ratePerSecond?: number | null;
+                    warmUp?: components["schemas"]["NewRouteWarmUp"] | null;
                 };
             };
         };
@@ -3598,6 +3625,7 @@ export interface operations {
                     relayUrl?: string;
                     pool?: string | null;
                     ratePerSecond?: number | null;
+                    warmUp?: components["schemas"]["NewRouteWarmUp"] | null;
                 };
             };
         };
@@ -3735,11 +3763,18 @@ export interface operations {
                 "application/json": {
                     /** @description Whether the service's name server holds the domain's zone. */
                     delegated?: boolean;
+                    /**
+                     * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the project. Requires an account-wide key.
+                     * @example [
+                     *       "default"
+                     *     ]
+                     */
+                    routeIds?: string[];
                 };
             };
         };
         responses: {
-            /** @description Switch a domain between a delegated zone and records by hand */
+            /** @description Change a domain's routes, or who holds its zone */
             200: {
                 content: {
                     "application/json": components["schemas"]["Domain"] & components["schemas"]["MayWarn"];

@@ -23,12 +23,14 @@ export function hint(
   });
 }
 
-/** A recipient whose turn is decided by its project, its domain, and whether it is bulk mail. */
+/** A recipient whose turn and way are decided by its project, its domain, whether it is bulk mail, and the From domain. */
 export interface TransmitLane {
   senderId: string;
   domain: string;
   /** False if left out. */
   bulk?: boolean;
+  /** Id of the From domain if that has routes of its own. Null if left out. */
+  routedBy?: string | null;
 }
 
 const BULK = "bulk";
@@ -39,16 +41,15 @@ export function transmitJob(messageId: string, ord: number, lane: TransmitLane):
 }
 
 /** Returns the lane of a transmit job. */
-export function transmitLane({ senderId, domain, bulk }: TransmitLane): string {
-  return `${senderId} ${domain}${bulk === true ? ` ${BULK}` : ""}`;
+export function transmitLane({ senderId, domain, bulk = false, routedBy = null }: TransmitLane): string {
+  return [senderId, domain, ...(bulk ? [BULK] : []), ...(routedBy === null ? [] : [routedBy])].join(" ");
 }
 
 /** Reads the lane of a transmit job. A lane of one word is a domain. */
 export function parseTransmitLane(lane: string): Required<TransmitLane> {
-  const [senderId = "", domain, kind] = lane.split(" ");
-  return domain === undefined
-    ? { senderId: "", domain: senderId, bulk: false }
-    : { senderId, domain, bulk: kind === BULK };
+  const [senderId = "", domain, ...more] = lane.split(" ");
+  if (domain === undefined) return { senderId: "", domain: senderId, bulk: false, routedBy: null };
+  return { senderId, domain, bulk: more[0] === BULK, routedBy: more.find((word) => word !== BULK) ?? null };
 }
 
 /** Returns the recipient of a transmit job's key, or null if the key has another form. */

@@ -35,7 +35,7 @@ async function seenDomain(
   const verified = { dkim: true, spf: true, dmarc: true, mx: false };
   await db.write([
     insertDomain({
-      ...{ id, ...of, name, status: "verified", verified, receiving: false, delegated: true },
+      ...{ id, ...of, name, status: "verified", verified, receiving: false, routeIds: [], delegated: true },
       ...{ delegationToken: id, served: true, recommended: { returnPath: false, links: false } },
       ...{ delegationFound: true, delegationSeenAt: now, verifiedAt: now, failingSince: null },
       ...{ checkedAt: now, nextCheckAt: null, createdAt: now },

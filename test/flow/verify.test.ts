@@ -108,7 +108,14 @@ function domainOf(changes: Partial<Domain> = {}): Domain {
     recommended: { returnPath: false, links: false },
     ...{ delegated: false, delegationToken: "token", served: false },
     ...{ delegationFound: false, delegationSeenAt: null },
-    ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null, nextCheckAt: null },
+    ...{
+      receiving: false,
+      routeIds: [],
+      verifiedAt: null,
+      failingSince: null,
+      checkedAt: null,
+      nextCheckAt: null,
+    },
     createdAt: T0,
     ...changes,
   };

@@ -54,7 +54,7 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await installationKey(db);
   await ownerEmail(db, "acc");
   await inboundRoute(db, "a.test", "i@a.test");
-  await planOf(db, "sender");
+  await planOf(db, "sender", null);
   const mail = { rfcMessageId: "<a@b.test>", related: [], since: 0, limit: 1 };
   await arrivalFacts(db, { id: "inbox", senderId: "sender" }, mail);
   return asked;

@@ -63,7 +63,7 @@ function domainOf(id: string, name: string, nextCheckAt: number | null = null): 
     recommended: { returnPath: false, links: false },
     ...{ delegated: false, delegationToken: id, served: false },
     ...{ delegationFound: false, delegationSeenAt: null },
-    ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null },
+    ...{ receiving: false, routeIds: [], verifiedAt: null, failingSince: null, checkedAt: null },
   };
 }
 

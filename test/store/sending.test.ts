@@ -135,6 +135,7 @@ describe("the facts that a send reads", () => {
   test("come from the project's own rows", async () => {
     expect(await ask(home, { keys: every })).toEqual({
       verified: true,
+      routedBy: null,
       inboxId: "inb_home",
       suppressed: new Set(["home@gone.test", "home@soon.test"]),
       unsubscribed: new Set(["home0@contact.test"]),
@@ -149,6 +150,7 @@ describe("the facts that a send reads", () => {
   test("are empty for a project that has nothing, in an account that has everything", async () => {
     expect(await ask(sibling, { keys: every })).toEqual({
       verified: false,
+      routedBy: null,
       inboxId: null,
       suppressed: new Set(),
       unsubscribed: new Set(),

@@ -96,7 +96,7 @@ export class Routes {
     return this.#api.json<"createRoute">("POST", "/v1/routes", { body, options });
   }
 
-  /** Lists routes, newest first. */
+  /** Lists routes, newest first. The last one is `default`, which the settings make. */
   list(query?: Query<"listRoutes">, options?: RequestOptions): List<Item<"listRoutes">> {
     return this.#api.list<"listRoutes">("/v1/routes", { query, options });
   }
@@ -111,7 +111,7 @@ export class Routes {
     return this.#api.json<"updateRoute">("PATCH", path`/v1/routes/${id}`, { body, options });
   }
 
-  /** Deletes a route that no project names. */
+  /** Deletes a route that no project, domain or warm-up names. */
   delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteRoute">> {
     return this.#api.json<"deleteRoute">("DELETE", path`/v1/routes/${id}`, { options });
   }

@@ -24,7 +24,7 @@ export class Domains {
     return this.#api.json<"getDomain">("GET", path`/v1/domains/${id}`, { options });
   }
 
-  /** Switches a domain between a zone that the service holds and records by hand. */
+  /** Changes a domain's routes, or switches between a zone that the service holds and records by hand. */
   update(
     id: string,
     body: Body<"updateDomain">,

@@ -223,7 +223,8 @@ function toRecipient(
   { send, needsApproval, now }: { send: CheckedSend; needsApproval: boolean; now: number },
 ): NewRecipient {
   const { item, scheduledAt } = send;
-  const recipient = { ord, email, domain, kind, bulk: streamOf(item) === "bulk" };
+  const { routedBy } = facts;
+  const recipient = { ord, email, domain, kind, routedBy, bulk: streamOf(item) === "bulk" };
   const reason = refusalOf(key, facts);
   if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
   if (needsApproval)

@@ -127,6 +127,8 @@ export interface DeliveryRoute {
   deliver: Deliver;
   /** What reports say about the route. */
   stamp?: Pick<AttemptFacts, "routeId" | "custody">;
+  /** The lane above whose warm-up cap it takes messages, and no others. Left out if it takes any. */
+  overflowOf?: Lane;
   /** Returns the ways from a pool in order of preference, at least one. Left out if this is the only one. */
   ways?: (pool: string | null) => readonly DeliveryRoute[];
 }

@@ -8,11 +8,13 @@ import { relayRoute } from "./deliver.ts";
 import { BULK_POOL } from "./egress.ts";
 import type { DeliveryRoute, FindDeliveryRoute, Ways } from "./outcome.ts";
 
-/** The project, recipient domain and stream that some messages share. */
+/** The project, recipient domain, stream and routing From domain that some messages share. */
 export interface Place {
   senderId: string;
   domain: string;
   bulk: boolean;
+  /** Id of the From domain if that has routes of its own, which come before the project's. */
+  routedBy: string | null;
 }
 
 /** Finds the ways of some messages. @param find finds the default route of their domain */
@@ -39,10 +41,11 @@ export function defaultWays(route: DeliveryRoute, { bulk }: Pick<Place, "bulk">)
 /** Finds the ways that the routes of a project give, in the order of its `routeIds`. */
 export function openWays(deps: WaysDeps): FindWays {
   return async (place, find) => {
-    const plan = await planOf(deps.db, place.senderId);
+    const plan = await planOf(deps.db, place.senderId, place.routedBy);
     const ways: DeliveryRoute[] = [];
     for (const route of plan) {
-      const found = await waysOf(deps, route, place, find);
+      const own = await waysOf(deps, route, place, find);
+      const found = [...own, ...(await overflowOf(deps, route, own, place, find))];
       // A domain without hosts is no way to turn to. It decides only if it comes first.
       ways.push(...found.filter(({ kind }) => kind !== "none" || ways.length === 0));
     }
@@ -51,9 +54,22 @@ export function openWays(deps: WaysDeps): FindWays {
   };
 }
 
+/** Returns the ways of what is above the warm-up cap of a route: one for each lane of it that warms up. */
+async function overflowOf(
+  deps: WaysDeps,
+  { overflow }: PlannedRoute,
+  main: readonly DeliveryRoute[],
+  ...where: [place: Place, find: () => Promise<DeliveryRoute>]
+): Promise<DeliveryRoute[]> {
+  const warming = main.flatMap(({ lane }) => (lane?.isWarming === true ? [lane] : []));
+  if (overflow === null || warming.length === 0) return [];
+  const ways = await waysOf(deps, overflow, ...where);
+  return warming.flatMap((lane) => ways.map((way) => ({ ...way, overflowOf: lane })));
+}
+
 async function waysOf(
   deps: WaysDeps,
-  route: PlannedRoute,
+  route: Omit<PlannedRoute, "overflow">,
   place: Place,
   find: () => Promise<DeliveryRoute>,
 ): Promise<readonly DeliveryRoute[]> {
@@ -62,14 +78,21 @@ async function waysOf(
   const found = await (deps.byMx === null ? find() : deps.byMx(place.domain));
   const stamp = { routeId: route.id, custody: "delivered" } as const;
   const usual = place.bulk ? BULK_POOL : null;
-  return (found.ways?.(route.pool ?? usual) ?? [found]).map((way) => ({ ...way, stamp }));
+  return (found.ways?.(route.pool ?? usual) ?? [found]).map((way) => {
+    // Hosts that are no provider's get too little to notice a new address.
+    if (way.lane !== undefined && way.lane.provider !== null) way.lane.warm(route.id, route.warmUp);
+    return { ...way, stamp };
+  });
 }
 
-function relayWay(deps: WaysDeps, { id, sealedRelayUrl, ratePerSecond }: PlannedRoute): DeliveryRoute {
+function relayWay(
+  deps: WaysDeps,
+  { id, sealedRelayUrl, ratePerSecond, warmUp }: Omit<PlannedRoute, "overflow">,
+): DeliveryRoute {
   const { pool, clock, ehloName, addresses, lanes, boxKey } = deps;
   const smarthost = parseSmarthost(unseal(boxKey, sealedRelayUrl ?? ""));
   // The sealed text changes with the login, and connections with another login must not be shared.
   const key = `route:${id}:${sealedRelayUrl}`;
-  const lane = lanes.ofRelay(id, ratePerSecond ?? 0);
+  const lane = lanes.ofRelay(id, ratePerSecond ?? 0, warmUp);
   return relayRoute(pool, smarthost, ehloName, addresses, clock, { id, key, lane });
 }

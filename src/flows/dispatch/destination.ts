@@ -100,8 +100,8 @@ export interface DestinationLimits {
 }
 
 /** Returns an empty queue of a project's messages for a domain. */
-export function newDomainQueue({ senderId, domain, bulk }: Place): DomainQueue {
-  return { senderId, domain, bulk, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
+export function newDomainQueue(place: Place): DomainQueue {
+  return { ...place, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
 }
 
 /** Returns how many messages wait, by lane. */

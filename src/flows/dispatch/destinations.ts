@@ -48,7 +48,8 @@ export class Destinations {
   }
 
   /** Returns whether messages may take a way now. */
-  isOpen({ destination: key, lane }: DeliveryRoute): boolean {
+  isOpen({ destination: key, lane, overflowOf }: DeliveryRoute): boolean {
+    if (overflowOf !== undefined && overflowOf.warmUpReason === null) return false;
     const destination = this.#byKey.get(key);
     if (destination !== undefined && isResting(destination, this.#clock.elapsed())) return false;
     return (lane?.opensInMs ?? 0) <= PUT_OFF_MS;

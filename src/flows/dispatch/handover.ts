@@ -84,7 +84,10 @@ export class RecipientHandover implements Handover {
     try {
       const delivering = this.#route.deliver(shipment, controller.signal);
       this.#changed();
-      const report = this.#record(await delivering, { startedAt, now: clock.elapsed() }, startedAtTime);
+      const answer = await delivering;
+      // Its lane counts the answer from now on. Both together would close a new address one message early.
+      ended?.();
+      const report = this.#record(answer, { startedAt, now: clock.elapsed() }, startedAtTime);
       inFlight.endDelivery(delivery);
       this.#changed();
       return report;

@@ -42,6 +42,7 @@ function newDomain(deps: Checking, wanted: NewDomain, name: string): Domain {
     verified: { dkim: captured, spf: captured, dmarc: captured, mx: captured },
     recommended: { returnPath: captured, links: false },
     receiving: captured && isInboxDomain(name, deps.serviceDomain),
+    routeIds: [],
     delegated,
     delegationToken: newToken(),
     served: delegated && captured,

@@ -1,3 +1,4 @@
+import { setBounded } from "../../core/collections.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { noteWarmUpBlock } from "../../store/installation/warm-ups.ts";
 import type { Clock } from "../../core/time/clock.ts";
@@ -18,7 +19,7 @@ import {
 } from "./governor.ts";
 import type { Provider, ProviderLimits } from "./providers.ts";
 import { attemptsOf, type Counts, DayCounts } from "./day-counts.ts";
-import { capOf } from "./warm-up.ts";
+import { capOf, type WarmUpPlan } from "./warm-up.ts";
 import { type LaneSign, signOf } from "./sign.ts";
 import { Taken } from "./taken.ts";
 
@@ -26,6 +27,9 @@ import { Taken } from "./taken.ts";
 const UNLIMITED_RATE = 100;
 /** Characters of a reply that a lane keeps. */
 const KEPT_REPLY_CHARS = 500;
+
+/** Maximum number of routes whose warm-ups a lane follows. */
+const MAX_PLANS = 100;
 
 /** Wait for the database, which knows what a new address has sent, milliseconds. */
 const UNREAD_MS = 1000;
@@ -61,8 +65,8 @@ export class Lane {
   #version = 0;
   #changedBy = "";
   readonly #counts = new DayCounts();
-  /** The first day of its address, in days since 1970. Null if the address is warm. */
-  readonly #warmsFrom: number | null;
+  /** The warm-ups that a setting ("") and routes ask for. None if its address or relay is warm. */
+  readonly #plans = new Map<string, WarmUpPlan>();
   /** Null until the database was read. */
   #warmUp: WarmUp | null = null;
   #inFlight = 0;
@@ -72,10 +76,10 @@ export class Lane {
     name: string,
     provider: Provider | null,
     limits: ProviderLimits,
-    warmsFrom: number | null = null,
+    plan: WarmUpPlan | null = null,
   ) {
     this.#deps = deps;
-    this.#warmsFrom = warmsFrom;
+    this.warm("", plan);
     this.name = name;
     this.provider = provider;
     this.limits = limits;
@@ -106,26 +110,39 @@ export class Lane {
 
   /** True if its address is new to the provider. */
   get isWarming(): boolean {
-    return this.#warmsFrom !== null;
+    return this.#plans.size > 0;
+  }
+
+  /** Follows the warm-up of a route from now on, or no longer. */
+  warm(routeId: string, plan: WarmUpPlan | null): void {
+    if (plan === null) this.#plans.delete(routeId);
+    else setBounded(this.#plans, routeId, plan, MAX_PLANS);
+  }
+
+  /** The most careful of its warm-ups. */
+  get plan(): WarmUpPlan | null {
+    const [first = null, ...others] = this.#plans.values();
+    return others.reduce((least, plan) => (plan.target < (least?.target ?? 0) ? plan : least), first);
   }
 
   /** Why the warm-up of its address lets nothing more leave now. Null if it does. */
   get warmUpReason(): string | null {
     if (this.#warmsInMs === 0) return null;
-    const cap = capOf(this.#warmUp?.step ?? 0);
+    const cap = capOf(this.#warmUp?.step ?? 0, this.plan?.target);
     return `the address warms up, and its ${cap} messages of the day have left`;
   }
 
   /** Milliseconds until the warm-up of its address lets a message leave. */
   get #warmsInMs(): number {
-    if (this.#warmsFrom === null) return 0;
+    const { plan } = this;
+    if (plan === null) return 0;
     const now = this.#deps.clock.now();
     const today = this.#today;
-    if (today < this.#warmsFrom) return this.#warmsFrom * DAY_MS - now;
+    if (today < plan.from) return plan.from * DAY_MS - now;
     if (this.#warmUp === null) return UNREAD_MS;
     const { day, step, used } = this.#warmUp;
     const stored = day === today ? used : 0;
-    const left = (capOf(step) ?? Infinity) - stored - this.#counts.attemptsOn(today);
+    const left = (capOf(step, plan.target) ?? Infinity) - stored - this.#counts.attemptsOn(today);
     return left > this.#inFlight ? 0 : (today + 1) * DAY_MS - now;
   }
 
@@ -134,11 +151,13 @@ export class Lane {
     this.#warmUp = warmUp;
   }
 
-  /** Counts a message from its start to its answer. Returns what ends it. */
+  /** Counts a message from its start to its answer. Returns what ends it, which may be called again. */
   begin(): () => void {
-    this.#inFlight++;
+    let inFlight = 1;
+    this.#inFlight += inFlight;
     return () => {
-      this.#inFlight--;
+      this.#inFlight -= inFlight;
+      inFlight = 0;
     };
   }
 

@@ -18,7 +18,7 @@ import {
 } from "../../store/installation/warm-ups.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
 import { attemptsOf, type Counts } from "./day-counts.ts";
-import { stepAfter } from "./warm-up.ts";
+import { stepAfter, USUAL_TARGET, type WarmUpPlan } from "./warm-up.ts";
 import { type ProviderLimits, providerLane, providerOfLane, wayOfLane } from "./providers.ts";
 
 /**
@@ -66,11 +66,14 @@ export class Lanes {
   }
 
   /** Returns the lane of a relay, which has its own rate: messages a second, 0 for no limit. */
-  ofRelay(routeId: string, rate: number): Lane {
+  ofRelay(routeId: string, rate: number, plan: WarmUpPlan | null = null): Lane {
     const name = relayLane(routeId);
     const known = this.#byName.get(name);
-    if (known !== undefined && known.limits.rate === rate) return known;
-    const lane = this.#adopted(new Lane(this.#deps, name, null, { ...this.#deps.usual, rate }));
+    const lane =
+      known?.limits.rate === rate
+        ? known
+        : this.#adopted(new Lane(this.#deps, name, null, { ...this.#deps.usual, rate }));
+    lane.warm(routeId, plan);
     setBounded(this.#byName, name, lane, MAX_LANES);
     return lane;
   }
@@ -89,7 +92,7 @@ export class Lanes {
       name,
       provider,
       limitsOfLane(name, this.#deps),
-      warmsFrom(name, this.#deps),
+      planOfSetting(name, this.#deps),
     );
     return this.#adopted(lane);
   }
@@ -120,7 +123,7 @@ export class Lanes {
     const today = Math.floor(clock.now() / DAY_MS);
     const read = async () => new Map((await listWarmUps(db)).map((row) => [row.lane, row]));
     const before = await read();
-    const statements = warming.flatMap(({ name }) => toToday(name, before.get(name), today));
+    const statements = warming.flatMap((lane) => toToday(lane, before.get(lane.name), today));
     if (statements.length > 0) await db.write(statements);
     const rows = statements.length > 0 ? await read() : before;
     for (const lane of warming) {
@@ -156,7 +159,7 @@ export class Lanes {
     const waited = this.#waited.delete(lane.name);
     const hasTrouble =
       lane.word !== "steady" || counts.some(({ deferred, refused }) => deferred + refused > 0);
-    if (lane.provider === null && !hasTrouble && !waited) return [];
+    if (lane.provider === null && !lane.isWarming && !hasTrouble && !waited) return [];
     if (today.waiting > 0) this.#waited.add(lane.name);
     const isCounted = counts.some(({ day }) => day === today.day);
     const none = { day: today.day, accepted: 0, deferred: 0, refused: 0 };
@@ -168,12 +171,13 @@ export class Lanes {
   }
 }
 
-/** Returns what begins a lane's warm-up, or takes it to the next day. */
-function toToday(lane: string, row: WarmUpRow | undefined, today: number): Statement[] {
-  if (row === undefined) return [beginWarmUp(lane, today)];
-  return row.day < today
-    ? [continueWarmUp(lane, row.day, { day: today, step: stepAfter(row.step, row) })]
-    : [];
+/** Returns what begins a lane's warm-up, takes it to the next day, or gives it another target. */
+function toToday({ name, plan }: Lane, row: WarmUpRow | undefined, today: number): Statement[] {
+  const target = plan?.target ?? USUAL_TARGET;
+  if (row === undefined) return [beginWarmUp(name, today, target)];
+  if (row.day >= today && row.target === target) return [];
+  const step = row.day < today ? stepAfter(row.step, row) : row.step;
+  return [continueWarmUp(name, row.day, { day: Math.max(row.day, today), step, target })];
 }
 
 /** Returns the name of the lane of a relay. */
@@ -181,11 +185,12 @@ export function relayLane(routeId: string): string {
   return `relay:${routeId}`;
 }
 
-/** Returns the first day of a lane's address if that is new. Hosts that are no provider's get too little to notice. */
-export function warmsFrom(name: string, { warmUps }: Pick<LanesDeps, "warmUps">): number | null {
+/** Returns the warm-up of a lane's address if a setting asks for one. Hosts that are no provider's get too little to notice. */
+export function planOfSetting(name: string, { warmUps }: Pick<LanesDeps, "warmUps">): WarmUpPlan | null {
   const { egress } = wayOfLane(name);
   if (egress === null || providerOfLane(name) === null) return null;
-  return warmUps?.get(egress) ?? null;
+  const from = warmUps?.get(egress);
+  return from === undefined ? null : { from, target: USUAL_TARGET };
 }
 
 /** Returns the limits of a lane: those of the setting, else its provider's, else the usual ones. */

@@ -12,7 +12,7 @@ import { listWarmUps, type WarmUpRow } from "../../store/installation/warm-ups.t
 import { relayRates } from "../../store/projects/routes.ts";
 import { type LaneState, steady } from "./governor.ts";
 import { bounded, type LaneWord, mostOf, opened, wordOf } from "./lane.ts";
-import { type LanesDeps, limitsOfLane, relayLane, warmsFrom } from "./lanes.ts";
+import { type LanesDeps, limitsOfLane, planOfSetting, relayLane } from "./lanes.ts";
 import { progressOf, type WarmUpProgress } from "./warm-up.ts";
 import { providerOfLane } from "./providers.ts";
 
@@ -59,7 +59,7 @@ export async function readLanes(deps: ReadLanesDeps): Promise<LaneRecord[]> {
   const [rows, figures, warmUps, relays] = await Promise.all([
     listLanes(db),
     laneFigures(db, Math.floor(clock.now() / DAY_MS)),
-    (deps.warmUps?.size ?? 0) === 0 ? [] : listWarmUps(db),
+    listWarmUps(db),
     relayRates(db),
   ]);
   const states = new Map(rows.map((row) => [row.name, row]));
@@ -107,7 +107,9 @@ function recordOf(
   const limits = relayRate === undefined ? usual : { ...usual, rate: relayRate ?? 0 };
   const most = mostOf(limits);
   const state = row === undefined ? steady(most) : stateOf(deps, row, most);
-  const [day, first] = [Math.floor(now / DAY_MS), warmsFrom(name, deps)];
+  const day = Math.floor(now / DAY_MS);
+  // A worker takes the row of a route's warm-up to each day, until the route needs none.
+  const first = planOfSetting(name, deps)?.from ?? (warmUp?.day === day ? day : null);
   const word = wordOf(state, most, now);
   const provider = providerOfLane(name);
   const isUnlimited = limits.rate === 0 && state.rate >= most.rate;

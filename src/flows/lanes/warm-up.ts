@@ -36,26 +36,39 @@ export interface WarmUpProgress {
  * @param day days since 1970, `first` the one on which the address begins
  */
 export function progressOf(
-  row: (WarmUpDay & { day: number; step: number }) | undefined,
+  row: (WarmUpDay & { day: number; step: number; target: number }) | undefined,
   { day, first }: { day: number; first: number },
 ): WarmUpProgress | null {
   if (day < first) return { day: 0, cap: 0, used: 0 };
   const isToday = row === undefined || row.day >= day;
   const step = row === undefined ? 0 : isToday ? row.step : stepAfter(row.step, row);
-  const cap = capOf(step);
+  const cap = capOf(step, row?.target);
   if (cap === null) return null;
   const used = row !== undefined && isToday ? attemptsOf(row) : 0;
   return { day: step + 1, cap, used };
 }
 
-/** Returns the cap of a step, which counts from 0; null once the address is warm. */
-export function capOf(step: number): number | null {
-  return WARM_UP_CAPS[step] ?? null;
+/** A warm-up that a setting or a route asks for. */
+export interface WarmUpPlan {
+  /** First day, in days since 1970. */
+  from: number;
+  /** Messages a day to which it grows. */
+  target: number;
+}
+
+/** Messages a day to which an address grows if nothing else is said. */
+export const USUAL_TARGET = WARM_UP_CAPS.at(-1) ?? 0;
+
+/** Returns the cap of a step, which counts from 0; null once the address is warm, after a day with the target as its cap. */
+export function capOf(step: number, target = USUAL_TARGET): number | null {
+  const before = step === 0 ? 0 : (WARM_UP_CAPS[step - 1] ?? Infinity);
+  return before >= target ? null : Math.min(WARM_UP_CAPS[step] ?? target, target);
 }
 
 /** Returns the step after a day. A day without mail does not count, and a day with trouble repeats. */
 export function stepAfter(step: number, { accepted, deferred, refused, blocked }: WarmUpDay): number {
   const attempts = attemptsOf({ accepted, deferred, refused });
   if (attempts === 0 || blocked || deferred > attempts * MOST_DEFERRED) return step;
-  return Math.min(step + 1, WARM_UP_CAPS.length);
+  // A target above the last of them is a step of its own.
+  return Math.min(step + 1, WARM_UP_CAPS.length + 1);
 }

@@ -3,41 +3,27 @@ import { DKIM_CHOICES } from "../../core/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import { diagnose } from "../../flows/domains/diagnose.ts";
 import { switchDelegation } from "../../flows/domains/delegation.ts";
-import { receivingRecords } from "../../flows/records/records.ts";
 import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
 import { registerDomain } from "../../flows/domains/register.ts";
 import { rotateDkim } from "../../flows/domains/rotate.ts";
 import { verifyDomain } from "../../flows/domains/verify.ts";
-import { ConstraintError } from "../../store/engine/client.ts";
 import { dkimKeysOf, listDkimKeys } from "../../store/domains/dkim-keys.ts";
-import {
-  deleteDomain,
-  type Domain,
-  getDomain,
-  listDomains,
-  setReceiving,
-} from "../../store/domains/domains.ts";
-import { isBroken } from "../../store/engine/guards.ts";
-import { type Answer, created, noContent, ok } from "../routing/answer.ts";
-import { projectRoute, type Route } from "../routing/route.ts";
+import { deleteDomain, type Domain, listDomains, setDomainRoutes } from "../../store/domains/domains.ts";
+import { created, noContent, ok } from "../routing/answer.ts";
+import { type Principal, projectRoute, type Route } from "../routing/route.ts";
 import { OneOf, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 import {
   CheckedDomainView,
   DomainView,
   needlessRecords,
-  RecordView,
+  NO_ROUTE_IDS,
   showCheckedDomain,
   showDomain,
 } from "../views/domain.ts";
 import type { Checking } from "../../flows/domains/checking.ts";
+import { domainReceivingRoutes, requireDomain } from "./domain-receiving.ts";
+import { GivenRouteIds, requireRoutes } from "../views/route-ids.ts";
 
-const ReceivingSchema = Type.Object(
-  {
-    enabled: Type.Boolean(),
-    records: Type.Array(RecordView),
-  },
-  { title: "Receiving" },
-);
 const DkimKeys = Type.Optional(
   OneOf(
     DKIM_CHOICES,
@@ -63,52 +49,33 @@ const ChangeDomain = Type.Object({
   delegated: Type.Optional(
     Type.Boolean({ description: "Whether the service's name server holds the domain's zone." }),
   ),
+  routeIds: GivenRouteIds(`${NO_ROUTE_IDS}. Requires an account-wide key`),
 });
 const RotateDkim = Type.Object({ dkimKeys: DkimKeys });
-const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
 async function showStored(deps: Checking, domain: Domain) {
   return showDomain(domain, await listDkimKeys(deps.db, domain.senderId, domain.id), deps);
 }
 
-async function requireDomain({ db }: Checking, senderId: string, id: string): Promise<Domain> {
-  const domain = await getDomain(db, senderId, id);
-  if (domain === null) throw notFound("domain");
-  return domain;
-}
-
-function receivingState({ serviceDomain }: Checking, domain: Domain): Answer {
-  return ok({ enabled: domain.receiving, records: receivingRecords(domain, serviceDomain) });
-}
-
-async function changeReceiving(deps: Checking, senderId: string, id: string, enabled: boolean, now: number) {
-  const before = await requireDomain(deps, senderId, id);
-  if (before.receiving === enabled) return receivingState(deps, before);
-  try {
-    if (!(await setReceiving(deps.db, senderId, id, enabled, now))) {
-      await requireDomain(deps, senderId, id);
-      throw new AppError(
-        "conflict",
-        "A domain must be verified before it can receive. Publish its records, then call POST /v1/domains/{id}/verify.",
-        {
-          code: "invalid_state",
-        },
-      );
-    }
-  } catch (error) {
-    if (isBroken(error, "mx_in_the_way"))
-      throw new AppError("conflict", "The domain's zone has an MX record of yours. Delete it first.");
-    if (error instanceof ConstraintError)
-      throw new AppError("conflict", "Another project receives mail for this domain.", { code: "duplicate" });
-    throw error;
-  }
-  // Another request may have changed it since, so it is read again.
-  return receivingState(deps, { ...before, receiving: enabled });
+/** Sets the routes of a domain. Routes are the account's, so a project's key may not choose among them. */
+async function changeRoutes(
+  { db }: Checking,
+  { accountId, senderId: ofProject }: Principal,
+  senderId: string,
+  id: string,
+  routeIds: readonly string[],
+): Promise<void> {
+  if (ofProject !== null)
+    throw new AppError("permission_error", "Changing the routes of a domain needs an account-wide key.", {
+      param: "routeIds",
+    });
+  await requireRoutes(db, accountId, routeIds);
+  if (!(await setDomainRoutes(db, senderId, id, [...new Set(routeIds)]))) throw notFound("domain");
 }
 
 /** Returns the routes of `/v1/domains`. */
 export function domainRoutes(deps: Checking): Route[] {
-  return [...collectionRoutes(deps), ...itemRoutes(deps), ...receivingRoutes(deps)];
+  return [...collectionRoutes(deps), ...itemRoutes(deps), ...domainReceivingRoutes(deps)];
 }
 
 function collectionRoutes(deps: Checking): Route[] {
@@ -186,14 +153,16 @@ function itemRoutes(deps: Checking): Route[] {
       path: "/v1/domains/:id",
       operationId: "updateDomain",
       costly: "lookups",
-      summary: "Switch a domain between a delegated zone and records by hand",
+      summary: "Change a domain's routes, or who holds its zone",
       description:
-        "With `delegated: true` the zone of a verified domain is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
+        "`routeIds` come before the project's, for messages that are accepted from now on. With `delegated: true` the zone of a verified domain is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
       scope: "domains:write",
+      examples: { body: { delegated: false } },
       body: ChangeDomain,
       answers: { 200: DomainView },
       errors: ["conflict"],
-      async handle({ senderId, params, body: { delegated } }) {
+      async handle({ principal, senderId, params, body: { delegated, routeIds } }) {
+        if (routeIds !== undefined) await changeRoutes(deps, principal, senderId, params.id, routeIds);
         if (delegated !== undefined && !(await switchDelegation(deps, senderId, params.id, delegated)))
           throw notFound("domain");
         if (delegated === true) await verifyDomain(deps, senderId, params.id);
@@ -259,37 +228,6 @@ function itemRoutes(deps: Checking): Route[] {
         });
         return answer;
       },
-    }),
-  ];
-}
-
-function receivingRoutes(deps: Checking): Route[] {
-  return [
-    projectRoute({
-      method: "GET",
-      path: "/v1/domains/:id/receiving",
-      operationId: "getDomainReceiving",
-      summary: "Get whether a domain receives mail",
-      description: "With the MX record to publish, and whether it was found.",
-      scope: "domains:read",
-      answers: { 200: ReceivingSchema },
-      async handle({ senderId, params }) {
-        return receivingState(deps, await requireDomain(deps, senderId, params.id));
-      },
-    }),
-    projectRoute({
-      method: "PATCH",
-      path: "/v1/domains/:id/receiving",
-      operationId: "setDomainReceiving",
-      summary: "Turn receiving for a verified domain on or off",
-      description:
-        "The domain must be verified. If receiving is turned off, new mail is refused; inboxes and threads stay.",
-      scope: "domains:write",
-      body: SetReceiving,
-      answers: { 200: ReceivingSchema },
-      errors: ["conflict"],
-      handle: ({ senderId, params, body, now }) =>
-        changeReceiving(deps, senderId, params.id, body.enabled, now),
     }),
   ];
 }

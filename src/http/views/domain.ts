@@ -12,6 +12,7 @@ import {
 import type { Warning } from "../routing/answer.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 import type { Checking } from "../../flows/domains/checking.ts";
+import { ShownRouteIds } from "./route-ids.ts";
 
 const RECORD = {
   type: OneOf(["CNAME", "TXT", "MX"]),
@@ -43,6 +44,9 @@ const CheckedRecordView = Type.Object(
   { title: "CheckedDnsRecord" },
 );
 
+/** Meaning of an empty list of a domain's routes. */
+export const NO_ROUTE_IDS = "those of the project";
+
 const Health = OneOf(["verified", "pending", "failing"]);
 const DOMAIN = {
   id: Type.String(),
@@ -56,6 +60,7 @@ const DOMAIN = {
   ),
   authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
   receiving: Type.Boolean(),
+  routeIds: ShownRouteIds(NO_ROUTE_IDS),
   delegation: Type.Optional(
     Type.Object(
       {
@@ -133,6 +138,7 @@ export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps:
     verifiedBy: domain.status === "pending" ? null : isCaptureDomain(domain.name) ? "capture" : "dns",
     authHealth: authHealth(domain),
     receiving: domain.receiving,
+    routeIds: [...domain.routeIds],
     ...(delegation === null ? {} : { delegation }),
     verifiedAt: showTime(domain.verifiedAt),
     checkedAt: showTime(domain.checkedAt),

@@ -1,6 +1,6 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
-import { flag, flags, plain, table } from "../engine/columns.ts";
+import { flag, flags, json, plain, table } from "../engine/columns.ts";
 import type { Place } from "../engine/place.ts";
 import { requireGuard } from "../engine/guards.ts";
 
@@ -33,6 +33,8 @@ export interface Domain {
   verified: RecordFlags;
   recommended: RecommendedFlags;
   receiving: boolean;
+  /** Routes of its mail, in order. Empty: those of the project. */
+  routeIds: readonly string[];
   /** True if its owner chose that our name server holds its zone. */
   delegated: boolean;
   /** The label of the NS record that proves control of the name for this registration alone. */
@@ -64,6 +66,7 @@ const DOMAINS = table<Domain>("domains", {
   verified: flags({ dkim: "dkim_verified", spf: "spf_verified", dmarc: "dmarc_verified", mx: "mx_verified" }),
   recommended: flags({ returnPath: "return_path_verified", links: "links_verified" }),
   receiving: flag("receiving"),
+  routeIds: json("route_ids"),
   delegated: flag("delegated"),
   delegationToken: plain("delegation_token"),
   served: flag("served"),
@@ -98,6 +101,17 @@ export function findDomain(db: Db, senderId: string, name: string): Promise<Doma
 export function listDomains(db: Db, senderId: string, place: Place, take: number): Promise<Domain[]> {
   const owner = { where: "sender_id = ?", args: [senderId] };
   return DOMAINS.page(db, { ...owner, place, ceiling: idCeiling("dom"), take });
+}
+
+/** Sets the routes of the project's domain. Returns false if there is no such domain. */
+export function setDomainRoutes(
+  db: Db,
+  senderId: string,
+  id: string,
+  routeIds: readonly string[],
+): Promise<boolean> {
+  const sql = "UPDATE domains SET route_ids = ? WHERE sender_id = ? AND id = ?";
+  return changesRow(db, sql, [JSON.stringify(routeIds), senderId, id]);
 }
 
 /** Deletes a domain that has no inboxes, and its DKIM keys. Returns false if there is no such domain. */

@@ -9,6 +9,8 @@ export interface WarmUpRow {
   /** Days since 1970. */
   day: number;
   step: number;
+  /** Messages a day to which it grows. */
+  target: number;
   /** True if the provider has refused our address on that day. */
   blocked: boolean;
   accepted: number;
@@ -19,7 +21,7 @@ export interface WarmUpRow {
 /** Returns how far all lanes have come. */
 export async function listWarmUps(db: Db): Promise<WarmUpRow[]> {
   const rows = await db.all<Omit<WarmUpRow, "blocked"> & { blocked: number }>(
-    `SELECT w.lane, w.day, w.step, w.blocked, COALESCE(SUM(f.accepted), 0) AS accepted,
+    `SELECT w.lane, w.day, w.step, w.target, w.blocked, COALESCE(SUM(f.accepted), 0) AS accepted,
         COALESCE(SUM(f.deferred), 0) AS deferred, COALESCE(SUM(f.refused), 0) AS refused
       FROM warm_ups w LEFT JOIN lane_figures f ON f.day = w.day AND f.lane = w.lane
       GROUP BY w.lane ORDER BY w.lane LIMIT ?`,
@@ -29,15 +31,21 @@ export async function listWarmUps(db: Db): Promise<WarmUpRow[]> {
 }
 
 /** Returns the statement that begins a lane's warm-up, unless it has begun. */
-export function beginWarmUp(lane: string, day: number): Statement {
-  return { sql: "INSERT OR IGNORE INTO warm_ups (lane, day, step) VALUES (?, ?, 0)", args: [lane, day] };
+export function beginWarmUp(lane: string, day: number, target: number): Statement {
+  const sql = "INSERT OR IGNORE INTO warm_ups (lane, day, step, target) VALUES (?, ?, 0, ?)";
+  return { sql, args: [lane, day, target] };
 }
 
-/** Returns the statement that moves a lane to a later day, unless another process has. */
-export function continueWarmUp(lane: string, from: number, to: { day: number; step: number }): Statement {
+/** Returns the statement that moves a lane to a later day, or to another target, unless another process has. */
+export function continueWarmUp(
+  lane: string,
+  from: number,
+  to: Pick<WarmUpRow, "day" | "step" | "target">,
+): Statement {
   return {
-    sql: "UPDATE warm_ups SET day = ?, step = ?, blocked = 0 WHERE lane = ? AND day = ?",
-    args: [to.day, to.step, lane, from],
+    sql: `UPDATE warm_ups SET day = ?1, step = ?2, target = ?3, blocked = CASE day WHEN ?1 THEN blocked ELSE 0 END
+      WHERE lane = ?4 AND day = ?5`,
+    args: [to.day, to.step, to.target, lane, from],
   };
 }
 

@@ -166,6 +166,8 @@ export interface DueRecipient {
   senderId: string;
   domain: string;
   bulk: boolean;
+  /** Id of the From domain if that has routes of its own. */
+  routedBy: string | null;
   dueAt: number;
   /** Tries so far. */
   attempts: number;
@@ -186,8 +188,8 @@ export async function dueRecipients(
 ): Promise<DueRecipient[]> {
   const found = await db.first<{ due: string }>(
     `SELECT json_group_array(json_object('messageId', message_id, 'ord', ord, 'senderId', sender_id, 'domain', domain,
-        'bulk', json(iif(bulk, 'true', 'false')), 'dueAt', due_at, 'attempts', attempts, 'reason', reason)) AS due
-      FROM (SELECT message_id, ord, sender_id, domain, bulk, due_at, attempts, reason FROM recipients
+        'bulk', json(iif(bulk, 'true', 'false')), 'routedBy', routed_by, 'dueAt', due_at, 'attempts', attempts, 'reason', reason)) AS due
+      FROM (SELECT message_id, ord, sender_id, domain, bulk, routed_by, due_at, attempts, reason FROM recipients
         WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
         ORDER BY due_at, message_id, ord LIMIT ?)`,
     [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],

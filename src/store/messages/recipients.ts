@@ -19,6 +19,8 @@ export interface Recipient {
   kind: "to" | "cc" | "bcc";
   /** True if it leaves after mail that is not bulk. */
   bulk: boolean;
+  /** Id of the From domain, if that had routes of its own when the message was accepted. Null: the project decides. */
+  routedBy: string | null;
   status: RecipientStatus;
   reason: string | null;
   attempts: number;
@@ -41,6 +43,7 @@ export const RECIPIENTS = table<Recipient>("recipients", {
   domain: plain("domain"),
   kind: plain("kind"),
   bulk: flag("bulk"),
+  routedBy: plain("routed_by"),
   status: plain("status"),
   reason: plain("reason"),
   attempts: plain("attempts"),
@@ -62,19 +65,21 @@ export interface NewRecipient {
   kind: "to" | "cc" | "bcc";
   /** False if left out. */
   bulk?: boolean;
+  /** Null if left out. */
+  routedBy?: string | null;
   status: RecipientStatus;
   reason: string | null;
   dueAt: number | null;
 }
 
 const COLUMNS_STORED =
-  "message_id, sender_id, last_event_at, ord, email, domain, kind, bulk, status, reason, due_at";
+  "message_id, sender_id, last_event_at, ord, email, domain, kind, bulk, routed_by, status, reason, due_at";
 
 /** The text for one recipient, as most messages have. */
-const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
+const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
 
 function textFor(count: number): RowsText {
-  const rows = Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const rows = Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
   return rowsText("recipients", COLUMNS_STORED, rows, { repeats: false });
 }
 
@@ -86,8 +91,8 @@ export function insertRecipients(
   now: number,
 ): Statement {
   const args: Value[] = [messageId, senderId, now];
-  for (const { ord, email, domain, kind, bulk, status, reason, dueAt } of recipients)
-    args.push(ord, email, domain, kind, Number(bulk ?? false), status, reason, dueAt);
+  for (const { ord, email, domain, kind, bulk = false, routedBy = null, status, reason, dueAt } of recipients)
+    args.push(ord, email, domain, kind, Number(bulk), routedBy, status, reason, dueAt);
   return rowsStatement(recipients.length === 1 ? ONE : textFor(recipients.length), args);
 }
 

@@ -20,6 +20,8 @@ export interface SendQuestion {
 export interface SendFacts {
   /** True if the From domain is the project's own and verified. */
   verified: boolean;
+  /** Id of that domain if it has routes of its own; null otherwise. */
+  routedBy: string | null;
   /** The project's inbox with that address; null if there is none. */
   inboxId: string | null;
   /** Those of the address keys that are on the project's block list. */
@@ -30,27 +32,28 @@ export interface SendFacts {
 }
 
 /** The facts that come from configuration. */
-type SenderFacts = Pick<SendFacts, "verified" | "inboxId" | "webhooks">;
+type SenderFacts = Pick<SendFacts, "verified" | "routedBy" | "inboxId" | "webhooks">;
 
 /**
  * Domain and inbox are found by the leading columns of their unique indexes, because a project may have thousands.
  * Parameters: account, project, From domain, inbox address.
  */
 const SENDER_FACTS: ConfigurationQuery<
-  { verified: number | null; inbox_id: string | null; webhooks: string },
+  { verified: number | null; routed_by: string | null; inbox_id: string | null; webhooks: string },
   SenderFacts
 > = {
-  sql: `SELECT d.status = 'verified' AS verified,
+  sql: `SELECT d.status = 'verified' AS verified, CASE WHEN d.route_ids <> '[]' THEN d.id END AS routed_by,
       (SELECT i.id FROM inboxes i WHERE i.domain_id = d.id AND i.address = ?4 AND i.sender_id = ?2) AS inbox_id,
       ${SUBSCRIPTIONS_COLUMN} AS webhooks
     FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?1 AND d.name = ?3 AND d.sender_id = ?2`,
-  read: ({ verified, inbox_id, webhooks }) => ({
+  read: ({ verified, routed_by, inbox_id, webhooks }) => ({
     verified: verified === 1,
+    routedBy: routed_by,
     inboxId: inbox_id,
     webhooks: listIn<Subscription>(webhooks),
   }),
 };
-const NO_SENDER_FACTS: SenderFacts = { verified: false, inboxId: null, webhooks: [] };
+const NO_SENDER_FACTS: SenderFacts = { verified: false, routedBy: null, inboxId: null, webhooks: [] };
 
 interface RefusalsRow {
   suppressed: string;

@@ -1,12 +1,22 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
-import { plain, table } from "../engine/columns.ts";
+import { nullableJson, plain, table } from "../engine/columns.ts";
 
-/** The id by which a project names the route that the settings make. */
+/** The id by which a project or domain names the route that the settings make. */
 export const DEFAULT_ROUTE = "default";
 
 /** Maximum number of relays whose rates are read. */
 const MAX_RELAYS = 10_000;
+
+/** The warm-up of a route: it sends more each day, up to a target. */
+export interface RouteWarmUp {
+  /** First day, in days since 1970. */
+  from: number;
+  /** Messages a day to which it grows. After a good day with that many there is no limit. */
+  target: number;
+  /** Route of what is above the day's cap. Null: it waits. */
+  overflowRouteId: string | null;
+}
 
 /** A way out of an account. */
 export interface OutRoute {
@@ -23,6 +33,8 @@ export interface OutRoute {
   pool: string | null;
   /** Maximum number of messages a second to the relay. Null: no limit. */
   ratePerSecond: number | null;
+  /** Null: it is warm. */
+  warmUp: RouteWarmUp | null;
   createdAt: number;
 }
 
@@ -35,6 +47,7 @@ const ROUTES = table<OutRoute>("routes", {
   relayHost: plain("relay_host"),
   pool: plain("pool"),
   ratePerSecond: plain("rate_per_second"),
+  warmUp: nullableJson("warm_up"),
   createdAt: plain("created_at"),
 });
 
@@ -68,7 +81,7 @@ export function relayRates(db: Db): Promise<Pick<OutRoute, "id" | "ratePerSecond
 
 /** The fields of a route that may be changed. */
 export type RouteChanges = Partial<
-  Pick<OutRoute, "name" | "sealedRelayUrl" | "relayHost" | "pool" | "ratePerSecond">
+  Pick<OutRoute, "name" | "sealedRelayUrl" | "relayHost" | "pool" | "ratePerSecond" | "warmUp">
 >;
 
 /** Changes a route. Returns it afterwards; null if there is none. */
@@ -85,28 +98,53 @@ export async function updateRoute(
   return ROUTES.returned(written);
 }
 
-/** Deletes a route that no project names. Returns false if there is none, or a project names it. */
+/** Deletes a route that nothing names. Returns false if there is none, or a project, domain or overflow names it. */
 export function deleteRoute(db: Db, accountId: string, id: string): Promise<boolean> {
-  const sql = `DELETE FROM routes WHERE account_id = ? AND id = ? AND NOT EXISTS (
-    SELECT 1 FROM senders s, json_each(s.route_ids) named
-      WHERE s.account_id = routes.account_id AND named.value = routes.id)`;
+  const naming = (owners: string) => `NOT EXISTS (SELECT 1 FROM ${owners} o, json_each(o.route_ids) named
+      WHERE o.account_id = routes.account_id AND named.value = routes.id)`;
+  const sql = `DELETE FROM routes WHERE account_id = ? AND id = ? AND ${naming("senders")} AND ${naming("domains")}
+    AND NOT EXISTS (SELECT 1 FROM routes w WHERE w.account_id = routes.account_id
+      AND w.warm_up ->> 'overflowRouteId' = routes.id)`;
   return changesRow(db, sql, [accountId, id]);
 }
 
 /** A route as it is used. */
-export type PlannedRoute = Pick<OutRoute, "id" | "kind" | "sealedRelayUrl" | "pool" | "ratePerSecond">;
+export interface PlannedRoute
+  extends Pick<OutRoute, "id" | "kind" | "sealedRelayUrl" | "pool" | "ratePerSecond"> {
+  warmUp: RouteWarmUp | null;
+  /** The route of what is above the cap of the warm-up. Null: there is none. */
+  overflow: Omit<PlannedRoute, "overflow"> | null;
+}
 
+/** Returns SQL of the fields of a planned route. @param id SQL of its id, because `default` has no row */
+function planned(route: string, id: string): string {
+  return `'id', ${id}, 'kind', COALESCE(${route}.kind, 'mx'), 'sealedRelayUrl', ${route}.sealed_relay_url,
+    'pool', ${route}.pool, 'ratePerSecond', ${route}.rate_per_second, 'warmUp', json(${route}.warm_up)`;
+}
+
+const OVERFLOW = "r.warm_up ->> 'overflowRouteId'";
+
+/** Parameters: project, domain. */
 const PLAN: ConfigurationQuery<{ routes: string }, readonly PlannedRoute[]> = {
   sql: `SELECT (SELECT json_group_array(json(route)) FROM (
-        SELECT json_object('id', named.value, 'kind', COALESCE(r.kind, 'mx'), 'sealedRelayUrl', r.sealed_relay_url,
-            'pool', r.pool, 'ratePerSecond', r.rate_per_second) AS route
-          FROM json_each(s.route_ids) named LEFT JOIN routes r ON r.id = named.value AND r.account_id = s.account_id
+        SELECT json_object(${planned("r", "named.value")}, 'overflow', json(iif(
+            o.id IS NULL AND ${OVERFLOW} IS NOT '${DEFAULT_ROUTE}', NULL, json_object(${planned("o", OVERFLOW)})))) AS route
+          FROM json_each(iif(COALESCE(d.route_ids, '[]') = '[]', s.route_ids, d.route_ids)) named
+            LEFT JOIN routes r ON r.id = named.value AND r.account_id = s.account_id
+            LEFT JOIN routes o ON o.id = ${OVERFLOW} AND o.account_id = s.account_id
           WHERE r.id IS NOT NULL OR named.value = '${DEFAULT_ROUTE}' ORDER BY named.key)) AS routes
-    FROM senders s WHERE s.id = ?1`,
+    FROM senders s LEFT JOIN domains d ON d.id = ?2 AND d.sender_id = s.id WHERE s.id = ?1`,
   read: ({ routes }) => JSON.parse(routes),
 };
 
-/** Returns the routes that a project names, in order; none if it takes the default one. */
-export async function planOf(db: Db, senderId: string): Promise<readonly PlannedRoute[]> {
-  return (await db.readConfig(PLAN, [senderId])) ?? [];
+/**
+ * Returns the routes that a domain of the project names, else those that the project does, in order; none if its mail takes
+ * the default one. @param domainId null: the project decides
+ */
+export async function planOf(
+  db: Db,
+  senderId: string,
+  domainId: string | null,
+): Promise<readonly PlannedRoute[]> {
+  return (await db.readConfig(PLAN, [senderId, domainId ?? ""])) ?? [];
 }

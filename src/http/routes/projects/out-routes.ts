@@ -1,90 +1,63 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
+import { DAY_MS } from "../../../core/time/units.ts";
 import { seal } from "../../../core/crypto/secretbox.ts";
 import { ConstraintError } from "../../../store/engine/client.ts";
 import {
+  DEFAULT_ROUTE,
   deleteRoute,
   getRoute,
   insertRoute,
   listRoutes,
   type OutRoute,
   type RouteChanges,
+  type RouteWarmUp,
   updateRoute,
 } from "../../../store/projects/routes.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
-import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import { PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import type { Parts } from "../../routing/parts.ts";
+import { CreateRoute, OutRouteView, type ShownRoute, showRoute, UpdateRoute } from "../../views/out-route.ts";
+import { requireRoute } from "../../views/route-ids.ts";
 
-const MAX_URL_CHARS = 2000;
-/** Messages a second to a relay. */
-const MIN_RATE = 0.01;
-const MAX_RATE = 10_000;
-
-const Pool = Type.String({
-  maxLength: 32,
-  pattern: "^[A-Za-z0-9-]+$",
-  description: "Pool of `EGRESS` that its mail leaves from. For kind `mx`.",
-  examples: ["bulk"],
-});
-const Rate = Type.Number({
-  minimum: MIN_RATE,
-  maximum: MAX_RATE,
-  description: "Maximum number of messages a second that a worker sends to the relay. For kind `relay`.",
-  examples: [14],
-});
-
-const OutRouteSchema = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    kind: OneOf(
-      ["mx", "relay"],
-      "`mx`: straight to the recipients' mail servers. `relay`: through a smarthost.",
-    ),
-    relayHost: Nullable(
-      Type.String({ description: "Host and port of the relay.", examples: ["smtp.example.com:587"] }),
-    ),
-    pool: Nullable(Type.String()),
-    ratePerSecond: Nullable(Type.Number()),
-    createdAt: Timestamp,
-  },
-  { title: "Route" },
-);
-
-const CHANGEABLE = {
-  relayUrl: Type.Optional(
-    Type.String({
-      maxLength: MAX_URL_CHARS,
-      description:
-        "`smtp(s)://user:pass@host:port`, as `SMTP_RELAY_URL`. It is stored sealed and never shown.",
-      examples: ["smtps://user:secret@smtp.example.com:465"],
-    }),
-  ),
-  pool: Type.Optional(Nullable(Pool)),
-  ratePerSecond: Type.Optional(Nullable(Rate)),
-};
-
-const CreateRoute = Type.Object({
-  name: Name,
-  kind: Type.Union([Type.Literal("mx"), Type.Literal("relay")], {
-    description: "`mx`: straight to the recipients' mail servers. `relay`: through a smarthost.",
-    examples: ["relay"],
-  }),
-  ...CHANGEABLE,
-});
-const UpdateRoute = Type.Object({ name: Type.Optional(Name), ...CHANGEABLE });
 type Changes = Static<typeof UpdateRoute>;
 
-function show(route: OutRoute): Static<typeof OutRouteSchema> {
-  const { accountId: _, sealedRelayUrl: _url, createdAt, ...shown } = route;
-  return { ...shown, createdAt: showTime(createdAt) };
+/** Returns the route that the settings make, as if it was stored. */
+function defaultRoute({ config, readRelayUrl }: Parts): ShownRoute {
+  const { delivery: kind, smtpRelayUrl } = config;
+  const { host, port } = kind === "relay" ? readRelayUrl(smtpRelayUrl ?? "") : { host: null, port: 0 };
+  return {
+    id: DEFAULT_ROUTE,
+    name: DEFAULT_ROUTE,
+    kind,
+    relayHost: host === null ? null : `${host}:${port}`,
+    pool: null,
+    ratePerSecond: null,
+    warmUp: null,
+    createdAt: null,
+  };
+}
+
+/** Throws 409 for the default route. */
+function refuseDefault(id: string, done: "changed" | "deleted"): void {
+  if (id !== DEFAULT_ROUTE) return;
+  throw new AppError(
+    "conflict",
+    `The settings DELIVERY and SMTP_RELAY_URL make the route \`default\`, so it cannot be ${done} here. Change those settings, or create another route.`,
+    { code: "invalid_state" },
+  );
 }
 
 /** Returns the changes that a body asks of a route of that kind. */
-function changesOf(deps: Parts, kind: OutRoute["kind"], body: Changes): RouteChanges {
-  const { relayUrl, pool, ratePerSecond, name } = body;
+function changesOf(
+  deps: Parts,
+  { kind, warmUp: before }: Pick<OutRoute, "kind" | "warmUp">,
+  body: Changes,
+  now: number,
+): RouteChanges {
+  const { relayUrl, pool, ratePerSecond, warmUp, name } = body;
   if (kind === "mx" && relayUrl !== undefined) throw invalid("relayUrl", "is for routes of kind `relay`.");
   if (kind === "mx" && typeof ratePerSecond === "number")
     throw invalid(
@@ -94,12 +67,37 @@ function changesOf(deps: Parts, kind: OutRoute["kind"], body: Changes): RouteCha
   if (kind === "relay" && typeof pool === "string") throw invalid("pool", "is for routes of kind `mx`.");
   if (typeof pool === "string" && !deps.config.egress.some((egress) => egress.pool === pool))
     throw invalid("pool", "must be a pool that the setting EGRESS names.");
+  if (kind === "mx" && deps.config.egress.length === 0 && isSet(warmUp))
+    throw invalid("warmUp", "needs an address in the setting EGRESS, because addresses warm up.");
   return {
     ...(name === undefined ? {} : { name: name.toWellFormed() }),
     ...(pool === undefined ? {} : { pool }),
     ...(ratePerSecond === undefined ? {} : { ratePerSecond }),
     ...(relayUrl === undefined ? {} : relayOf(deps, relayUrl)),
+    ...(warmUp === undefined ? {} : { warmUp: isSet(warmUp) ? warmUpOf(warmUp, before, now) : null }),
   };
+}
+
+function isSet<Value>(value: Value | null | undefined): value is Value {
+  return value !== null && value !== undefined;
+}
+
+/** Returns a warm-up that begins now, or has begun. */
+function warmUpOf(
+  { targetPerDay: target, overflowRouteId = null }: NonNullable<Changes["warmUp"]>,
+  before: RouteWarmUp | null,
+  now: number,
+): RouteWarmUp {
+  return { from: before?.from ?? Math.floor(now / DAY_MS), target, overflowRouteId };
+}
+
+/** Throws 422 if a warm-up overflows into the route itself, or into one that the account lacks. */
+async function requireOverflow({ db }: Parts, route: Pick<OutRoute, "id" | "accountId" | "warmUp">) {
+  const overflow = route.warmUp?.overflowRouteId ?? null;
+  if (overflow === null) return;
+  const param = "warmUp.overflowRouteId";
+  if (overflow === route.id) throw invalid(param, "must be another route.");
+  await requireRoute(db, route.accountId, overflow, param);
 }
 
 function relayOf({ boxKey, readRelayUrl }: Parts, url: string): RouteChanges {
@@ -124,7 +122,7 @@ function newRoute(
 ): OutRoute {
   if (kind === "relay" && body.relayUrl === undefined)
     throw invalid("relayUrl", "is required for a route of kind `relay`.");
-  const empty = { sealedRelayUrl: null, relayHost: null, pool: null, ratePerSecond: null };
+  const empty = { sealedRelayUrl: null, relayHost: null, pool: null, ratePerSecond: null, warmUp: null };
   const { name } = body;
   return {
     ...empty,
@@ -132,22 +130,20 @@ function newRoute(
     accountId,
     kind,
     createdAt: now,
-    ...changesOf(deps, kind, body),
+    ...changesOf(deps, { kind, warmUp: null }, body, now),
     name,
   };
 }
 
 /** Runs a write that may set a name. Throws 409 if another route of the account has it. */
-async function withName<Result>(write: () => Promise<Result>): Promise<Result> {
+async function withName<Result>(name: string | undefined, write: () => Promise<Result>): Promise<Result> {
+  const taken = () =>
+    new AppError("conflict", "A route with this name already exists.", { code: "duplicate", param: "name" });
+  if (name === DEFAULT_ROUTE) throw taken();
   try {
     return await write();
   } catch (error) {
-    if (error instanceof ConstraintError && error.unique?.startsWith("routes.") === true)
-      throw new AppError("conflict", "A route with this name already exists.", {
-        code: "duplicate",
-        param: "name",
-      });
-    throw error;
+    throw error instanceof ConstraintError && error.unique?.startsWith("routes.") === true ? taken() : error;
   }
 }
 
@@ -180,12 +176,13 @@ function collectionRoutes(deps: Parts): Route[] {
         },
       },
       body: CreateRoute,
-      answers: { 201: OutRouteSchema },
+      answers: { 201: OutRouteView },
       errors: ["conflict"],
       async handle({ principal, body, now, record }) {
         const route = newRoute(deps, principal.accountId, body, now);
-        const answer = created(show(route));
-        await withName(() => db.write([insertRoute(route), ...record(answer)]));
+        await requireOverflow(deps, route);
+        const answer = created(showRoute(route));
+        await withName(route.name, () => db.write([insertRoute(route), ...record(answer)]));
         return answer;
       },
     }),
@@ -195,13 +192,16 @@ function collectionRoutes(deps: Parts): Route[] {
       path: "/v1/routes",
       operationId: "listRoutes",
       summary: "List routes, newest first",
-      description: "The default route, which the settings make, is not listed. Requires an account-wide key.",
+      description:
+        "The last one is `default`, which the settings DELIVERY and SMTP_RELAY_URL make. Requires an account-wide key.",
       scope: "senders:read",
       query: Type.Object(PAGE_QUERY),
-      answers: { 200: PageOf(OutRouteSchema) },
+      answers: { 200: PageOf(OutRouteView) },
       async handle({ principal, page }) {
         const { after, take, answer } = page();
-        return ok(answer(await listRoutes(db, principal.accountId, after, take), show, ({ id }) => id));
+        const stored: ShownRoute[] = await listRoutes(db, principal.accountId, after, take);
+        const all = stored.length < take ? [...stored, defaultRoute(deps)] : stored;
+        return ok(answer(all, showRoute, ({ id }) => id));
       },
     }),
   ];
@@ -223,8 +223,11 @@ function itemRoutes(deps: Parts): Route[] {
       summary: "Get a route",
       description: "Without the login of its relay. Requires an account-wide key.",
       scope: "senders:read",
-      answers: { 200: OutRouteSchema },
-      handle: async ({ principal, params }) => ok(show(await required(principal.accountId, params.id))),
+      answers: { 200: OutRouteView },
+      async handle({ principal, params: { id } }) {
+        if (id === DEFAULT_ROUTE) return ok(showRoute(defaultRoute(deps)));
+        return ok(showRoute(await required(principal.accountId, id)));
+      },
     }),
     accountRoute({
       ...COMMON,
@@ -237,14 +240,17 @@ function itemRoutes(deps: Parts): Route[] {
       scope: "senders:write",
       examples: { body: { ratePerSecond: 28 } },
       body: UpdateRoute,
-      answers: { 200: OutRouteSchema },
+      answers: { 200: OutRouteView },
       errors: ["conflict"],
-      async handle({ principal, params, body }) {
-        const { kind, id, accountId } = await required(principal.accountId, params.id);
-        const changes = changesOf(deps, kind, body);
-        const route = await withName(() => updateRoute(db, accountId, id, changes));
+      async handle({ principal, params, body, now }) {
+        refuseDefault(params.id, "changed");
+        const before = await required(principal.accountId, params.id);
+        const { id, accountId } = before;
+        const changes = changesOf(deps, before, body, now);
+        await requireOverflow(deps, { ...before, ...changes });
+        const route = await withName(changes.name, () => updateRoute(db, accountId, id, changes));
         if (route === null) throw notFound("route");
-        return ok(show(route));
+        return ok(showRoute(route));
       },
     }),
     accountRoute({
@@ -253,16 +259,20 @@ function itemRoutes(deps: Parts): Route[] {
       path: "/v1/routes/:id",
       operationId: "deleteRoute",
       summary: "Delete a route",
-      description: "Refused while a project names it. Requires an account-wide key.",
+      description:
+        "Refused while a project, a domain or the overflow of a warm-up names it. Requires an account-wide key.",
       scope: "senders:write",
       answers: { 204: null },
       errors: ["conflict"],
       async handle({ principal, params }) {
+        refuseDefault(params.id, "deleted");
         const { id, accountId } = await required(principal.accountId, params.id);
         if (await deleteRoute(db, accountId, id)) return noContent();
-        throw new AppError("conflict", "A project names this route. Take it out of its `routeIds` first.", {
-          code: "invalid_state",
-        });
+        throw new AppError(
+          "conflict",
+          "A project, domain or warm-up names this route. Take it out of `routeIds` and `warmUp` first.",
+          { code: "invalid_state" },
+        );
       },
     }),
   ];

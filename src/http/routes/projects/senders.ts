@@ -3,7 +3,7 @@ import { AppError, invalid, notFound, readAll } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { OpenTrackingSchema, trackingSwitches } from "../../../core/messages/tracking.ts";
 import { TIME_EXPECTED, parseTime } from "../../../core/time/date-times.ts";
-import { ConstraintError, type Db } from "../../../store/engine/client.ts";
+import { ConstraintError } from "../../../store/engine/client.ts";
 import {
   getProject,
   insertProject,
@@ -12,7 +12,6 @@ import {
   type ProjectChanges,
   updateProject,
 } from "../../../store/projects/projects.ts";
-import { DEFAULT_ROUTE, getRoute } from "../../../store/projects/routes.ts";
 import { created, ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import {
@@ -28,13 +27,11 @@ import {
 } from "../../routing/schemas.ts";
 import { slugOf } from "../../../core/text.ts";
 import type { Configured } from "../../routing/parts.ts";
+import { GivenRouteIds, requireRoutes, ShownRouteIds } from "../../views/route-ids.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
-/** Routes that a project may name. */
-const MAX_ROUTE_IDS = 3;
-const ROUTE_IDS =
-  "Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.";
+const NO_ROUTE_IDS = "the default route";
 
 const Tracking = Type.Object({ opens: OpenTrackingSchema, clicks: Type.Boolean() });
 
@@ -54,7 +51,7 @@ const SenderSchema = Type.Object(
     ),
     tracking: Tracking,
     textFromHtml: TextFromHtml,
-    routeIds: Type.Array(Type.String(), { description: ROUTE_IDS }),
+    routeIds: ShownRouteIds(NO_ROUTE_IDS),
     suspendedAt: Nullable(Timestamp),
     createdAt: Timestamp,
   },
@@ -76,13 +73,7 @@ const SWITCHES = {
   dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
   tracking: Type.Optional(Type.Partial(Tracking)),
   textFromHtml: Type.Optional(TextFromHtml),
-  routeIds: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 64, examples: ["default"] }), {
-      maxItems: MAX_ROUTE_IDS,
-      description: ROUTE_IDS,
-      examples: [["default"]],
-    }),
-  ),
+  routeIds: GivenRouteIds(NO_ROUTE_IDS),
 };
 
 const CreateSender = Type.Object({
@@ -190,13 +181,6 @@ function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): P
     suspendedAt,
   };
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
-}
-
-/** Throws 422 if the account lacks one of the routes. */
-async function requireRoutes(db: Db, accountId: string, ids: readonly string[] = []): Promise<void> {
-  for (const [at, id] of ids.entries())
-    if (id !== DEFAULT_ROUTE && (await getRoute(db, accountId, id)) === null)
-      throw invalid(`routeIds[${at}]`, "must be the id of a route of the account, or `default`.");
 }
 
 /** Returns the routes of `/v1/senders`. */

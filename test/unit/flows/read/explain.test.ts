@@ -23,7 +23,7 @@ const RECIPIENT: Recipient = {
     mx: "mx.b.example",
     tls: null,
   },
-  ...{ smtpCode: 421, enhancedCode: null, diagnostic: null, lastEventAt: NOW, bulk: false },
+  ...{ smtpCode: 421, enhancedCode: null, diagnostic: null, lastEventAt: NOW, bulk: false, routedBy: null },
   dueAt: NOW + 20 * MINUTE_MS,
 };
 
