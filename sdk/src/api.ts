@@ -4532,12 +4532,22 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The message to the contact whose reader asked to be unsubscribed.
+                     * @example msg_01hzy8
+                     */
+                    messageId?: string;
+                };
+            };
+        };
         responses: {
             /** @description Unsubscribe a contact; it is not suppressed */
             200: {
                 content: {
-                    "application/json": components["schemas"]["Contact"];
+                    "application/json": components["schemas"]["Contact"] & components["schemas"]["MayWarn"];
                 };
             };
         };

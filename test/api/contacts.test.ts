@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
+import { log } from "../../src/log.ts";
+import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { findSuppressions } from "../../src/store/projects/suppressions.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await testApi({ routes: ({ db }) => contactRoutes({ db }) });
+  api = await testApi({
+    routes: ({ db, clock }) =>
+      contactRoutes({ db, clock, queue: openMemoryQueue({ clock, log: log("queue") }) }),
+  });
 });
 afterAll(() => api.close());
 

@@ -224,6 +224,25 @@ describe("a message to the address next to the unsubscribe link", () => {
   });
 });
 
+test("a contact that the API unsubscribes gives an event to the message that it names, once, and only if that went to the contact", async () => {
+  const { service } = scene;
+  const { id } = await sent();
+  const contact = (await service.call("POST", "/v1/contacts", { email: "FAR@one.test" })).body;
+  const other = (await service.call("POST", "/v1/contacts", { email: "else@one.test" })).body;
+  const leave = (who: { id: string }, body?: object) =>
+    service.call("POST", `/v1/contacts/${who.id}/unsubscribe`, body);
+  const refused = await leave(other, { messageId: id });
+  expect([refused.status, refused.body.error.param]).toEqual([422, "messageId"]);
+  expect((await leave(other)).body.subscribed).toBe(false);
+  for (let times = 0; times < 2; times++)
+    expect((await leave(contact, { messageId: id })).body.subscribed).toBe(false);
+  const { events } = (await service.call("GET", `/v1/emails/${id}`)).body;
+  expect(events.filter(({ type }: { type: string }) => type === "unsubscribed")).toMatchObject([
+    { email: "far@one.test", data: { unsubscribed: { how: "api" } } },
+  ]);
+  for (const { id: made } of [contact, other]) await service.call("DELETE", `/v1/contacts/${made}`);
+});
+
 describe("what a complaint counts", () => {
   test.each([
     ["from a provider that SPF proves", () => provenProvider("proven.test"), 1],

@@ -76,7 +76,7 @@ export interface TestApiOptions {
   maxBodyBytes?: number;
   allowPrivateWebhooks?: boolean;
   http?: Partial<HttpDeps>;
-  routes?: (deps: { db: Db }) => Route[];
+  routes?: (deps: { db: Db; clock: ManualClock }) => Route[];
 }
 
 // One key for all tests: making one takes longer than the tests themselves.
@@ -145,7 +145,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...domainRoutes(domains),
     ...inboxRoutes(domains),
     ...webhookRoutes({ db, boxKey: BOX_KEY, urlRules }),
-    ...(options.routes?.({ db }) ?? []),
+    ...(options.routes?.({ db, clock }) ?? []),
   ];
   const http = createHttp({
     ...{

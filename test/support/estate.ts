@@ -196,6 +196,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/domains": ({ world, tenant }) => ({ domain: `${tenant.name}-${world.next()}.example.net` }),
   "PATCH /v1/domains/{}": () => ({ delegated: true }),
   "POST /v1/domains/{}/records": recordBody,
+  "POST /v1/contacts/{}/unsubscribe": () => ({}),
   "POST /v1/domains/{}/rotate-dkim": () => ({ dkimKeys: "both" }),
   "PATCH /v1/domains/{}/receiving": () => ({ enabled: true }),
   "POST /v1/inboxes": inboxBody,

@@ -38,9 +38,16 @@ export class Contacts {
     return this.#api.json<"deleteContact">("DELETE", path`/v1/contacts/${id}`, { options });
   }
 
-  /** Unsubscribes a contact. */
-  unsubscribe(id: string, options?: RequestOptions): ApiPromise<Answer<"unsubscribeContact">> {
-    return this.#api.json<"unsubscribeContact">("POST", path`/v1/contacts/${id}/unsubscribe`, { options });
+  /** Unsubscribes a contact. With `messageId` that message gets the event `unsubscribed`. */
+  unsubscribe(
+    id: string,
+    body: Body<"unsubscribeContact"> = {},
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"unsubscribeContact">> {
+    return this.#api.json<"unsubscribeContact">("POST", path`/v1/contacts/${id}/unsubscribe`, {
+      body,
+      options,
+    });
   }
 
   /** Subscribes a contact again. */

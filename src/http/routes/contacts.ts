@@ -1,5 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { notFound } from "../../core/errors.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { invalid, notFound } from "../../core/errors.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { unsubscribeRecipient } from "../../flows/deliver/unsubscribe-recipient.ts";
 import {
   changeContact,
   checkedAddress,
@@ -9,7 +12,9 @@ import {
   MAX_METADATA_DEPTH,
   MAX_METADATA_KEYS,
 } from "../../flows/projects/contacts.ts";
+import type { Queue } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { listRecipients } from "../../store/messages/recipients.ts";
 import {
   type Contact,
   deleteContact,
@@ -88,15 +93,19 @@ function show(contact: Contact): Static<typeof ContactSchema> {
   };
 }
 
+const Unsubscribe = Type.Object({
+  messageId: Type.Optional(
+    Type.String({
+      description: "The message to the contact whose reader asked to be unsubscribed.",
+      examples: ["msg_01hzy8"],
+    }),
+  ),
+});
+
 /** Returns the routes of `/v1/contacts`. */
-export function contactRoutes({ db }: { db: Db }): Route[] {
-  return [
-    createRoute(db),
-    listRoute(db),
-    ...itemRoutes(db),
-    subscriptionRoute(db, "unsubscribe", false),
-    subscriptionRoute(db, "resubscribe", true),
-  ];
+export function contactRoutes(deps: { db: Db; clock: Clock; queue: Queue }): Route[] {
+  const { db } = deps;
+  return [createRoute(db), listRoute(db), ...itemRoutes(db), unsubscribeRoute(deps), resubscribeRoute(db)];
 }
 
 function createRoute(db: Db): Route {
@@ -192,22 +201,50 @@ function found(contact: Contact | null): Contact {
   return contact;
 }
 
-// A repeated call has no further effect, so its answer need not be stored in the same write.
-function subscriptionRoute(db: Db, verb: "unsubscribe" | "resubscribe", subscribed: boolean): Route {
+// A repeated call of these two has no further effect, so its answer need not be stored in the same write.
+
+function unsubscribeRoute(deps: { db: Db; clock: Clock; queue: Queue }): Route {
+  const { db } = deps;
   return projectRoute({
     method: "POST",
-    path: `/v1/contacts/:id/${verb}`,
-    operationId: `${verb}Contact`,
+    path: "/v1/contacts/:id/unsubscribe",
+    operationId: "unsubscribeContact",
     shows: "contacts:read",
     evenFull: true,
-    summary: subscribed ? "Subscribe a contact again" : "Unsubscribe a contact; it is not suppressed",
-    description: subscribed
-      ? "Clears `unsubscribedAt`. Repeating the call changes nothing."
-      : "Repeating the call changes nothing. Only messages with `unsubscribeLink` respect the subscription.",
+    summary: "Unsubscribe a contact; it is not suppressed",
+    description:
+      "Repeating the call changes nothing. Only messages with `unsubscribeLink` respect the subscription. With `messageId` that message gets the event `unsubscribed`; without it there is no event, because every event belongs to a message.",
+    scope: "contacts:write",
+    body: Unsubscribe,
+    bodyOptional: true,
+    answers: { 200: ContactSchema },
+    async handle({ senderId, params, body: { messageId }, now }) {
+      if (messageId !== undefined) {
+        const contact = found(await getContact(db, senderId, params.id));
+        const recipients = await listRecipients(db, senderId, messageId);
+        const reader = recipients.find(({ email }) => addressKey(email) === contact.emailKey);
+        if (reader === undefined)
+          throw invalid("messageId", "No message of this project to the contact has that id.");
+        await unsubscribeRecipient(deps, reader, "api");
+      }
+      return ok(show(found(await setSubscribed(db, senderId, params.id, false, now))));
+    },
+  });
+}
+
+function resubscribeRoute(db: Db): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/contacts/:id/resubscribe",
+    operationId: "resubscribeContact",
+    shows: "contacts:read",
+    evenFull: true,
+    summary: "Subscribe a contact again",
+    description: "Clears `unsubscribedAt`. Repeating the call changes nothing.",
     scope: "contacts:write",
     answers: { 200: ContactSchema },
     async handle({ senderId, params, now }) {
-      return ok(show(found(await setSubscribed(db, senderId, params.id, subscribed, now))));
+      return ok(show(found(await setSubscribed(db, senderId, params.id, true, now))));
     },
   });
 }
