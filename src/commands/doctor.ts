@@ -17,6 +17,7 @@ export const doctor = defineCommand({
   flags: {
     egress: { type: "string", value: "HOST", help: "mail server for the test of port 25, HOST or HOST:PORT" },
     clock: { type: "string", value: "URL", help: "web server whose Date header is compared with the clock" },
+    lists: { type: "boolean", help: "also ask DNS block lists about our addresses and domains" },
     deep: { type: "boolean", help: "also check a large database completely, which may take long" },
   },
   about: `Checks settings, disk, database, queues, Redis, certificate, clock and smarthost. Also checks our zone and
@@ -26,7 +27,12 @@ contacts only hosts from the settings and hosts that you name.`,
   example: "postrider doctor",
   async run({ flags }, context) {
     const { config, clock, out } = context;
-    const options = { egress: hostOf(flags.egress), clockUrl: urlOf(flags.clock), deep: flags.deep };
+    const options = {
+      egress: hostOf(flags.egress),
+      clockUrl: urlOf(flags.clock),
+      lists: flags.lists,
+      deep: flags.deep,
+    };
     await configureLog(config.logLevel, config.logFormat);
     const database = await databaseOrWhyNot(context);
     try {

@@ -1,7 +1,11 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unseal } from "../core/crypto/secretbox.ts";
+import { organizationalDomain } from "../core/public-suffix.ts";
+import { type BlockListParts, blockListChecks, MAX_LISTED_SUBJECTS } from "../flows/health/block-lists.ts";
 import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
+import { ownSpfChecks } from "../flows/health/own-spf.ts";
+import { type DkimSigner, dkimPrivateKey } from "../mail/auth/dkim.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import { domainChecks } from "../flows/health/domains.ts";
@@ -19,7 +23,9 @@ import { checkObjectStore, openObjectStore } from "../net/object-store.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import { databasePath } from "../store/engine/client.ts";
-import { installationKey } from "../store/messages/sending.ts";
+import type { Domain } from "../store/domains/domains.ts";
+import { domainsOfAll } from "../store/installation/health.ts";
+import { installationKey, signingKeys } from "../store/messages/sending.ts";
 import { mxName, sendingAddresses } from "./delivery.ts";
 import { type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
@@ -32,6 +38,8 @@ export interface DoctorOptions {
   egress: { host: string; port: number } | null;
   /** A web server whose Date header the clock is compared with. */
   clockUrl: URL | null;
+  /** True to ask block lists. */
+  lists: boolean;
   /** True to check every page of a large database too. */
   deep: boolean;
 }
@@ -66,11 +74,13 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
       needsDatabase: true,
     },
     ...objectStoreChecks(parts),
-    egressCheck({ clock, resolver, hostname, direct }, options.egress),
+    egressCheck({ clock, resolver, hostname, direct, publicIps: config.publicIps }, options.egress),
     ...(config.delivery === "relay"
       ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
       : []),
     ...(direct ? reverseChecks(resolver, sendingAddresses(config)) : []),
+    ...(direct ? ownSpfChecks(resolver, sendingAddresses(config), config.serviceDomain) : []),
+    ...(options.lists ? blockListChecks(await listSubjects(parts, resolver)) : []),
     ...zoneChecks({ db, clock, resolver, settings: config }),
     ...tlsPortChecks({ db, clock, resolver, settings: config }),
     ...secondaryChecks({ db, clock, settings: config }),
@@ -109,11 +119,44 @@ async function checksOfDomains({ config, clock, db }: HealthParts, resolver: Res
   try {
     const isCaptureDomain = captureDomains(config);
     const lookups = domainLookups({ config, clock, resolver });
-    return await domainChecks({ db: db(), clock, lookups, serviceDomain, publicIps, isCaptureDomain });
+    const signersOf = openSigners({ config, clock, db });
+    const own = { db: db(), clock, resolver, lookups, serviceDomain, publicIps, isCaptureDomain, signersOf };
+    return await domainChecks(own);
   } catch (error) {
     const fix = "Check that the database is reachable.";
     return [{ name: "domains", run: () => Promise.reject(error), fix, needsDatabase: true }];
   }
+}
+
+/** Returns what block lists are asked about: our addresses, the domains of From, and the host of links. */
+async function listSubjects({ config, db }: HealthParts, resolver: Resolver): Promise<BlockListParts> {
+  const found = isThere(db) ? await domainsOfAll(db(), MAX_LISTED_SUBJECTS) : [];
+  const link = organizationalDomain(new URL(config.publicUrl).hostname);
+  const domains = new Set([
+    link,
+    organizationalDomain(config.serviceDomain),
+    ...found.map(({ name }) => name),
+  ]);
+  return { resolver, addresses: sendingAddresses(config).map(({ ip }) => ip), domains: [...domains] };
+}
+
+/** Returns the function that opens a domain's keys. If there is no master key, or another one, it opens none. */
+function openSigners({ config, db }: HealthParts): (domain: Domain) => Promise<DkimSigner[]> {
+  const isKeyThere = config.masterKey !== null || existsSync(join(config.dataDir, MASTER_KEY_FILE));
+  if (!isKeyThere) return async () => [];
+  const { box } = openKeys(config.masterKey, config.dataDir);
+  return async ({ senderId, name }) => {
+    const keys = await signingKeys(db(), senderId, name);
+    try {
+      return keys.map(({ selector, sealedPrivateKey }) => ({
+        selector,
+        privateKey: dkimPrivateKey(unseal(box, sealedPrivateKey)),
+      }));
+    } catch {
+      // The check of the master key reports it.
+      return [];
+    }
+  };
 }
 
 /** Checks that the master key opens the sealed keys. Without them no message is signed. */

@@ -22,12 +22,12 @@ test(
     const { code, json, stderr } = await postrider(args, healthy.settings);
     const lines = json();
     expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
-    expect([code, stderr, lines.length]).toEqual([0, "", 29]);
+    expect([code, stderr, lines.length]).toEqual([0, "", 31]);
     const shown = await onTerminal(args, healthy.settings);
     expect(shown).toMatch(
       /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,
     );
-    expect(shown.trimEnd().split("\n")).toHaveLength(30);
+    expect(shown.trimEnd().split("\n")).toHaveLength(32);
   },
   LIMIT_MS,
 );

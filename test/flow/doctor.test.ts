@@ -8,6 +8,10 @@ import { type HealthLine, runHealth } from "../../src/flows/health/check.ts";
 import { copyDatabase } from "../../src/store/embedded/connection.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/messages/recipients.ts";
+import { dkimTarget } from "../../src/core/own-names.ts";
+import { dkimRecord } from "../../src/mail/auth/dkim.ts";
+import { textStrings } from "../../src/net/zone/records.ts";
+import { publishedKeys } from "../../src/store/domains/dkim-keys.ts";
 import { doctorChecks } from "../../src/wiring/doctor.ts";
 import { newFolder } from "../support/folder.ts";
 import {
@@ -43,9 +47,10 @@ interface Look {
   db?: Db;
   egress?: { host: string; port: number };
   clockUrl?: URL;
+  lists?: boolean;
 }
 
-async function look({ config, db, egress, clockUrl }: Look = {}): Promise<Map<string, HealthLine>> {
+async function look({ config, db, egress, clockUrl, lists }: Look = {}): Promise<Map<string, HealthLine>> {
   const parts = {
     config: config ?? healthy.config,
     clock: systemClock,
@@ -54,6 +59,7 @@ async function look({ config, db, egress, clockUrl }: Look = {}): Promise<Map<st
   const options = {
     egress: egress ?? { host: "127.0.0.1", port: healthy.greeter.port },
     clockUrl: clockUrl ?? null,
+    lists: lists ?? false,
     deep: false,
   };
   const lines = await runHealth(systemClock, await doctorChecks(parts, options));
@@ -78,6 +84,7 @@ test("a sound installation has only ok lines", async () => {
     "public ips",
     "owner",
     "delivery",
+    "unsubscribe links",
     "disk",
     "database",
     "quotas",
@@ -92,6 +99,7 @@ test("a sound installation has only ok lines", async () => {
     "master key",
     "egress",
     `ptr ${PUBLIC_IP}`,
+    `spf ${PUBLIC_IP}`,
     "our delegation",
     "our hosts",
     "our mx",
@@ -457,6 +465,121 @@ const BREAKS: Broken[] = [
     says: /pending, although all its records are published/,
   },
   {
+    breaks: "an address with a name that its provider gave",
+    by: () => {
+      dns().remove(REVERSE_NAME);
+      dns().add({ name: REVERSE_NAME, type: "PTR", data: "static.203-0-112-1.provider.test" });
+      dns().add({ name: "static.203-0-112-1.provider.test", type: "A", data: PUBLIC_IP });
+    },
+    mend: () => {
+      dns().remove(REVERSE_NAME);
+      dns().add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });
+    },
+    lines: [`warn ptr ${PUBLIC_IP}`],
+    says: /looks like an address that changes hands/,
+  },
+  {
+    breaks: "an address that our SPF record lacks",
+    by: () => {
+      dns().remove(`bounce.${ZONE}`);
+      dns().add({ name: `bounce.${ZONE}`, type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" });
+    },
+    mend: () => publishZone(healthy.service),
+    lines: [`fail spf ${PUBLIC_IP}`, "fail our mx", "fail our spf"],
+    says: /SPF of bounce\.mail\.test is fail/,
+  },
+  {
+    breaks: "a mail server that sees us elsewhere",
+    by: () => {
+      const mx = startMx({
+        extensions: ["SIZE"],
+        answers: { EHLO: "250 mx.test at your service, [203.0.112.9]" },
+      });
+      closing.push(() => mx.stop());
+      return { egress: { host: "127.0.0.1", port: mx.port } };
+    },
+    lines: ["fail egress"],
+    says: /sees us at 203\.0\.112\.9, which PUBLIC_IPS lacks/,
+  },
+  {
+    breaks: "a domain with an SPF record that receivers cannot evaluate",
+    by: () => customerSpf("v=spf1 ipv4:192.0.2.1 include:spf.mail.test ~all"),
+    mend: () => customerSpf(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /Receivers cannot evaluate the SPF record/,
+  },
+  {
+    breaks: "a domain whose SPF record has little room left",
+    by: () => {
+      const more = Array.from({ length: 8 }, (_, at) => `p${at}.test`);
+      for (const name of more) dns().add({ name, type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" });
+      customerSpf(
+        ["v=spf1", ...more.map((name) => `include:${name}`), `include:spf.${ZONE}`, "~all"].join(" "),
+      );
+    },
+    mend: () => customerSpf(),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /needs 9 DNS lookups of the 10/,
+  },
+  {
+    breaks: "a domain that no answer reaches",
+    by: () => {
+      dns().remove(CUSTOMER);
+      dns().add({ name: CUSTOMER, type: "TXT", data: SPF });
+    },
+    mend: () => dns().add({ name: CUSTOMER, type: "A", data: PUBLIC_IP }),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /neither MX nor A/,
+  },
+  {
+    breaks: "an old DKIM key",
+    by: () => keysMade("- 401 * 86400000"),
+    mend: () => keysMade("+ 401 * 86400000"),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /A DKIM key is older than 400 days/,
+  },
+  {
+    breaks: "a domain whose alias leads to no key",
+    by: () => keyRecords(false),
+    mend: () => keyRecords(true),
+    lines: ["fail dkim keys", `fail domain ${CUSTOMER}`],
+    says: /does not pass as receivers check it: dkim=\w+ \(pr1\)/,
+  },
+  {
+    breaks: "links to unsubscribe that end early",
+    by: () => ({ config: withSettings({ RETENTION_EVENT_DAYS: "59" }) }),
+    lines: ["warn unsubscribe links"],
+    says: /deleted after 59 days/,
+  },
+  {
+    breaks: "a provider that refuses many addresses",
+    by: () => laneDay({ accepted: 94, deferred: 0, refused: 6 }),
+    mend: () => laneDay(null),
+    lines: ["warn providers"],
+    says: /More than 5 % of today's mail is refused by G/,
+  },
+  {
+    breaks: "a provider that defers much",
+    by: () => laneDay({ accepted: 89, deferred: 11, refused: 0 }),
+    mend: () => laneDay(null),
+    lines: ["warn providers"],
+    says: /More than 10 % of today's attempts are deferred by G/,
+  },
+  {
+    breaks: "more complaints than providers want",
+    by: () => weekOf({ settled: 1000, complainants: 2 }),
+    mend: () => weekOf(null),
+    lines: ["warn reputation"],
+    says: /1 project is above 0\.1 % complaints/,
+  },
+  {
+    breaks: "more complaints than providers take",
+    by: () => weekOf({ settled: 1000, complainants: 3 }),
+    mend: () => weekOf(null),
+    lines: ["fail reputation"],
+    says: /1 project is above 0\.3 % complaints/,
+  },
+  {
     breaks: "a file that is damaged",
     by: () => damagedCopy(),
     lines: ["fail integrity"],
@@ -480,6 +603,99 @@ const BREAKS: Broken[] = [
   },
 ];
 
+const SPF = `v=spf1 include:spf.${ZONE} ~all`;
+
+function customerSpf(record = SPF): void {
+  dns().remove(CUSTOMER);
+  dns().add({ name: CUSTOMER, type: "TXT", data: record }, { name: CUSTOMER, type: "A", data: PUBLIC_IP });
+}
+
+/** Publishes the keys of domains, or removes them. */
+async function keyRecords(there: boolean): Promise<void> {
+  for (const { token, publicKey } of await publishedKeys(healthy.service.app.db, Date.now(), "", 10)) {
+    const name = dkimTarget(token, ZONE);
+    dns().remove(name);
+    if (there) dns().add({ name, type: "TXT", data: textStrings(dkimRecord(publicKey)) });
+  }
+}
+
+async function write(sql: string, ...args: (string | number)[]): Promise<void> {
+  await healthy.service.app.db.write([{ sql, args }]);
+}
+
+async function keysMade(change: string): Promise<void> {
+  await write(`UPDATE dkim_keys SET created_at = created_at ${change} WHERE domain_id IS NOT NULL`);
+}
+
+async function laneDay(day: { accepted: number; deferred: number; refused: number } | null): Promise<void> {
+  await write("DELETE FROM lane_figures");
+  if (day === null) return;
+  const { accepted, deferred, refused } = day;
+  await write(
+    "INSERT INTO lane_figures (day, lane, instance_id, accepted, deferred, refused) VALUES (?, 'google', 'i', ?, ?, ?)",
+    ...[Math.floor(Date.now() / DAY_MS), accepted, deferred, refused],
+  );
+}
+
+async function weekOf(week: { settled: number; complainants: number } | null): Promise<void> {
+  await write("DELETE FROM reputation");
+  if (week === null) return;
+  const day = new Date().toISOString().slice(0, 10);
+  await write(
+    "INSERT INTO reputation (sender_id, day, settled, complainants) SELECT id, ?, ?, ? FROM senders LIMIT 1",
+    ...[day, week.settled, week.complainants],
+  );
+}
+
+const LISTED = "2.0.0.127.zen.spamhaus.org";
+const OURS_IN_ZEN = `${PUBLIC_IP.split(".").toReversed().join(".")}.zen.spamhaus.org`;
+
+describe("a block list", () => {
+  const zen = async () => (await look({ lists: true })).get("list zen.spamhaus.org");
+  const answer = (name: string, ...data: string[]) => {
+    dns().remove(name);
+    for (const each of data) dns().add({ name, type: "A", data: each });
+  };
+
+  test("is unknown if it does not show its test entry, because shared resolvers are told nothing", async () => {
+    answer(LISTED);
+    expect(await zen()).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^Unknown: Spamhaus ZEN/),
+    });
+  });
+
+  test.each(["127.255.255.254", "127.255.255.252", "127.255.255.255", "192.0.2.1"])(
+    "is unknown if it answers %s, which is no entry",
+    async (code) => {
+      answer(LISTED, code);
+      answer(OURS_IN_ZEN, code);
+      const line = await zen();
+      expect([line?.status, line?.message]).toEqual(["warn", expect.stringContaining(code)]);
+      answer(LISTED, "127.0.0.2");
+      expect((await zen())?.message).toStartWith("Unknown: zen.spamhaus.org did not answer");
+      answer(OURS_IN_ZEN);
+    },
+  );
+
+  test("is asked only if the operator wants it, and fails for an address that it lists", async () => {
+    answer(LISTED, "127.0.0.2", "127.0.0.4");
+    expect((await look()).has("list zen.spamhaus.org")).toBe(false);
+    expect((await zen())?.status).toBe("ok");
+    answer(OURS_IN_ZEN, "127.0.0.3");
+    expect(await zen()).toMatchObject({ status: "fail", message: `Spamhaus ZEN lists ${PUBLIC_IP}.` });
+    answer(OURS_IN_ZEN);
+  });
+
+  test("of domains is asked about the domains of From", async () => {
+    answer("dbltest.com.dbl.spamhaus.org", "127.0.1.2");
+    answer(`${CUSTOMER}.dbl.spamhaus.org`, "127.0.1.2");
+    const line = (await look({ lists: true })).get("list dbl.spamhaus.org");
+    expect([line?.status, line?.message]).toEqual(["fail", `Spamhaus DBL lists ${CUSTOMER}.`]);
+    answer(`${CUSTOMER}.dbl.spamhaus.org`);
+  });
+});
+
 describe("if one thing is broken, its line reports it, and no other line does", () => {
   for (const { breaks, by, mend, lines, says } of BREAKS)
     test(
@@ -488,10 +704,9 @@ describe("if one thing is broken, its line reports it, and no other line does", 
         const found = await look((await by()) ?? {});
         await mend?.();
         expect(troubles(found)).toEqual(lines);
-        const [first = `ok domain ${CUSTOMER}`] = lines;
-        const line = found.get(first.replace(/^\w+ /, ""));
-        expect(line?.message).toMatch(says);
-        if (line?.status !== "ok") expect(line?.fix ?? "").not.toBe("");
+        const broken = lines.map((line) => found.get(line.replace(/^\w+ /, "")));
+        expect(broken.map((line) => line?.message).join("\n")).toMatch(says);
+        for (const line of broken) expect(line?.fix ?? "").not.toBe("");
       },
       START_MS,
     );

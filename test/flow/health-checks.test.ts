@@ -18,6 +18,7 @@ import { loadConfig } from "../../src/config.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { around } from "../support/around.ts";
 import { testDatabase } from "../support/database.ts";
+import type { Resolver } from "../../src/net/dns/resolver.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 function check(name: string, run: Check["run"], more: Partial<Check> = {}): Check {
@@ -223,6 +224,8 @@ test("a clock is reported as wrong only by more than the time that the answer to
   );
 });
 
+const NO_RESOLVER: Resolver = { resolve: async () => ({ status: "nxdomain" }) };
+
 test(`with more than ${MAX_DOMAINS} domains the oldest are checked, and the report says so`, async () => {
   const { db, remove } = await testDatabase();
   await db.write([
@@ -253,6 +256,8 @@ test(`with more than ${MAX_DOMAINS} domains the oldest are checked, and the repo
     serviceDomain: "mail.test",
     publicIps: [],
     isCaptureDomain: () => false,
+    signersOf: async () => [],
+    resolver: NO_RESOLVER,
   };
   await add(MAX_DOMAINS, 0);
   expect(await domainChecks(parts)).toHaveLength(MAX_DOMAINS);

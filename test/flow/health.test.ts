@@ -18,6 +18,7 @@ test("an account-wide key is shown the parts of the installation that are near a
     "public ips",
     "owner",
     "delivery",
+    "unsubscribe links",
     "disk",
     "database",
     "quotas",

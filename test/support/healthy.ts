@@ -57,6 +57,7 @@ export async function startHealthy(): Promise<Healthy> {
   const service = await startService(own);
   await publishZone(service);
   await verifiedDomain(service, CUSTOMER);
+  service.dns.add({ name: CUSTOMER, type: "A", data: PUBLIC_IP });
   await publishKeys(service);
   const settings = { ...own, DATA_DIR: service.folder, DNS_SERVERS: service.dns.address, DNS_PORT: "1" };
   const greeter = createServer((socket) => {
@@ -93,6 +94,7 @@ export async function publishZone({ app: { db }, dns }: Pick<TestService, "app" 
   const settings = { ...loadConfig({}), ...own };
   const zone = await openZone({ db, clock: systemClock }, settings);
   add(dns, [await zone.soa(), ...zone.records]);
+  dns.remove(REVERSE_NAME);
   dns.add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });
 }
 
@@ -102,6 +104,7 @@ async function publishKeys({ app: { db }, dns }: TestService): Promise<void> {
 }
 
 function add(dns: TestDns, records: readonly { name: string; type: string; data: unknown }[]): void {
+  for (const { name } of records) dns.remove(name.replace(/^\*/, "doctor"));
   const types = ["A", "AAAA", "MX", "NS", "SOA", "TXT"] as const;
   for (const { name, type: text, data } of records) {
     const type = types.find((each) => each === text);

@@ -1,4 +1,6 @@
 import type { Store } from "../../store/engine/client.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import type { DkimSigner } from "../../mail/auth/dkim.ts";
 import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
 import { domainsOfAll } from "../../store/installation/health.ts";
@@ -12,17 +14,23 @@ import {
 } from "../records/lookups.ts";
 import { delegationHost } from "../../core/own-names.ts";
 import type { IsCaptureDomain } from "../domains/capture-domain.ts";
-import { checkSpf } from "../domains/spf-check.ts";
+import { checkSpf, type SpfCheck } from "../domains/spf-check.ts";
+import { type AlignmentParts, alignmentFault } from "./alignment.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Maximum number of domains that are checked, oldest first. */
 export const MAX_DOMAINS = 200;
 
-export interface DomainParts extends Store {
+/** Lookups of an SPF record above which little room is left: receivers stop at 10 (RFC 7208 §4.6.4). */
+const MANY_SPF_LOOKUPS = 8;
+/** Age of a DKIM key that should be rotated, days. */
+export const OLD_KEY_DAYS = 400;
+
+export interface DomainParts extends Store, AlignmentParts {
   lookups: DomainLookups;
-  serviceDomain: string;
-  publicIps: readonly string[];
   isCaptureDomain: IsCaptureDomain;
+  /** Returns the keys that a domain signs with; none if they cannot be opened. */
+  signersOf: (domain: Domain) => Promise<readonly DkimSigner[]>;
 }
 
 /** Returns a check for each of the oldest domains, and a line that says if there are more. */
@@ -47,13 +55,51 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   if (domain.delegated && (await findDelegation(lookups, domain, serviceDomain)) !== "present")
     return delegationFinding(domain, serviceDomain);
   const keys = (await listDkimKeys(db, senderId, id)).filter(({ status }) => status === "active");
-  const [dkim, spf, dmarc, mx] = await Promise.all([
+  const [dkim, spf, dmarc, mx, isReachable] = await Promise.all([
     findAllDkim(lookups, name, keys, serviceDomain),
-    checkSpf(parts, name).then(({ state }) => state),
+    checkSpf(parts, name),
     findDmarc(lookups, name),
     receiving ? findMx(lookups, name, serviceDomain) : ("present" as const),
+    takesMail(lookups, name),
   ]);
-  return judge(domain, { dkim, spf, dmarc, mx });
+  const finding = judge(domain, { dkim, spf: spf.state, dmarc, mx }, spf);
+  if (finding.status !== "ok") return finding;
+  const signers = await parts.signersOf(domain);
+  const fault = signers.length === 0 ? null : await alignmentFault(parts, domain, signers);
+  if (fault !== null) return fault;
+  const oldest = Math.min(...keys.map(({ createdAt }) => createdAt));
+  return (
+    weakness(domain, { spf, isReachable, isOld: parts.clock.now() - oldest > OLD_KEY_DAYS * DAY_MS }) ??
+    finding
+  );
+}
+
+/** Returns whether an answer could reach the domain (RFC 5321 §5.1). If the DNS does not answer, it counts as reachable. */
+async function takesMail({ mx, a, aaaa }: DomainLookups, name: string): Promise<boolean> {
+  const found = await Promise.all([mx(name), a(name), aaaa(name)]);
+  return found.some(({ status }) => status === "ok" || status === "failure");
+}
+
+/** Returns what some receivers mind about a domain whose records are all there; null if nothing. */
+function weakness(
+  { id, name }: Domain,
+  { spf, isReachable, isOld }: { spf: SpfCheck; isReachable: boolean; isOld: boolean },
+): Finding | null {
+  if (!isReachable)
+    return warn(
+      `The domain has neither MX nor A record, so no answer reaches it, and Yahoo and Laposte refuse its mail.`,
+      `Publish an MX record at ${name}.`,
+    );
+  if (spf.lookups > MANY_SPF_LOOKUPS)
+    return warn(
+      `The SPF record needs ${spf.lookups} DNS lookups of the 10 that receivers make.`,
+      "Take out an include that no longer sends for you.",
+    );
+  if (!isOld) return null;
+  return warn(
+    `A DKIM key is older than ${OLD_KEY_DAYS} days.`,
+    `Rotate it: POST /v1/domains/${id}/rotate-dkim.`,
+  );
 }
 
 /** Returns the finding for a delegated domain whose NS record is not found. */
@@ -64,10 +110,14 @@ function delegationFinding({ name, status, delegationToken }: Domain, serviceDom
   return status === "verified" ? fail(message, fix) : warn(message, fix);
 }
 
-function judge({ id, status }: Domain, seen: Readonly<Record<string, Seen>>): Finding {
+function judge({ id, status }: Domain, seen: Readonly<Record<string, Seen>>, spf: SpfCheck): Finding {
   const of = (wanted: Seen): string[] => Object.keys(seen).filter((record) => seen[record] === wanted);
   const [absent, unknown] = [of("absent"), of("unknown")];
   const fix = `Publish the records that GET /v1/domains/${id} lists.`;
+  if (absent.length === 1 && seen["spf"] === "absent" && spf.problem !== null) {
+    const mend = spf.fix === null ? fix : `Publish the TXT record "${spf.fix}".`;
+    return status === "verified" ? fail(spf.problem, mend) : warn(spf.problem, mend);
+  }
   if (absent.length > 0) {
     const message = `The domain is ${status}, and these records are missing: ${absent.join(", ")}.`;
     return status === "verified" ? fail(message, fix) : warn(message, fix);

@@ -1,5 +1,6 @@
+import { isIP, isIPv4 } from "node:net";
 import type { Clock } from "../../core/time/clock.ts";
-import { addressesOfHost } from "../../net/dns/lookups.ts";
+import { addressesOfHost, toReverseName } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../smtp/client/delivery.ts";
 import { openSession } from "../../smtp/client/open-session.ts";
@@ -16,6 +17,8 @@ export interface EgressParts {
   resolver: Resolver;
   /** Our EHLO name. */
   hostname: string;
+  /** Addresses that our SPF and PTR records are for. */
+  publicIps: readonly string[];
   /** True if messages go straight to MX hosts. */
   direct: boolean;
 }
@@ -37,18 +40,28 @@ export function egressCheck(parts: EgressParts, target: { host: string; port: nu
 }
 
 async function greet(
-  { clock, resolver, hostname }: EgressParts,
+  { clock, resolver, hostname, publicIps }: EgressParts,
   { host, port }: { host: string; port: number },
 ): Promise<Finding> {
   const [ip] = (await addressesOfHost(resolver, host)) ?? [];
   if (ip === undefined) throw new Error(`${host} has no address`);
   const timeouts = { ...shortTimeouts(CONNECT_MS, REPLY_MS), greeting: GREETING_MS };
   const options = { host, ip, port, tls: "never", implicitTls: false, ehloName: hostname, timeouts } as const;
-  const opening = await openSession({ clock }, options, []);
+  const said: string[] = [];
+  const opening = await openSession({ clock }, options, said);
   if (opening.kind === "open") {
     await opening.session.transport.exchange([Buffer.from("QUIT\r\n")], [REPLY_MS]);
     opening.session.transport.close("done");
-    return ok(`${host} [${ip}] port ${port} greets ${hostname}.`);
+    const source = sourceIn(said, ip);
+    if (source === null) return ok(`${host} [${ip}] port ${port} greets ${hostname}.`);
+    if (publicIps.some((own) => isSameAddress(own, source)))
+      return ok(`${host} [${ip}] port ${port} greets ${hostname} from ${source}.`);
+    return fail(
+      `${host} [${ip}] sees us at ${source}, which PUBLIC_IPS lacks: SPF and PTR are for other addresses.`,
+      isIPv4(source)
+        ? `Add ${source} to PUBLIC_IPS.`
+        : `Add ${source} to PUBLIC_IPS, or set SMTP_OUT_IPV6=0.`,
+    );
   }
   const { result } = opening;
   if (result.kind === "reply")
@@ -66,6 +79,22 @@ async function greet(
     `${host} [${ip}] port ${port} cannot be reached: ${why}`,
     "Ask your provider to open outbound port 25, or send through a smarthost (SMTP_RELAY_URL).",
   );
+}
+
+/**
+ * Returns our address as the server sees it: Google and others name it in the reply to EHLO. Null if it names none. The server's own
+ * address is not meant.
+ */
+function sourceIn(transcript: readonly string[], server: string): string | null {
+  const words = transcript
+    .filter((line) => line.startsWith("S: 250"))
+    .join(" ")
+    .split(/[^0-9a-fA-F.:]+/);
+  return words.find((word) => isIP(word) !== 0 && !isSameAddress(word, server)) ?? null;
+}
+
+function isSameAddress(one: string, other: string): boolean {
+  return toReverseName(one) === toReverseName(other);
 }
 
 /** Matches the reason if there was no connection. */

@@ -27,10 +27,35 @@ function findingOf(lanes: readonly LaneRecord[]): Finding {
   }
   // A project may own the recipient's host and its replies, so its block is a fault of this installation only perhaps.
   const resting = lanes.filter(({ state }) => state === "resting" || state === "blocked");
-  if (resting.length === 0) return ok("No provider asks us to wait.");
+  if (resting.length === 0) return troubled(lanes) ?? ok("No provider asks us to wait.");
   return warn(
     `Asked to wait by ${named(resting)}.`,
     "Nothing, if it passes within hours. GET /v1/lanes shows the replies.",
+  );
+}
+
+/** Messages of a day from which on rates mean something. */
+const MIN_TRIED = 100;
+/** Shares of a day's messages beyond which a provider doubts us, percent. */
+const [MOST_REFUSED, MOST_DEFERRED] = [5, 10];
+
+/** Warns of providers that refuse or defer much of today's mail without asking us to wait; null if none does. */
+function troubled(lanes: readonly LaneRecord[]): Finding | null {
+  const beyond = (kind: "refused" | "deferred", percent: number): LaneRecord[] =>
+    lanes.filter(({ title, day: { accepted, deferred, refused, [kind]: count } }) => {
+      const tried = accepted + deferred + refused;
+      return title !== null && tried >= MIN_TRIED && count * 100 > tried * percent;
+    });
+  const [refusing, deferring] = [beyond("refused", MOST_REFUSED), beyond("deferred", MOST_DEFERRED)];
+  if (refusing.length > 0)
+    return warn(
+      `More than ${MOST_REFUSED} % of today's mail is refused by ${named(refusing)}.`,
+      "Read the replies in the attempts of bounced messages: most are about addresses that do not exist.",
+    );
+  if (deferring.length === 0) return null;
+  return warn(
+    `More than ${MOST_DEFERRED} % of today's attempts are deferred by ${named(deferring)}.`,
+    "Send less a day to them, and to readers who open first.",
   );
 }
 

@@ -1,7 +1,17 @@
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { countNearSuspension, type ReputationLimits } from "../../store/projects/reputation.ts";
-import { type Check, ok, warn } from "./check.ts";
+import {
+  countNearSuspension,
+  countOverLimits,
+  type ReputationLimits,
+} from "../../store/projects/reputation.ts";
+import { type Check, fail, ok, warn } from "./check.ts";
+
+/** Rates that large providers name as too high, and as the aim. */
+const TOO_HIGH = { minSettled: 500, bouncedPerMille: 50, complainedPerMille: 3, minComplainants: 2 };
+const AIM = { minSettled: 500, bouncedPerMille: 20, complainedPerMille: 1, minComplainants: 2 };
+const ADVICE =
+  "Read `/v1/stats` by project: stop mail to addresses that bounce, and to people who never open.";
 
 export interface ReputationParts {
   db: () => Db;
@@ -16,13 +26,24 @@ export function reputationCheck({ db, clock, limits }: ReputationParts): Check {
     needsDatabase: true,
     fix: "Check that the database is reachable.",
     async run() {
+      const [high, above] = await Promise.all(
+        [TOO_HIGH, AIM].map((rates) => countOverLimits(db(), rates, clock.now())),
+      );
+      if (high !== undefined && high > 0)
+        return fail(`${projects(high)} above 0.3 % complaints or 5 % hard bounces in a week.`, ADVICE);
       const near = await countNearSuspension(db(), limits, clock.now());
+      if (near === 0 && above !== undefined && above > 0)
+        return warn(`${projects(above)} above 0.1 % complaints or 2 % hard bounces in a week.`, ADVICE);
       if (near === 0) return ok("No project is near suspension.");
-      const message = `${near} ${near === 1 ? "project is" : "projects are"} near suspension for bounces or complaints.`;
+      const message = `${projects(near)} near suspension for bounces or complaints.`;
       return warn(
         message,
         "Search the log for `sender near suspension`, and read `/v1/stats` of that project.",
       );
     },
   };
+}
+
+function projects(count: number): string {
+  return `${count} ${count === 1 ? "project is" : "projects are"}`;
 }

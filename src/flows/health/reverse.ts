@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import { resolveAddresses, resolvePtr, toReverseName } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
@@ -21,8 +22,22 @@ export function reverseChecks(resolver: Resolver, addresses: readonly SendingAdd
   }));
 }
 
+/** Words in the names that providers give to addresses which they hand out. */
+const HANDED_OUT =
+  /(?:^|[.-])(?:dyn|dynamic|dhcp|pool|dsl|adsl|vdsl|ppp|pppoe|cable|dialup|broadband)\d*(?:[.-]|$)/;
+
+/** Returns whether a name looks like one that the provider gave: it has the numbers of the address, or says so. */
+export function isGeneric(name: string, ip: string): boolean {
+  const octets = ip.split(".");
+  const spelled = [octets, octets.toReversed()].flatMap((list) =>
+    ["-", ".", ""].map((sign) => list.join(sign)),
+  );
+  return HANDED_OUT.test(name) || (isIPv4(ip) && spelled.some((numbers) => name.includes(numbers)));
+}
+
 async function reverse(resolver: Resolver, ip: string, hostname: string): Promise<Finding> {
-  const fix = `Ask the provider of ${ip} to set its PTR record to ${hostname}.`;
+  const ask = `Ask the provider of ${ip} to set its PTR record to ${hostname}.`;
+  const fix = isIPv4(ip) ? ask : `${ask} Until then set SMTP_OUT_IPV6=0.`;
   const found = await resolvePtr(resolver, ip, FRESH);
   if (found.status === "failure")
     throw new Error(`The PTR record of ${ip} cannot be looked up: ${found.reason}`);
@@ -31,6 +46,12 @@ async function reverse(resolver: Resolver, ip: string, hostname: string): Promis
   const names = found.records.slice(0, MAX_NAMES);
   const matches = await Promise.all(names.map((name) => resolvesTo(resolver, name, ip)));
   const forward = names.filter((_name, at) => matches[at]);
+  const generic = names.find((name) => isGeneric(name, ip));
+  if (generic !== undefined && forward.length > 0)
+    return warn(
+      `The PTR record is ${generic}, which looks like an address that changes hands. T-Online, Comcast and others refuse such senders.`,
+      fix,
+    );
   if (forward.includes(hostname))
     return ok(`The PTR record is ${hostname}, which resolves back to the address.`);
   if (forward.length > 0)

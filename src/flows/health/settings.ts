@@ -5,7 +5,14 @@ import { type Check, type Finding, ok, warn } from "./check.ts";
 
 export type HealthSettings = Pick<
   Config,
-  "publicUrl" | "publicIps" | "ownerEmail" | "delivery" | "serviceDomain" | "sources" | "unread"
+  | "publicUrl"
+  | "publicIps"
+  | "ownerEmail"
+  | "delivery"
+  | "serviceDomain"
+  | "retentionEventDays"
+  | "sources"
+  | "unread"
 >;
 
 /**
@@ -22,6 +29,7 @@ export function settingsChecks(
     { name: "public ips", run: () => publicIps(settings), fix: "Set PUBLIC_IPS." },
     { name: "owner", run: async () => owner(settings, await accountOwner()), fix: "Set OWNER_EMAIL." },
     { name: "delivery", run: () => delivery(settings), fix: "Set DELIVERY." },
+    { name: "unsubscribe links", run: () => unsubscribeLinks(settings), fix: "Set RETENTION_EVENT_DAYS." },
   ];
 }
 
@@ -84,6 +92,18 @@ function ownerOfAccount(wanted: string, isSet: boolean, account: string): Findin
   if (!isSet && account === wanted)
     return warn(`The account belongs to ${account}, the only address that test mode delivers to.`, fix);
   return ok(account);
+}
+
+/** Days for which links to unsubscribe must work: CASL §11(2) asks for 60, CAN-SPAM for 30. */
+const LINK_DAYS = 60;
+
+function unsubscribeLinks({ retentionEventDays: days }: HealthSettings): Finding {
+  if (days === 0 || days >= LINK_DAYS)
+    return ok(days === 0 ? "They work for ever." : `They work for ${days} days.`);
+  return warn(
+    `Messages are deleted after ${days} days (RETENTION_EVENT_DAYS), and their unsubscribe links then stop working.`,
+    `Set it to ${LINK_DAYS} or more: laws require links that work for 30 to 60 days.`,
+  );
 }
 
 function delivery({ delivery: mode }: HealthSettings): Finding {

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey } from "../../core/addresses.ts";
 import { invalid, notFound } from "../../core/errors.ts";
-import type { Clock } from "../../core/time/clock.ts";
 import { unsubscribeRecipient } from "../../flows/deliver/unsubscribe-recipient.ts";
 import {
   changeContact,
@@ -12,7 +11,7 @@ import {
   MAX_METADATA_DEPTH,
   MAX_METADATA_KEYS,
 } from "../../flows/projects/contacts.ts";
-import type { Queue } from "../../queue/port.ts";
+import type { Outbox } from "../../flows/outbox.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listRecipients } from "../../store/messages/recipients.ts";
 import {
@@ -103,7 +102,7 @@ const Unsubscribe = Type.Object({
 });
 
 /** Returns the routes of `/v1/contacts`. */
-export function contactRoutes(deps: { db: Db; clock: Clock; queue: Queue }): Route[] {
+export function contactRoutes(deps: Outbox): Route[] {
   const { db } = deps;
   return [createRoute(db), listRoute(db), ...itemRoutes(db), unsubscribeRoute(deps), resubscribeRoute(db)];
 }
@@ -203,7 +202,7 @@ function found(contact: Contact | null): Contact {
 
 // A repeated call of these two has no further effect, so its answer need not be stored in the same write.
 
-function unsubscribeRoute(deps: { db: Db; clock: Clock; queue: Queue }): Route {
+function unsubscribeRoute(deps: Outbox): Route {
   const { db } = deps;
   return projectRoute({
     method: "POST",

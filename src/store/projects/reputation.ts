@@ -129,6 +129,15 @@ export function judgeSender(senderId: string, limits: ReputationLimits, now: num
   };
 }
 
+/** Returns how many senders have reached one of the limits, suspended or not. */
+export async function countOverLimits(db: Db, limits: ReputationLimits, now: number): Promise<number> {
+  const row = await db.first<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM (${verdicts("TRUE")}) WHERE over`,
+    verdictArgs(limits, now),
+  );
+  return row?.count ?? 0;
+}
+
 /** Returns how many senders that are not suspended have reached half of a limit. */
 export async function countNearSuspension(db: Db, limits: ReputationLimits, now: number): Promise<number> {
   // Such a sender was warned within the window, because every outcome is judged.
