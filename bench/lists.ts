@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
 import { newId } from "../src/core/ids.ts";
 import { type Db, openDb } from "../src/store/engine/client.ts";
-import { indexLevels } from "../src/store/search/index-segments.ts";
 import { listMessages, type MessageFilter } from "../src/store/lists/message-list.ts";
 import { migrate } from "../src/store/engine/migrate.ts";
 import { around } from "../test/support/around.ts";
@@ -83,8 +82,11 @@ async function filled(count: number): Promise<Db> {
     "SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size",
   );
   const megabytes = (size?.bytes ?? 0) / 2 ** 20;
-  const pieces = (await indexLevels(db)).reduce((sum, level) => sum + level.pieces, 0);
-  console.log(`${count} messages: ${megabytes.toFixed(0)} MB, the search index in ${pieces} pieces`);
+  const index = await db.first<{ bytes: number }>(
+    "SELECT sum(pgsize) AS bytes FROM dbstat WHERE aggregate = TRUE AND name LIKE 'message_terms%'",
+  );
+  const each = ((index?.bytes ?? 0) / count).toFixed(0);
+  console.log(`${count} messages: ${megabytes.toFixed(0)} MB, the search index ${each} octets a message`);
   return db;
 }
 

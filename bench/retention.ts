@@ -59,7 +59,7 @@ async function main(): Promise<void> {
     ["webhook log", forgetDeliveries(deps, EVENT_DAYS)],
     ["counts", forgetCounts(deps)],
     ["unused", () => removeUnusedContents(deps)],
-    ["index", () => indexMessages(db)],
+    ["index", indexMessages(db)],
   ];
   const spent = new Map<string, number>();
   const sizes: number[] = [];
@@ -102,7 +102,9 @@ async function report(db: Db, path: string, day: number): Promise<number> {
   const free = (await figure("SELECT freelist_count AS n FROM pragma_freelist_count")) * page;
   const rows: number[] = [];
   for (const table of TABLES) rows.push(await figure(`SELECT count(*) AS n FROM ${table}`));
-  const index = await figure("SELECT SUM(length(block)) AS n FROM message_terms_data");
+  const index = await figure(
+    "SELECT sum(pgsize) AS n FROM dbstat WHERE aggregate = TRUE AND name LIKE 'message_terms%'",
+  );
   const size = statSync(path).size;
   const cells = [day, (size / MB).toFixed(1), (free / MB).toFixed(1), ...rows, Math.round(index / 1024)];
   console.log(`| ${cells.join(" | ")} |`);

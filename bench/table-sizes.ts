@@ -129,8 +129,8 @@ function multiply(): void {
 /** Indexes the messages for the search, as the chore does. */
 async function index(): Promise<void> {
   const db = await openDb(systemClock, { url: `file:${path}`, authToken: null, syncUrl: null });
-  for (let done = 0; done < messages + 60 * MESSAGES_PER_TURN; done += MESSAGES_PER_TURN)
-    await indexMessages(db);
+  const turn = indexMessages(db);
+  for (let done = 0; done < messages + 60 * MESSAGES_PER_TURN; done += MESSAGES_PER_TURN) await turn();
   await db.close();
 }
 

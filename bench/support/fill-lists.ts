@@ -2,8 +2,7 @@
 import { newId } from "../../src/core/ids.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import type { Message } from "../../src/store/messages/messages.ts";
-import { mergeSegments } from "../../src/store/search/index-segments.ts";
-import { indexWaiting } from "../../src/store/search/message-index.ts";
+import { indexWaiting, mergeSegments } from "../../src/store/search/message-index.ts";
 import { insertListed } from "../../test/support/lists.ts";
 import { listedMessage, PROJECTS } from "./listed-messages.ts";
 

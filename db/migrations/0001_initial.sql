@@ -614,34 +614,25 @@ CREATE TABLE mta_sts_policies (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mta_sts_policies_by_expiry ON mta_sts_policies (expires_at);
 
--- The search index: posting lists only. For each term, the messages that have it, newest first. The terms are ours
--- (search-terms.ts). Each begins with its project, so that a search never walks over another project's messages.
-CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', columnsize=0, detail=none,
+-- The search index: posting lists, and for each position where FTS5 wrote it, by which it deletes. For each term, the
+-- messages that have it, newest first. The terms are ours (search-terms.ts). Each begins with its project, so that a
+-- search never walks over another project's messages.
+CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', contentless_delete=1, detail=none,
   tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
 -- Merge pieces in eights, not fours: a write costs less, and a search opens a few more pieces.
 INSERT INTO message_terms (message_terms, rank) VALUES ('automerge', 8);
 -- A search opens every piece of the index, so quiet moments merge any two of a size.
 INSERT INTO message_terms (message_terms, rank) VALUES ('usermerge', 2);
 
--- Indexed messages whose final status is not in the index yet. An outdated status stays in the index:
--- what a search finds is compared with the message itself.
--- Comparisons instead of an IN list: SQLite builds a table in memory for each IN list of more than two values, on every update.
-CREATE TABLE messages_settled (
+-- Messages that are in the index with another subject.
+CREATE TABLE messages_changed (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER messages_settle AFTER UPDATE OF status ON messages
-WHEN NEW.status <> OLD.status AND NEW.position IS NOT NULL
-  AND NEW.status <> 'accepted' AND NEW.status <> 'queued' AND NEW.status <> 'sending' AND NEW.status <> 'delivery_delayed'
+CREATE TRIGGER messages_change AFTER UPDATE OF subject ON messages
+WHEN NEW.subject <> OLD.subject AND NEW.position IS NOT NULL
 BEGIN
-  INSERT INTO messages_settled (message_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
+  INSERT INTO messages_changed (message_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
 END;
-
--- Messages that were indexed and must be indexed again with another subject. Each keeps its place.
--- The index has no contents, so a place that no row names could never be cleared.
-CREATE TABLE messages_reentering (
-  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
-  place INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 
 -- Figures of a project, counted by triggers in the write that makes them true. They outlive the messages.
 -- hour: hours since the Unix epoch, UTC. Figures count recipients. `settled…` are what reputation counts, for the rates.

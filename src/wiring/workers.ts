@@ -131,7 +131,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
     }),
     // Each chore has its own loop, so that name servers that hang do not delay the other chores.
     ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),
-    loop("index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
+    loop("index", INDEX_PAUSE_MS, indexMessages(deps.db)),
     loop("fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
     loop("heartbeat", BEAT_MS, () => heartbeat.turn()),
     loop("orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),

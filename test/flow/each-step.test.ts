@@ -151,7 +151,7 @@ const TORN: Readonly<Record<string, string>> = {
 
 const AT_WORK = `SELECT (SELECT count(*) FROM recipients WHERE claimed_by IS NOT NULL OR due_at <= ?1)
   + (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL OR due_at <= ?1)
-  + (SELECT count(*) FROM messages WHERE position IS NULL) + (SELECT count(*) FROM messages_settled) AS n`;
+  + (SELECT count(*) FROM messages WHERE position IS NULL) + (SELECT count(*) FROM messages_changed) AS n`;
 
 /** Resolves when nothing is running. */
 async function still(): Promise<void> {

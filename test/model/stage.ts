@@ -148,6 +148,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
     },
   };
   const { giveUpMs } = transmitDeps.retry;
+  const index = indexMessages(db);
   const sweep = new Sweep({ ...common, giveUpMs }, { wants: () => true, offer: hints.offer });
   const verification = { ...checkingOf(http.parts), generateDkimKey, lookups: zoneLookups(zone) };
   return {
@@ -167,7 +168,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
     async chores() {
       await recheckDue(verification, PER_TURN);
       await deleteOldAnswers(db, clock.now(), PER_TURN);
-      await indexMessages(db);
+      await index();
     },
     async close() {
       await http.door.stop(0);

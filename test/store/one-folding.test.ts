@@ -3,7 +3,7 @@ import { storeRendered } from "../../src/store/messages/message-content.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { insertMessage } from "../../src/store/messages/messages.ts";
 import { fold } from "../../src/store/matching/folding.ts";
-import { removalFromIndex } from "../../src/store/search/index-removal.ts";
+import { removalFromIndex } from "../../src/store/search/index-entries.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { hasText } from "../../src/store/search/search-terms.ts";
 import { containsText } from "../../src/store/matching/substring.ts";

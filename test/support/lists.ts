@@ -44,6 +44,11 @@ export function message(senderId: string, given: Partial<Message> = {}): Message
   };
 }
 
+/** Gives messages of one time ids that share a position in the index if they are late. */
+export function sharingPosition(messages: readonly Message[]): Message[] {
+  return messages.map((one) => ({ ...one, id: `${one.id.slice(0, -4)}0000` }));
+}
+
 /** A database of messages for tests of lists and search. */
 export interface Lists {
   db: Db;

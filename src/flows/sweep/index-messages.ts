@@ -1,6 +1,5 @@
 import type { Db } from "../../store/engine/client.ts";
-import { mergeSegments } from "../../store/search/index-segments.ts";
-import { indexWaiting } from "../../store/search/message-index.ts";
+import { indexWaiting, mergeSegments } from "../../store/search/message-index.ts";
 
 /** Messages indexed in one write, which holds the event loop for about ten milliseconds. */
 const MESSAGES_PER_WRITE = 250;
@@ -17,16 +16,29 @@ const PAGES_PER_MERGE = 64;
 const MERGES_PER_TURN = 4;
 
 /**
- * Indexes the messages stored since the last turn. If there were few, also merges pieces of the index. Turns may be late,
- * fail or run in several processes, because a search reads unindexed messages one by one.
+ * Makes the chore that indexes the messages stored since its last turn. If there were few, it also merges pieces of the
+ * index, until nothing is left to merge. Turns may be late, fail or run in several processes, because a search reads
+ * unindexed messages one by one.
  */
-export async function indexMessages(db: Db): Promise<void> {
+export function indexMessages(db: Db): () => Promise<void> {
+  // After a start there may be pieces that an earlier process left.
+  let hasPieces = true;
+  return async () => {
+    const indexed = await indexSome(db);
+    hasPieces ||= indexed > 0;
+    if (indexed > QUIET_MESSAGES) return;
+    for (let merge = 0; merge < MERGES_PER_TURN && hasPieces; merge++)
+      hasPieces = await mergeSegments(db, PAGES_PER_MERGE);
+  };
+}
+
+/** Indexes the messages of one turn. Returns their number. */
+async function indexSome(db: Db): Promise<number> {
   let indexed = 0;
   for (let write = 0; write < WRITES_PER_TURN; write++) {
     const found = await indexWaiting(db, MESSAGES_PER_WRITE);
     indexed += found;
     if (found < MESSAGES_PER_WRITE) break;
   }
-  if (indexed > QUIET_MESSAGES) return;
-  for (let merge = 0; merge < MERGES_PER_TURN && (await mergeSegments(db, PAGES_PER_MERGE)); merge++);
+  return indexed;
 }

@@ -11,7 +11,7 @@ import {
   removeContents,
   releaseContents,
 } from "../../store/messages/content-release.ts";
-import { removalFromIndex } from "../../store/search/index-removal.ts";
+import { removalFromIndex } from "../../store/search/index-entries.ts";
 import { budgetOf } from "../../store/contents/memory-budget.ts";
 import { getContentStart } from "../../store/messages/message-content.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";

@@ -1,6 +1,6 @@
 import { idFloor } from "../../core/ids.ts";
 import type { Value } from "../engine/client.ts";
-import { firstPosition, lastPosition, timeOfId } from "../search/message-index.ts";
+import { firstPosition, lastPosition, timeOfId } from "../search/positions.ts";
 import { isAddress } from "../matching/same-address.ts";
 import type { SearchFilter } from "../search/search-terms.ts";
 import type { Condition } from "../matching/substring.ts";

@@ -59,13 +59,10 @@ async function rowsOf(db: Db, page: Page): Promise<Found> {
   const narrowed = terms.wholes.length + terms.grams.length > 0;
   if (!narrowed || (await hasFewOfStatus(db, page)))
     return collectPage(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
-  // Read before the index, so that a message that is added in between is found at least once.
+  // Read before the index, so that a message that is added or changed in between is found at least once.
   const waiting = await waitingRows(db, page);
-  const settled = terms.status.length > 0 ? [await collectPage(downIds(db, page, SETTLED), page)] : [];
-  const indexed = await searchIndex(db, page, terms);
-  // Read after the index, so that a message is found that left it since, because its template changed the subject.
-  const leaving = await collectPage(downIds(db, page, REENTERING), page);
-  return mergeFound([waiting, ...settled, indexed, leaving]);
+  const changed = page.filter.q === undefined ? [] : [await collectPage(downIds(db, page, CHANGED), page)];
+  return mergeFound([waiting, ...changed, await searchIndex(db, page, terms)]);
 }
 
 /** Returns true if the page filters by a status that few of the messages below it have. */
@@ -102,14 +99,9 @@ async function waitingRows(db: Db, page: Page): Promise<Found> {
  */
 const ALL = "messages m INDEXED BY messages_by_sender WHERE";
 const BY_STATUS = "messages m INDEXED BY messages_by_status WHERE";
-/** Messages that are not in the search index yet, and those in it whose status is not. */
+/** Messages that are not in the search index yet, and those that are in it with another subject. */
 const WAITING = "messages m INDEXED BY messages_unindexed WHERE m.position IS NULL AND";
-const SETTLED = "messages_settled s CROSS JOIN messages m ON m.id = s.message_id WHERE";
-/** Messages that were in the index and will be again. */
-const REENTERING =
-  "messages_reentering s CROSS JOIN messages m ON m.id = s.message_id WHERE m.position IS NULL AND";
-/** Sources that are read by their own key. */
-const KEYED: readonly string[] = [SETTLED, REENTERING];
+const CHANGED = "messages_changed s CROSS JOIN messages m ON m.id = s.message_id WHERE";
 
 function downIds(
   db: Db,
@@ -123,7 +115,7 @@ function downIds(
       const { sql, args } = conditionOf(senderId, filter, below);
       const rows = await db.all<SummaryRow>(
         `SELECT ${SUMMARY_COLUMNS}, 1 AS passes FROM ${source} ${sql}
-          ORDER BY ${KEYED.includes(source) ? "s.message_id" : "m.id"} DESC LIMIT ?`,
+          ORDER BY ${source === CHANGED ? "s.message_id" : "m.id"} DESC LIMIT ?`,
         [...first, ...args, most],
       );
       below = rows.at(-1)?.id ?? below;

@@ -7,7 +7,7 @@ import {
   rowOfPosition,
   timeOfId,
   timeOfPosition,
-} from "../search/message-index.ts";
+} from "../search/positions.ts";
 import {
   type Found,
   collectPage,
@@ -60,16 +60,15 @@ interface IndexQuery {
 }
 
 /**
- * Chooses a query of bounded time, even if each term is frequent and their combination rare, or the index lacks the
- * status. Trigrams alone are joined to their end: a rare text has a rare trigram. The status is frequent here, or the
- * index would not be used.
+ * Chooses a query of bounded time, even if each term is frequent and their combination rare, or there is a status,
+ * which the index lacks. Trigrams alone are joined to their end: a rare text has a rare trigram. The status is frequent
+ * here, or the index would not be used.
  */
-async function chooseQuery(db: Db, page: Page, { status, wholes, grams }: Terms): Promise<IndexQuery> {
-  const terms = [...status, ...wholes];
+async function chooseQuery(db: Db, page: Page, { wholes, grams }: Terms): Promise<IndexQuery> {
+  const terms = [...wholes, ...grams];
   const places = positionsOf(page.filter, page.before);
-  const whole: IndexQuery = { expression: expressionOf([...terms, ...grams]), places, end: null };
-  const compared = page.filter.status !== undefined && status.length === 0;
-  if (!compared && (terms.length === 0 || (terms.length === 1 && grams.length === 0))) return whole;
+  const whole: IndexQuery = { expression: expressionOf(terms), places, end: null };
+  if (page.filter.status === undefined && (wholes.length === 0 || terms.length === 1)) return whole;
   const parts = wholes.map((term) => expressionOf([term]));
   const few = await rarePart(db, grams.length === 0 ? parts : [...parts, expressionOf(grams)], places);
   if (few !== null) return { ...whole, expression: few };
@@ -77,7 +76,7 @@ async function chooseQuery(db: Db, page: Page, { status, wholes, grams }: Terms)
   const low = await milestoneBelow(db, milestone, places);
   const end = low === null ? null : idPassed(page, low);
   if (low === null || end === null) return whole;
-  return { expression: expressionOr([...terms, ...grams], milestone), places: { ...places, low }, end };
+  return { expression: expressionOr(terms, milestone), places: { ...places, low }, end };
 }
 
 /** Returns the position of the milestone at which a page ends; null if there are too few. */
@@ -145,7 +144,8 @@ async function between(
   { low, high }: Positions,
   most: number,
 ): Promise<SummaryRow[]> {
-  const { sql, args } = conditionOf(senderId, filter, before, []);
+  // With a status, the positions end at a milestone, so other messages need not count as looked at.
+  const { sql, args } = conditionOf(senderId, filter, before, ["status"]);
   const pass = passes(filter);
   // libSQL binds numbers as floating point, and FTS5 seeks only to integers.
   return db.all<SummaryRow>(

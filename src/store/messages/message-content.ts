@@ -9,7 +9,6 @@ import {
   type StoredContent,
 } from "../contents/content-read.ts";
 import { isStoredAhead, storeContent, completeGuard } from "../contents/contents.ts";
-import { rememberPlace } from "../search/message-index.ts";
 import { type BodyStart, type Clipped, readBodyStart, startOf } from "../contents/body-start.ts";
 import type { MemoryBudget } from "../contents/memory-budget.ts";
 import { bodyIn, type MessageBody, NO_BODY } from "../contents/message-body.ts";
@@ -184,11 +183,9 @@ export function storeRendered(
   const { subject, body } = rendered;
   const guard = unrendered(messageId);
   return [
-    rememberPlace(messageId, subject, guard),
     {
-      sql: `UPDATE messages SET subject = ?, position = CASE WHEN subject = ? THEN position END
-        WHERE id = ? AND sender_id = ? AND ${guard.sql}`,
-      args: [subject, subject, messageId, senderId, ...guard.args],
+      sql: `UPDATE messages SET subject = ? WHERE id = ? AND sender_id = ? AND ${guard.sql}`,
+      args: [subject, messageId, senderId, ...guard.args],
     },
     ...(body === null ? [] : [storeContent(body, now, guard)]),
     {

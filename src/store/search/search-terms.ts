@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Mailbox, readableAddress } from "../../core/addresses.ts";
-import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/messages/states.ts";
+import type { MessageStatus } from "../../core/messages/states.ts";
 import { fold, foldCase } from "../matching/folding.ts";
 
 /** The searchable parts of a message. */
@@ -8,7 +8,6 @@ export interface Searchable {
   id: string;
   senderId: string;
   direction: "inbound" | "outbound";
-  status: MessageStatus;
   from: Mailbox;
   to: readonly Mailbox[];
   cc: readonly Mailbox[];
@@ -51,7 +50,7 @@ const MILESTONE = "milestone=";
 const MILESTONE_END = "00";
 
 /** The prefixes of terms that hold a whole value. */
-const FACETS = { status: "status=", direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
+const FACETS = { direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
 
 /** Returns true if the message's recipients, sender or subject contain the text, in any case. */
 export function hasText(
@@ -71,24 +70,12 @@ export function hasRecipient(message: Pick<Searchable, "to" | "cc" | "bcc">, add
   return recipientsOf(message).some(({ email }) => foldCase(email) === folded);
 }
 
-/** Returns true if the index has a term for the status. It has none for states that will change soon. */
-export function isSettled(status: MessageStatus): boolean {
-  return status === "inbound_rejected" || !MOVING.has(status);
-}
-
-/** Every status that a message may have a term of. */
-export const FINAL_STATUSES: readonly MessageStatus[] = [
-  ...ROLL_UP_ORDER.filter((status) => !MOVING.has(status)),
-  "inbound_rejected",
-];
-
 /** Returns the terms of a message as the index's tokenizer takes them: a space before each. */
 export function termsOf(message: Searchable): string {
-  const { id, senderId, direction, status, from, tags } = message;
+  const { id, senderId, direction, from, tags } = message;
   const terms = termWriter(senderId);
   if (id.endsWith(MILESTONE_END)) terms.whole(MILESTONE, "");
   terms.whole(FACETS.direction, direction);
-  if (isSettled(status)) terms.whole(FACETS.status, status);
   terms.whole(FACETS.from, from.email);
   for (const tag of tags) terms.whole(FACETS.tag, tagText(tag));
   for (const { email } of recipientsOf(message)) terms.whole(FACETS.to, email);
@@ -96,18 +83,9 @@ export function termsOf(message: Searchable): string {
   return terms.text();
 }
 
-/** Returns the term of a status alone. */
-export function termOfStatus(senderId: string, status: MessageStatus): string {
-  const terms = termWriter(senderId);
-  terms.whole(FACETS.status, status);
-  return terms.text();
-}
-
 /** Terms that every wanted message has. Unwanted messages may have them too, so the caller compares what it finds. */
 export interface Terms {
-  /** The term of the status; empty if the filter has none, or one that the index lacks. */
-  status: string[];
-  /** The terms of other whole values. */
+  /** The terms of whole values. The status has none, because it changes. */
   wholes: string[];
   /** Trigrams of the text; empty if it is too short. */
   grams: string[];
@@ -115,14 +93,13 @@ export interface Terms {
 
 /** Returns the terms by which the index finds the wanted messages. */
 export function termsWanted(senderId: string, wanted: SearchFilter): Terms {
-  const { status, direction, q, from, to, tag } = wanted;
-  const settled = status !== undefined && isSettled(status) ? split(termOfStatus(senderId, status)) : [];
+  const { direction, q, from, to, tag } = wanted;
   const wholes = termWriter(senderId);
   if (from !== undefined) wholes.whole(FACETS.from, from);
   if (to !== undefined) wholes.whole(FACETS.to, to);
   if (tag !== undefined) wholes.whole(FACETS.tag, tagText(tag));
   if (direction !== undefined) wholes.whole(FACETS.direction, direction);
-  return { status: settled, wholes: split(wholes.text()), grams: gramsWanted(senderId, q ?? "") };
+  return { wholes: split(wholes.text()), grams: gramsWanted(senderId, q ?? "") };
 }
 
 /** Returns a few trigrams of the text, enough to leave few messages without it. */

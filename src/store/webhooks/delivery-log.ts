@@ -4,7 +4,7 @@ import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type Column, json, mapping, nullableJson, plain, type Row } from "../engine/columns.ts";
 import { type PageOrder, type Place, pageOrder } from "../engine/place.ts";
-import { timeOfId } from "../search/message-index.ts";
+import { timeOfId } from "../search/positions.ts";
 import { firstWanted, ownedRows, type Scanned, type ScannedList, scanInSteps } from "../matching/steps.ts";
 import { WEBHOOK_EXISTS } from "./webhooks.ts";
 
