@@ -3,8 +3,9 @@ import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
 import { type MakeRsaKey, newRsaKey } from "./core/crypto/rsa-key.ts";
 import { type Clock, within } from "./core/time/clock.ts";
-import { type Begun, bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
+import { type Begun, bootstrap, type FirstStart } from "./flows/account/bootstrap.ts";
 import { hostsDomains } from "./flows/certificates/domain-hosts.ts";
+import { testControls } from "./flows/dispatch/test-controls.ts";
 import { ALWAYS_ROOM, type DiskSpace, watchSpace } from "./flows/free-space.ts";
 import { registerInstance } from "./flows/sweep/instance.ts";
 import { serveMetrics } from "./http/server/metrics.ts";
@@ -30,7 +31,7 @@ import { takesSends } from "./wiring/process/takes-sends.ts";
 import { capturesAnyFrom, mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
-import { saveKeysToFile } from "./wiring/process/first-keys-file.ts";
+import { keepKeysOf } from "./wiring/process/first-keys-file.ts";
 import type { Services } from "./wiring/services.ts";
 import { requireFreePorts } from "./wiring/process/free-ports.ts";
 import { openInspector, timedInspect } from "./wiring/cpu/inspector.ts";
@@ -110,9 +111,11 @@ export interface Surroundings {
  */
 export async function startApp(
   config: Config,
-  clock: Clock,
+  systemClock: Clock,
   { disk = databaseDisk(config), makeRsaKey = newRsaKey }: Partial<Surroundings> = {},
 ): Promise<App> {
+  const controls = config.testControls ? testControls(systemClock) : null;
+  const clock = controls?.clock ?? systemClock;
   await requireRedisDatabase(config, clock);
   const certificate = needsCertificate(config) ? listenerCertificate({ config, clock, makeRsaKey }) : null;
   // A configured certificate is checked before anything is made. A self-signed one is awaited when the listener opens, and
@@ -124,7 +127,7 @@ export async function startApp(
   const metrics = openMetrics();
   const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
   const bell = commitBell(metrics.commits);
-  const base = { config, clock, makeRsaKey };
+  const base = { config, clock, makeRsaKey, testControls: controls };
   const { db, keys, begun } = await openData(base, bell.meter);
   try {
     const services = await openServices({ ...base, db, keys, metrics, bell, certificate, space });
@@ -146,7 +149,16 @@ async function requireRedisDatabase({ redisUrl }: Config, clock: Clock): Promise
 async function openServices(
   base: Pick<
     Services,
-    "config" | "clock" | "db" | "keys" | "makeRsaKey" | "metrics" | "bell" | "certificate" | "space"
+    | "config"
+    | "clock"
+    | "db"
+    | "keys"
+    | "makeRsaKey"
+    | "metrics"
+    | "bell"
+    | "certificate"
+    | "space"
+    | "testControls"
   >,
 ): Promise<Services> {
   const { config, clock, db, keys, metrics } = base;
@@ -194,21 +206,6 @@ async function openServices(
   };
 }
 
-/** Returns the function that saves the first keys in FIRST_KEYS_FILE. If the file cannot be made, the setting is wrong. */
-function keepKeysOf({ firstKeysFile }: Config): SaveKeys | undefined {
-  if (firstKeysFile === null) return undefined;
-  const keep = saveKeysToFile(firstKeysFile);
-  return (keys) => {
-    try {
-      return keep(keys);
-    } catch (error) {
-      throw new ConfigError([
-        `FIRST_KEYS_FILE cannot be made: ${error instanceof Error ? error.message : error}`,
-      ]);
-    }
-  };
-}
-
 /**
  * Opens and migrates the database and opens its keys. In an empty database it makes the first account. The first DKIM key is
  * generated while the tables are made, because that takes a while.
@@ -231,7 +228,7 @@ async function openData(
     clock,
     boxKey: keys.box,
     generateDkimKey: makeKey,
-    keepKeys: keepKeysOf(config),
+    keepKeys: keepKeysOf(config.firstKeysFile),
     beforeKeys,
   };
   return { db, keys, begun: await bootstrap(deps, config) };

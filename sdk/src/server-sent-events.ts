@@ -38,9 +38,12 @@ export async function* readServerSentEvents(
   }
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
+interface Chunk {
+  done: boolean;
+  value?: Uint8Array | undefined;
+}
 
-async function readWithin(reader: Reader): Promise<Awaited<ReturnType<Reader["read"]>>> {
+async function readWithin(reader: { read(): Promise<Chunk> }): Promise<Chunk> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error("silent")), IDLE_MS);

@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { keepAlive } from "../clock.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { configureLog, log } from "../log.ts";
@@ -35,6 +36,7 @@ reloads the certificate.`,
       reload?.();
     });
     const stopSignals = handleStopSignals(clock);
+    if (config.testControls) stopWithParent();
     // Loaded after that, because loading takes most of the time until then.
     const { FirstStartError, startApp } = await import("../app.ts");
     const app = await startApp(config, clock).catch(async (error: unknown) => {
@@ -81,6 +83,13 @@ reloads the certificate.`,
     return EX_OK;
   },
 });
+
+/** Stops the service when the program that started it has ended, which closes the pipe to our standard input. */
+function stopWithParent(): void {
+  const input = fstatSync(process.stdin.fd);
+  if (!input.isFIFO() && !input.isSocket()) return;
+  process.stdin.once("end", () => process.kill(process.pid, "SIGTERM")).resume();
+}
 
 /**
  * Handles SIGTERM and SIGINT from now on. If the process is the first of a container, the kernel drops signals

@@ -61,6 +61,10 @@ const RULES: readonly ((given: Given) => string | null)[] = [
     !known.some((problem) => problem.startsWith("SMTP_RELAY_URL"))
       ? "DELIVERY=relay needs SMTP_RELAY_URL"
       : null,
+  ({ text, delivery }) =>
+    text("TEST_CONTROLS") === "1" && !(delivery === "capture" && isLoopback(text("HOST") ?? ""))
+      ? "TEST_CONTROLS needs DELIVERY=capture and HOST=127.0.0.1, because its routes let a caller set the clock"
+      : null,
   ({ text }) =>
     isRelay(text("SMTP_RELAY_URL") ?? "smtp://relay")
       ? null
@@ -154,6 +158,12 @@ function isRelay(text: string): boolean {
     /^(?:\?insecure=[01])?$/.test(search) &&
     hash === ""
   );
+}
+
+/** Returns true if an address is of this machine alone. */
+function isLoopback(host: string): boolean {
+  const bare = withoutBrackets(host);
+  return bare === "localhost" || bare === "::1" || bare.startsWith("127.");
 }
 
 function hasLogin(url: string): boolean {

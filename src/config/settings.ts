@@ -203,6 +203,12 @@ const ROWS = [
     "0",
     "If 1, `DELIVERY=capture` accepts mail only from verified domains, as the other modes do. Programs without a key may still use any address.",
   ),
+  setting(
+    "TEST_CONTROLS",
+    kind.flag,
+    "0",
+    "If 1, tests can set the clock forward and make deliveries fail, by the routes under `/test/`. Needs `DELIVERY=capture` and a HOST of loopback. If its standard input is a pipe, the service stops when that is closed.",
+  ),
   secret(
     "SMTP_RELAY_URL",
     kind.url("smtp:", "smtps:"),

@@ -13,6 +13,7 @@ import { eventStreamRoute } from "./routes/event-stream.ts";
 import { accountRoutes } from "./routes/projects/account.ts";
 import { apiKeyRoutes } from "./routes/projects/api-keys.ts";
 import { healthRoutes } from "./routes/projects/health.ts";
+import { testControlRoutes } from "./routes/projects/test-controls.ts";
 import { laneRoutes } from "./routes/projects/lanes.ts";
 import { outRouteRoutes } from "./routes/projects/out-routes.ts";
 import { quotaRoutes } from "./routes/projects/quota.ts";
@@ -34,6 +35,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   apiKeyRoutes,
   healthRoutes,
   laneRoutes,
+  testControlRoutes,
   settingRoutes,
   accountRoutes,
   senderRoutes,

@@ -18,6 +18,7 @@ import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { securityFor } from "../net/transport-security.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
+import type { TestControls } from "../flows/dispatch/test-controls.ts";
 import type { Lanes, LanesDeps } from "../flows/lanes/lanes.ts";
 import type { Db } from "../store/engine/client.ts";
 import { findStsPolicy, saveStsPolicy } from "../store/domains/mta-sts.ts";
@@ -70,6 +71,8 @@ export interface OutboundDeps {
   lanes: Lanes;
   /** Key that sealed the URLs of relays. */
   boxKey: Uint8Array;
+  /** Null without TEST_CONTROLS. */
+  testControls: TestControls | null;
 }
 
 /** Messages on one connection to a host that is no known provider's. A peer's memory must not grow for ever. */
@@ -86,7 +89,11 @@ export function openOutbound(config: Config, deps: OutboundDeps): Outbound {
   const { clock, resolver, pool } = deps;
   const ehloName = mxName(config);
   if (config.delivery === "capture")
-    return { findDeliveryRoute: always(captureRoute(clock)), custody: "delivered", waysOf: null };
+    return {
+      findDeliveryRoute: always(captureRoute(clock, deps.testControls?.failures.meet)),
+      custody: "delivered",
+      waysOf: null,
+    };
   const byMx = openMxRoutes(config, deps);
   const simulator = simulatorDomain(config.serviceDomain);
   const ways = openWays({

@@ -52,7 +52,7 @@ import type { Checking } from "../flows/domains/checking.ts";
 /** The parts of the HTTP server. */
 export interface HttpParts
   extends Sending,
-    Pick<Services, "config" | "keys" | "makeRsaKey" | "resolver" | "metrics" | "space"> {
+    Pick<Services, "config" | "keys" | "makeRsaKey" | "resolver" | "metrics" | "space" | "testControls"> {
   limiter: RateLimiter | null;
   /** Counts the DKIM keys that a project makes. Null: there is no limit. */
   keyLimiter: KeyLimiter | null;

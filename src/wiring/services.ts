@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Sending } from "../flows/accept/sending.ts";
 import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
+import type { TestControls } from "../flows/dispatch/test-controls.ts";
 import type { FreeSpace } from "../flows/free-space.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
@@ -31,6 +32,8 @@ export interface Services extends Sending {
   metrics: Metrics;
   /** Rings after each commit of this process. */
   bell: CommitBell;
+  /** Clock and failures that tests steer; null without TEST_CONTROLS. */
+  testControls: TestControls | null;
   /** Knows if the disk of the database has room. */
   space: FreeSpace;
 }

@@ -196,6 +196,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpPar
     ...{ limits: ground.config, volume: ground.config, capturesAnyFrom: false },
     ...{
       makeRsaKey: recurringRsaKey,
+      testControls: null,
       space: ALWAYS_ROOM,
       limiter: null,
       signIns: null,

@@ -208,6 +208,9 @@ describe("settings", () => {
     [{ SUBMISSION_PORT: "2525", SUBMISSION_HOST: "192.0.2.1" }, ["SMTP_PORT and SUBMISSION_PORT (2525)"]],
     [{ SERVICE_DOMAIN: "Mail.test", DNS_SECONDARY_NAMES: "ns2.mail.test" }, ["DNS_SECONDARY_NAMES"]],
     [{ DNS_SECONDARIES: "192.0.2.53#a", DNS_TSIG_KEYS: `b:hmac-sha256:${KEY}` }, ["DNS_SECONDARIES"]],
+    [{ TEST_CONTROLS: "1" }, ["TEST_CONTROLS needs"]],
+    [{ TEST_CONTROLS: "1", HOST: "0.0.0.0" }, ["TEST_CONTROLS needs"]],
+    [{ TEST_CONTROLS: "1", HOST: "127.0.0.1", DELIVERY: "mx" }, ["TEST_CONTROLS needs"]],
     [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
   ])("contradictory settings are reported together with the other problems: %p", (env, starts) => {
     const told = problems(env);

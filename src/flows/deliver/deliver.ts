@@ -27,14 +27,21 @@ import {
   replyLine,
 } from "./outcome.ts";
 
-/** Returns the route of captured mail: each recipient is delivered to, and no connection is made. */
-export function captureRoute(clock: Clock): DeliveryRoute {
-  const deliver: Deliver = async () => ({
-    kind: "accepted",
-    reply: { stage: "final", code: 250, enhanced: "2.0.0", text: "captured, not sent" },
-    ...noFacts(clock.now()),
-    mx: "capture",
-  });
+/**
+ * Returns the route of captured mail: each recipient is delivered to, and no connection is made.
+ * @param fails returns the report of an attempt that a test wants to fail; null for others
+ */
+export function captureRoute(
+  clock: Clock,
+  fails: (shipment: Shipment) => DeliveryReport | null = () => null,
+): DeliveryRoute {
+  const deliver: Deliver = async (shipment) =>
+    fails(shipment) ?? {
+      kind: "accepted",
+      reply: { stage: "final", code: 250, enhanced: "2.0.0", text: "captured, not sent" },
+      ...noFacts(clock.now()),
+      mx: "capture",
+    };
   return { kind: "kept", destination: "capture", knownOutcome: null, deliver };
 }
 

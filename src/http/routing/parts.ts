@@ -1,3 +1,4 @@
+import type { TestControls } from "../../flows/dispatch/test-controls.ts";
 import type { Config } from "../../config.ts";
 import type { ShownSetting } from "../../config/shown.ts";
 import type { Quotas } from "../../core/quotas.ts";
@@ -24,6 +25,8 @@ export type Configured = Pick<Parts, "db" | "config">;
 
 /** The services of the API's routes, made once. A route names the part of it that it uses. */
 export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, ReadLanesDeps {
+  /** Null without TEST_CONTROLS. */
+  testControls: TestControls | null;
   config: Config;
   quotas: Quotas;
   /** Our MX name. */

@@ -1,4 +1,5 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from "node:fs";
+import { SettingsError } from "../../core/errors.ts";
 import { randomBase62 } from "../../core/ids.ts";
 import type { FirstStart, SaveKeys, SavedKeys } from "../../flows/account/bootstrap.ts";
 import { syncFolder } from "./disk.ts";
@@ -53,5 +54,19 @@ function kept(path: string, own: string): SavedKeys {
       return path;
     },
     giveUp: () => rmSync(own, { force: true }),
+  };
+}
+
+/** Returns the function that saves the first keys in FIRST_KEYS_FILE. If the file cannot be made, the setting is wrong. */
+export function keepKeysOf(firstKeysFile: string | null): SaveKeys | undefined {
+  if (firstKeysFile === null) return undefined;
+  const keep = saveKeysToFile(firstKeysFile);
+  return (keys) => {
+    try {
+      return keep(keys);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : error;
+      throw new SettingsError(`FIRST_KEYS_FILE cannot be made: ${why}`);
+    }
   };
 }
