@@ -376,6 +376,9 @@ CREATE TABLE recipients (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX recipients_due ON recipients (due_at, message_id, ord, status)
   WHERE due_at IS NOT NULL AND status <> 'accepted';
+-- For turns between projects, and in each between its bulk mail and the rest.
+CREATE INDEX recipients_turns ON recipients (sender_id, bulk, due_at)
+  WHERE due_at IS NOT NULL AND status <> 'accepted';
 CREATE INDEX recipients_scheduled ON recipients (due_at) WHERE status = 'accepted';
 CREATE INDEX recipients_claimed ON recipients (claimed_by) WHERE claimed_by IS NOT NULL;
 

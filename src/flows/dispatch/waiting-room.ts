@@ -1,5 +1,6 @@
-/** How much room a project may take for each place that it leaves to others. */
+/** How much room a project may take for each place that it leaves to others, and how much of it for low priority. */
 const PROJECT_SHARE = 4;
+const LOW_SHARE = 2;
 
 /** Counts the messages that wait, in all and by project. */
 export class WaitingRoom {
@@ -25,12 +26,13 @@ export class WaitingRoom {
   }
 
   /**
-   * Returns whether one more message finds room, if so many of its project, domain and priority wait. Each of these may
-   * take a share of the room that is left, and each project all but a fifth of the room. So however many one of them has, others
-   * find room, and messages of high priority find room if those of low priority have filled theirs.
+   * Returns whether one more message finds room, if that number of its project, domain and priority wait. Each of these
+   * may take a share of the room that is left. A project may take all but a fifth of the room, and with low priority all but
+   * a third. So another project finds room, and so do messages of high priority if those of low priority have filled theirs.
    */
   hasRoom(senderId: string, size: number, low: boolean): boolean {
     const left = this.#limit() - this.#waiting;
-    return size < left / (low ? 4 : 2) && (this.#byProject.get(senderId) ?? 0) < left * PROJECT_SHARE;
+    const share = low ? LOW_SHARE : PROJECT_SHARE;
+    return size < left / (low ? 4 : 2) && (this.#byProject.get(senderId) ?? 0) < left * share;
   }
 }

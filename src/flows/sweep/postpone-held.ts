@@ -1,6 +1,6 @@
 import { HOLD_MS, extendHolds, isHeldFor } from "../../store/messages/held-recipients.ts";
 import type { Store } from "../../store/engine/client.ts";
-import type { DueRecipient } from "../../store/messages/outbox.ts";
+import type { DueRecipient } from "../../store/messages/due-recipients.ts";
 
 /** Recipients postponed in one write, which takes about five milliseconds. */
 const HELD_PER_WRITE = 250;

@@ -1,6 +1,7 @@
 import { log } from "../../log.ts";
 import type { Job, QueueName } from "../../queue/port.ts";
-import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/messages/outbox.ts";
+import { type DuePosition, type DueRecipient, dueRecipients } from "../../store/messages/due-recipients.ts";
+import { rollUpMessage } from "../../store/messages/outbox.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import {
   dueScheduled,
@@ -12,7 +13,8 @@ import { APPROVAL_EXPIRED, ofRevokedKeys, waitsForApproval } from "../../store/m
 import { type DueDelivery, dueDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announce, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
-import { DueCursor } from "./due-cursor.ts";
+import { DueWalk, NewlyDue } from "./due-pages.ts";
+import { DueTurns } from "./due-turns.ts";
 import { postponeHeld } from "./postpone-held.ts";
 import { RecentHints } from "./recent-hints.ts";
 import { ClockSetBack } from "./clock-set-back.ts";
@@ -38,8 +40,7 @@ export interface LocalWorkers {
  */
 const LOST_HINT_AFTER_MS = 60_000;
 
-/** Positions in the lists of due recipients and due deliveries. */
-type RecipientCursor = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
+/** A position in the list of due deliveries. */
 type DeliveryCursor = Pick<DueDelivery, "dueAt" | "id">;
 
 /** Rows per page. The pages of a turn hold more than one process delivers in a second. */
@@ -56,8 +57,10 @@ export class Sweep {
   readonly #deps: SweepDeps;
   readonly #here: LocalWorkers;
   readonly #waits: ClockSetBack;
-  readonly #recipients: DueCursor<RecipientCursor>;
-  readonly #deliveries: DueCursor<DeliveryCursor>;
+  readonly #newRecipients: NewlyDue<DuePosition>;
+  readonly #recipients: DueTurns;
+  readonly #newDeliveries: NewlyDue<DeliveryCursor>;
+  readonly #deliveries: DueWalk<DeliveryCursor>;
   readonly #hints = new RecentHints();
   /** Time of the last turn. Before the first one, the clock may have been set back while no process ran. */
   #lastTurn = Number.POSITIVE_INFINITY;
@@ -67,24 +70,25 @@ export class Sweep {
     this.#here = here;
     this.#waits = new ClockSetBack(deps);
     const now = deps.clock.now();
-    this.#recipients = new DueCursor(
-      (after) => this.#bringRecipients(after),
+    const deliveriesAfter = (after: DeliveryCursor | null) => this.#bringDeliveries(after);
+    this.#newRecipients = new NewlyDue(
+      (after) => this.#bringNewRecipients(after),
       (dueAt) => ({ dueAt, messageId: "", ord: 0 }),
       now,
     );
-    this.#deliveries = new DueCursor(
-      (after) => this.#bringDeliveries(after),
-      (dueAt) => ({ dueAt, id: "" }),
-      now,
-    );
+    this.#recipients = new DueTurns(deps);
+    this.#newDeliveries = new NewlyDue(deliveriesAfter, (dueAt) => ({ dueAt, id: "" }), now);
+    this.#deliveries = new DueWalk(deliveriesAfter);
   }
 
   /** Runs one turn over everything that can be due. */
   async turn(): Promise<void> {
     await this.#restartWaits();
     for (let page = 0; page < PAGES_OF_SCHEDULED && (await this.#scheduled()); page++);
-    await this.#recipients.turn(this.#deps.clock.now());
-    await this.#deliveries.turn(this.#deps.clock.now());
+    await this.#newRecipients.turn(this.#deps.clock.now());
+    await this.#recipients.turn((due) => this.#hintRecipients(due));
+    await this.#newDeliveries.turn(this.#deps.clock.now());
+    await this.#deliveries.turn();
   }
 
   /** Restarts delays if the clock was set back. */
@@ -132,9 +136,14 @@ export class Sweep {
     });
   }
 
-  /** Hints one page of due recipients. Returns the position of its last row; null at the end. */
-  async #bringRecipients(after: RecipientCursor | null): Promise<RecipientCursor | null> {
+  /** Hints one page of newly due recipients. Returns the position of its last row; null at the end. */
+  async #bringNewRecipients(after: DuePosition | null): Promise<DuePosition | null> {
     const due = await dueRecipients(this.#deps.db, this.#deps.clock.now(), after, ROWS_PER_PAGE);
+    await this.#hintRecipients(due);
+    return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
+  }
+
+  async #hintRecipients(due: readonly DueRecipient[]): Promise<void> {
     const wanted = await postponeHeld(this.#deps, due);
     for (const name of ["transmit", "retry"] as const) {
       const rows = wanted.filter(({ attempts }) => attempts > 0 === (name === "retry"));
@@ -143,7 +152,6 @@ export class Sweep {
         rows.map((row) => ({ job: transmitJob(row.messageId, row.ord, row), dueAt: row.dueAt })),
       );
     }
-    return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
   /** Hints one page of due webhook deliveries. Returns the position of its last row; null at the end. */

@@ -1,6 +1,7 @@
 import type { Db, Statement } from "../engine/client.ts";
 import { FROM_DOMAIN } from "./messages.ts";
-import { type DueRecipient, type TriedKey, IS_DUE } from "./outbox.ts";
+import type { DueRecipient } from "./due-recipients.ts";
+import { type TriedKey, IS_DUE } from "./outbox.ts";
 
 /** Reasons why a recipient waits without a try. Its mail goes out once the reason is gone. */
 export const HELD_FOR = {

@@ -159,44 +159,6 @@ export function rollUpMessage(messageId: string, sentAt: number | null): Stateme
   return { sql: ROLL_UP, args: [sentAt, messageId, messageId] };
 }
 
-/** A recipient that waits for a worker. It is also the cursor after which the next page of due recipients begins. */
-export interface DueRecipient {
-  messageId: string;
-  ord: number;
-  senderId: string;
-  domain: string;
-  bulk: boolean;
-  /** Id of the From domain if that has routes of its own. */
-  routedBy: string | null;
-  dueAt: number;
-  /** Tries so far. */
-  attempts: number;
-  /** The outcome of its last try, or why it waits without one; null: neither. */
-  reason: string | null;
-}
-
-/**
- * Returns the recipients that are due and unclaimed, longest due first, after a cursor. They come as one column,
- * because the sweep reads thousands each time and the client reads rows several times slower than their JSON. SQLite
- * aggregates the rows of an ordered subquery in their order (the query flattener's rule 16).
- */
-export async function dueRecipients(
-  db: Db,
-  now: number,
-  after: Pick<DueRecipient, "dueAt" | "messageId" | "ord"> | null,
-  limit: number,
-): Promise<DueRecipient[]> {
-  const found = await db.first<{ due: string }>(
-    `SELECT json_group_array(json_object('messageId', message_id, 'ord', ord, 'senderId', sender_id, 'domain', domain,
-        'bulk', json(iif(bulk, 'true', 'false')), 'routedBy', routed_by, 'dueAt', due_at, 'attempts', attempts, 'reason', reason)) AS due
-      FROM (SELECT message_id, ord, sender_id, domain, bulk, routed_by, due_at, attempts, reason FROM recipients
-        WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
-        ORDER BY due_at, message_id, ord LIMIT ?)`,
-    [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],
-  );
-  return found === null ? [] : JSON.parse(found.due);
-}
-
 /**
  * Returns the statements that free every claim of an instance if the guard holds. The recipients are due at once, and
  * message statuses follow.

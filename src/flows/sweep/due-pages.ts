@@ -7,14 +7,24 @@ const PAGES_PER_TURN = 4;
  */
 type HandlePage<Position> = (after: Position | null) => Promise<Position | null>;
 
-/**
- * Walks through all due rows. Each turn first reads what became due since the last turn, then continues where that turn
- * ended. So newly due rows do not wait for a long list of older ones. At the end the walk starts over.
- */
-export class DueCursor<Position> {
+/** Walks through all due rows page by page. At the end the walk starts over. */
+export class DueWalk<Position> {
+  readonly #handlePage: HandlePage<Position>;
+  #after: Position | null = null;
+
+  constructor(handlePage: HandlePage<Position>) {
+    this.#handlePage = handlePage;
+  }
+
+  async turn(): Promise<void> {
+    this.#after = await pagesAfter(this.#handlePage, this.#after);
+  }
+}
+
+/** Reads what became due since its last turn, so that it does not wait for a long list of older rows. */
+export class NewlyDue<Position> {
   readonly #handlePage: HandlePage<Position>;
   readonly #positionAt: (dueAt: number) => Position;
-  #after: Position | null = null;
   /** Rows due up to this time were read once. */
   #readUntil: number;
 
@@ -29,17 +39,19 @@ export class DueCursor<Position> {
   async turn(now: number): Promise<void> {
     // If the clock was set back, read from the new time on.
     this.#readUntil = Math.min(this.#readUntil, now);
-    await this.#pagesAfter(this.#positionAt(this.#readUntil));
+    await pagesAfter(this.#handlePage, this.#positionAt(this.#readUntil));
     this.#readUntil = now;
-    this.#after = await this.#pagesAfter(this.#after);
   }
+}
 
-  async #pagesAfter(position: Position | null): Promise<Position | null> {
-    let after = position;
-    for (let page = 0; page < PAGES_PER_TURN; page++) {
-      after = await this.#handlePage(after);
-      if (after === null) break;
-    }
-    return after;
+async function pagesAfter<Position>(
+  handlePage: HandlePage<Position>,
+  position: Position | null,
+): Promise<Position | null> {
+  let after = position;
+  for (let page = 0; page < PAGES_PER_TURN; page++) {
+    after = await handlePage(after);
+    if (after === null) break;
   }
+  return after;
 }
