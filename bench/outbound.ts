@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import type { DkimChoice } from "../src/core/dkim-keys.ts";
+import type { DkimChoice } from "../src/core/domains/dkim-keys.ts";
 import { startChild } from "./support/children.ts";
 import { handOver, rowFigures } from "./support/figures.ts";
 import type { FloorOutboundOptions, FloorOutboundResult } from "./support/floor-outbound.ts";

@@ -1,4 +1,4 @@
-import { DKIM_CHOICES, type DkimChoice } from "../../src/core/dkim-keys.ts";
+import { DKIM_CHOICES, type DkimChoice } from "../../src/core/domains/dkim-keys.ts";
 
 const ROUNDS = 3;
 const DOMAINS = 50;

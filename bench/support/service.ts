@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { DkimChoice } from "../../src/core/dkim-keys.ts";
+import type { DkimChoice } from "../../src/core/domains/dkim-keys.ts";
 import { publish, type ShownRecord, startDns, type TestDns } from "../../test/support/dns.ts";
 import { freePort } from "../../test/support/redis.ts";
 import { type Child, startChild } from "./children.ts";

@@ -118,6 +118,7 @@ CREATE TABLE lane_figures (
 -- A name receives mail for one project only, because a message to it must have one owner.
 -- delegation_token: the label of the NS record that proves control of the name for this registration alone.
 -- served: control was proven, and our name server answers for the zone.
+-- dmarc_policy: what that zone publishes. dmarc_auto: reports move it. dmarc_moves: JSON, the latest moves, newest first.
 CREATE TABLE domains (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -137,20 +138,54 @@ CREATE TABLE domains (
   delegation_seen_at INTEGER,
   delegation_token TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
   served INTEGER NOT NULL DEFAULT 0 CHECK (served IN (0, 1)),
+  dmarc_auto INTEGER NOT NULL DEFAULT 0 CHECK (dmarc_auto IN (0, 1)),
+  dmarc_policy TEXT NOT NULL DEFAULT 'none' CHECK (dmarc_policy IN ('none', 'quarantine', 'reject')),
+  dmarc_moves TEXT NOT NULL DEFAULT '[]',
   verified_at INTEGER,
   failing_since INTEGER,
   checked_at INTEGER,
   next_check_at INTEGER,
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, name),
-  CHECK (served = 0 OR delegated = 1)
+  CHECK (served = 0 OR delegated = 1),
+  CHECK (delegated = 1 OR (dmarc_auto = 0 AND dmarc_policy = 'none'))
 ) STRICT;
+CREATE INDEX domains_by_name ON domains (name);
 CREATE INDEX domains_by_check ON domains (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX domains_by_sender ON domains (sender_id, id);
 CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
 CREATE INDEX domains_by_return_path ON domains (name) WHERE return_path_verified = 1;
 -- The name server answers for a name with the records of one domain.
 CREATE UNIQUE INDEX domains_served ON domains (name) WHERE served = 1;
+
+-- Reports that receivers send about a domain's mail, added up by day. counts: one of DMARC_REPORTERS is proven to have sent it.
+CREATE TABLE report_rows (
+  id TEXT PRIMARY KEY,
+  domain_id TEXT NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL CHECK (kind IN ('dmarc', 'tls')),
+  day TEXT NOT NULL,
+  counts INTEGER NOT NULL CHECK (counts IN (0, 1)),
+  reporter TEXT NOT NULL,
+  source TEXT NOT NULL,
+  result TEXT NOT NULL,
+  disposition TEXT NOT NULL,
+  messages INTEGER NOT NULL,
+  UNIQUE (domain_id, kind, day, counts, reporter, source, result, disposition)
+) STRICT;
+CREATE INDEX report_rows_by_domain ON report_rows (domain_id, kind, id);
+CREATE INDEX report_rows_by_day ON report_rows (day);
+
+-- Reports that are in these sums, so that each counts once.
+CREATE TABLE taken_reports (
+  domain_id TEXT NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  day TEXT NOT NULL,
+  counts INTEGER NOT NULL,
+  reporter TEXT NOT NULL,
+  report_id TEXT NOT NULL,
+  PRIMARY KEY (domain_id, kind, counts, reporter, report_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX taken_reports_by_day ON taken_reports (day, domain_id, kind, counts);
 
 -- The customers' own records in zones that are delegated to us.
 CREATE TABLE domain_records (
@@ -564,6 +599,8 @@ CREATE TABLE guards (
   too_many_at_name INTEGER NOT NULL DEFAULT 0,
   alias_not_alone INTEGER NOT NULL DEFAULT 0,
   record_exists INTEGER NOT NULL DEFAULT 0,
+  report_taken INTEGER NOT NULL DEFAULT 0,
+  too_many_reports INTEGER NOT NULL DEFAULT 0,
   CHECK (0)
 ) STRICT;
 
@@ -1272,7 +1309,7 @@ CREATE TRIGGER zones_domain_delete AFTER DELETE ON domains WHEN OLD.served = 1
 BEGIN
   DELETE FROM zones WHERE name = OLD.name;
 END;
-CREATE TRIGGER zones_domain_receiving AFTER UPDATE OF receiving ON domains WHEN NEW.served = 1
+CREATE TRIGGER zones_domain_receiving AFTER UPDATE OF receiving, dmarc_policy ON domains WHEN NEW.served = 1
 BEGIN
   UPDATE zones SET due_at = 0 WHERE name = NEW.name;
 END;

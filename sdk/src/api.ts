@@ -1136,6 +1136,11 @@ export interface components {
             /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the project. */
             routeIds: string[];
             delegation?: components["schemas"]["Delegation"];
+            /**
+             * @description Of delegated domains alone. `manual`: the zone publishes `p=none`. `auto`: the policy becomes `quarantine` and then `reject` when reports show that this is safe, and `none` at once when they show that mail of yours fails.
+             * @enum {string}
+             */
+            dmarc?: "manual" | "auto";
             verifiedAt: string | null;
             checkedAt: string | null;
             /**
@@ -1204,6 +1209,11 @@ export interface components {
             /** @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: those of the project. */
             routeIds: string[];
             delegation?: components["schemas"]["Delegation"];
+            /**
+             * @description Of delegated domains alone. `manual`: the zone publishes `p=none`. `auto`: the policy becomes `quarantine` and then `reject` when reports show that this is safe, and `none` at once when they show that mail of yours fails.
+             * @enum {string}
+             */
+            dmarc?: "manual" | "auto";
             verifiedAt: string | null;
             checkedAt: string | null;
             /**
@@ -1246,6 +1256,69 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+        };
+        /** ReportRow */
+        ReportRow: {
+            id: string;
+            /** @enum {string} */
+            kind: "dmarc" | "tls";
+            /**
+             * @description UTC day.
+             * @example 2026-01-31
+             */
+            day: string;
+            /**
+             * @description The domain that is proven to have sent the reports, else the name that they give.
+             * @example google.com
+             */
+            reporter: string;
+            /** @description True if the policy advice counts the reports: SPF or DKIM proves that one of DMARC_REPORTERS sent them. */
+            counts: boolean;
+            /**
+             * @description DMARC: the address that sent the messages. TLS: the host that received, or empty. `other`: what exceeds the sources of a day.
+             * @example 192.0.2.1
+             */
+            source: string;
+            /**
+             * @description DMARC: what passed aligned with From, `dkim_and_spf`, `dkim`, `spf`, or `fail`. TLS: `success`, or a type of RFC 8460 §4.3.
+             * @example dkim_and_spf
+             */
+            result: string;
+            disposition: ("none" | "quarantine" | "reject") | null;
+            /** @description Messages, or sessions for TLS. */
+            messages: number;
+        };
+        /** PolicyAdvice */
+        PolicyAdvice: {
+            now: ("none" | "quarantine" | "reject") | null;
+            /**
+             * @description The strictest policy that the reports show to be safe.
+             * @enum {string}
+             */
+            safe: "none" | "quarantine" | "reject";
+            since: string | null;
+            /** @description What the reports show, and what is missing, in words. */
+            reasons: string[];
+            /** @description Addresses whose messages mostly fail: forgers, or services that you forgot. At most 20. */
+            unknownSources: {
+                /** @example 198.51.100.7 */
+                source: string;
+                messages: number;
+            }[];
+            /** @description The latest moves of a domain with `"dmarc": "auto"`, newest first. At most 20. */
+            moves: {
+                /**
+                 * Format: date-time
+                 * @description ISO 8601 time, UTC.
+                 * @example 2026-01-31T09:30:00.000Z
+                 */
+                at: string;
+                /** @enum {string} */
+                from: "none" | "quarantine" | "reject";
+                /** @enum {string} */
+                to: "none" | "quarantine" | "reject";
+                reason: string;
+            }[];
         };
         /** Inbox */
         Inbox: {
@@ -2275,6 +2348,8 @@ export type SpfEvaluation = components['schemas']['SpfEvaluation'];
 export type CheckedDomain = components['schemas']['CheckedDomain'];
 export type Receiving = components['schemas']['Receiving'];
 export type DomainRecord = components['schemas']['DomainRecord'];
+export type ReportRow = components['schemas']['ReportRow'];
+export type PolicyAdvice = components['schemas']['PolicyAdvice'];
 export type Inbox = components['schemas']['Inbox'];
 export type Template = components['schemas']['Template'];
 export type RenderedTemplate = components['schemas']['RenderedTemplate'];
@@ -3689,6 +3764,11 @@ export interface operations {
                      * @enum {string}
                      */
                     dkimKeys?: "rsa" | "ed25519" | "both";
+                    /**
+                     * @description Of delegated domains alone. `manual`: the zone publishes `p=none`. `auto`: the policy becomes `quarantine` and then `reject` when reports show that this is safe, and `none` at once when they show that mail of yours fails.
+                     * @enum {string}
+                     */
+                    dmarc?: "manual" | "auto";
                 };
             };
         };
@@ -3770,11 +3850,16 @@ export interface operations {
                      *     ]
                      */
                     routeIds?: string[];
+                    /**
+                     * @description Of delegated domains alone. `manual`: the zone publishes `p=none`. `auto`: the policy becomes `quarantine` and then `reject` when reports show that this is safe, and `none` at once when they show that mail of yours fails.
+                     * @enum {string}
+                     */
+                    dmarc?: "manual" | "auto";
                 };
             };
         };
         responses: {
-            /** @description Change a domain's routes, or who holds its zone */
+            /** @description Change a domain's routes, who holds its zone, or who moves its DMARC policy */
             200: {
                 content: {
                     "application/json": components["schemas"]["Domain"] & components["schemas"]["MayWarn"];
@@ -3995,6 +4080,70 @@ export interface operations {
             /** @description Delete one of your records of a domain */
             204: {
                 content?: never;
+            };
+        };
+    };
+    listDomainReports: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description `dmarc` if left out. */
+                kind?: "dmarc" | "tls";
+                /** @description First day of the reports. */
+                from?: string;
+                /** @description Last day of the reports. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List what receivers report about a domain */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ReportRow"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getPolicyAdvice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example dom_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get which DMARC policy is safe for a domain */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["PolicyAdvice"];
+                };
             };
         };
     };

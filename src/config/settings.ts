@@ -581,6 +581,18 @@ const ROWS = [
     "0",
     "Days that messages, their events and the webhook log are kept. If 0, they are kept forever. Unsubscribe links of deleted messages stop working.",
   ),
+  setting(
+    "RETENTION_REPORT_DAYS",
+    kind.integer(30, 762),
+    "90",
+    "Days that DMARC and TLS reports are kept, added up by day and source.",
+  ),
+  setting(
+    "DMARC_REPORTERS",
+    kind.domains,
+    "google.com,microsoft.com,dmarc.yahoo.com,amazonses.com,corp.mail.ru,alerts.comcast.net,fastmaildmarc.com",
+    "Domains in From of the reporters whose reports count for the policy advice, if SPF or DKIM proves them. Name none that gives mailboxes to the public. All further reports are only shown.",
+  ),
   optional("METRICS_PORT", kind.port, "(off)", "Port on 127.0.0.1 that serves `/metrics` without a token."),
   secret(
     "METRICS_TOKEN",

@@ -19,7 +19,8 @@ export type IdPrefix =
   | "ins"
   | "req"
   | "rec"
-  | "rte";
+  | "rte"
+  | "rpt";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

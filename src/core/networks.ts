@@ -39,6 +39,11 @@ export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== null;
 }
 
+/** Returns an address in the one spelling that we store; null if the text is none. */
+export function plainAddress(text: string): string | null {
+  return isAddress(text) ? ipaddr.process(text).toString() : null;
+}
+
 /** Returns the addresses without duplicates, in one spelling. */
 export function distinctAddresses(texts: readonly string[]): string[] {
   return [...new Set(texts.map((text) => ipaddr.process(text).toString()))];

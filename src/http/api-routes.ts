@@ -2,6 +2,7 @@ import type { Parts } from "./routing/parts.ts";
 import { resendRoutes } from "./resend/routes.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
+import { domainReportRoutes } from "./routes/domain-reports.ts";
 import { domainRoutes } from "./routes/domains.ts";
 import { emailRoutes } from "./routes/emails/emails.ts";
 import { inboundRoutes } from "./routes/emails/inbound.ts";
@@ -42,6 +43,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   outRouteRoutes,
   domainRoutes,
   domainRecordRoutes,
+  domainReportRoutes,
   inboxRoutes,
   templateRoutes,
   contactRoutes,

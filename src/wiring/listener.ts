@@ -69,6 +69,8 @@ export function openListener(services: Services, tls: Certificate): Listener {
     unsubscribeKey: keys.unsubscribe,
     inspect: services.inspect,
     suspension: suspensionLimits(config),
+    publicIps: config.publicIps,
+    dmarcReporters: config.dmarcReporters,
     quotas: config.quotas,
     space: services.space,
     received: metrics.received,

@@ -38,6 +38,7 @@ async function seenDomain(
       ...{ id, ...of, name, status: "verified", verified, receiving: false, routeIds: [], delegated: true },
       ...{ delegationToken: id, served: true, recommended: { returnPath: false, links: false } },
       ...{ delegationFound: true, delegationSeenAt: now, verifiedAt: now, failingSince: null },
+      ...{ dmarcAuto: false, dmarcPolicy: "none", dmarcMoves: [] },
       ...{ checkedAt: now, nextCheckAt: null, createdAt: now },
     }),
   ]);

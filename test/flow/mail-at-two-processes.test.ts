@@ -36,6 +36,8 @@ function depsOf(db: Db) {
       unsubscribeKey: new Uint8Array(32),
       inspect: ((asked) => runReading(asking, asked)) satisfies Inspect,
     },
+    publicIps: [],
+    dmarcReporters: [],
     suspension: limitsOf(5),
   };
 }

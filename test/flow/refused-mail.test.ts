@@ -80,6 +80,8 @@ test("the header of a refused message is not parsed again for its inboxes, once 
     unsubscribeKey: new Uint8Array(32),
     // A header of a megabyte takes some fifty milliseconds, which belong in the threads that read mail.
     suspension: limitsOf(5),
+    publicIps: [],
+    dmarcReporters: [],
     inspect: (asked) => runReading(asking, asked.kind === "mail" ? { ...asked, raw: letter } : asked),
   });
   const unread = Buffer.from("X-Read: here\r\n\r\n");

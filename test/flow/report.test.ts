@@ -499,6 +499,8 @@ test("a report to one mailbox is read once, in however many ways its address is 
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
     verpKey: openKeys(null, service.folder).verp,
     unsubscribeKey: openKeys(null, service.folder).unsubscribe,
+    publicIps: [],
+    dmarcReporters: [],
     suspension: limitsOf(5),
     async inspect(wanted) {
       readings++;

@@ -233,6 +233,8 @@ describe("a role mailbox", () => {
       // None is answered: what was accepted is in progress, and counted.
       inspect: async () => null,
       suspension: limitsOf(5),
+      publicIps: [],
+      dmarcReporters: [],
       roleLimits: { mails: 1, octets: 1000 },
     });
     const to = `dmarc@${SERVICE_DOMAIN}`;

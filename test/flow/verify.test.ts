@@ -116,6 +116,7 @@ function domainOf(changes: Partial<Domain> = {}): Domain {
       checkedAt: null,
       nextCheckAt: null,
     },
+    ...{ dmarcAuto: false, dmarcPolicy: "none", dmarcMoves: [] },
     createdAt: T0,
     ...changes,
   };

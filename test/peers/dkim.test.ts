@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { DKIM_ALGORITHMS, type DkimAlgorithm } from "../../src/core/dkim-keys.ts";
+import { DKIM_ALGORITHMS, type DkimAlgorithm } from "../../src/core/domains/dkim-keys.ts";
 import { compose } from "../../src/mail/composing/compose.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/auth/dkim.ts";
 import { startDns, type TestDns } from "../support/dns.ts";

@@ -64,6 +64,7 @@ function domainOf(id: string, name: string, nextCheckAt: number | null = null): 
     ...{ delegated: false, delegationToken: id, served: false },
     ...{ delegationFound: false, delegationSeenAt: null },
     ...{ receiving: false, routeIds: [], verifiedAt: null, failingSince: null, checkedAt: null },
+    ...{ dmarcAuto: false, dmarcPolicy: "none", dmarcMoves: [] },
   };
 }
 

@@ -72,6 +72,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   mailauth: ["mail"],
   "html-to-text": ["mail"],
   "iconv-lite": ["mail"],
+  saxes: ["mail/reports/dmarc-report.ts"],
   liquidjs: ["core", "mail"],
   "dns-packet": ["net"],
   "ipaddr.js": ["net", "core/networks.ts", "smtp/listener/peer.ts", "smtp/listener/proxy-header.ts"],

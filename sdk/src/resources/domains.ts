@@ -24,13 +24,27 @@ export class Domains {
     return this.#api.json<"getDomain">("GET", path`/v1/domains/${id}`, { options });
   }
 
-  /** Changes a domain's routes, or switches between a zone that the service holds and records by hand. */
+  /** Changes a domain's routes, who holds its zone, or who moves its DMARC policy. */
   update(
     id: string,
     body: Body<"updateDomain">,
     options?: RequestOptions,
   ): ApiPromise<Answer<"updateDomain">> {
     return this.#api.json<"updateDomain">("PATCH", path`/v1/domains/${id}`, { body, options });
+  }
+
+  /** Lists what receivers report about a domain by DMARC or TLS reports, the latest first. */
+  reports(
+    id: string,
+    query?: Query<"listDomainReports">,
+    options?: RequestOptions,
+  ): List<Item<"listDomainReports">> {
+    return this.#api.list<"listDomainReports">(path`/v1/domains/${id}/reports`, { query, options });
+  }
+
+  /** Returns which DMARC policy the reports show to be safe for a domain. */
+  policyAdvice(id: string, options?: RequestOptions): ApiPromise<Answer<"getPolicyAdvice">> {
+    return this.#api.json<"getPolicyAdvice">("GET", path`/v1/domains/${id}/policy-advice`, { options });
   }
 
   /** Lists your own records of a delegated domain, newest first. */

@@ -1,4 +1,4 @@
-import { algorithmsOf, type DkimChoice } from "../../core/dkim-keys.ts";
+import { algorithmsOf, type DkimChoice } from "../../core/domains/dkim-keys.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Guard, type Statement } from "../../store/engine/client.ts";
@@ -24,6 +24,8 @@ export interface NewDomain {
   now: number;
   /** If true, our name server holds its zone. */
   delegated?: boolean;
+  /** If true, reports move the DMARC policy of that zone. */
+  dmarcAuto?: boolean;
   /** RSA if left out. */
   dkimKeys?: DkimChoice | undefined;
   /** Statements for the same write. */
@@ -31,7 +33,7 @@ export interface NewDomain {
 }
 
 function newDomain(deps: Checking, wanted: NewDomain, name: string): Domain {
-  const { accountId, senderId, now, delegated = false } = wanted;
+  const { accountId, senderId, now, delegated = false, dmarcAuto = false } = wanted;
   const captured = deps.isCaptureDomain(name);
   const domain: Domain = {
     id: newId("dom", now),
@@ -48,6 +50,9 @@ function newDomain(deps: Checking, wanted: NewDomain, name: string): Domain {
     served: delegated && captured,
     delegationFound: delegated && captured,
     delegationSeenAt: delegated && captured ? now : null,
+    dmarcAuto,
+    dmarcPolicy: "none",
+    dmarcMoves: [],
     verifiedAt: captured ? now : null,
     failingSince: null,
     checkedAt: null,
@@ -67,6 +72,11 @@ export async function registerDomain(deps: Checking, wanted: NewDomain): Promise
   const name = sendingDomainName(wanted.name, deps);
   const domain = newDomain(deps, wanted, name);
   if (domain.delegated) requireDelegable(deps, name);
+  else if (domain.dmarcAuto)
+    throw invalid(
+      "dmarc",
+      'can be "auto" only with "delegated": true, because the service must hold the zone.',
+    );
   const keys = await Promise.all(
     algorithmsOf(wanted.dkimKeys ?? "rsa").map((algorithm) => {
       const first = { domainId: domain.id, selector: SELECTORS[algorithm][0], algorithm } as const;

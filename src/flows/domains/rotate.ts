@@ -1,4 +1,4 @@
-import { algorithmsOf, type DkimAlgorithm, type DkimChoice } from "../../core/dkim-keys.ts";
+import { algorithmsOf, type DkimAlgorithm, type DkimChoice } from "../../core/domains/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import { ConstraintError, type Statement } from "../../store/engine/client.ts";
 import {

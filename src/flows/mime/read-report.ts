@@ -4,7 +4,7 @@ import { readBounce } from "../../mail/bounces/dsn.ts";
 import { type ParsedMail, parseMail } from "../../mail/reading/parse.ts";
 import type { ReportedRecipient } from "../../mail/bounces/reported.ts";
 import type { AuthEnvelope } from "../../mail/auth/authenticate.ts";
-import { isFromProven } from "../../mail/auth/proven-from.ts";
+import { provenAuthor } from "../../mail/auth/proven-from.ts";
 import { checkSender, type InspectDeps } from "./inspect.ts";
 import { isFor } from "../../mail/bounces/status-fields.ts";
 
@@ -58,7 +58,7 @@ export async function readReport(
 async function isProven(deps: InspectDeps, session: AuthEnvelope | null, raw: Uint8Array): Promise<boolean> {
   if (session === null) return false;
   try {
-    return isFromProven(raw, (await checkSender(deps, { raw, session })).verdict);
+    return provenAuthor(raw, (await checkSender(deps, { raw, session })).verdict) !== null;
   } catch {
     // If the check fails, nothing is proven. The recipient is suppressed all the same.
     return false;

@@ -1,5 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { partBytes } from "../../mail/reading/parse.ts";
+import { readReports } from "../../mail/reports/read-reports.ts";
+import type { AggregateReport } from "../../mail/reports/report.ts";
 import { type Inspection, inspectHeader, inspectMail, type MailToInspect } from "./inspect.ts";
 import { NOTHING_REPORTED, type ReadReport, type ReportToRead, readReport } from "./read-report.ts";
 import {
@@ -25,6 +27,8 @@ export interface Readings {
   mail: { asked: MailToInspect; found: Inspection };
   header: { asked: MailToInspect; found: Inspection };
   report: { asked: ReportToRead; found: ReadReport };
+  /** Reports about all mail of a day: DMARC and TLS. */
+  aggregate: { asked: { raw: Uint8Array }; found: { reports: AggregateReport[] } };
   attachment: { asked: PartToRead; found: ReadPart };
   submitted: { asked: SubmittedToRead; found: SubmittedParts<HashedBody> };
 }
@@ -54,6 +58,12 @@ const READINGS: { readonly [Kind in ReadingKind]: Reading<Kind> } = {
   mail: { read: inspectMail, unread: ({ raw, session }) => ({ kind: "header", raw, session }) },
   header: { read: inspectHeader, unread: () => unreadable("the header of a message cannot be read") },
   report: { read: readReport, unread: () => NOTHING_REPORTED },
+  aggregate: {
+    async read(_, { raw }) {
+      return { reports: await readReports(raw) };
+    },
+    unread: () => ({ reports: [] }),
+  },
   attachment: {
     async read(_, { raw, ord }) {
       return { bytes: await partBytes(raw, ord) };

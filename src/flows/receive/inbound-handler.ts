@@ -10,10 +10,10 @@ import { type Reply, reply } from "../../smtp/session/reply.ts";
 import type { ArrivalFacts } from "../../store/messages/arrivals.ts";
 import { overQuotaIn } from "../../store/projects/holdings.ts";
 import { isBroken } from "../../store/engine/guards.ts";
-import type { Inspect } from "../mime/reading-tasks.ts";
+import type { TakeReportsDeps } from "../reports/take-reports.ts";
 import { type EarlyReports, earlyReports } from "../deliver/early-reports.ts";
 import type { ReportDeps, ReportTaken } from "../deliver/report.ts";
-import { isForService, reportName, takeForService } from "./take-for-service.ts";
+import { isForService, reportName, takeForService, withoutReports } from "./take-for-service.ts";
 import { queryAfterSync } from "../../store/engine/client.ts";
 import { factsFor, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
@@ -26,12 +26,15 @@ import { createStoreAsNew, type StoreAsNew } from "./store-as-new.ts";
 import { type ArrivalTarget, type StoreInboundDeps, storeInbound } from "./store-inbound.ts";
 import { traceFields } from "./trace-fields.ts";
 
-export interface InboundHandlerDeps extends RouteDeps, StoreInboundDeps, Pick<ReportDeps, "suspension"> {
+export interface InboundHandlerDeps
+  extends RouteDeps,
+    StoreInboundDeps,
+    TakeReportsDeps,
+    Pick<ReportDeps, "suspension"> {
   /** Knows if the disk has room. If left out, it always has. */
   space?: FreeSpace;
   /** Our MX name, for Received and Authentication-Results. */
   hostname: string;
-  inspect: Inspect;
   /** If left out, the usual limits. */
   roleLimits?: RoleLimits;
   /** Called with the outcome of each message, for counters. */
@@ -202,10 +205,13 @@ async function inspectAndStore(
     });
     return DMARC_UNKNOWN;
   }
+  const left = answer === "take" ? await withoutReports(deps, targets, raw, inspection) : targets;
+  if (left === null) return BUSY;
+  if (left.length === 0) return REPORT_ACCEPTED;
   const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
   const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
   const taken = mutex(relatedMessageIds(inspection.mail), () =>
-    storeAsNew((asNew) => checkAndStore(deps, targets, mail, { answer, asNew })),
+    storeAsNew((asNew) => checkAndStore(deps, left, mail, { answer, asNew })),
   );
   return taken
     .then((reply) => reply ?? BUSY)

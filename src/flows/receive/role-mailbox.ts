@@ -21,14 +21,18 @@ export interface RoleMailbox {
   address: string;
   /** True if DMARC policies refuse nothing here. */
   alwaysTaken: boolean;
+  /** True if DMARC and TLS reports that arrive here are added up instead of stored. */
+  takesReports: boolean;
 }
 
 /** Every domain that receives has this mailbox (RFC 5321 §4.5.1). */
 const POSTMASTER = "postmaster";
 /** Every name of ours also has the mailbox for complaints (RFC 2142 §4). */
 const EVERYWHERE: readonly string[] = [POSTMASTER, "abuse"];
-/** The service domain also has the mailboxes that our SOA, DMARC and TLS reporting records name. */
-const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, DMARC_MAILBOX, TLS_REPORT_MAILBOX];
+/** The mailboxes that our DMARC and TLS reporting records name. */
+const REPORT_MAILBOXES: readonly string[] = [DMARC_MAILBOX, TLS_REPORT_MAILBOX];
+/** The service domain also has these, and the one that our SOA names. */
+const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, ...REPORT_MAILBOXES];
 
 /** Returns the role mailboxes of one of our names; null for other domains. */
 function rolesAt(domain: string, serviceDomain: string): readonly string[] | null {
@@ -56,7 +60,10 @@ export async function findRoleMailbox(
   const senderId = own === null ? await receivingProject(db, domain) : await operatorProject(db);
   // A sender that every other mailbox refuses by policy must be able to ask why.
   const alwaysTaken = role === POSTMASTER;
-  return senderId === null ? null : { id: null, senderId, address: `${role}@${domain}`, alwaysTaken };
+  const takesReports = own === AT_SERVICE_DOMAIN && REPORT_MAILBOXES.includes(role);
+  return senderId === null
+    ? null
+    : { id: null, senderId, address: `${role}@${domain}`, alwaysTaken, takesReports };
 }
 
 /**

@@ -3,6 +3,9 @@ import { type ReportDeps, type ReportTaken, takeFeedback, takeReport } from "../
 import { unsubscribeRecipient } from "../deliver/unsubscribe-recipient.ts";
 import { findRecipient } from "../../store/messages/recipients.ts";
 import type { Envelope } from "../../smtp/session/envelope.ts";
+import type { Inspection } from "../mime/inspect.ts";
+import { takeReports, type TakeReportsDeps } from "../reports/take-reports.ts";
+import type { InboundTargetInbox } from "./inbound-message.ts";
 import type { InboundTarget, RouteDeps } from "./route.ts";
 
 /** The destination of a message that is about a sent one: nothing is stored of it. */
@@ -46,4 +49,21 @@ async function takeUnsubscribe(
   const recipient = mailFrom === "" ? null : await findRecipient(deps.db, messageId, ord);
   if (recipient !== null) await unsubscribeRecipient(deps, recipient, "mail");
   return "taken";
+}
+
+/**
+ * Takes the DMARC and TLS reports in a message to the mailboxes for them. Returns the targets for which the message is still to be
+ * stored: these mailboxes get what is no report, or one about our own names. Null if too many messages wait.
+ */
+export async function withoutReports(
+  deps: TakeReportsDeps,
+  targets: readonly InboundTargetInbox[],
+  raw: Uint8Array,
+  { authentication: { verdict } }: Inspection,
+): Promise<readonly InboundTargetInbox[] | null> {
+  const others = targets.filter(({ inbox }) => inbox.id !== null || !inbox.takesReports);
+  if (others.length === targets.length) return targets;
+  const taken = await takeReports(deps, raw, verdict);
+  if (taken === "busy") return null;
+  return taken === "taken" ? others : targets;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { DkimAlgorithm } from "../../core/dkim-keys.ts";
+import type { DkimAlgorithm } from "../../core/domains/dkim-keys.ts";
 import { SettingsError } from "../../core/errors.ts";
 import { encodeBase32 } from "../../core/ids.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";

@@ -1,3 +1,4 @@
+import { DMARC_POLICIES, type DmarcPolicy } from "../../core/domains/dmarc-policies.ts";
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
 import { organizationalDomain } from "../../core/public-suffix.ts";
@@ -89,19 +90,42 @@ export function isDmarc(record: string): boolean {
 /** RFC 7489 §6.3: `v` comes first, and `p` names a policy. */
 const DMARC_RECORD = /^v\s*=\s*DMARC1\s*;(?:.*;)?\s*p\s*=\s*(?:none|quarantine|reject)\s*(?:;|$)/i;
 
+/** Returns the DMARC policy that receivers apply to a domain; null if there is none or the DNS did not answer. */
+export async function findPolicy(lookups: DomainLookups, domain: string): Promise<DmarcPolicy | null> {
+  const found = await findPolicyRecord(lookups, domain);
+  if (found.status !== "ok") return null;
+  const { name, record } = found;
+  const tag = (key: string): string | undefined =>
+    new RegExp(`;\\s*${key}\\s*=\\s*([a-z]+)`, "i").exec(record)?.[1]?.toLowerCase();
+  const said = (name === domain ? undefined : tag("sp")) ?? tag("p");
+  return DMARC_POLICIES.find((policy) => policy === said) ?? null;
+}
+
 /** Checks DMARC: one valid record at the domain or, if it has none, at its organizational domain (RFC 7489 §6.6.3). */
 export async function findDmarc(lookups: DomainLookups, domain: string): Promise<RecordState> {
+  const found = await findPolicyRecord(lookups, domain);
+  if (found.status === "failure") return "unknown";
+  return found.status === "ok" ? "present" : "absent";
+}
+
+/** Finds the valid DMARC record of a domain, at `name`. */
+async function findPolicyRecord(
+  lookups: DomainLookups,
+  domain: string,
+): Promise<{ status: "ok"; name: string; record: string } | { status: "nodata" | "failure" }> {
   const organizational = organizationalDomain(domain);
   for (const name of domain === organizational ? [domain] : [domain, organizational]) {
     const result = await lookups.txt(`_dmarc.${name}`);
-    if (result.status === "failure") return "unknown";
+    if (result.status === "failure") return result;
     const records = result.status === "ok" ? result.records : [];
-    const policies = records.filter(isDmarc);
+    const [record, ...others] = records.filter(isDmarc);
     // Several records count as none, and end the search.
-    if (policies.length > 0)
-      return policies.length === 1 && DMARC_RECORD.test(policies[0] ?? "") ? "present" : "absent";
+    if (record !== undefined)
+      return others.length === 0 && DMARC_RECORD.test(record)
+        ? { status: "ok", name, record }
+        : { status: "nodata" };
   }
-  return "absent";
+  return { status: "nodata" };
 }
 
 /**

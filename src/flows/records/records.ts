@@ -1,5 +1,6 @@
 import type { PublicDkimKey } from "../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../store/domains/domains.ts";
+import type { DmarcPolicy } from "../../core/domains/dmarc-policies.ts";
 import {
   bounceDomain,
   challengeName,
@@ -42,7 +43,7 @@ export function dkimName(selector: string, domain: string): string {
 }
 
 /** Returns a DMARC record with a policy and the address for reports (RFC 7489 §6.3). */
-export function dmarcRecord(policy: "none" | "reject", serviceDomain: string): string {
+export function dmarcRecord(policy: DmarcPolicy, serviceDomain: string): string {
   return `v=DMARC1; p=${policy}; rua=mailto:${DMARC_MAILBOX}@${serviceDomain}`;
 }
 
@@ -74,7 +75,7 @@ export function sendingRecords(
     {
       type: "TXT",
       name: `_dmarc.${domain.name}`,
-      value: dmarcRecord("none", serviceDomain),
+      value: dmarcRecord(domain.dmarcPolicy, serviceDomain),
       purpose: "dmarc",
       verified: domain.verified.dmarc,
     },

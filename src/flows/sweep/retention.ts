@@ -33,6 +33,7 @@ import {
   shortenThread,
   uncountFromThreads,
 } from "../../store/messages/retention.ts";
+import { deleteOldReports } from "../../store/domains/reports.ts";
 import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
 import { utcDay } from "../../store/projects/usage.ts";
@@ -239,6 +240,14 @@ export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> 
       await deleteOldComplaints(db, day, COUNTS_PER_TURN),
     ];
     return counts.every((count) => count < COUNTS_PER_TURN);
+  });
+}
+
+/** Makes the chore that deletes sums of DMARC and TLS reports of days that are no longer shown. */
+export function forgetReports({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
+    const deleted = await deleteOldReports(db, utcDay(now - days * DAY_MS), COUNTS_PER_TURN);
+    return deleted < COUNTS_PER_TURN;
   });
 }
 

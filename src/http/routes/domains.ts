@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import { DKIM_CHOICES } from "../../core/dkim-keys.ts";
+import { DKIM_CHOICES } from "../../core/domains/dkim-keys.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import { diagnose } from "../../flows/domains/diagnose.ts";
 import { switchDelegation } from "../../flows/domains/delegation.ts";
 import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
 import { registerDomain } from "../../flows/domains/register.ts";
+import { switchDmarc } from "../../flows/reports/policy.ts";
 import { rotateDkim } from "../../flows/domains/rotate.ts";
 import { verifyDomain } from "../../flows/domains/verify.ts";
 import { dkimKeysOf, listDkimKeys } from "../../store/domains/dkim-keys.ts";
@@ -14,6 +15,7 @@ import { type Principal, projectRoute, type Route } from "../routing/route.ts";
 import { OneOf, PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 import {
   CheckedDomainView,
+  DmarcMode,
   DomainView,
   needlessRecords,
   NO_ROUTE_IDS,
@@ -44,12 +46,14 @@ const CreateDomain = Type.Object({
     }),
   ),
   dkimKeys: DkimKeys,
+  dmarc: Type.Optional(DmarcMode),
 });
 const ChangeDomain = Type.Object({
   delegated: Type.Optional(
     Type.Boolean({ description: "Whether the service's name server holds the domain's zone." }),
   ),
   routeIds: GivenRouteIds(`${NO_ROUTE_IDS}. Requires an account-wide key`),
+  dmarc: Type.Optional(DmarcMode),
 });
 const RotateDkim = Type.Object({ dkimKeys: DkimKeys });
 
@@ -95,10 +99,11 @@ function collectionRoutes(deps: Checking): Route[] {
       answers: { 201: DomainView },
       async handle({ body, project, senderId, now, record }) {
         let answer = created(undefined);
-        const { domain: name, delegated = false, dkimKeys } = body;
+        const { domain: name, delegated = false, dkimKeys, dmarc } = body;
         const wanted = { accountId: project.accountId, senderId, name, now, delegated, dkimKeys };
         await registerDomain(deps, {
           ...wanted,
+          dmarcAuto: dmarc === "auto",
           also(domain, keys) {
             answer = { ...created(showDomain(domain, keys, deps)), warnings: needlessRecords(deps, domain) };
             return record(answer);
@@ -153,7 +158,7 @@ function itemRoutes(deps: Checking): Route[] {
       path: "/v1/domains/:id",
       operationId: "updateDomain",
       costly: "lookups",
-      summary: "Change a domain's routes, or who holds its zone",
+      summary: "Change a domain's routes, who holds its zone, or who moves its DMARC policy",
       description:
         "`routeIds` come before the project's, for messages that are accepted from now on. With `delegated: true` the zone of a verified domain is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
       scope: "domains:write",
@@ -161,11 +166,12 @@ function itemRoutes(deps: Checking): Route[] {
       body: ChangeDomain,
       answers: { 200: DomainView },
       errors: ["conflict"],
-      async handle({ principal, senderId, params, body: { delegated, routeIds } }) {
+      async handle({ principal, senderId, params, body: { delegated, routeIds, dmarc } }) {
         if (routeIds !== undefined) await changeRoutes(deps, principal, senderId, params.id, routeIds);
         if (delegated !== undefined && !(await switchDelegation(deps, senderId, params.id, delegated)))
           throw notFound("domain");
         if (delegated === true) await verifyDomain(deps, senderId, params.id);
+        if (dmarc !== undefined) await switchDmarc(deps, senderId, params.id, dmarc === "auto");
         return ok(await showStored(deps, await requireDomain(deps, senderId, params.id)));
       },
     }),

@@ -47,6 +47,12 @@ const CheckedRecordView = Type.Object(
 /** Meaning of an empty list of a domain's routes. */
 export const NO_ROUTE_IDS = "those of the project";
 
+/** The mode in which the DMARC policy of a delegated domain moves. */
+export const DmarcMode = OneOf(
+  ["manual", "auto"],
+  "Of delegated domains alone. `manual`: the zone publishes `p=none`. `auto`: the policy becomes `quarantine` and then `reject` when reports show that this is safe, and `none` at once when they show that mail of yours fails.",
+);
+
 const Health = OneOf(["verified", "pending", "failing"]);
 const DOMAIN = {
   id: Type.String(),
@@ -82,6 +88,7 @@ const DOMAIN = {
       { title: "Delegation", description: "Present if the service's name server holds the domain's zone." },
     ),
   ),
+  dmarc: Type.Optional(DmarcMode),
   verifiedAt: Nullable(Timestamp),
   checkedAt: Nullable(Timestamp),
   createdAt: Timestamp,
@@ -140,6 +147,8 @@ export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps:
     receiving: domain.receiving,
     routeIds: [...domain.routeIds],
     ...(delegation === null ? {} : { delegation }),
+
+    ...(delegation === null ? {} : { delegation, dmarc: domain.dmarcAuto ? "auto" : "manual" }),
     verifiedAt: showTime(domain.verifiedAt),
     checkedAt: showTime(domain.checkedAt),
     createdAt: showTime(domain.createdAt),

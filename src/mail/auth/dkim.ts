@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, generateKeyPair, type KeyObject, sign } f
 import { promisify } from "node:util";
 import { normalizeDomain } from "../../core/addresses.ts";
 import { type MakeRsaKey, newRsaKey } from "../../core/crypto/rsa-key.ts";
-import type { DkimAlgorithm } from "../../core/dkim-keys.ts";
+import type { DkimAlgorithm } from "../../core/domains/dkim-keys.ts";
 import { fieldsOf, findHeaderEnd, type RawField } from "../reading/raw-headers.ts";
 import { canonicalPieces } from "./canonical-body.ts";
 

@@ -4,14 +4,18 @@ import { shownAuthorDomain, shownAuthors } from "./author-readings.ts";
 import { rawFields } from "../reading/raw-headers.ts";
 
 /**
- * Returns whether SPF or DKIM passes for the domain of a message's From. The domains may differ below their organizational
- * domain (RFC 7489 §3.1, relaxed). Unlike DMARC it asks for no policy.
+ * Returns the domain of a message's From if SPF or DKIM proves it, else null. The proven domain may differ below the organizational
+ * one (RFC 7489 §3.1, relaxed). Unlike DMARC it asks for no policy.
  */
-export function isFromProven(raw: Uint8Array, { spf, dkim }: Pick<AuthVerdict, "spf" | "dkim">): boolean {
+export function provenAuthor(
+  raw: Uint8Array,
+  { spf, dkim }: Pick<AuthVerdict, "spf" | "dkim">,
+): string | null {
   const from = shownAuthorDomain(shownAuthors(rawFields(raw)), "");
-  if (from === null) return false;
+  if (from === null) return null;
   const author = organizationalDomain(from);
-  return [spf, ...dkim].some(
+  const isProven = [spf, ...dkim].some(
     ({ result, domain }) => result === "pass" && domain !== null && organizationalDomain(domain) === author,
   );
+  return isProven ? from : null;
 }

@@ -98,7 +98,8 @@ export async function setDelegated(
       : []),
     {
       sql: `UPDATE domains SET delegated = ?1, served = (?1 AND status = 'verified'), delegation_found = 0,
-              delegation_seen_at = NULL, return_path_verified = 0, links_verified = 0, next_check_at = ?2
+              delegation_seen_at = NULL, return_path_verified = 0, links_verified = 0, next_check_at = ?2,
+              dmarc_auto = 0, dmarc_policy = 'none'
             WHERE sender_id = ?3 AND id = ?4`,
       args: [Number(delegated), now, senderId, id],
     },

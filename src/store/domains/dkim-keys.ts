@@ -1,4 +1,4 @@
-import type { DkimAlgorithm } from "../../core/dkim-keys.ts";
+import type { DkimAlgorithm } from "../../core/domains/dkim-keys.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { plain, table } from "../engine/columns.ts";
 import { requireGuard } from "../engine/guards.ts";

@@ -1,3 +1,4 @@
+import type { DmarcMove, DmarcPolicy } from "../../core/domains/dmarc-policies.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, flags, json, plain, table } from "../engine/columns.ts";
@@ -45,6 +46,12 @@ export interface Domain {
   delegationFound: boolean;
   /** When a check first found that record; null: never since `delegated` was set. */
   delegationSeenAt: number | null;
+  /** True if reports move the DMARC policy. Only of a delegated domain. */
+  dmarcAuto: boolean;
+  /** The DMARC policy that its zone publishes. */
+  dmarcPolicy: DmarcPolicy;
+  /** The latest moves of that policy, newest first. */
+  dmarcMoves: readonly DmarcMove[];
   /** When it was first verified; null: never. */
   verifiedAt: number | null;
   /**
@@ -72,6 +79,9 @@ const DOMAINS = table<Domain>("domains", {
   served: flag("served"),
   delegationFound: flag("delegation_found"),
   delegationSeenAt: plain("delegation_seen_at"),
+  dmarcAuto: flag("dmarc_auto"),
+  dmarcPolicy: plain("dmarc_policy"),
+  dmarcMoves: json("dmarc_moves"),
   verifiedAt: plain("verified_at"),
   failingSince: plain("failing_since"),
   checkedAt: plain("checked_at"),
@@ -263,4 +273,11 @@ export function findServedDomain(db: Db, names: readonly string[]): Promise<Doma
     "WHERE served = 1 AND name IN (SELECT value FROM json_each(?)) ORDER BY length(name) DESC LIMIT 1",
     [JSON.stringify(names)],
   );
+}
+
+/** Returns the verified domains of all projects with these names. It serves arriving reports, which name domains. */
+export function verifiedDomains(db: Db, names: readonly string[]): Promise<Domain[]> {
+  return DOMAINS.all(db, "WHERE status = 'verified' AND name IN (SELECT value FROM json_each(?))", [
+    JSON.stringify(names),
+  ]);
 }

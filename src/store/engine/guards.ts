@@ -33,6 +33,10 @@ const OWN_COLUMNS = {
   alias_not_alone: "guards.alias_not_alone",
   /** The record is there already. */
   record_exists: "guards.record_exists",
+  /** The report is in the sums already. */
+  report_taken: "guards.report_taken",
+  /** The domain has as many reports of the day as it may have. */
+  too_many_reports: "guards.too_many_reports",
 } as const;
 
 /** Reasons inside a statement that runs for nearly every message: a second statement would double its time. */

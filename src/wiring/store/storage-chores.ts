@@ -12,6 +12,7 @@ import {
   forgetDeliveries,
   forgetFigures,
   forgetMessages,
+  forgetReports,
   forgetSuppressions,
   type RetentionDeps,
 } from "../../flows/sweep/retention.ts";
@@ -33,6 +34,7 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
     { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
     { name: "old-counts", turn: forgetCounts(deps) },
     { name: "old-figures", turn: forgetFigures(deps) },
+    { name: "old-reports", turn: forgetReports(deps, config.retentionReportDays) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
     ...(eventDays === 0

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid, readAll } from "../../../core/errors.ts";
-import { FIRST_TIME, DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../../core/time/date-times.ts";
+import { FIRST_TIME } from "../../../core/time/date-times.ts";
 import { DAY_MS } from "../../../core/time/units.ts";
 import {
   INTERVALS,
@@ -12,6 +12,7 @@ import {
 import type { Db } from "../../../store/engine/client.ts";
 import { OTHER_DOMAINS } from "../../../store/projects/stats.ts";
 import { ok } from "../../routing/answer.ts";
+import { rangeEnd } from "../../routing/day-or-time.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 
@@ -121,8 +122,8 @@ export function statsRoutes({ db }: { db: Db }): Route[] {
 function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: number): Range {
   const { intervalMs, longestMs } = INTERVALS[interval];
   const [asked, to] = readAll(
-    () => timeOf("from", query.from),
-    () => timeOf("to", query.to) ?? now,
+    () => rangeEnd("from", query.from),
+    () => rangeEnd("to", query.to) ?? now,
   );
   const begun = Math.floor((to - 1) / intervalMs) * intervalMs;
   const from = asked ?? Math.max(begun + intervalMs - DEFAULT_DAYS * DAY_MS, FIRST_TIME);
@@ -133,14 +134,4 @@ function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: numb
       `must be at most ${longestMs / DAY_MS} days before the end of the range, by the ${interval}.`,
     );
   return { from, to };
-}
-
-function timeOf(name: "from" | "to", text: string | undefined): number | null {
-  if (text === undefined) return null;
-  const day = parseDay(text);
-  // A day at either end of the range counts as a whole.
-  if (day !== null) return name === "to" ? day + DAY_MS : day;
-  const at = parseTime(text);
-  if (at === null) throw invalid(name, DAY_OR_TIME_EXPECTED);
-  return at;
 }

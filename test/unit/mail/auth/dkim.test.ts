@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
-import { DKIM_ALGORITHMS, type DkimAlgorithm } from "../../../../src/core/dkim-keys.ts";
+import { DKIM_ALGORITHMS, type DkimAlgorithm } from "../../../../src/core/domains/dkim-keys.ts";
 import {
   type DkimKey,
   type DkimSigner,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isFromProven } from "../../../../src/mail/auth/proven-from.ts";
+import { provenAuthor } from "../../../../src/mail/auth/proven-from.ts";
 
 const none = { result: "none", domain: null };
 const spf = (domain: string, result = "pass") => ({ spf: { result, domain }, dkim: [] });
@@ -10,7 +10,7 @@ const dkim = (domain: string, result = "pass") => ({
     { result, domain, selector: "b" },
   ],
 });
-const ROWS: [what: string, from: string, verdict: Parameters<typeof isFromProven>[1], proven: boolean][] = [
+const ROWS: [what: string, from: string, verdict: Parameters<typeof provenAuthor>[1], proven: boolean][] = [
   ["SPF of its domain", "fbl@fbl.test", spf("fbl.test"), true],
   ["SPF of a domain below", "fbl@fbl.test", spf("out.FBL.test"), true],
   ["DKIM of the domain above", "fbl@arf.fbl.test", dkim("fbl.test"), true],
@@ -24,5 +24,6 @@ const ROWS: [what: string, from: string, verdict: Parameters<typeof isFromProven
 ];
 
 test.each(ROWS)("a From with %s", (_what, from, verdict, proven) => {
-  expect(isFromProven(Buffer.from(`From: ${from}\r\n\r\nx`), verdict)).toBe(proven);
+  const author = provenAuthor(Buffer.from(`From: ${from}\r\n\r\nx`), verdict);
+  expect(author).toBe(proven ? from.slice(from.indexOf("@") + 1) : null);
 });

@@ -1,0 +1,160 @@
+import { DMARC_POLICIES, type DmarcPolicy } from "../../core/domains/dmarc-policies.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import type { SourceDay } from "../../store/domains/reports.ts";
+import { utcDay } from "../../store/projects/usage.ts";
+
+/** Days of reports that advice looks at. */
+export const WINDOW_DAYS = 30;
+/** Days without trouble, and days with reports among them, before each policy is safe. */
+export const NEEDED: Readonly<Record<DmarcPolicy, { days: number; reported: number }>> = {
+  none: { days: 0, reported: 0 },
+  quarantine: { days: 14, reported: 7 },
+  reject: { days: 28, reported: 14 },
+};
+/** Messages that the reports must cover. */
+export const MIN_MESSAGES = 100;
+/** Share of the messages of known sources that may fail on one day, and the number from which on they are trouble. */
+export const MAX_FAILED_SHARE = 0.02;
+export const MIN_FAILED = 10;
+/** Share of all messages that may come from unknown sources. */
+export const MAX_UNKNOWN_SHARE = 0.05;
+/** Maximum number of unknown sources in advice, those with the most messages first. */
+export const MAX_UNKNOWN_SOURCES = 20;
+
+/** What reports say about a domain's DMARC policy. */
+export interface PolicyAdvice {
+  /** The published policy. Null if there is none, or the DNS did not answer. */
+  now: DmarcPolicy | null;
+  /** The strictest policy that the reports show to be safe. */
+  safe: DmarcPolicy;
+  /** Begin of the days without trouble, milliseconds. Null without reports. */
+  since: number | null;
+  reasons: string[];
+  unknownSources: { source: string; messages: number }[];
+}
+
+export interface AdviceQuestion {
+  now: DmarcPolicy | null;
+  /** Our addresses. Mail from them is known. */
+  ownIps: readonly string[];
+  /** Milliseconds. */
+  at: number;
+}
+
+/**
+ * Judges a domain by its reports. Sources are known if they are ours, or at least half of their mail passes DMARC. Trouble of
+ * known sources makes a strict policy unsafe at once. Unknown sources are forgers or forgotten services, which reports cannot tell
+ * apart: they prevent a stricter policy, but never soften one, so that no forger can.
+ */
+export function advise(mail: readonly SourceDay[], { now, ownIps, at }: AdviceQuestion): PolicyAdvice {
+  const current = now ?? "none";
+  const bySource = Map.groupBy(mail, ({ source }) => source);
+  const isKnown = (source: string): boolean => {
+    const { messages, failed } = sumOf(bySource.get(source) ?? []);
+    return ownIps.includes(source) || failed * 2 <= messages;
+  };
+  const known = mail.filter(({ source }) => isKnown(source));
+  const unknownSources = [...bySource]
+    .filter(([source]) => !isKnown(source))
+    .map(([source, days]) => ({ source, messages: sumOf(days).messages }))
+    .sort((a, b) => b.messages - a.messages);
+  const trouble = troubleOf(known);
+  const clean = mail.filter(({ day }) => trouble === null || day > trouble.day);
+  const since = clean[0] === undefined ? null : Date.parse(clean[0].day);
+  const shown = { now, since, unknownSources: unknownSources.slice(0, MAX_UNKNOWN_SOURCES) };
+  if (trouble !== null && trouble.day > utcDay(at - NEEDED.quarantine.days * DAY_MS))
+    return { ...shown, safe: "none", reasons: [troubleText(trouble)] };
+  const { messages: all } = sumOf(mail);
+  if (all === 0)
+    return {
+      ...shown,
+      safe: current,
+      reasons: [`No report that counts is about the last ${WINDOW_DAYS} days.`],
+    };
+  const unknown = unknownSources.reduce((sum, { messages }) => sum + messages, 0);
+  const days = since === null ? 0 : Math.floor((at - since) / DAY_MS);
+  const reported = new Set(clean.map(({ day }) => day)).size;
+  const reached = DMARC_POLICIES.findLast(
+    (policy) => days >= NEEDED[policy].days && reported >= NEEDED[policy].reported,
+  );
+  const reasons = [passedText(sumOf(known)), ...obstacles({ known: sumOf(known).messages, unknown, all })];
+  if (reasons.length > 1) return { ...shown, safe: current, reasons };
+  const safe = stricter(current, reached ?? "none");
+  const next = DMARC_POLICIES[DMARC_POLICIES.indexOf(safe) + 1];
+  return {
+    ...shown,
+    safe,
+    reasons: next === undefined ? reasons : [...reasons, neededText(next, days, reported)],
+  };
+}
+
+/** Returns the next step of a policy that reports move: down at once, up one policy at a time. */
+export function nextPolicy(
+  { now, safe }: PolicyAdvice,
+  movedAt: number | null,
+  at: number,
+): DmarcPolicy | null {
+  const [current, target] = [DMARC_POLICIES.indexOf(now ?? "none"), DMARC_POLICIES.indexOf(safe)];
+  if (target < current) return safe;
+  const rested = movedAt === null || at - movedAt >= NEEDED.quarantine.days * DAY_MS;
+  return target > current && rested ? (DMARC_POLICIES[current + 1] ?? null) : null;
+}
+
+type Sum = Pick<SourceDay, "messages" | "failed">;
+type Trouble = Sum & { day: string };
+
+function sumOf(days: readonly Sum[]): Sum {
+  return days.reduce(
+    (sum, { messages, failed }) => ({ messages: sum.messages + messages, failed: sum.failed + failed }),
+    {
+      messages: 0,
+      failed: 0,
+    },
+  );
+}
+
+/** Returns the latest day on which too much mail of known sources failed. */
+function troubleOf(known: readonly SourceDay[]): Trouble | null {
+  const days = [...Map.groupBy(known, ({ day }) => day)].map(([day, sources]) => ({
+    day,
+    ...sumOf(sources),
+  }));
+  return (
+    days.findLast(({ messages, failed }) => failed >= MIN_FAILED && failed > messages * MAX_FAILED_SHARE) ??
+    null
+  );
+}
+
+function stricter(one: DmarcPolicy, other: DmarcPolicy): DmarcPolicy {
+  return DMARC_POLICIES.indexOf(one) > DMARC_POLICIES.indexOf(other) ? one : other;
+}
+
+function obstacles({ known, unknown, all }: { known: number; unknown: number; all: number }): string[] {
+  return [
+    ...(known < MIN_MESSAGES
+      ? [`A stricter policy needs reports on ${MIN_MESSAGES} messages of known sources.`]
+      : []),
+    ...(unknown > all * MAX_UNKNOWN_SHARE
+      ? [
+          `${percent(unknown, all)} of the messages come from unknown sources. Sign their mail if they are yours.`,
+        ]
+      : []),
+  ];
+}
+
+function troubleText({ day, messages, failed }: Trouble): string {
+  return `On ${day}, ${failed} of ${messages} messages from known sources failed DMARC.`;
+}
+
+function passedText({ messages, failed }: Sum): string {
+  return `Of ${messages} messages from known sources, ${percent(messages - failed, messages)} passed DMARC.`;
+}
+
+function neededText(policy: DmarcPolicy, days: number, reported: number): string {
+  const needed = NEEDED[policy];
+  return `The policy ${policy} needs ${needed.days} days without trouble, ${needed.reported} of them with reports. There are ${days}, ${reported} with reports.`;
+}
+
+function percent(part: number, whole: number): string {
+  return `${whole === 0 ? 0 : Math.floor((1000 * part) / whole) / 10} %`;
+}
