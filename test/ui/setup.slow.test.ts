@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { brokenPages } from "../support/axe.ts";
 import {
@@ -10,7 +11,9 @@ import {
   type TestBrowser,
   type Visit,
 } from "../support/browser.ts";
+import { dmarcXml, fileLetter } from "../support/domain-reports.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
+import { deliver } from "../support/mail-in.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 setDefaultTimeout(BROWSER_MS);
@@ -79,6 +82,33 @@ describe("the page Domains", () => {
     await page.waitForURL(/\/domains$/);
     await page.getByText("shop.test").waitFor({ state: "detached" });
   });
+
+  browserTest(
+    "shows what receivers report, and lets reports move the policy of a delegated domain",
+    async () => {
+      const { id } = (await service.call("POST", "/v1/domains", { domain: "post.test", delegated: true }))
+        .body;
+      service.dns.add({ name: "google.com", type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
+      const from = "noreply-dmarc-support@google.com";
+      for (let daysAgo = 1; daysAgo < 20; daysAgo++) {
+        const records = [
+          { ip: "192.0.2.10", count: 100 },
+          { ip: "203.0.113.9", count: 4, dkim: "fail", spf: "fail" } as const,
+        ];
+        const xml = dmarcXml({ domain: "post.test", id: `r${daysAgo}`, daysAgo, records });
+        await deliver(service, fileLetter(gzipSync(xml), { from }));
+      }
+      await go(`/domains/${id}`);
+      await see("Safe to move to quarantine");
+      await see("Of 1900 messages from known sources, 100 % passed DMARC.");
+      await see("203.0.113.9");
+      await page.getByRole("switch", { name: "Let reports move the DMARC policy" }).click();
+      await see("Policy moves by itself");
+      await see("The published DMARC policy is quarantine.");
+      await see("v=DMARC1; p=quarantine;");
+      await service.call("DELETE", `/v1/domains/${id}`);
+    },
+  );
 });
 
 describe("the page Webhooks", () => {

@@ -152,7 +152,7 @@ function passedText({ messages, failed }: Sum): string {
 
 function neededText(policy: DmarcPolicy, days: number, reported: number): string {
   const needed = NEEDED[policy];
-  return `The policy ${policy} needs ${needed.days} days without trouble, ${needed.reported} of them with reports. There are ${days}, ${reported} with reports.`;
+  return `The policy ${policy} needs ${needed.days} days without trouble, ${needed.reported} of them with reports. So far there are ${days} days, ${reported} with reports.`;
 }
 
 function percent(part: number, whole: number): string {

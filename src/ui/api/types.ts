@@ -34,6 +34,8 @@ export type DnsRecord = Schemas["DnsRecord"];
 /** A record after a check, with what the DNS has in its place. */
 export type CheckedRecord = Schemas["CheckedDnsRecord"];
 export type Receiving = Schemas["Receiving"];
+export type ReportRow = Schemas["ReportRow"];
+export type PolicyAdvice = Schemas["PolicyAdvice"];
 export type Webhook = Schemas["Webhook"];
 export type Delivery = Schemas["WebhookDelivery"];
 export type DeliveryDetail = Schemas["WebhookDeliveryDetail"];

@@ -15,6 +15,7 @@ import { ReceivingPart } from "./receiving.tsx";
 import { CheckFindings } from "./findings.tsx";
 import { RecommendedPart } from "./recommended.tsx";
 import { isChecked, Records, zoneText } from "./records.tsx";
+import { ReportsPart } from "./reports.tsx";
 import { DomainStatus } from "./status.tsx";
 
 interface DetailProps {
@@ -177,6 +178,7 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
         <Records records={sending} needed={domain.verifiedBy !== "capture"} />
       </section>
       <RecommendedPart domain={domain} />
+      <ReportsPart domain={domain} resource={resource} path={path} />
       <ReceivingPart
         domain={domain}
         receiving={receiving}

@@ -120,7 +120,7 @@ describe("the safe policy", () => {
     expect(adviceOn([]).reasons).toEqual(["No report that counts is about the last 30 days."]);
     expect(adviceOn(daily(14, 1)).reasons).toEqual([
       "Of 700 messages from known sources, 100 % passed DMARC.",
-      "The policy reject needs 28 days without trouble, 14 of them with reports. There are 14, 14 with reports.",
+      "The policy reject needs 28 days without trouble, 14 of them with reports. So far there are 14 days, 14 with reports.",
     ]);
     expect(adviceOn([...daily(9, 1), mail(1, FORGER, 50, 50)]).reasons).toEqual([
       "Of 450 messages from known sources, 100 % passed DMARC.",
