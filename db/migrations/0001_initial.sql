@@ -708,6 +708,18 @@ CREATE TABLE stats_destinations (
   PRIMARY KEY (sender_id, day, domain, outcome)
 ) STRICT, WITHOUT ROWID;
 
+-- By UTC day and provider (`flows/lanes/providers`), so that a sender sees which one is annoyed.
+CREATE TABLE stats_providers (
+  sender_id TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  provider TEXT NOT NULL,
+  delivered INTEGER NOT NULL DEFAULT 0,
+  delayed INTEGER NOT NULL DEFAULT 0,
+  bounced INTEGER NOT NULL DEFAULT 0,
+  complained INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sender_id, day, provider)
+) STRICT, WITHOUT ROWID;
+
 -- How many domains of a day have separate rows.
 CREATE TABLE stats_domains (
   sender_id TEXT NOT NULL,

@@ -1475,6 +1475,23 @@ export interface components {
                 bounced: number;
                 medianSeconds: number | null;
             }[];
+            /** @description Large providers of the recipients' mailboxes, over the UTC days of the range. Only messages that went straight to them count, and no simulated ones. */
+            byProvider: {
+                /**
+                 * @description Name of its lane.
+                 * @example google
+                 */
+                provider: string;
+                /** @example Google */
+                title: string;
+                delivered: number;
+                delayed: number;
+                bounced: number;
+                complained: number;
+                /** @description Complaints as a share of the delivered messages, from 0 to 1. */
+                complaintRate: number;
+                standing: ("good" | "warn" | "bad") | null;
+            }[];
         };
         /** Resources */
         Resources: {

@@ -126,6 +126,27 @@ test("a recipient's own host that refuses our address closes its lane alone, and
   await service.message(other, "delivered");
 });
 
+test("a project sees its outcomes by provider, without those of other hosts", async () => {
+  hosted("ru.test", ["mxs.mail.ru"]);
+  hosted("small.test", ["mx.small.test"]);
+  first?.set({ RCPT: ["250 ok", "250 ok", "450 4.2.0 try again later", "550 5.1.1 no such user"] });
+  const ids = await sendTo(["a@ru.test"]);
+  await service.message(ids[0] ?? "", "delivered");
+  ids.push(...(await sendTo(["b@ru.test"])));
+  await service.message(ids[1] ?? "", "delivered");
+  ids.push(...(await sendTo(["c@ru.test"])));
+  await service.message(ids[2] ?? "", "delivery_delayed");
+  ids.push(...(await sendTo(["d@ru.test"])));
+  await service.message(ids[3] ?? "", "bounced");
+  first?.set({ RCPT: "250 ok" });
+  const [small = ""] = await sendTo(["a@small.test"]);
+  await service.message(small, "delivered");
+  const { body } = await service.call("GET", "/v1/stats");
+  const counts = { delivered: 2, delayed: 1, bounced: 1, complained: 0 };
+  const few = { complaintRate: 0, standing: null };
+  expect(body.byProvider).toEqual([{ provider: "mail.ru", title: "Mail.ru", ...counts, ...few }]);
+});
+
 test("an operator opens a blocked lane, and the next message leaves at once", async () => {
   hosted("outlook.test", ["outlook-com.olc.protection.outlook.com"]);
   first?.set({ MAIL: S3150 });

@@ -97,7 +97,15 @@ describe("a sender", () => {
   ): Promise<"suspended" | "near" | null> {
     const { complainant = null, at = NOW, excused = false, limits = limitsOf(5) } = more;
     const counting = countOutcome(
-      { recipient: { senderId, status: from }, status, uncounted: false, excused, complainant, guard },
+      {
+        recipient: { senderId, status: from },
+        status,
+        mx: null,
+        uncounted: false,
+        excused,
+        complainant,
+        guard,
+      },
       limits,
       at,
     );
@@ -268,6 +276,7 @@ describe("the counts of an outcome", () => {
       const outcome = {
         recipient,
         status: to,
+        mx: null,
         uncounted: simulated !== undefined,
         guard: { sql: "1 = 1", args: [] },
       };

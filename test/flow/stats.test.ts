@@ -87,9 +87,53 @@ test("rates are computed from recipients whose outcome is known, each once", asy
   const recipient = { senderId, status: "delivered" } as const;
   const guard = { sql: "1 = 1", args: [] };
   await app.db.write(
-    countOutcome({ recipient, status: "bounced", uncounted: false, guard }, limitsOf(5), clock.now()),
+    countOutcome(
+      { recipient, status: "bounced", mx: null, uncounted: false, guard },
+      limitsOf(5),
+      clock.now(),
+    ),
   );
   expect((await stats()).rates).toEqual({ bounce: 0.25, complaint: 0 });
+});
+
+test("complaints are shown by provider, with a warning from 0.1 % and 0.3 %, and no verdict on a few messages", async () => {
+  const { senderId } = await service.message(await send("ann@one.test"), "delivered");
+  const day = Math.floor(clock.now() / DAY_MS);
+  const rows = [
+    ["google", 2000, 1, "good"],
+    ["yahoo", 1000, 1, "warn"],
+    ["outlook", 900, 3, "bad"],
+    ["apple", 499, 5, null],
+  ] as const;
+  const { db } = service.app;
+  for (const [provider, delivered] of rows)
+    await db.write([
+      {
+        sql: "INSERT INTO stats_providers (sender_id, day, provider, delivered) VALUES (?, ?, ?, ?)",
+        args: [senderId, day, provider, delivered],
+      },
+    ]);
+  const hosts = {
+    google: "aspmx.l.google.com",
+    yahoo: "mta5.am0.yahoodns.net",
+    apple: "mx01.mail.icloud.com",
+  };
+  const guard = { sql: "1 = 1", args: [] };
+  for (const [provider, , complaints] of rows) {
+    const mx = { ...hosts, outlook: "outlook-com.olc.protection.outlook.com" }[provider];
+    const outcome = { status: "complained", mx, uncounted: false, guard } as const;
+    // The recipient counts in the rates already, so these counts leave them as they are.
+    for (let nth = 0; nth < complaints; nth++)
+      await db.write(
+        countOutcome({ recipient: { senderId, status: "complained" }, ...outcome }, limitsOf(5), clock.now()),
+      );
+  }
+  const { byProvider } = await stats();
+  const shown = byProvider.map((row: Record<string, unknown>) => [
+    ...[row.provider, row.delivered, row.complained, row.standing],
+  ]);
+  expect(shown).toEqual(rows.map((row) => [...row]));
+  expect(byProvider[1]).toMatchObject({ title: "Yahoo", complaintRate: 0.001 });
 });
 
 test("a recipient's open and click count once, however often they happen, and those of machines do not", async () => {

@@ -627,6 +627,10 @@ describe("figures", () => {
         sql: "INSERT INTO stats_destinations (sender_id, day, domain, outcome, count) VALUES (?, ?, 'a.test', -2, 1)",
         args: [id, Math.floor(at / DAY_MS)],
       },
+      {
+        sql: "INSERT INTO stats_providers (sender_id, day, provider, delivered) VALUES (?, ?, 'google', 1)",
+        args: [id, Math.floor(at / DAY_MS)],
+      },
     ];
   };
   const project = (id: string): Statement => ({
@@ -649,7 +653,7 @@ describe("figures", () => {
     const kept = (now: number, step: number, ago: readonly number[]) =>
       [first, second].flatMap((id) => ago.map((each) => ({ id, at: now - each * step })));
     expect(await times("stats", "hour")).toEqual(kept(hour, 24, days.slice(0, 4)));
-    for (const table of ["stats_destinations", "stats_domains"])
+    for (const table of ["stats_destinations", "stats_domains", "stats_providers"])
       expect(await times(table, "day")).toEqual(kept(day, 1, days.slice(0, 2)));
   });
 

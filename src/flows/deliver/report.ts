@@ -123,6 +123,7 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
   const outcome = {
     recipient,
     status: end.status,
+    mx: recipient.mx,
     uncounted: false,
     excused: end.bounceType === "soft",
     complainant,

@@ -3,6 +3,9 @@ import type { Config } from "../../config.ts";
 import { log } from "../../log.ts";
 import { firstReturned, type Guard, type Statement, type Written } from "../../store/engine/client.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
+import { countForProvider, type ProviderFigure } from "../../store/projects/provider-stats.ts";
+import { providerLane } from "../lanes/providers.ts";
+import { DAY_MS } from "../../core/time/units.ts";
 import {
   addComplainant,
   addReputation,
@@ -53,6 +56,8 @@ const COUNTS: Readonly<Partial<Record<RecipientStatus, Omit<ReputationCounts, "s
 export interface Outcome {
   recipient: Pick<Recipient, "senderId" | "status">;
   status: RecipientStatus;
+  /** MX host that the message went to. Null if none is known. */
+  mx: string | null;
   /** True if it says nothing about the sender: a simulated outcome, or trouble of our own. */
   uncounted: boolean;
   /** True if a bounce is no reason to suspend: a soft one, or one while its lane is slowed or blocked. */
@@ -65,8 +70,26 @@ export interface Outcome {
   guard: Guard;
 }
 
+/** The figure of a provider that an outcome raises. */
+const PROVIDER_FIGURE: Readonly<Partial<Record<RecipientStatus, ProviderFigure>>> = {
+  delivered: "delivered",
+  delivery_delayed: "delayed",
+  bounced: "bounced",
+  complained: "complained",
+};
+
+/** Counts an outcome for the provider that the message went to, if it is a known one. */
+function countProvider({ recipient, status, mx, uncounted, guard }: Outcome, now: number): Statement[] {
+  const figure = PROVIDER_FIGURE[status];
+  if (mx === null || uncounted || figure === undefined) return [];
+  const provider = providerLane([mx])?.provider.name;
+  if (provider === undefined) return [];
+  const day = Math.floor(now / DAY_MS);
+  return [countForProvider({ senderId: recipient.senderId, provider, day }, figure, guard)];
+}
+
 /**
- * Counts an outcome for the sender's reputation. If its rates of the last seven days are too high, suspends the sender.
+ * Counts an outcome for its provider, and for the sender's reputation. If its rates of the last seven days are too high, suspends the sender.
  * Put the statements first in the outcome's own write, because the guard holds only until then. If a later report
  * concerns a recipient, it does not count as another one. A suspended sender keeps the time of its suspension. Lifting
  * the suspension resets the counts (`updateSender`), so it takes another 200 recipients to suspend it again.
@@ -75,9 +98,11 @@ export function countOutcome(outcome: Outcome, limits: ReputationLimits, now: nu
   const { recipient, status, uncounted, excused = false, complainant = null, guard } = outcome;
   const { senderId } = recipient;
   const counts = COUNTS[status];
-  if (counts === undefined || uncounted) return [];
+  const byProvider = countProvider(outcome, now);
+  if (counts === undefined || uncounted) return byProvider;
   const settled = MOVING.has(recipient.status) ? 1 : 0;
   return [
+    ...byProvider,
     addReputation(senderId, now, { settled, ...counts, excused: excused ? counts.bounced : 0 }, guard),
     ...(complainant === null ? [] : addComplainant(senderId, complainant, now, guard)),
     judgeSender(senderId, limits, now),

@@ -71,7 +71,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
   const uncounted = settling.simulated || isOurs(report, custody) || isClearedGiveUp(verdict);
   const counted = countOutcome(
-    { recipient, status, uncounted, excused: isExcused(report, verdict), guard },
+    { recipient, status, mx: report.mx, uncounted, excused: isExcused(report, verdict), guard },
     deps.suspension,
     now,
   );

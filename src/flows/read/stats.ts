@@ -11,6 +11,8 @@ import {
   figuresOf,
   type Settled,
 } from "../../store/projects/stats.ts";
+import { type ProviderCounts, providerCounts } from "../../store/projects/provider-stats.ts";
+import { providerOfLane } from "../lanes/providers.ts";
 
 /** Intervals by name, each with the longest range it is shown for, milliseconds. */
 export const INTERVALS = {
@@ -47,7 +49,27 @@ export interface Stats {
   totals: Figures;
   rates: { bounce: number; complaint: number };
   byDestination: Destination[];
+  byProvider: ProviderStats[];
 }
+
+/** How a provider's users take the mail, by their complaints. */
+export type Standing = "good" | "warn" | "bad";
+
+/** Outcomes of messages to a provider. */
+export interface ProviderStats extends ProviderCounts {
+  /** The provider, as its users know it. */
+  title: string;
+  /** Share of the delivered messages. */
+  complaintRate: number;
+  /** Null if the messages are too few to tell. */
+  standing: Standing | null;
+}
+
+/** Share of complaints from which a provider warns, and from which it refuses: Google's and Yahoo's rules for senders. */
+export const COMPLAINTS_WARN = 0.001;
+export const COMPLAINTS_BAD = 0.003;
+/** Fewest deliveries from which a rate tells something. */
+const TELLING_DELIVERIES = 500;
 
 /** A range of milliseconds since the epoch: from `from` inclusive to `to` exclusive. */
 export interface Range {
@@ -70,7 +92,26 @@ export async function readStats(db: Db, senderId: string, interval: Interval, as
     totals: kept.reduce((sum, { figures }) => added(sum, figures), NONE),
     rates: ratesOf(kept),
     byDestination: await destinationsOf(db, senderId, asked),
+    byProvider: (await providerCounts(db, senderId, ...daysOf(asked))).map(providerStats),
   };
+}
+
+/** Returns the first and the last UTC day of a range, since 1970. */
+function daysOf({ from, to }: Range): [first: number, last: number] {
+  return [Math.floor(from / DAY_MS), Math.floor((to - 1) / DAY_MS)];
+}
+
+function providerStats(counts: ProviderCounts): ProviderStats {
+  const { provider, delivered, complained } = counts;
+  const complaintRate = delivered === 0 ? 0 : Number((complained / delivered).toFixed(RATE_DIGITS));
+  const standing = delivered < TELLING_DELIVERIES ? null : standingOf(complaintRate);
+  return { ...counts, title: providerOfLane(provider)?.title ?? provider, complaintRate, standing };
+}
+
+/** Returns the standing that a complaint rate gives. */
+export function standingOf(complaintRate: number): Standing {
+  if (complaintRate >= COMPLAINTS_BAD) return "bad";
+  return complaintRate >= COMPLAINTS_WARN ? "warn" : "good";
 }
 
 function floorTo(at: number, step: number): number {
@@ -110,8 +151,8 @@ function ratesOf(kept: readonly Settled[]): Stats["rates"] {
 }
 
 /** Returns the busiest domains of the range's days. */
-async function destinationsOf(db: Db, senderId: string, { from, to }: Range): Promise<Destination[]> {
-  const [firstDay, lastDay] = [Math.floor(from / DAY_MS), Math.floor((to - 1) / DAY_MS)];
+async function destinationsOf(db: Db, senderId: string, asked: Range): Promise<Destination[]> {
+  const [firstDay, lastDay] = daysOf(asked);
   const counts = new Map<string, DestinationCounts>();
   for (const [first, last] of slicesOf(firstDay, lastDay, DAYS_OF_DOMAINS)) {
     for (const found of await busiestDomains(db, senderId, first, last, CANDIDATES)) addCounts(counts, found);

@@ -266,6 +266,7 @@ export function forgetFigures({ db, clock }: RetentionDeps): () => Promise<void>
           deleteOldFigures("stats", ids, Math.floor(figuresFrom / HOUR_MS), FIGURES_PER_WRITE),
           deleteOldFigures("stats_destinations", ids, day, FIGURES_PER_WRITE),
           deleteOldFigures("stats_domains", ids, day, FIGURES_PER_WRITE),
+          deleteOldFigures("stats_providers", ids, day, FIGURES_PER_WRITE),
         ]);
       return projects;
     });

@@ -235,6 +235,7 @@ const FIGURE_TABLES = {
   stats: { key: "sender_id, hour", time: "hour" },
   stats_destinations: { key: "sender_id, day, domain, outcome", time: "day" },
   stats_domains: { key: "sender_id, day", time: "day" },
+  stats_providers: { key: "sender_id, day, provider", time: "day" },
 } as const;
 
 /**

@@ -26,6 +26,7 @@ export type Inbox = Schemas["Inbox"];
 export type Stats = Schemas["Stats"];
 export type Figures = Stats["totals"];
 export type Health = Schemas["Health"];
+export type Lane = Schemas["Lane"];
 export type Setting = Schemas["Setting"];
 export type Domain = Schemas["Domain"];
 /** A domain as a check returns it. */

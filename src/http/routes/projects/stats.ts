@@ -70,6 +70,29 @@ const StatsSchema = Type.Object(
         description: `The ${SHOWN_DESTINATIONS} domains with the most recipients, over the UTC days of the range. Per day only the first 1000 domains are listed by name. The rest is \`${OTHER_DOMAINS}\`. Days older than 400 days may be deleted.`,
       },
     ),
+    byProvider: Type.Array(
+      Type.Object({
+        provider: Type.String({ description: "Name of its lane.", examples: ["google"] }),
+        title: Type.String({ examples: ["Google"] }),
+        delivered: Count,
+        delayed: Count,
+        bounced: Count,
+        complained: Count,
+        complaintRate: Type.Number({
+          description: "Complaints as a share of the delivered messages, from 0 to 1.",
+        }),
+        standing: Nullable(
+          OneOf(
+            ["good", "warn", "bad"],
+            "`warn`: from 0.1 % complaints, `bad`: from 0.3 %, at which providers begin to refuse. Null: too few messages to tell.",
+          ),
+        ),
+      }),
+      {
+        description:
+          "Large providers of the recipients' mailboxes, over the UTC days of the range. Only messages that went straight to them count, and no simulated ones.",
+      },
+    ),
   },
   { title: "Stats" },
 );

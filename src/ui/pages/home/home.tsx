@@ -9,6 +9,7 @@ import { navigate, query, urlWith } from "../../state/router.ts";
 import { accountWide, can } from "../../state/session.ts";
 import { Checklist } from "./checklist.tsx";
 import { HealthPanel } from "./health.tsx";
+import { ProvidersPanel } from "./providers.tsx";
 import { StatsPanel } from "./stats.tsx";
 import { Trouble } from "./trouble.tsx";
 
@@ -45,6 +46,7 @@ export function HomePage() {
         <Checklist />
         {can("metrics:read") ? <FiguresPanel /> : null}
         {can("emails:read") ? <Trouble /> : null}
+        {accountWide.value && can("metrics:read") ? <ProvidersPanel /> : null}
         {accountWide.value && can("metrics:read") ? <HealthPanel /> : null}
       </div>
     </Page>

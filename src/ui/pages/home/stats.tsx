@@ -1,6 +1,8 @@
 import { Chart } from "../../components/chart.tsx";
 import type { Figures, Stats } from "../../api/types.ts";
 import { countText, percentText } from "../../words/amounts.ts";
+import { Dot } from "../../components/status.tsx";
+import type { Tone } from "../../words/status.ts";
 import { duration } from "../../words/time.ts";
 
 interface StatsPanelProps {
@@ -62,6 +64,7 @@ export function StatsPanel({ stats, interval }: StatsPanelProps) {
       </dl>
       {stats === null ? <div class="chart-space" /> : <Charts stats={stats} interval={interval} />}
       {stats === null || stats.byDestination.length === 0 ? null : <Destinations stats={stats} />}
+      {stats === null || stats.byProvider.length === 0 ? null : <ByProvider providers={stats.byProvider} />}
     </>
   );
 }
@@ -94,6 +97,51 @@ function Charts({ stats, interval }: { stats: Stats; interval: "hour" | "day" })
         ]}
       />
     </div>
+  );
+}
+
+const STANDINGS: Readonly<Record<"good" | "warn" | "bad", { tone: Tone; title: string }>> = {
+  good: { tone: "good", title: "Fewer than 0.1 % complain" },
+  warn: { tone: "late", title: "From 0.1 % providers grow wary: send to those who want it" },
+  bad: { tone: "bad", title: "From 0.3 % providers refuse mail" },
+};
+
+/** What large providers did with the mail, and how many of their users complain. */
+function ByProvider({ providers }: { providers: Stats["byProvider"] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
+    <section class="scroll-x" tabIndex={0} aria-label="By provider">
+      <table class="table">
+        <caption class="hidden">By provider</caption>
+        <thead>
+          <tr>
+            <th scope="col">Provider</th>
+            {["Delivered", "Delayed", "Bounced", "Complaints"].map((name) => (
+              <th key={name} scope="col" class="number">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {providers.map(({ provider, title, delivered, delayed, bounced, complaintRate, standing }) => (
+            <tr key={provider}>
+              <th scope="row">{title}</th>
+              <td class="number">{countText(delivered)}</td>
+              <td class="number">{countText(delayed)}</td>
+              <td class="number">{countText(bounced)}</td>
+              <td class="number">
+                {standing === null ? (
+                  percentText(complaintRate)
+                ) : (
+                  <Dot {...STANDINGS[standing]} word={percentText(complaintRate)} />
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 

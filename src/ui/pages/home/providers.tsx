@@ -1,0 +1,108 @@
+import { get } from "../../api/client.ts";
+import { useLiveReload } from "../../api/live.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Lane } from "../../api/types.ts";
+import { Dot } from "../../components/status.tsx";
+import { LocalTime } from "../../components/time.tsx";
+import { Problem } from "../../controls/problem.tsx";
+import { countText } from "../../words/amounts.ts";
+import type { Tone } from "../../words/status.ts";
+
+/** Minimum time between reloads while events arrive, ms. */
+const REFRESH_MS = 5_000;
+/** Maximum number of lanes that are shown. Those that need attention come first. */
+const SHOWN_LANES = 20;
+
+const STATES: Readonly<Record<Lane["state"], { tone: Tone; word: string }>> = {
+  blocked: { tone: "bad", word: "Blocked" },
+  resting: { tone: "late", word: "Waiting" },
+  slowed: { tone: "moving", word: "Slowed" },
+  steady: { tone: "good", word: "Steady" },
+};
+const ORDER = Object.keys(STATES);
+
+/** The providers that mail leaves for: what they take today, and what they ask of us. Nothing if there are none. */
+export function ProvidersPanel() {
+  const lanes = useResource("lanes", () => get<{ data: Lane[] }>("/v1/lanes", {}, { account: true }));
+  useLiveReload(lanes.reload, REFRESH_MS);
+  const found = lanes.value.value?.data ?? [];
+  if (found.length === 0) return <Problem error={lanes.error.value} onRetry={lanes.reload} />;
+  const sorted = found.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
+  return (
+    <section class="panel" aria-label="Providers">
+      <header class="panel-head">
+        <h2>Providers</h2>
+        <span class="quiet">today (UTC)</span>
+      </header>
+      <Lanes lanes={sorted.slice(0, SHOWN_LANES)} />
+      {sorted.length > SHOWN_LANES ? (
+        <p class="quiet">{countText(sorted.length - SHOWN_LANES)} more are listed by GET /v1/lanes.</p>
+      ) : null}
+    </section>
+  );
+}
+
+function Lanes({ lanes }: { lanes: readonly Lane[] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
+    <section class="scroll-x" tabIndex={0} aria-label="Lanes">
+      <table class="table">
+        <caption class="hidden">Providers</caption>
+        <thead>
+          <tr>
+            <th scope="col">Provider</th>
+            <th scope="col">State</th>
+            {["Rate", "Accepted", "Deferred", "Refused", "Warm-up"].map((name) => (
+              <th key={name} scope="col" class="number">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {lanes.map((lane) => (
+            <LaneRow key={lane.name} lane={lane} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function LaneRow({ lane }: { lane: Lane }) {
+  const { name, title, egress, state, opensAt, reply, day, warmUp } = lane;
+  const { tone, word } = STATES[state];
+  return (
+    <tr>
+      <th scope="row" title={name}>
+        {title ?? name.split("@")[0]}
+        {egress === null ? null : <span class="quiet"> from {egress}</span>}
+      </th>
+      <td>
+        <Dot tone={tone} word={word} title={reply ?? undefined} />
+        {opensAt === null ? null : (
+          <span class="quiet">
+            {" "}
+            until <LocalTime at={opensAt} short />
+          </span>
+        )}
+      </td>
+      <td class="number">{rateText(lane)}</td>
+      <td class="number">{countText(day.accepted)}</td>
+      <td class="number">{countText(day.deferred)}</td>
+      <td class="number">{countText(day.refused)}</td>
+      <td class="number">{warmUp === undefined ? "–" : warmUpText(warmUp)}</td>
+    </tr>
+  );
+}
+
+/** Messages a second, of those that its limit allows. */
+function rateText({ rate, limit }: Lane): string {
+  if (rate === null) return "no limit";
+  const shown = rate < 1 ? `${Math.max(1, Math.round(rate * 60))}/min` : `${Math.round(rate)}/s`;
+  return limit === null ? shown : `${shown} of ${limit}/s`;
+}
+
+function warmUpText({ day, cap, used }: NonNullable<Lane["warmUp"]>): string {
+  return day === 0 ? "not begun" : `day ${day}: ${countText(used)} of ${countText(cap)}`;
+}
