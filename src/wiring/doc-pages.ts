@@ -2,6 +2,7 @@
 import agents from "../../docs/agents.md" with { type: "text" };
 import dashboard from "../../docs/dashboard.md" with { type: "text" };
 import domains from "../../docs/domains.md" with { type: "text" };
+import inbox from "../../docs/inbox.md" with { type: "text" };
 import live from "../../docs/live.md" with { type: "text" };
 import migrate from "../../docs/migrate.md" with { type: "text" };
 import receive from "../../docs/receive.md" with { type: "text" };
@@ -23,6 +24,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "webhooks", text: webhooks },
   { name: "live", text: live },
   { name: "domains", text: domains },
+  { name: "inbox", text: inbox },
   { name: "dashboard", text: dashboard },
   { name: "agents", text: agents },
   { name: "sdk", text: sdk },
