@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "libsql";
 import { newFolder } from "../support/folder.ts";
 import { serviceProcess } from "../support/process.ts";
-import { captureService, postrider, statusWith } from "./command-program.ts";
+import { captureService, postrider, program, statusWith } from "./command-program.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
@@ -90,7 +90,7 @@ describe("backup", () => {
       const before = [...clients.answered];
       const restored = newFolder("command");
       const file = join(restored, "postrider.db");
-      const ran = await postrider(["backup", file, "--with-key"], env);
+      const ran = await program(["backup", file, "--with-key"], env);
       const during = clients.answered.length - before.length;
       await clients.stop();
       expect([ran.code, ran.json()]).toEqual([
@@ -193,7 +193,7 @@ describe("backup", () => {
     const file = join(target, "copy.db");
     // Limits our files to that many blocks of 512 bytes.
     const limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"];
-    const ran = await postrider(["backup", file], env, {}, limited);
+    const ran = await program(["backup", file], env, {}, limited);
     expect([ran.code, ran.stdout, readdirSync(target)]).toEqual([69, "", []]);
     expect(ran.stderr).toContain(`${file}.part`);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
-import { captureService, onTerminal, postrider, statusWith } from "./command-program.ts";
+import { captureService, onTerminal, postrider, program, statusWith } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
@@ -138,7 +138,7 @@ describe("keys", () => {
       const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
       database.exec("BEGIN IMMEDIATE");
       const waiting = Promise.withResolvers<void>();
-      const made = postrider(
+      const made = program(
         ["keys", "create", "--name", "patient"],
         { ...env, LOG_LEVEL: "debug" },
         { onError: (text) => void (text.includes("locked by another process") && waiting.resolve()) },

@@ -1,3 +1,5 @@
+import { failureOf, runCommand } from "../../src/commands/run.ts";
+import { loadConfig } from "../../src/config.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
@@ -20,11 +22,41 @@ export interface RunOptions {
 
 export type Env = Readonly<Record<string, string>>;
 
+/** Commands that end the process, or run until it ends. They run in a process of their own. */
+const ALONE: ReadonlySet<string> = new Set(["serve", "mcp", "listen", "tail"]);
+
+/** Runs a command in this process with only these arguments and settings. Resolves when it has ended. */
+export async function postrider(args: readonly string[], env: Env = {}): Promise<Ran> {
+  if (ALONE.has(args[0] ?? "serve")) return program(args, env);
+  let [stdout, stderr] = ["", ""];
+  const shell = {
+    readConfig: () => loadConfig(env),
+    out(text: string) {
+      stdout += text;
+    },
+    err(text: string) {
+      stderr += text;
+    },
+    outIsTerminal: false,
+  };
+  const code = await runCommand(args, shell).catch((error: unknown) => {
+    const failure = failureOf(error, args);
+    shell.err(failure.says);
+    return failure.code;
+  });
+  return ranWith(code, stdout, stderr);
+}
+
+function ranWith(code: number, stdout: string, stderr: string): Ran {
+  const json = () => stdout.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
+  return { code, stdout, stderr, json };
+}
+
 /**
- * Runs the program with only these arguments and settings. Resolves when it has ended. @param through a program
- * with arguments that runs it
+ * Runs the built program with only these arguments and settings. Resolves when it has ended. @param through a
+ * program with arguments that runs it
  */
-export async function postrider(
+export async function program(
   args: readonly string[],
   env: Env = {},
   options: RunOptions = {},
@@ -43,9 +75,7 @@ export async function postrider(
     new Response(child.stdout).text(),
     textOf(child.stderr, (text) => options.onError?.(text, child)),
   ]);
-  const code = await child.exited;
-  const json = () => stdout.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
-  return { code, stdout, stderr, json };
+  return ranWith(await child.exited, stdout, stderr);
 }
 
 async function textOf(stream: ReadableStream<Uint8Array>, told: (text: string) => void): Promise<string> {

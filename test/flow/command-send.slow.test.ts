@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MAX_INPUT_BYTES } from "../../src/commands/send.ts";
 import { freePort } from "../support/redis.ts";
-import { captureService, postrider, type RunOptions } from "./command-program.ts";
+import { captureService, postrider, program, type RunOptions } from "./command-program.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
@@ -26,7 +26,8 @@ afterAll(async () => {
 const simulated = (name: string) => `${name}@simulator.postrider.localhost`;
 
 function send(to: string, flags: readonly string[], options: RunOptions = {}) {
-  return postrider(["send", "--from", FROM, "--to", to, "--subject", "Hello", ...flags], env, options);
+  const args = ["send", "--from", FROM, "--to", to, "--subject", "Hello", ...flags];
+  return options.stdin === undefined ? postrider(args, env) : program(args, env, options);
 }
 
 async function record(id: unknown): Promise<Record<string, unknown>> {

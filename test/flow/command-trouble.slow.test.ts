@@ -7,7 +7,7 @@ import { explained } from "../../src/commands/support/trouble.ts";
 import { newFolder } from "../support/folder.ts";
 import { makeCert } from "../support/tls.ts";
 import { startRole } from "../support/role-process.ts";
-import { captureService, onTerminal, postrider, type Ran } from "./command-program.ts";
+import { captureService, onTerminal, postrider, program, type Ran } from "./command-program.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
@@ -40,7 +40,7 @@ describe("a start that fails reports", () => {
     const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port, LOG_LEVEL: "debug", ...over };
     const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
     database.exec("BEGIN EXCLUSIVE");
-    const ran = await postrider(["serve"], env, {
+    const ran = await program(["serve"], env, {
       onError(text, child) {
         if (!text.includes("locked by another process") || !database.open) return;
         locked(child);
@@ -150,7 +150,7 @@ describe("a start that fails reports", () => {
       const address = silent.address();
       const port = address === null || typeof address === "string" ? 0 : address.port;
       const env = { ...nothing, DATA_DIR: newFolder("command"), DATABASE_URL: `http://127.0.0.1:${port}` };
-      const ran = postrider(["serve"], env, {
+      const ran = program(["serve"], env, {
         onStart: (child) => void connected.then(() => child.kill("SIGTERM")),
       });
       const { code, stdout } = await ran;

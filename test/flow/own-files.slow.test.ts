@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { captureService, postrider } from "./command-program.ts";
+import { captureService, postrider, program } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 import { startService } from "../support/service.ts";
 
@@ -44,7 +44,7 @@ test("doctor reports files that all users can read, unless their folder is priva
     const line = (await postrider(["doctor"], env)).json().find(({ name }) => name === "files");
     return [line?.status, line?.fix];
   };
-  await postrider(["migrate"], env);
+  await program(["migrate"], env);
   chmodSync(folder, 0o755);
   expect(await found()).toEqual(["ok", null]);
   const file = join(folder, "postrider.db");

@@ -4,7 +4,7 @@ import { availableParallelism, getPriority } from "node:os";
 import { POOL_NICE } from "../../src/wiring/cpu/priority.ts";
 import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
-import { type Env, postrider } from "./command-program.ts";
+import { type Env, program } from "./command-program.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
@@ -27,7 +27,7 @@ async function serves(env: Env, holds: (pid: number) => boolean): Promise<number
     SMTP_PORT: "0",
     DELIVERY: "capture",
   };
-  const ran = await postrider(
+  const ran = await program(
     ["serve"],
     { ...own, ...env },
     {

@@ -86,7 +86,7 @@ async function quiet(): Promise<void> {
 }
 
 describe("scheduled mail", () => {
-  const MAILS = 1500;
+  const MAILS = 600;
   const BATCH = 100;
   const SPAN_MS = 2 * HOUR_MS;
   const LATEST_MS = MINUTE_MS;
