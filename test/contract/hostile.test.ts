@@ -16,24 +16,23 @@ import {
 import { wireFaults } from "../support/mime-headers.ts";
 import { fill, type Operation, type Place, placesOf } from "../support/openapi-document.ts";
 import { BAD_HEADS, BAD_HOSTS, exchangeBytes, GOOD_HOSTS, LARGE_HEADS } from "../support/raw-http.ts";
+import { shareOf } from "../support/share.ts";
 import { startWorld, type World } from "../support/tenants.ts";
 
 const START_MS = 180_000;
 const RUN_MS = 600_000;
+const NO_UTF8: readonly [kind: string, text: string] = ["no UTF-8", "\udc80"];
 /** Longest text put into a URL: percent-encoded it must fit into a request head that the server reads. */
 const URL_CHARS = 2000;
 /**
  * Shares of the hostile values that are tried: for a body's text field, for each of its fields, and for an
  * operation's header. The next one gets others.
  */
-const TEXT_SHARE = 3;
-const VALUE_SHARE = 2;
-const HEADER_SHARE = 8;
-
-/** Returns one value in `share`, from another start for each `index`. */
-function shareOf<Value>(values: readonly Value[], share: number, index: number): Value[] {
-  return values.filter((_, at) => (at + index) % share === 0);
-}
+const TEXT_SHARE = 5;
+const VALUE_SHARE = 4;
+const HEADER_SHARE = 16;
+/** And for a parameter of a query, and a segment of a path. */
+const QUERY_SHARE = 2;
 
 let world: World;
 beforeAll(async () => {
@@ -90,11 +89,11 @@ describe("hostile input", () => {
     "is harmless in every segment of every path",
     async () => {
       const tally = newTally(world);
-      for (const operation of known()) {
+      for (const [index, operation] of known().entries()) {
         if (operation.pathParams.length === 0) continue;
         const own = await freshPath(world, operation);
         for (const segment of operation.pathParams.keys())
-          for (const [kind, text] of TEXTS) {
+          for (const [kind, text] of shareOf(TEXTS, QUERY_SHARE, index + segment)) {
             if (text === "") continue;
             const values = own.with(segment, percentOf(text.slice(0, URL_CHARS)));
             await attack(tally, {
@@ -126,9 +125,9 @@ describe("hostile input", () => {
     "is harmless in every value of every query",
     async () => {
       const tally = newTally(world);
-      for (const operation of known()) {
-        const attacks = operation.query.flatMap(({ name }) =>
-          [...TEXTS, ["no UTF-8", "\udc80"] as const].map(([kind, text]) => (path: string) => ({
+      for (const [index, operation] of known().entries()) {
+        const attacks = operation.query.flatMap(({ name }, at) =>
+          shareOf([...TEXTS, NO_UTF8], QUERY_SHARE, index + at).map(([kind, text]) => (path: string) => ({
             label: `query ${name}: ${kind}`,
             path: `${path}?${name}=${percentOf(text.slice(0, URL_CHARS))}`,
             body: bodyFor(operation, world, world.home),

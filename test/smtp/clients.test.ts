@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newFolder } from "../support/folder.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+import { shareOf } from "../support/share.ts";
 import { BODIES, type Program, PROGRAMS, title } from "./client-programs.ts";
 
 /** Programs are slow if the machine is busy. */
@@ -8,6 +9,8 @@ const LIMIT_MS = 180_000;
 const FROM = "writer@client.test";
 const INBOX = "one@in.test";
 const OTHER = "two@in.test";
+/** One body in three is also sent under TLS. */
+const TLS_SHARE = 3;
 
 let service: TestService;
 let folder = "";
@@ -42,9 +45,9 @@ interface Kept {
   raw: Buffer;
 }
 
-/** All messages stored with a subject. */
+/** Returns the messages that were just stored with a subject. */
 async function kept(subject: string): Promise<Kept[]> {
-  const { body } = await service.call("GET", "/v1/emails?direction=inbound&limit=100");
+  const { body } = await service.call("GET", "/v1/emails?direction=inbound&limit=5");
   const ids: string[] = body.data.flatMap((one: { id: string; subject: string }) =>
     one.subject === subject ? one.id : [],
   );
@@ -71,14 +74,17 @@ function arrives(sent: Buffer, { adds }: Program): Buffer {
   return Buffer.concat([sent, Buffer.from(adds)]);
 }
 
-for (const program of PROGRAMS)
+for (const [nth, program] of PROGRAMS.entries())
   describe.skipIf(program.missing !== null)(title(program), () => {
     const ways = [false, ...(program.starttls ? [true] : [])];
     test.each(ways)(
-      "delivers every message octet for octet, under TLS: %p",
+      "delivers messages octet for octet, under TLS: %p",
       async (tls) => {
         const harmed: string[] = [];
-        for (const [name, body] of Object.entries(BODIES)) {
+        // TLS changes no octet of any body, so each program sends a share of them.
+        for (const [name, body] of tls
+          ? shareOf(Object.entries(BODIES), TLS_SHARE, nth)
+          : Object.entries(BODIES)) {
           const subject = `${name} ${Bun.randomUUIDv7()}`;
           const sent = message(subject, body);
           await program.send({ port: service.smtpPort, folder, from: FROM, to: [INBOX], message: sent, tls });

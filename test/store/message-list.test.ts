@@ -11,6 +11,7 @@ import { MILESTONES_PER_PAGE } from "../../src/store/lists/message-search.ts";
 import { around } from "../support/around.ts";
 import { casesHere } from "../support/database.ts";
 import { type Lists, message, NOW, openLists, sharingPosition } from "../support/lists.ts";
+import { shareOf } from "../support/share.ts";
 import { countTurns } from "../support/turns.ts";
 
 let lists: Lists;
@@ -158,7 +159,7 @@ for (const [nth, [state, indexed, settled]] of STATES.entries())
     });
 
     for (const [name, filter, expected] of casesHere(FILTERS, 4, nth))
-      for (const rows of casesHere([50, 7], 2))
+      for (const rows of shareOf([50, 7], 2, nth + FILTERS.findIndex(([other]) => other === name)))
         test(`${name}, pages of ${rows}: newest first, with each message once`, async () => {
           for (const senderId of senderIds) {
             const wanted = stored
@@ -280,7 +281,7 @@ describe("filters that each match many messages and together almost none", () =>
     ["and a text of another", { ...wanted, q: "order 77" }, () => false],
   ];
   for (const [nth, [name, filter, hasOldest]] of filters.entries())
-    for (const stepMs of casesHere([0, 20, 400], 3, nth))
+    for (const stepMs of shareOf([0, 20, 400], 3, nth))
       test(`${name}, ${stepMs} ms apart: pages end at milestones and miss nothing`, async () => {
         const senderId = await lists.project();
         const messages = made(senderId, stepMs);

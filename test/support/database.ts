@@ -6,6 +6,7 @@ import { type Db, type DbOptions, openDb } from "../../src/store/engine/client.t
 import { migrate } from "../../src/store/engine/migrate.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { type Primary, startPrimary } from "./hrana-server.ts";
+import { shareOf } from "./share.ts";
 import { type Sqld, type SqldOptions, startSqld } from "./sqld.ts";
 
 /**
@@ -67,7 +68,7 @@ export function useEngine(engine: EngineName): { back: () => void } {
  * cases, from another start for each `index`.
  */
 export function casesHere<Case>(cases: readonly Case[], share: number, index = 0): readonly Case[] {
-  return chosen === "file" ? cases : cases.filter((_, at) => (at + index) % share === 0);
+  return chosen === "file" ? cases : shareOf(cases, share, index);
 }
 
 /** The server shared by all test databases, because a process takes longer to start than a test takes to run. */
