@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { makePath, domainNames, MAKERS, queryFor } from "../support/estate.ts";
 import { faultsOf, undocumentedIn } from "../support/json-schema.ts";
 import {
@@ -12,6 +12,7 @@ import { startWorld, type World } from "../support/tenants.ts";
 
 const START_MS = 180_000;
 const RUN_MS = 60_000;
+setDefaultTimeout(RUN_MS);
 /** Answers without a body, or with a body that is no text. */
 const WITHOUT_EXAMPLE: ReadonlySet<string> = new Set(["204", "302"]);
 
@@ -99,28 +100,23 @@ test("the example of a webhook request is an event", () => {
   expect(faultsOf(document, content.schema, content.example)).toEqual([]);
 });
 
-test(
-  "every example of a request succeeds, and its answer has the fields of the example",
-  async () => {
-    const faults: string[] = [];
-    for (const operation of world.operations) {
-      const made = await makePath(operation, world, world.home);
-      const ids = made.map(({ id }) => encodeURIComponent(id));
-      const body =
-        operation.body === null ? undefined : await withRealIds(exampleFor(operation, made[0]?.id ?? ""));
-      const key = operation.level === "account" ? world.home.wide : world.home.key;
-      const path = `${fill(operation, ids)}${queryFor(operation)}`;
-      const answer = await world.call(operation.method, path, { key }, body);
-      const told = raw(operation).responses[answer.status]?.content?.["application/json"]?.example;
-      const label = `${operation.key} ${body ?? ""}: ${answer.status} ${answer.text}`;
-      if (!operation.successes.includes(answer.status)) faults.push(label);
-      else if (told !== undefined)
-        faults.push(...lackingOf(told, answer.json).map((at) => `${label}: ${at}`));
-    }
-    expect(faults).toEqual([]);
-  },
-  RUN_MS,
-);
+test("every example of a request succeeds, and its answer has the fields of the example", async () => {
+  const faults: string[] = [];
+  for (const operation of world.operations) {
+    const made = await makePath(operation, world, world.home);
+    const ids = made.map(({ id }) => encodeURIComponent(id));
+    const body =
+      operation.body === null ? undefined : await withRealIds(exampleFor(operation, made[0]?.id ?? ""));
+    const key = operation.level === "account" ? world.home.wide : world.home.key;
+    const path = `${fill(operation, ids)}${queryFor(operation)}`;
+    const answer = await world.call(operation.method, path, { key }, body);
+    const told = raw(operation).responses[answer.status]?.content?.["application/json"]?.example;
+    const label = `${operation.key} ${body ?? ""}: ${answer.status} ${answer.text}`;
+    if (!operation.successes.includes(answer.status)) faults.push(label);
+    else if (told !== undefined) faults.push(...lackingOf(told, answer.json).map((at) => `${label}: ${at}`));
+  }
+  expect(faults).toEqual([]);
+});
 
 /** Fields whose example must name something that exists, and does not here. */
 const NAMING: ReadonlySet<string> = new Set(["templateId", "address", "name", "pool"]);
@@ -151,24 +147,20 @@ function requestsWithExamples(operation: Operation): { name: string; query: stri
   return [...queries, ...bodies.filter(({ name }) => !NAMING.has(name))];
 }
 
-test(
-  "the example of every parameter and field has a value that the operation takes",
-  async () => {
-    const faults: string[] = [];
-    for (const operation of world.operations) {
-      for (const { name, query, body } of requestsWithExamples(operation)) {
-        const ids = (await makePath(operation, world, world.home)).map(({ id }) => encodeURIComponent(id));
-        const key = operation.level === "account" ? world.home.wide : world.home.key;
-        const path = `${fill(operation, ids)}${query}`;
-        const { status, text, json } = await world.call(operation.method, path, { key }, body);
-        if ((status === 400 || status === 422) && json.error.param === name)
-          faults.push(`${operation.key} ${name}: ${text}`);
-      }
+test("the example of every parameter and field has a value that the operation takes", async () => {
+  const faults: string[] = [];
+  for (const operation of world.operations) {
+    for (const { name, query, body } of requestsWithExamples(operation)) {
+      const ids = (await makePath(operation, world, world.home)).map(({ id }) => encodeURIComponent(id));
+      const key = operation.level === "account" ? world.home.wide : world.home.key;
+      const path = `${fill(operation, ids)}${query}`;
+      const { status, text, json } = await world.call(operation.method, path, { key }, body);
+      if ((status === 400 || status === 422) && json.error.param === name)
+        faults.push(`${operation.key} ${name}: ${text}`);
     }
-    expect(faults).toEqual([]);
-  },
-  RUN_MS,
-);
+  }
+  expect(faults).toEqual([]);
+});
 
 /** Returns the places of the example that the answer lacks. A list may be empty, and a value null, in one of them alone. */
 function lackingOf(example: unknown, answer: unknown, at = "$"): string[] {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Attack, attack, attackAll, freshPath, newTally, type Tally } from "../support/attack.ts";
 import { bodyFor, missingFor, queryFor } from "../support/estate.ts";
 import {
@@ -21,6 +21,7 @@ import { startWorld, type World } from "../support/tenants.ts";
 
 const START_MS = 180_000;
 const RUN_MS = 600_000;
+setDefaultTimeout(RUN_MS);
 const NO_UTF8: readonly [kind: string, text: string] = ["no UTF-8", "\udc80"];
 /** Longest text put into a URL: percent-encoded it must fit into a request head that the server reads. */
 const URL_CHARS = 2000;
@@ -85,94 +86,78 @@ function isText({ schema }: Place): boolean {
 
 describe("hostile input", () => {
   // Before the bodies, because some of them make resources with these very names.
-  test(
-    "is harmless in every segment of every path",
-    async () => {
-      const tally = newTally(world);
-      for (const [index, operation] of known().entries()) {
-        if (operation.pathParams.length === 0) continue;
-        const own = await freshPath(world, operation);
-        for (const segment of operation.pathParams.keys())
-          for (const [kind, text] of shareOf(TEXTS, QUERY_SHARE, index + segment)) {
-            if (text === "") continue;
-            const values = own.with(segment, percentOf(text.slice(0, URL_CHARS)));
-            await attack(tally, {
-              operation,
-              label: `segment ${segment}: ${kind}`,
-              path: fill(operation, values),
-              body: bodyFor(operation, world, world.home),
-            });
-          }
-      }
-      report("paths", tally);
-      expect(tally.accepted).toBe(0);
-    },
-    RUN_MS,
-  );
-
-  test(
-    "is harmless in every field of every body: no 500, the envelope, and no header that was not requested",
-    async () => {
-      const tally = newTally(world);
-      for (const operation of known()) await attackAll(tally, operation, bodyAttacks(operation));
-      report("bodies", tally);
-      expect(tally.composed).toBeGreaterThan(100);
-    },
-    RUN_MS,
-  );
-
-  test(
-    "is harmless in every value of every query",
-    async () => {
-      const tally = newTally(world);
-      for (const [index, operation] of known().entries()) {
-        const attacks = operation.query.flatMap(({ name }, at) =>
-          shareOf([...TEXTS, NO_UTF8], QUERY_SHARE, index + at).map(([kind, text]) => (path: string) => ({
-            label: `query ${name}: ${kind}`,
-            path: `${path}?${name}=${percentOf(text.slice(0, URL_CHARS))}`,
+  test("is harmless in every segment of every path", async () => {
+    const tally = newTally(world);
+    for (const [index, operation] of known().entries()) {
+      if (operation.pathParams.length === 0) continue;
+      const own = await freshPath(world, operation);
+      for (const segment of operation.pathParams.keys())
+        for (const [kind, text] of shareOf(TEXTS, QUERY_SHARE, index + segment)) {
+          if (text === "") continue;
+          const values = own.with(segment, percentOf(text.slice(0, URL_CHARS)));
+          await attack(tally, {
+            operation,
+            label: `segment ${segment}: ${kind}`,
+            path: fill(operation, values),
             body: bodyFor(operation, world, world.home),
-          })),
-        );
-        const odd = [
-          "%",
-          "%zz",
-          "%ff",
-          "&&==&",
-          "%00=%00",
-          "__proto__=1&constructor=2",
-          "limit[]=1",
-          "a=1;b=2",
-        ];
-        const whole = odd.map((text) => (path: string) => ({
-          label: `the query ${text}`,
-          path: `${path}${queryFor(operation) || "?"}&${text}`,
-          body: bodyFor(operation, world, world.home),
-        }));
-        await attackAll(tally, operation, [...attacks, ...whole]);
-      }
-      report("queries", tally);
-    },
-    RUN_MS,
-  );
+          });
+        }
+    }
+    report("paths", tally);
+    expect(tally.accepted).toBe(0);
+  });
 
-  test(
-    "is harmless in every header that the service reads, and some that it does not",
-    async () => {
-      const tally = newTally(world);
-      const pairs = HEADER_NAMES.flatMap((name) => HEADER_VALUES.map((value) => [name, ...value] as const));
-      for (const [index, operation] of known().entries()) {
-        const attacks = shareOf(pairs, HEADER_SHARE, index).map(([name, kind, value]) => (path: string) => ({
-          label: `${name}: ${kind}`,
-          path: `${path}${queryFor(operation)}`,
-          headers: { [name]: value },
+  test("is harmless in every field of every body: no 500, the envelope, and no header that was not requested", async () => {
+    const tally = newTally(world);
+    for (const operation of known()) await attackAll(tally, operation, bodyAttacks(operation));
+    report("bodies", tally);
+    expect(tally.composed).toBeGreaterThan(100);
+  });
+
+  test("is harmless in every value of every query", async () => {
+    const tally = newTally(world);
+    for (const [index, operation] of known().entries()) {
+      const attacks = operation.query.flatMap(({ name }, at) =>
+        shareOf([...TEXTS, NO_UTF8], QUERY_SHARE, index + at).map(([kind, text]) => (path: string) => ({
+          label: `query ${name}: ${kind}`,
+          path: `${path}?${name}=${percentOf(text.slice(0, URL_CHARS))}`,
           body: bodyFor(operation, world, world.home),
-        }));
-        await attackAll(tally, operation, attacks, false);
-      }
-      report("headers", tally);
-    },
-    RUN_MS,
-  );
+        })),
+      );
+      const odd = [
+        "%",
+        "%zz",
+        "%ff",
+        "&&==&",
+        "%00=%00",
+        "__proto__=1&constructor=2",
+        "limit[]=1",
+        "a=1;b=2",
+      ];
+      const whole = odd.map((text) => (path: string) => ({
+        label: `the query ${text}`,
+        path: `${path}${queryFor(operation) || "?"}&${text}`,
+        body: bodyFor(operation, world, world.home),
+      }));
+      await attackAll(tally, operation, [...attacks, ...whole]);
+    }
+    report("queries", tally);
+  });
+
+  test("is harmless in every header that the service reads, and some that it does not", async () => {
+    const tally = newTally(world);
+    const pairs = HEADER_NAMES.flatMap((name) => HEADER_VALUES.map((value) => [name, ...value] as const));
+    for (const [index, operation] of known().entries()) {
+      const attacks = shareOf(pairs, HEADER_SHARE, index).map(([name, kind, value]) => (path: string) => ({
+        label: `${name}: ${kind}`,
+        path: `${path}${queryFor(operation)}`,
+        headers: { [name]: value },
+        body: bodyFor(operation, world, world.home),
+      }));
+      await attackAll(tally, operation, attacks, false);
+    }
+    report("headers", tally);
+  });
 });
 
 describe("the head of a request", () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { withNamedSchemas } from "../../src/http/routing/named-schemas.ts";
@@ -21,6 +21,7 @@ const PRISM: Tool = { name: "@stoplight/prism-cli", version: "5.16.0", bin: "dis
 const REDOCLY: Tool = { name: "@redocly/cli", version: "2.77.0", bin: "bin/cli.js" };
 
 const START_MS = 180_000;
+setDefaultTimeout(START_MS);
 const LINT_MS = 30_000;
 const RUN_MS = 360_000;
 
@@ -167,39 +168,35 @@ describe("the OpenAPI document", () => {
   );
 });
 
-test(
-  "the OpenAPI document lists the header fields of every answer",
-  async () => {
-    const limited = await startWorld({ PLAN_PRO: "1/3" });
-    try {
-      const { wide, key } = limited.home;
-      const make = (name: string, presented = wide, headers = {}) =>
-        limited.call("POST", "/v1/senders", { key: presented, headers }, { name });
-      const once = { "Idempotency-Key": "a" };
-      const answers = [
-        await make("one", "pr_nobody"),
-        await make("one", wide, once),
-        await make("one", wide, once),
-        await make("two", wide, once),
-        await make("one"),
-        await make("two", key),
-      ];
-      const operation = limited.operations.find((one) => one.key === "POST /v1/senders");
-      if (operation === undefined) throw new Error("no such operation");
-      expect(answers.map(({ status }) => status)).toEqual([401, 201, 201, 409, 429, 403]);
-      const faults = answers.map(({ status, headers }) => headerFaults(operation, status, headers));
-      expect(faults.flat()).toEqual([]);
-      const shown = (name: string) => answers.map(({ headers }) => headers.get(name));
-      expect(shown("Idempotent-Replayed")).toEqual([null, null, "true", null, null, null]);
-      expect(shown("RateLimit-Limit")).toEqual([null, "3", "3", "3", "3", "3"]);
-      expect(shown("WWW-Authenticate")).toEqual(["Bearer", null, null, null, null, null]);
-      expect(Number(shown("Retry-After")[4])).toBeGreaterThan(0);
-    } finally {
-      await limited.stop();
-    }
-  },
-  START_MS,
-);
+test("the OpenAPI document lists the header fields of every answer", async () => {
+  const limited = await startWorld({ PLAN_PRO: "1/3" });
+  try {
+    const { wide, key } = limited.home;
+    const make = (name: string, presented = wide, headers = {}) =>
+      limited.call("POST", "/v1/senders", { key: presented, headers }, { name });
+    const once = { "Idempotency-Key": "a" };
+    const answers = [
+      await make("one", "pr_nobody"),
+      await make("one", wide, once),
+      await make("one", wide, once),
+      await make("two", wide, once),
+      await make("one"),
+      await make("two", key),
+    ];
+    const operation = limited.operations.find((one) => one.key === "POST /v1/senders");
+    if (operation === undefined) throw new Error("no such operation");
+    expect(answers.map(({ status }) => status)).toEqual([401, 201, 201, 409, 429, 403]);
+    const faults = answers.map(({ status, headers }) => headerFaults(operation, status, headers));
+    expect(faults.flat()).toEqual([]);
+    const shown = (name: string) => answers.map(({ headers }) => headers.get(name));
+    expect(shown("Idempotent-Replayed")).toEqual([null, null, "true", null, null, null]);
+    expect(shown("RateLimit-Limit")).toEqual([null, "3", "3", "3", "3", "3"]);
+    expect(shown("WWW-Authenticate")).toEqual(["Bearer", null, null, null, null, null]);
+    expect(Number(shown("Retry-After")[4])).toBeGreaterThan(0);
+  } finally {
+    await limited.stop();
+  }
+});
 
 /** A proxy that checks every request and answer against the document, and reports violations in a header. */
 interface Proxy {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildSdk } from "../../scripts/sdk-build.ts";
@@ -11,6 +11,7 @@ const SDK = join(import.meta.dir, "../../sdk");
 const PACKAGES = join(SDK, "node_modules");
 const START_MS = 60_000;
 const RUN_MS = 60_000;
+setDefaultTimeout(RUN_MS);
 const SERVICE_DOMAIN = "postrider.localhost";
 
 /** The needs of the SDK's suite. */
@@ -125,7 +126,6 @@ describe("the SDK", () => {
         expect(results.filter(({ error }) => error !== undefined)).toEqual([]);
         expect(results.length).toBeGreaterThan(15);
       },
-      RUN_MS,
     );
 
   const generates = test.skipIf(!existsSync(GENERATOR));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bodyFor, type Made, MAKERS, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { fill, type Operation } from "../support/openapi-document.ts";
 import {
@@ -12,6 +12,7 @@ import { type Presented, type RawAnswer, startWorld, type Tenant, type World } f
 
 const START_MS = 180_000;
 const MATRIX_MS = 180_000;
+setDefaultTimeout(MATRIX_MS);
 
 /** Resources of each tenant for the path of each operation, which no request may change. */
 type Estate = Map<string, Made[]>;
@@ -134,58 +135,54 @@ describe("tenancy", () => {
     expect(world.operations.flatMap(missingFor)).toEqual([]);
   });
 
-  test(
-    "every operation, with every key and target, answers the status of the rules, and leaks nothing",
-    async () => {
-      const before = {
-        sibling: await shownTo(world.sibling, estates.sibling),
-        stranger: await shownTo(world.stranger, estates.stranger),
-      };
-      const marks = {
-        sibling: marksOf(world.sibling, estates.sibling),
-        stranger: marksOf(world.stranger, estates.stranger),
-      };
-      // Each of them must be visible to its owner, or the search for leaks could find nothing.
-      for (const name of ["sibling", "stranger"] as const)
-        expect(
-          [...before[name].values()].filter((text) => text.includes(world[name].name)).length,
-        ).toBeGreaterThan(5);
-      const faults: string[] = [];
-      let cells = 0;
-      for (const operation of world.operations) {
-        if (missingFor(operation).length > 0 || OF_NO_TENANT.has(operation.key)) continue;
-        const hidden = new Map<string, Set<string>>();
-        for (const cell of cellsOf(operation)) {
-          const { credential, target } = cell;
-          const presented = await credential.present(world, operation);
-          for (const path of await pathsOf(cell)) {
-            cells++;
-            const body = bodyFor(operation, world, world.home, path);
-            const answer = await world.call(operation.method, path, presented, body);
-            const expected = expectedStatuses(operation, credential, target);
-            if (!expected.includes(answer.status))
-              faults.push(`${nameOf(cell)}: ${answer.status}, not ${expected}: ${answer.text.slice(0, 200)}`);
-            const foreign = [...marks.stranger, ...(credential.wide(operation) ? [] : marks.sibling)];
-            for (const mark of foreign)
-              if (answer.text.includes(mark)) faults.push(`${nameOf(cell)}: shows ${mark}`);
-            if (!expected.includes(404) || target === null) continue;
-            const alike = hidden.get(`${credential.name} ${cell.segment}`) ?? new Set();
-            hidden.set(`${credential.name} ${cell.segment}`, alike.add(comparable(answer)));
-          }
+  test("every operation, with every key and target, answers the status of the rules, and leaks nothing", async () => {
+    const before = {
+      sibling: await shownTo(world.sibling, estates.sibling),
+      stranger: await shownTo(world.stranger, estates.stranger),
+    };
+    const marks = {
+      sibling: marksOf(world.sibling, estates.sibling),
+      stranger: marksOf(world.stranger, estates.stranger),
+    };
+    // Each of them must be visible to its owner, or the search for leaks could find nothing.
+    for (const name of ["sibling", "stranger"] as const)
+      expect(
+        [...before[name].values()].filter((text) => text.includes(world[name].name)).length,
+      ).toBeGreaterThan(5);
+    const faults: string[] = [];
+    let cells = 0;
+    for (const operation of world.operations) {
+      if (missingFor(operation).length > 0 || OF_NO_TENANT.has(operation.key)) continue;
+      const hidden = new Map<string, Set<string>>();
+      for (const cell of cellsOf(operation)) {
+        const { credential, target } = cell;
+        const presented = await credential.present(world, operation);
+        for (const path of await pathsOf(cell)) {
+          cells++;
+          const body = bodyFor(operation, world, world.home, path);
+          const answer = await world.call(operation.method, path, presented, body);
+          const expected = expectedStatuses(operation, credential, target);
+          if (!expected.includes(answer.status))
+            faults.push(`${nameOf(cell)}: ${answer.status}, not ${expected}: ${answer.text.slice(0, 200)}`);
+          const foreign = [...marks.stranger, ...(credential.wide(operation) ? [] : marks.sibling)];
+          for (const mark of foreign)
+            if (answer.text.includes(mark)) faults.push(`${nameOf(cell)}: shows ${mark}`);
+          if (!expected.includes(404) || target === null) continue;
+          const alike = hidden.get(`${credential.name} ${cell.segment}`) ?? new Set();
+          hidden.set(`${credential.name} ${cell.segment}`, alike.add(comparable(answer)));
         }
-        for (const [name, answers] of hidden)
-          if (answers.size !== 1)
-            faults.push(
-              `${operation.key} with ${name} tells the foreign from the absent: ${[...answers].join(" or ")}`,
-            );
       }
-      process.stdout.write(`tenancy: ${cells} cells over ${world.operations.length} operations\n`);
-      expect(faults).toEqual([]);
-      expect(await shownTo(world.sibling, estates.sibling)).toEqual(before.sibling);
-      expect(await shownTo(world.stranger, estates.stranger)).toEqual(before.stranger);
-    },
-    MATRIX_MS,
-  );
+      for (const [name, answers] of hidden)
+        if (answers.size !== 1)
+          faults.push(
+            `${operation.key} with ${name} tells the foreign from the absent: ${[...answers].join(" or ")}`,
+          );
+    }
+    process.stdout.write(`tenancy: ${cells} cells over ${world.operations.length} operations\n`);
+    expect(faults).toEqual([]);
+    expect(await shownTo(world.sibling, estates.sibling)).toEqual(before.sibling);
+    expect(await shownTo(world.stranger, estates.stranger)).toEqual(before.stranger);
+  });
 });
 
 /** The resource that a field names, by the field's name. */
@@ -255,35 +252,29 @@ describe("an id in a body or a query", () => {
     return [...ids, `${ids[1]?.slice(0, -8)}00000000`];
   }
 
-  test(
-    "an id of another project or account, in a body or a query, is answered like an unknown one and has no effect",
-    async () => {
-      const references = world.operations
-        .filter((operation) => missingFor(operation).length === 0)
-        .flatMap(referencesOf);
-      expect(references.length).toBeGreaterThan(4);
-      const foreign = new Map<Reference, string[]>();
-      for (const reference of references) foreign.set(reference, await foreignIds(reference));
-      const before = await shownTo(world.stranger, estates.stranger);
-      const faults: string[] = [];
-      for (const [reference, ids] of foreign) {
-        const { operation, name, place } = reference;
-        const label = `${operation.key}, ${place} ${name}`;
-        const asked = [];
-        for (const id of ids) asked.push(await ask(reference, { key: world.home.key }, id));
-        const seen = [...new Set(asked.map((each) => each.seen))];
-        if (seen.length !== 1)
-          faults.push(`${label} tells the foreign from the absent: ${seen.join(" or ")}`);
-        for (const { answer } of asked) {
-          const empty = place === "query" && answer.json?.data?.length === 0;
-          if (answer.status < 400 && !empty)
-            faults.push(`${label} takes it: ${answer.status} ${answer.text}`);
-        }
+  test("an id of another project or account, in a body or a query, is answered like an unknown one and has no effect", async () => {
+    const references = world.operations
+      .filter((operation) => missingFor(operation).length === 0)
+      .flatMap(referencesOf);
+    expect(references.length).toBeGreaterThan(4);
+    const foreign = new Map<Reference, string[]>();
+    for (const reference of references) foreign.set(reference, await foreignIds(reference));
+    const before = await shownTo(world.stranger, estates.stranger);
+    const faults: string[] = [];
+    for (const [reference, ids] of foreign) {
+      const { operation, name, place } = reference;
+      const label = `${operation.key}, ${place} ${name}`;
+      const asked = [];
+      for (const id of ids) asked.push(await ask(reference, { key: world.home.key }, id));
+      const seen = [...new Set(asked.map((each) => each.seen))];
+      if (seen.length !== 1) faults.push(`${label} tells the foreign from the absent: ${seen.join(" or ")}`);
+      for (const { answer } of asked) {
+        const empty = place === "query" && answer.json?.data?.length === 0;
+        if (answer.status < 400 && !empty) faults.push(`${label} takes it: ${answer.status} ${answer.text}`);
       }
-      process.stdout.write(`tenancy: ${references.length} fields that name an id\n`);
-      expect(faults).toEqual([]);
-      expect(await shownTo(world.stranger, estates.stranger)).toEqual(before);
-    },
-    MATRIX_MS,
-  );
+    }
+    process.stdout.write(`tenancy: ${references.length} fields that name an id\n`);
+    expect(faults).toEqual([]);
+    expect(await shownTo(world.stranger, estates.stranger)).toEqual(before);
+  });
 });

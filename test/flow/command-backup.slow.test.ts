@@ -7,9 +7,9 @@ import { serviceProcess } from "../support/process.ts";
 import { captureService, postrider, program, statusWith } from "./command-program.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
-setDefaultTimeout(90_000);
 
 const LIMIT_MS = 180_000;
+setDefaultTimeout(LIMIT_MS);
 /** Clients that send in parallel during the copy, and messages that each has sent before it begins. */
 const CLIENTS = 4;
 const HEAD_START = 25;
@@ -82,62 +82,58 @@ function ask<Row>(file: string, sql: string): Row[] {
 }
 
 describe("backup", () => {
-  test(
-    "a backup of a service under load is complete, contains everything answered before it, and a service starts from it",
-    async () => {
-      const clients = load(service.url, service.key);
-      await clients.reached(CLIENTS * HEAD_START);
-      const before = [...clients.answered];
-      const restored = newFolder("command");
-      const file = join(restored, "postrider.db");
-      const ran = await program(["backup", file, "--with-key"], env);
-      const during = clients.answered.length - before.length;
-      await clients.stop();
-      expect([ran.code, ran.json()]).toEqual([
-        0,
-        [{ file, bytes: statSync(file).size, keyFile: `${file}.key`, masterKey: join(folder, "master.key") }],
-      ]);
-      // Otherwise the copy was not made under load.
-      expect(during).toBeGreaterThan(0);
+  test("a backup of a service under load is complete, contains everything answered before it, and a service starts from it", async () => {
+    const clients = load(service.url, service.key);
+    await clients.reached(CLIENTS * HEAD_START);
+    const before = [...clients.answered];
+    const restored = newFolder("command");
+    const file = join(restored, "postrider.db");
+    const ran = await program(["backup", file, "--with-key"], env);
+    const during = clients.answered.length - before.length;
+    await clients.stop();
+    expect([ran.code, ran.json()]).toEqual([
+      0,
+      [{ file, bytes: statSync(file).size, keyFile: `${file}.key`, masterKey: join(folder, "master.key") }],
+    ]);
+    // Otherwise the copy was not made under load.
+    expect(during).toBeGreaterThan(0);
 
-      expect(ask<{ integrity_check: string }>(file, "PRAGMA integrity_check")).toMatchObject([
-        { integrity_check: "ok" },
-      ]);
-      expect(ask(file, "PRAGMA foreign_key_check")).toEqual([]);
-      const messages = new Set(ask<{ id: string }>(file, "SELECT id FROM messages").map(({ id }) => id));
-      expect(before.filter((id) => !messages.has(id))).toEqual([]);
-      // One moment: each message has its recipient and its content, and there are no more than were sent.
-      const lone = "SELECT id FROM messages WHERE id NOT IN (SELECT message_id FROM recipients)";
-      expect(ask(file, lone)).toEqual([]);
-      expect(messages.size).toBeLessThanOrEqual(clients.answered.length);
-      expect([statSync(file).mode & 0o777, statSync(`${file}.key`).mode & 0o777]).toEqual([0o600, 0o600]);
-      expect(existsSync(`${file}.part`)).toBe(false);
+    expect(ask<{ integrity_check: string }>(file, "PRAGMA integrity_check")).toMatchObject([
+      { integrity_check: "ok" },
+    ]);
+    expect(ask(file, "PRAGMA foreign_key_check")).toEqual([]);
+    const messages = new Set(ask<{ id: string }>(file, "SELECT id FROM messages").map(({ id }) => id));
+    expect(before.filter((id) => !messages.has(id))).toEqual([]);
+    // One moment: each message has its recipient and its content, and there are no more than were sent.
+    const lone = "SELECT id FROM messages WHERE id NOT IN (SELECT message_id FROM recipients)";
+    expect(ask(file, lone)).toEqual([]);
+    expect(messages.size).toBeLessThanOrEqual(clients.answered.length);
+    expect([statSync(file).mode & 0o777, statSync(`${file}.key`).mode & 0o777]).toEqual([0o600, 0o600]);
+    expect(existsSync(`${file}.part`)).toBe(false);
 
-      const key = readFileSync(`${file}.key`, "utf8");
-      expect(key).toBe(readFileSync(join(folder, "master.key"), "utf8"));
-      writeFileSync(join(restored, "master.key"), key, { mode: 0o600 });
-      const second = serviceProcess({
-        DATA_DIR: restored,
-        DELIVERY: "capture",
-        SERVICE_DOMAIN: "postrider.localhost",
-      });
-      try {
-        await second.start();
-        const [last = ""] = before.slice(-1);
-        const headers = { authorization: `Bearer ${service.key}`, "x-service-product": "default" };
-        const record = await fetch(`${second.url}/v1/emails/${last}`, { headers });
-        expect([record.status, await record.json()]).toMatchObject([200, { id: last, subject: "Load" }]);
-        expect(await statusWith(second.url, service.key)).toBe(200);
-        const more = load(second.url, service.key);
-        await more.reached(CLIENTS);
-        await more.stop();
-      } finally {
-        await second.remove();
-        rmSync(restored, { recursive: true, force: true });
-      }
-    },
-    LIMIT_MS,
-  );
+    const key = readFileSync(`${file}.key`, "utf8");
+    expect(key).toBe(readFileSync(join(folder, "master.key"), "utf8"));
+    writeFileSync(join(restored, "master.key"), key, { mode: 0o600 });
+    const second = serviceProcess({
+      DATA_DIR: restored,
+      DELIVERY: "capture",
+      SERVICE_DOMAIN: "postrider.localhost",
+    });
+    try {
+      await second.start();
+      const [last = ""] = before.slice(-1);
+      const headers = { authorization: `Bearer ${service.key}`, "x-service-product": "default" };
+      const record = await fetch(`${second.url}/v1/emails/${last}`, { headers });
+      expect([record.status, await record.json()]).toMatchObject([200, { id: last, subject: "Load" }]);
+      expect(await statusWith(second.url, service.key)).toBe(200);
+      const more = load(second.url, service.key);
+      await more.reached(CLIENTS);
+      await more.stop();
+    } finally {
+      await second.remove();
+      rmSync(restored, { recursive: true, force: true });
+    }
+  });
 
   test("without the key warns that the key is not in it, and says where the key is", async () => {
     const file = join(newFolder("command"), "copy.db");
@@ -153,18 +149,14 @@ describe("backup", () => {
     expect(given.stdout + given.stderr).not.toContain("mmmm");
   });
 
-  test(
-    "restored without its master key does not start, and makes no new key",
-    async () => {
-      const restored = newFolder("command");
-      await postrider(["backup", join(restored, "postrider.db")], env);
-      const ran = await postrider(["serve"], { ...env, DATA_DIR: restored });
-      const lost = `there is no master key at ${join(restored, "master.key")}`;
-      expect([ran.code, ran.stderr]).toEqual([78, expect.stringContaining(lost)]);
-      expect(existsSync(join(restored, "master.key"))).toBe(false);
-    },
-    LIMIT_MS,
-  );
+  test("restored without its master key does not start, and makes no new key", async () => {
+    const restored = newFolder("command");
+    await postrider(["backup", join(restored, "postrider.db")], env);
+    const ran = await postrider(["serve"], { ...env, DATA_DIR: restored });
+    const lost = `there is no master key at ${join(restored, "master.key")}`;
+    expect([ran.code, ran.stderr]).toEqual([78, expect.stringContaining(lost)]);
+    expect(existsSync(join(restored, "master.key"))).toBe(false);
+  });
 
   test.each<[string, string, string[]]>([
     ["a FILE", "copy.db", []],

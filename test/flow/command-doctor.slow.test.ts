@@ -6,74 +6,62 @@ import { type Healthy, startHealthy } from "../support/healthy.ts";
 import { onTerminal, postrider } from "./command-program.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
-setDefaultTimeout(90_000);
 
 const LIMIT_MS = 180_000;
+setDefaultTimeout(LIMIT_MS);
 let healthy: Healthy;
 beforeAll(async () => {
   healthy = await startHealthy();
 }, LIMIT_MS);
 afterAll(() => healthy.stop());
 
-test(
-  "doctor exits with 0 for a sound running service, with a line for each check",
-  async () => {
-    const args = ["doctor", "--egress", `127.0.0.1:${healthy.greeter.port}`];
-    const { code, json, stderr } = await postrider(args, healthy.settings);
-    const lines = json();
-    expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
-    expect([code, stderr, lines.length]).toEqual([0, "", 31]);
-    const shown = await onTerminal(args, healthy.settings);
-    expect(shown).toMatch(
-      /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,
-    );
-    expect(shown.trimEnd().split("\n")).toHaveLength(32);
-  },
-  LIMIT_MS,
-);
+test("doctor exits with 0 for a sound running service, with a line for each check", async () => {
+  const args = ["doctor", "--egress", `127.0.0.1:${healthy.greeter.port}`];
+  const { code, json, stderr } = await postrider(args, healthy.settings);
+  const lines = json();
+  expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
+  expect([code, stderr, lines.length]).toEqual([0, "", 31]);
+  const shown = await onTerminal(args, healthy.settings);
+  expect(shown).toMatch(
+    /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,
+  );
+  expect(shown.trimEnd().split("\n")).toHaveLength(32);
+});
 
-test(
-  "doctor exits with 1 if a check fails, and says how to repair it",
-  async () => {
-    await healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru");
-    const { DNS_SERVERS: _servers, ...settings } = healthy.settings;
-    const env = {
-      ...settings,
-      DNS_SERVERS: "127.0.0.1:1",
-      PUBLIC_URL: "http://localhost:3000",
-      MASTER_KEY: "k".repeat(40),
-    };
-    const { code, json } = await postrider(["doctor"], env);
-    const status = new Map(json().map((line) => [line.name, line.status]));
-    expect(code).toBe(1);
-    expect(
-      ["redis", "our zone", "our delegation", "master key", "public url", "egress", "disk"].map((name) =>
-        status.get(name),
-      ),
-    ).toEqual(["fail", undefined, "fail", "fail", "warn", "warn", "ok"]);
-    expect(json().filter((line) => line.status !== "ok" && typeof line.fix !== "string")).toEqual([]);
-  },
-  LIMIT_MS,
-);
+test("doctor exits with 1 if a check fails, and says how to repair it", async () => {
+  await healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru");
+  const { DNS_SERVERS: _servers, ...settings } = healthy.settings;
+  const env = {
+    ...settings,
+    DNS_SERVERS: "127.0.0.1:1",
+    PUBLIC_URL: "http://localhost:3000",
+    MASTER_KEY: "k".repeat(40),
+  };
+  const { code, json } = await postrider(["doctor"], env);
+  const status = new Map(json().map((line) => [line.name, line.status]));
+  expect(code).toBe(1);
+  expect(
+    ["redis", "our zone", "our delegation", "master key", "public url", "egress", "disk"].map((name) =>
+      status.get(name),
+    ),
+  ).toEqual(["fail", undefined, "fail", "fail", "warn", "warn", "ok"]);
+  expect(json().filter((line) => line.status !== "ok" && typeof line.fix !== "string")).toEqual([]);
+});
 
-test(
-  "doctor warns and exits with 0 on a first try; if there is no database, it makes none and exits with 1",
-  async () => {
-    const folder = newFolder("command");
-    const DATA_DIR = join(folder, "data");
-    const ran = await postrider(["doctor"], { DATA_DIR });
-    expect([ran.code, ran.json().find(({ name }) => name === "database")?.message]).toEqual([
-      1,
-      `there is no database at ${DATA_DIR}/postrider.db`,
-    ]);
-    expect(await Bun.file(join(DATA_DIR, "postrider.db")).exists()).toBe(false);
-    expect((await postrider(["migrate"], { DATA_DIR })).code).toBe(0);
-    const after = await postrider(["doctor"], { DATA_DIR });
-    expect([after.code, after.json().filter(({ status }) => status === "fail")]).toEqual([0, []]);
-    rmSync(folder, { recursive: true });
-  },
-  LIMIT_MS,
-);
+test("doctor warns and exits with 0 on a first try; if there is no database, it makes none and exits with 1", async () => {
+  const folder = newFolder("command");
+  const DATA_DIR = join(folder, "data");
+  const ran = await postrider(["doctor"], { DATA_DIR });
+  expect([ran.code, ran.json().find(({ name }) => name === "database")?.message]).toEqual([
+    1,
+    `there is no database at ${DATA_DIR}/postrider.db`,
+  ]);
+  expect(await Bun.file(join(DATA_DIR, "postrider.db")).exists()).toBe(false);
+  expect((await postrider(["migrate"], { DATA_DIR })).code).toBe(0);
+  const after = await postrider(["doctor"], { DATA_DIR });
+  expect([after.code, after.json().filter(({ status }) => status === "fail")]).toEqual([0, []]);
+  rmSync(folder, { recursive: true });
+});
 
 test.each([
   ["--egress", "a b"],
@@ -81,12 +69,8 @@ test.each([
   ["--egress", "host:65536"],
   ["--clock", "example.com"],
   ["--clock", "ftp://example.com"],
-])(
-  "doctor %s %p is wrong usage",
-  async (flag, value) => {
-    const ran = await postrider(["doctor", flag, value]);
-    expect([ran.code, ran.stdout]).toEqual([64, ""]);
-    expect(ran.stderr).toContain(flag);
-  },
-  LIMIT_MS,
-);
+])("doctor %s %p is wrong usage", async (flag, value) => {
+  const ran = await postrider(["doctor", flag, value]);
+  expect([ran.code, ran.stdout]).toEqual([64, ""]);
+  expect(ran.stderr).toContain(flag);
+});

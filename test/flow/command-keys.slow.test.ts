@@ -24,53 +24,41 @@ async function createKey(...flags: string[]): Promise<Record<string, unknown>> {
 }
 
 describe("keys", () => {
-  test(
-    "made and revoked by the command line take effect in the running service from the next request on",
-    async () => {
-      const { id, secret, ...key } = await createKey("--name", "shell");
-      expect(key).toMatchObject({ name: "shell", senderId: null, scopes: [], revokedAt: null });
-      expect(await statusWith(service.url, String(secret))).toBe(200);
-      const { code, json } = await postrider(["keys", "revoke", String(id)], env);
-      expect([code, json()]).toEqual([0, [{ id, revoked: true }]]);
-      expect(await statusWith(service.url, String(secret))).toBe(401);
-      // The second time it is revoked already, which is the requested state.
-      expect((await postrider(["keys", "revoke", String(id)], env)).code).toBe(0);
-    },
-    LIMIT_MS,
-  );
+  test("made and revoked by the command line take effect in the running service from the next request on", async () => {
+    const { id, secret, ...key } = await createKey("--name", "shell");
+    expect(key).toMatchObject({ name: "shell", senderId: null, scopes: [], revokedAt: null });
+    expect(await statusWith(service.url, String(secret))).toBe(200);
+    const { code, json } = await postrider(["keys", "revoke", String(id)], env);
+    expect([code, json()]).toEqual([0, [{ id, revoked: true }]]);
+    expect(await statusWith(service.url, String(secret))).toBe(401);
+    // The second time it is revoked already, which is the requested state.
+    expect((await postrider(["keys", "revoke", String(id)], env)).code).toBe(0);
+  });
 
-  test(
-    "are for a project, by its external id, and for the named scopes",
-    async () => {
-      const key = await createKey(
-        "--name",
-        "ci",
-        "--sender",
-        "default",
-        "--scopes",
-        "emails:send, emails:read",
-      );
-      expect(key).toMatchObject({ senderExternalId: "default", scopes: ["emails:send", "emails:read"] });
-      expect(await statusWith(service.url, String(key.secret), "/v1/emails")).toBe(200);
-      expect(await statusWith(service.url, String(key.secret), "/v1/templates")).toBe(403);
-    },
-    LIMIT_MS,
-  );
+  test("are for a project, by its external id, and for the named scopes", async () => {
+    const key = await createKey(
+      "--name",
+      "ci",
+      "--sender",
+      "default",
+      "--scopes",
+      "emails:send, emails:read",
+    );
+    expect(key).toMatchObject({ senderExternalId: "default", scopes: ["emails:send", "emails:read"] });
+    expect(await statusWith(service.url, String(key.secret), "/v1/emails")).toBe(200);
+    expect(await statusWith(service.url, String(key.secret), "/v1/templates")).toBe(403);
+  });
 
-  test(
-    "are listed without a secret or its hash, newest first, and no more than requested",
-    async () => {
-      const [first, second] = [await createKey("--name", "a"), await createKey("--name", "b")];
-      const all = await postrider(["keys", "list"], env);
-      expect(all.json().slice(0, 2)).toMatchObject([{ id: second.id }, { id: first.id }]);
-      for (const { secret } of [first, second]) expect(all.stdout).not.toContain(String(secret));
-      expect(all.stdout).not.toMatch(/secret|hash/i);
-      const one = await postrider(["keys", "list", "--limit", "1"], env);
-      expect(one.json()).toEqual(all.json().slice(0, 1));
-      expect(one.stderr).toContain("--limit");
-    },
-    LIMIT_MS,
-  );
+  test("are listed without a secret or its hash, newest first, and no more than requested", async () => {
+    const [first, second] = [await createKey("--name", "a"), await createKey("--name", "b")];
+    const all = await postrider(["keys", "list"], env);
+    expect(all.json().slice(0, 2)).toMatchObject([{ id: second.id }, { id: first.id }]);
+    for (const { secret } of [first, second]) expect(all.stdout).not.toContain(String(secret));
+    expect(all.stdout).not.toMatch(/secret|hash/i);
+    const one = await postrider(["keys", "list", "--limit", "1"], env);
+    expect(one.json()).toEqual(all.json().slice(0, 1));
+    expect(one.stderr).toContain("--limit");
+  });
 
   test.each<[string, string[], number, string]>([
     [
@@ -98,85 +86,69 @@ describe("keys", () => {
     expect(ran.stderr).toContain(says);
   });
 
-  test(
-    "may have their secret written into a new file that only its owner can read, and printed nowhere",
-    async () => {
-      const file = join(newFolder("command"), "postrider.key");
-      const key = await createKey("--name", "kept", "--out", file);
-      const secret = readFileSync(file, "utf8").trim();
-      expect([key.secret, key.secretFile, statSync(file).mode & 0o777]).toEqual([undefined, file, 0o600]);
-      expect(await statusWith(service.url, secret)).toBe(200);
-      const before = (await postrider(["keys", "list"], env)).json().length;
-      const again = await postrider(["keys", "create", "--name", "kept", "--out", file], env);
-      expect([again.code, readFileSync(file, "utf8").trim()]).toEqual([1, secret]);
-      expect((await postrider(["keys", "list"], env)).json()).toHaveLength(before);
-      // A refused request leaves no empty file behind.
-      const other = `${file}.2`;
-      await postrider(["keys", "create", "--name", "x", "--scopes", "no", "--out", other], env);
-      expect(existsSync(other)).toBe(false);
-    },
-    LIMIT_MS,
-  );
+  test("may have their secret written into a new file that only its owner can read, and printed nowhere", async () => {
+    const file = join(newFolder("command"), "postrider.key");
+    const key = await createKey("--name", "kept", "--out", file);
+    const secret = readFileSync(file, "utf8").trim();
+    expect([key.secret, key.secretFile, statSync(file).mode & 0o777]).toEqual([undefined, file, 0o600]);
+    expect(await statusWith(service.url, secret)).toBe(200);
+    const before = (await postrider(["keys", "list"], env)).json().length;
+    const again = await postrider(["keys", "create", "--name", "kept", "--out", file], env);
+    expect([again.code, readFileSync(file, "utf8").trim()]).toEqual([1, secret]);
+    expect((await postrider(["keys", "list"], env)).json()).toHaveLength(before);
+    // A refused request leaves no empty file behind.
+    const other = `${file}.2`;
+    await postrider(["keys", "create", "--name", "x", "--scopes", "no", "--out", other], env);
+    expect(existsSync(other)).toBe(false);
+  });
 
-  test(
-    "on a terminal, keys are a table in which a name cannot send control sequences",
-    async () => {
-      await createKey("--name", "\u001b[2Jwiped\nrow");
-      const shown = await onTerminal(["keys", "list"], env);
-      expect(shown).toMatch(/^id +name +prefix +last4 +project/);
-      expect(shown).toContain("\ufffd[2Jwiped row");
-      expect(shown).not.toContain("\u001b[2J");
-      expect(await onTerminal(["keys", "list", "--json"], env)).toStartWith("{");
-      expect((await postrider(["keys", "list", "--no-json"], env)).stdout).toMatch(/^id +name/);
-    },
-    LIMIT_MS,
-  );
+  test("on a terminal, keys are a table in which a name cannot send control sequences", async () => {
+    await createKey("--name", "\u001b[2Jwiped\nrow");
+    const shown = await onTerminal(["keys", "list"], env);
+    expect(shown).toMatch(/^id +name +prefix +last4 +project/);
+    expect(shown).toContain("\ufffd[2Jwiped row");
+    expect(shown).not.toContain("\u001b[2J");
+    expect(await onTerminal(["keys", "list", "--json"], env)).toStartWith("{");
+    expect((await postrider(["keys", "list", "--no-json"], env)).stdout).toMatch(/^id +name/);
+  });
 
-  test(
-    "are made as soon as another process releases the database",
-    async () => {
-      const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
-      database.exec("BEGIN IMMEDIATE");
-      const waiting = Promise.withResolvers<void>();
-      const made = program(
-        ["keys", "create", "--name", "patient"],
-        { ...env, LOG_LEVEL: "debug" },
-        { onError: (text) => void (text.includes("locked by another process") && waiting.resolve()) },
-      );
-      await Promise.race([waiting.promise, made.then(() => Promise.reject(new Error("it did not wait")))]);
-      database.exec("COMMIT");
-      database.close();
-      expect([(await made).code, (await made).json()[0]?.name]).toEqual([0, "patient"]);
-    },
-    LIMIT_MS,
-  );
+  test("are made as soon as another process releases the database", async () => {
+    const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
+    database.exec("BEGIN IMMEDIATE");
+    const waiting = Promise.withResolvers<void>();
+    const made = program(
+      ["keys", "create", "--name", "patient"],
+      { ...env, LOG_LEVEL: "debug" },
+      { onError: (text) => void (text.includes("locked by another process") && waiting.resolve()) },
+    );
+    await Promise.race([waiting.promise, made.then(() => Promise.reject(new Error("it did not wait")))]);
+    database.exec("COMMIT");
+    database.close();
+    expect([(await made).code, (await made).json()[0]?.name]).toEqual([0, "patient"]);
+  });
 });
 
 describe("projects", () => {
-  test(
-    "are made with plan and tier, or with the settings' defaults, and listed",
-    async () => {
-      const wanted = [
-        "--name",
-        "Newsletter",
-        "--external-id",
-        "news",
-        "--plan",
-        "free",
-        "--trust-tier",
-        "high",
-      ];
-      const made = (await postrider(["senders", "create", ...wanted], env)).json();
-      expect(made).toMatchObject([{ externalId: "news", plan: "free", trustTier: "high" }]);
-      const plain = (await postrider(["senders", "create", "--name", "Größe & Co"], env)).json();
-      expect(plain).toMatchObject([{ name: "Größe & Co", plan: "pro", trustTier: "basic" }]);
-      const listed = (await postrider(["senders", "list"], env)).json();
-      expect(listed.map(({ id }) => id).slice(0, 2)).toEqual([plain[0]?.id, made[0]?.id]);
-      const key = await createKey("--name", "news", "--sender", "news");
-      expect(await statusWith(service.url, String(key.secret), "/v1/emails")).toBe(200);
-    },
-    LIMIT_MS,
-  );
+  test("are made with plan and tier, or with the settings' defaults, and listed", async () => {
+    const wanted = [
+      "--name",
+      "Newsletter",
+      "--external-id",
+      "news",
+      "--plan",
+      "free",
+      "--trust-tier",
+      "high",
+    ];
+    const made = (await postrider(["senders", "create", ...wanted], env)).json();
+    expect(made).toMatchObject([{ externalId: "news", plan: "free", trustTier: "high" }]);
+    const plain = (await postrider(["senders", "create", "--name", "Größe & Co"], env)).json();
+    expect(plain).toMatchObject([{ name: "Größe & Co", plan: "pro", trustTier: "basic" }]);
+    const listed = (await postrider(["senders", "list"], env)).json();
+    expect(listed.map(({ id }) => id).slice(0, 2)).toEqual([plain[0]?.id, made[0]?.id]);
+    const key = await createKey("--name", "news", "--sender", "news");
+    expect(await statusWith(service.url, String(key.secret), "/v1/emails")).toBe(200);
+  });
 
   test.each<[string, string[], number, string]>([
     ["an unknown plan", ["--name", "x", "--plan", "gold"], 1, "--plan: one of free, pro, unlimited"],
@@ -193,47 +165,35 @@ describe("projects", () => {
 });
 
 describe("the database", () => {
-  test(
-    "is not created by a query, and its absence is reported",
-    async () => {
-      const empty = newFolder("command");
-      const ran = await postrider(["keys", "list"], { DATA_DIR: empty });
-      expect([ran.code, existsSync(join(empty, "postrider.db"))]).toEqual([70, false]);
-      expect(ran.stderr).toContain("start the service, or run postrider migrate");
-      await postrider(["migrate"], { DATA_DIR: empty });
-      const noAccount = await postrider(["keys", "list"], { DATA_DIR: empty });
-      expect([noAccount.code, noAccount.stderr]).toEqual([1, expect.stringContaining("no account yet")]);
-    },
-    LIMIT_MS,
-  );
+  test("is not created by a query, and its absence is reported", async () => {
+    const empty = newFolder("command");
+    const ran = await postrider(["keys", "list"], { DATA_DIR: empty });
+    expect([ran.code, existsSync(join(empty, "postrider.db"))]).toEqual([70, false]);
+    expect(ran.stderr).toContain("start the service, or run postrider migrate");
+    await postrider(["migrate"], { DATA_DIR: empty });
+    const noAccount = await postrider(["keys", "list"], { DATA_DIR: empty });
+    expect([noAccount.code, noAccount.stderr]).toEqual([1, expect.stringContaining("no account yet")]);
+  });
 
-  test(
-    "the database with two accounts requires a choice",
-    async () => {
-      const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
-      const other = "acc_7zzzzzzzzzzzzzzzzzzzzzzzzz";
-      database.exec(
-        `INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('${other}', 'B', 'b@b.test', 1)`,
-      );
-      try {
-        const asked = await postrider(["keys", "list"], env);
-        expect([asked.code, asked.stderr]).toEqual([64, expect.stringContaining(other)]);
-        const named = await postrider(["keys", "list", "--account", other], env);
-        expect([named.code, named.stdout]).toEqual([0, ""]);
-      } finally {
-        database.exec(`DELETE FROM accounts WHERE id = '${other}'`);
-        database.close();
-      }
-    },
-    LIMIT_MS,
-  );
+  test("the database with two accounts requires a choice", async () => {
+    const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
+    const other = "acc_7zzzzzzzzzzzzzzzzzzzzzzzzz";
+    database.exec(
+      `INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('${other}', 'B', 'b@b.test', 1)`,
+    );
+    try {
+      const asked = await postrider(["keys", "list"], env);
+      expect([asked.code, asked.stderr]).toEqual([64, expect.stringContaining(other)]);
+      const named = await postrider(["keys", "list", "--account", other], env);
+      expect([named.code, named.stdout]).toEqual([0, ""]);
+    } finally {
+      database.exec(`DELETE FROM accounts WHERE id = '${other}'`);
+      database.close();
+    }
+  });
 
-  test(
-    "the database on an unreachable server is exit code 69",
-    async () => {
-      const { code, stderr } = await postrider(["keys", "list"], { DATABASE_URL: "http://127.0.0.1:1" });
-      expect([code, stderr]).toEqual([69, expect.stringMatching(/^postrider: .+/)]);
-    },
-    LIMIT_MS,
-  );
+  test("the database on an unreachable server is exit code 69", async () => {
+    const { code, stderr } = await postrider(["keys", "list"], { DATABASE_URL: "http://127.0.0.1:1" });
+    expect([code, stderr]).toEqual([69, expect.stringMatching(/^postrider: .+/)]);
+  });
 });

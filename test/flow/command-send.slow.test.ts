@@ -39,52 +39,40 @@ async function record(id: unknown): Promise<Record<string, unknown>> {
 const withKey = ["--key-file", keyFile];
 
 describe("send", () => {
-  test(
-    "prints the id and the status of the accepted message",
-    async () => {
-      const { code, json } = await send(`${OWNER},${simulated("delivered")}`, [
-        ...withKey,
-        "--text",
-        "It works.",
-      ]);
-      const [answer = {}] = json();
-      expect([code, answer]).toEqual([0, { id: expect.stringMatching(/^msg_/), status: "queued" }]);
-      expect(await record(answer.id)).toMatchObject({
-        from: FROM,
-        to: [OWNER, simulated("delivered")],
-        subject: "Hello",
-        text: "It works.",
-        html: null,
-      });
-    },
-    LIMIT_MS,
-  );
+  test("prints the id and the status of the accepted message", async () => {
+    const { code, json } = await send(`${OWNER},${simulated("delivered")}`, [
+      ...withKey,
+      "--text",
+      "It works.",
+    ]);
+    const [answer = {}] = json();
+    expect([code, answer]).toEqual([0, { id: expect.stringMatching(/^msg_/), status: "queued" }]);
+    expect(await record(answer.id)).toMatchObject({
+      from: FROM,
+      to: [OWNER, simulated("delivered")],
+      subject: "Hello",
+      text: "It works.",
+      html: null,
+    });
+  });
 
   test.each<[string, number]>([
     ["delivered", 0],
     ["bounced", 1],
     ["rejected", 1],
-  ])(
-    "--wait follows a message that is %s to its end: exit code %i",
-    async (status, code) => {
-      const ran = await send(simulated(status), [...withKey, "--text", "x", "--wait"]);
-      expect([ran.code, ran.json()]).toMatchObject([
-        code,
-        [{ status, recipients: [{ email: simulated(status), status }] }],
-      ]);
-    },
-    LIMIT_MS,
-  );
+  ])("--wait follows a message that is %s to its end: exit code %i", async (status, code) => {
+    const ran = await send(simulated(status), [...withKey, "--text", "x", "--wait"]);
+    expect([ran.code, ran.json()]).toMatchObject([
+      code,
+      [{ status, recipients: [{ email: simulated(status), status }] }],
+    ]);
+  });
 
-  test(
-    "--wait gives up when its time is over, and says that the service continues",
-    async () => {
-      const ran = await send(simulated("delayed"), [...withKey, "--text", "x", "--wait", "--timeout", "1"]);
-      expect([ran.code, ran.stdout]).toEqual([69, ""]);
-      expect(ran.stderr).toMatch(/msg_\S+ is still delivery_delayed after 1 s/);
-    },
-    LIMIT_MS,
-  );
+  test("--wait gives up when its time is over, and says that the service continues", async () => {
+    const ran = await send(simulated("delayed"), [...withKey, "--text", "x", "--wait", "--timeout", "1"]);
+    expect([ran.code, ran.stdout]).toEqual([69, ""]);
+    expect(ran.stderr).toMatch(/msg_\S+ is still delivery_delayed after 1 s/);
+  });
 
   test.each<[string, string[], Record<string, unknown>]>([
     ["the text by -", ["-"], { text: "from a pipe", html: null }],
@@ -94,91 +82,67 @@ describe("send", () => {
       ["--html", "-", "--text", "beside it"],
       { text: "beside it", html: "from a pipe" },
     ],
-  ])(
-    "reads %s from standard input",
-    async (_case, flags, bodies) => {
-      const ran = await send(OWNER, [...withKey, ...flags], { stdin: "from a pipe" });
-      expect(ran.code).toBe(0);
-      expect(await record(ran.json()[0]?.id)).toMatchObject(bodies);
-    },
-    LIMIT_MS,
-  );
+  ])("reads %s from standard input", async (_case, flags, bodies) => {
+    const ran = await send(OWNER, [...withKey, ...flags], { stdin: "from a pipe" });
+    expect(ran.code).toBe(0);
+    expect(await record(ran.json()[0]?.id)).toMatchObject(bodies);
+  });
 
-  test(
-    "reads the key from standard input, and accepts an account-wide one with the project's name",
-    async () => {
-      const accountKey = { stdin: `${service.key}\n` };
-      const flags = ["--key-file", "-", "--text", "x"];
-      const without = await send(OWNER, flags, accountKey);
-      expect([without.code, without.stderr]).toEqual([1, expect.stringContaining("X-Service-Product")]);
-      const named = await send(OWNER, [...flags, "--sender", "default"], accountKey);
-      expect([named.code, named.json()]).toMatchObject([0, [{ status: "queued" }]]);
-    },
-    LIMIT_MS,
-  );
+  test("reads the key from standard input, and accepts an account-wide one with the project's name", async () => {
+    const accountKey = { stdin: `${service.key}\n` };
+    const flags = ["--key-file", "-", "--text", "x"];
+    const without = await send(OWNER, flags, accountKey);
+    expect([without.code, without.stderr]).toEqual([1, expect.stringContaining("X-Service-Product")]);
+    const named = await send(OWNER, [...flags, "--sender", "default"], accountKey);
+    expect([named.code, named.json()]).toMatchObject([0, [{ status: "queued" }]]);
+  });
 
-  test(
-    "uses the key of the environment if no flag gives one",
-    async () => {
-      const key = (await Bun.file(keyFile).text()).trim();
-      const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", "--text", "x"];
-      expect((await postrider(args, { ...env, POSTRIDER_API_KEY: key })).code).toBe(0);
-      expect((await postrider(args, { ...env, POSTRIDER_API_KEY_FILE: keyFile })).code).toBe(0);
-      const elsewhere = { PORT: "1", POSTRIDER_API_KEY: key };
-      expect((await postrider(args, { ...elsewhere, POSTRIDER_URL: service.url })).code).toBe(0);
-      expect((await postrider(args, elsewhere)).stderr).toContain("Set PORT as for the service");
-      const withoutKey = await postrider(args, { ...env, POSTRIDER_URL: service.url });
-      expect(withoutKey.stderr).toContain("an API key is needed");
-      const other = { ...env, POSTRIDER_API_KEY: "pr_nobody" };
-      expect((await postrider([...args, ...withKey], other)).code).toBe(0);
-      expect((await postrider(args, other)).code).toBe(1);
-    },
-    LIMIT_MS,
-  );
+  test("uses the key of the environment if no flag gives one", async () => {
+    const key = (await Bun.file(keyFile).text()).trim();
+    const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", "--text", "x"];
+    expect((await postrider(args, { ...env, POSTRIDER_API_KEY: key })).code).toBe(0);
+    expect((await postrider(args, { ...env, POSTRIDER_API_KEY_FILE: keyFile })).code).toBe(0);
+    const elsewhere = { PORT: "1", POSTRIDER_API_KEY: key };
+    expect((await postrider(args, { ...elsewhere, POSTRIDER_URL: service.url })).code).toBe(0);
+    expect((await postrider(args, elsewhere)).stderr).toContain("Set PORT as for the service");
+    const withoutKey = await postrider(args, { ...env, POSTRIDER_URL: service.url });
+    expect(withoutKey.stderr).toContain("an API key is needed");
+    const other = { ...env, POSTRIDER_API_KEY: "pr_nobody" };
+    expect((await postrider([...args, ...withKey], other)).code).toBe(0);
+    expect((await postrider(args, other)).code).toBe(1);
+  });
 
-  test(
-    "accepts a name with the address",
-    async () => {
-      const copies = ["--cc", `Co <${simulated("delivered")}>`, "--reply-to", "Help <help@example.com>"];
-      const flags = ["--from", `Ärzte, Co <${FROM}>`, ...copies, ...withKey, "--text", "x"];
-      const { json } = await send(OWNER, flags);
-      expect(await record(json()[0]?.id)).toMatchObject({
-        from: FROM,
-        fromName: "Ärzte, Co",
-        cc: [simulated("delivered")],
-        replyTo: ["help@example.com"],
-      });
-    },
-    LIMIT_MS,
-  );
+  test("accepts a name with the address", async () => {
+    const copies = ["--cc", `Co <${simulated("delivered")}>`, "--reply-to", "Help <help@example.com>"];
+    const flags = ["--from", `Ärzte, Co <${FROM}>`, ...copies, ...withKey, "--text", "x"];
+    const { json } = await send(OWNER, flags);
+    expect(await record(json()[0]?.id)).toMatchObject({
+      from: FROM,
+      fromName: "Ärzte, Co",
+      cc: [simulated("delivered")],
+      replyTo: ["help@example.com"],
+    });
+  });
 
   test.each<[string, string[]]>([
     [`"Doe, Jane" <${OWNER}>`, ["Doe, Jane"]],
     [`Doe, Jane <${OWNER}>, ${simulated("delivered")},`, ["Doe, Jane", ""]],
     [`"a@b, c" <${OWNER}>,"d,e" <${simulated("delivered")}>`, ["a@b, c", "d,e"]],
-  ])(
-    "--to %s: a comma in a name does not separate recipients",
-    async (to, names) => {
-      const ran = await send(to, [...withKey, "--text", "x"]);
-      expect([ran.code, ran.stderr]).toEqual([0, ""]);
-      const { addresses } = await record(ran.json()[0]?.id);
-      const found = (addresses as { to: { email: string; name?: string }[] }).to;
-      expect(found.map(({ name }) => name ?? "")).toEqual(names);
-      expect(found[0]?.email).toBe(OWNER);
-    },
-    LIMIT_MS,
-  );
+  ])("--to %s: a comma in a name does not separate recipients", async (to, names) => {
+    const ran = await send(to, [...withKey, "--text", "x"]);
+    expect([ran.code, ran.stderr]).toEqual([0, ""]);
+    const { addresses } = await record(ran.json()[0]?.id);
+    const found = (addresses as { to: { email: string; name?: string }[] }).to;
+    expect(found.map(({ name }) => name ?? "")).toEqual(names);
+    expect(found[0]?.email).toBe(OWNER);
+  });
 
-  test(
-    "reads as much of standard input as the API accepts for a text, and no byte more",
-    async () => {
-      const most = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES) });
-      expect(most.code).toBe(0);
-      const over = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES + 1) });
-      expect([over.code, over.stderr]).toEqual([64, expect.stringContaining(`${MAX_INPUT_BYTES} bytes`)]);
-    },
-    LIMIT_MS,
-  );
+  test("reads as much of standard input as the API accepts for a text, and no byte more", async () => {
+    const most = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES) });
+    expect(most.code).toBe(0);
+    const over = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES + 1) });
+    expect([over.code, over.stderr]).toEqual([64, expect.stringContaining(`${MAX_INPUT_BYTES} bytes`)]);
+  });
 
   const notAKey = join(folder, "not.key");
   writeFileSync(notAKey, "two words\n");

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { systemClock } from "../../src/clock.ts";
 import { nodeStyleResolver } from "../../src/net/dns/node-style-resolver.ts";
@@ -12,6 +12,7 @@ import { startService } from "../support/service.ts";
 const NAME = "news.example.com";
 const WEEK = 7 * 24 * 3_600_000;
 const LIMIT_MS = 90_000;
+setDefaultTimeout(LIMIT_MS);
 
 describe("a domain with keys of two algorithms", () => {
   let api: TestApi;
@@ -115,61 +116,55 @@ describe("a domain with keys of two algorithms", () => {
   });
 });
 
-test(
-  "messages of a delegated and of another domain have both signatures, whose keys our name server has",
-  async () => {
-    const dnsPort = freePort();
-    const service = await startService({ DNS_HOST: "127.0.0.1", DNS_PORT: String(dnsPort) });
-    const ownServer = createResolver(
-      { clock: systemClock },
-      { servers: [{ ip: "127.0.0.1", port: service.app.ports.dns ?? 0 }] },
-    );
-    const register = async (domain: string, delegated: boolean): Promise<ShownRecord[]> => {
-      const made = await service.call("POST", "/v1/domains", { domain, delegated, dkimKeys: "both" });
-      if (!delegated) publishInDns(service.dns, made.body.records);
-      else service.dns.add({ name: domain, type: "NS", data: made.body.delegation.records[0].value });
-      const { body } = await service.call("POST", `/v1/domains/${made.body.id}/verify`);
-      expect(body.status).toBe("verified");
-      return made.body.records;
-    };
-    const signed = async (domain: string, text: string, alias: Map<string, string>) => {
-      const sent = await service.call("POST", "/v1/emails", {
-        from: { email: `a@${domain}` },
-        to: [{ email: "b@elsewhere.test" }],
-        subject: "Signed",
-        text,
-      });
-      await service.message(sent.body.id, "delivered");
-      const raw = (await service.call("GET", `/v1/emails/${sent.body.id}/raw`)).body;
-      const ask = nodeStyleResolver(ownServer);
-      const { results } = await dkimVerify(Buffer.from(raw), {
-        resolver: async (name, type) => (await ask(alias.get(name) ?? name, type)) as string[][],
-      });
-      return results.map(({ selector, algo, status }) => [selector, algo, status.result]);
-    };
-    const both = [
-      ["pr1", "rsa-sha256", "pass"],
-      ["pe1", "ed25519-sha256", "pass"],
-    ];
-    await register("news.customer.test", true);
-    expect(await signed("news.customer.test", "Hi", new Map())).toEqual(both);
-    // This one publishes aliases, which the test's DNS has.
-    const records = await register("other.test", false);
-    const alias = new Map(records.map(({ name, value }) => [name, value]));
-    expect(await signed("other.test", "Hi", alias)).toEqual(both);
-    // On a thread, because it is large.
-    expect(await signed("other.test", "A line of a long message.\n".repeat(4000), alias)).toEqual(both);
-    const zone = await service.call("GET", "/v1/domains");
-    const [{ id }] = zone.body.data.filter(
-      ({ domain }: { domain: string }) => domain === "news.customer.test",
-    );
-    const refused = await service.call("POST", `/v1/domains/${id}/records`, {
-      type: "TXT",
-      name: "pe2._domainkey.news.customer.test",
-      value: "mine",
+test("messages of a delegated and of another domain have both signatures, whose keys our name server has", async () => {
+  const dnsPort = freePort();
+  const service = await startService({ DNS_HOST: "127.0.0.1", DNS_PORT: String(dnsPort) });
+  const ownServer = createResolver(
+    { clock: systemClock },
+    { servers: [{ ip: "127.0.0.1", port: service.app.ports.dns ?? 0 }] },
+  );
+  const register = async (domain: string, delegated: boolean): Promise<ShownRecord[]> => {
+    const made = await service.call("POST", "/v1/domains", { domain, delegated, dkimKeys: "both" });
+    if (!delegated) publishInDns(service.dns, made.body.records);
+    else service.dns.add({ name: domain, type: "NS", data: made.body.delegation.records[0].value });
+    const { body } = await service.call("POST", `/v1/domains/${made.body.id}/verify`);
+    expect(body.status).toBe("verified");
+    return made.body.records;
+  };
+  const signed = async (domain: string, text: string, alias: Map<string, string>) => {
+    const sent = await service.call("POST", "/v1/emails", {
+      from: { email: `a@${domain}` },
+      to: [{ email: "b@elsewhere.test" }],
+      subject: "Signed",
+      text,
     });
-    expect([refused.status, refused.body.error.param]).toEqual([409, "name"]);
-    await service.stop();
-  },
-  LIMIT_MS,
-);
+    await service.message(sent.body.id, "delivered");
+    const raw = (await service.call("GET", `/v1/emails/${sent.body.id}/raw`)).body;
+    const ask = nodeStyleResolver(ownServer);
+    const { results } = await dkimVerify(Buffer.from(raw), {
+      resolver: async (name, type) => (await ask(alias.get(name) ?? name, type)) as string[][],
+    });
+    return results.map(({ selector, algo, status }) => [selector, algo, status.result]);
+  };
+  const both = [
+    ["pr1", "rsa-sha256", "pass"],
+    ["pe1", "ed25519-sha256", "pass"],
+  ];
+  await register("news.customer.test", true);
+  expect(await signed("news.customer.test", "Hi", new Map())).toEqual(both);
+  // This one publishes aliases, which the test's DNS has.
+  const records = await register("other.test", false);
+  const alias = new Map(records.map(({ name, value }) => [name, value]));
+  expect(await signed("other.test", "Hi", alias)).toEqual(both);
+  // On a thread, because it is large.
+  expect(await signed("other.test", "A line of a long message.\n".repeat(4000), alias)).toEqual(both);
+  const zone = await service.call("GET", "/v1/domains");
+  const [{ id }] = zone.body.data.filter(({ domain }: { domain: string }) => domain === "news.customer.test");
+  const refused = await service.call("POST", `/v1/domains/${id}/records`, {
+    type: "TXT",
+    name: "pe2._domainkey.news.customer.test",
+    value: "mine",
+  });
+  expect([refused.status, refused.body.error.param]).toEqual([409, "name"]);
+  await service.stop();
+});

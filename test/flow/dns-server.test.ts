@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { systemClock } from "../../src/clock.ts";
@@ -21,6 +21,7 @@ const CUSTOMER = "customer.test";
 const RECIPIENT = "reader.test";
 const IPS = "192.0.2.10,2001:db8::10";
 const LIMIT_MS = 90_000;
+setDefaultTimeout(LIMIT_MS);
 
 let service: TestService;
 /** The zones of other owners: the customer's, and the recipient's. */
@@ -251,7 +252,6 @@ describe("when UDP is limited, independent programs switch to TCP", () => {
       }
       await unbound.stop();
     },
-    LIMIT_MS,
   );
 });
 
@@ -307,7 +307,6 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
         expect(said).toContain(`${name} ${ttl} IN ${type} ${data.join(" ")}`);
       }
     },
-    LIMIT_MS,
   );
 
   test("reports what is missing: PUBLIC_IPS, or a database", async () => {

@@ -1,4 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
 import { domainHosts, ORDER_WINDOW_MS } from "../../src/flows/certificates/domain-hosts.ts";
@@ -22,6 +31,7 @@ import { type CaRequest, type Pebble, PEBBLE_MISSING, problem, startPebble } fro
 import { freePort } from "../support/redis.ts";
 
 const LIMIT_MS = 60_000;
+setDefaultTimeout(LIMIT_MS);
 const DIRECTORY = "https://ca.test/dir";
 
 /** Stores a domain whose delegation is seen. Returns its id. */
@@ -216,49 +226,41 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("an order for a domain", PEBBLE_
     return identifiers.map(({ value }: { value: string }) => value);
   };
 
-  test(
-    "a domain's certificate that fails waits an hour; others are issued in that time, with keys that are fast to read",
-    async () => {
-      const [bad = "", good = ""] = await domains("bad.customer.test", "good.customer.test");
-      pebble.fault((request) =>
-        request.path === "/order-plz" && namesIn(request).includes("links.bad.customer.test")
-          ? problem(400, "rejectedIdentifier", "not this one")
-          : null,
-      );
-      const turn = one.renewal(pebble);
-      await turn();
-      const { issued } = await one.until(turn, isIssued, good);
-      const leaf = new X509Certificate(issued?.chain ?? "");
-      expect(leaf.publicKey.asymmetricKeyType).toBe("ec");
-      for (const host of domainHosts("good.customer.test")) expect(leaf.checkHost(host)).toBe(host);
-      const failed = await one.record(bad);
-      expect(failed).toMatchObject({ failures: 1, lastError: { text: "rejectedIdentifier: not this one" } });
-      expect(failed.dueAt - one.clock.now()).toBeGreaterThan(50 * MINUTE_MS);
-      pebble.fault(null);
-      one.clock.shift(failed.dueAt - one.clock.now());
-      expect(await one.until(turn, isIssued, bad)).toMatchObject({ failures: 0, lastError: null });
-      expect(new X509Certificate((await one.record()).issued?.chain ?? "").publicKey.asymmetricKeyType).toBe(
-        "rsa",
-      );
-    },
-    LIMIT_MS,
-  );
+  test("a domain's certificate that fails waits an hour; others are issued in that time, with keys that are fast to read", async () => {
+    const [bad = "", good = ""] = await domains("bad.customer.test", "good.customer.test");
+    pebble.fault((request) =>
+      request.path === "/order-plz" && namesIn(request).includes("links.bad.customer.test")
+        ? problem(400, "rejectedIdentifier", "not this one")
+        : null,
+    );
+    const turn = one.renewal(pebble);
+    await turn();
+    const { issued } = await one.until(turn, isIssued, good);
+    const leaf = new X509Certificate(issued?.chain ?? "");
+    expect(leaf.publicKey.asymmetricKeyType).toBe("ec");
+    for (const host of domainHosts("good.customer.test")) expect(leaf.checkHost(host)).toBe(host);
+    const failed = await one.record(bad);
+    expect(failed).toMatchObject({ failures: 1, lastError: { text: "rejectedIdentifier: not this one" } });
+    expect(failed.dueAt - one.clock.now()).toBeGreaterThan(50 * MINUTE_MS);
+    pebble.fault(null);
+    one.clock.shift(failed.dueAt - one.clock.now());
+    expect(await one.until(turn, isIssued, bad)).toMatchObject({ failures: 0, lastError: null });
+    expect(new X509Certificate((await one.record()).issued?.chain ?? "").publicKey.asymmetricKeyType).toBe(
+      "rsa",
+    );
+  });
 
-  test(
-    "is made once by two processes, and given up without a trace if the domain is deleted during the order",
-    async () => {
-      const [kept = "", gone = ""] = await domains("kept.customer.test", "gone.customer.test");
-      const turns = [one.renewal(pebble), one.renewal(pebble)];
-      const both = async () => void (await Promise.all(turns.map((turn) => turn())));
-      await both();
-      await one.until(both, ({ order }) => order !== null, gone);
-      await one.db.write([{ sql: "DELETE FROM domains WHERE id = ?", args: [gone] }]);
-      await one.until(both, isIssued, kept);
-      const orders = pebble.requests.filter(({ path }) => path === "/order-plz").map(namesIn);
-      expect(orders.filter((names) => names.includes("links.kept.customer.test"))).toHaveLength(1);
-      expect(await findCertificate(one.db, gone)).toBeNull();
-      expect(await one.db.all("SELECT * FROM acme_challenges")).toEqual([]);
-    },
-    LIMIT_MS,
-  );
+  test("is made once by two processes, and given up without a trace if the domain is deleted during the order", async () => {
+    const [kept = "", gone = ""] = await domains("kept.customer.test", "gone.customer.test");
+    const turns = [one.renewal(pebble), one.renewal(pebble)];
+    const both = async () => void (await Promise.all(turns.map((turn) => turn())));
+    await both();
+    await one.until(both, ({ order }) => order !== null, gone);
+    await one.db.write([{ sql: "DELETE FROM domains WHERE id = ?", args: [gone] }]);
+    await one.until(both, isIssued, kept);
+    const orders = pebble.requests.filter(({ path }) => path === "/order-plz").map(namesIn);
+    expect(orders.filter((names) => names.includes("links.kept.customer.test"))).toHaveLength(1);
+    expect(await findCertificate(one.db, gone)).toBeNull();
+    expect(await one.db.all("SELECT * FROM acme_challenges")).toEqual([]);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type FailingSteps, failingSteps, type Way } from "../support/failing-steps.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { deliver } from "../support/mail-in.ts";
@@ -10,6 +10,7 @@ import { type ThreadWork, threadWork } from "../support/thread-work.ts";
 // is true. Nothing is half done, a retry succeeds exactly once, and postponed work is done within a minute.
 
 const TIMEOUT_MS = 300_000;
+setDefaultTimeout(TIMEOUT_MS);
 /** Number of checks, that many milliseconds apart, without a change after which everything counts as idle. */
 const STILL_LOOKS = 3;
 const LOOK_MS = 3;
@@ -255,23 +256,19 @@ async function withFailure(deed: Deed, at: number, way: Way, wanted: string): Pr
   return wrong.map((line) => `${way} at step ${at} (${failed}): ${line}`);
 }
 
-test.each(Object.keys(DEEDS))(
-  "whichever database step fails: %s",
-  async (name) => {
-    const deed = DEEDS[name];
-    if (deed === undefined) throw new Error(`nobody does ${name}`);
-    // Twice, because statements are prepared at their first use.
-    await usual(deed);
-    const wanted = await usual(deed);
-    for (const way of ["refused", "unheard"] as const) {
-      let at = 0;
-      for (; ; at++) {
-        const wrong = await withFailure(deed, at, way, wanted);
-        if (wrong === null) break;
-        expect(wrong).toEqual([]);
-      }
-      expect(at).toBeGreaterThan(0);
+test.each(Object.keys(DEEDS))("whichever database step fails: %s", async (name) => {
+  const deed = DEEDS[name];
+  if (deed === undefined) throw new Error(`nobody does ${name}`);
+  // Twice, because statements are prepared at their first use.
+  await usual(deed);
+  const wanted = await usual(deed);
+  for (const way of ["refused", "unheard"] as const) {
+    let at = 0;
+    for (; ; at++) {
+      const wrong = await withFailure(deed, at, way, wanted);
+      if (wrong === null) break;
+      expect(wrong).toEqual([]);
     }
-  },
-  TIMEOUT_MS,
-);
+    expect(at).toBeGreaterThan(0);
+  }
+});

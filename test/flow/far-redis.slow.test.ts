@@ -1,9 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
 import { startRedis } from "../support/redis.ts";
 import { startRelay } from "../support/relay.ts";
 import { callRole, startRole } from "../support/role-process.ts";
+
+setDefaultTimeout(90_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const SENDS = 150;
@@ -35,4 +37,4 @@ test("with a Redis that is 100 ms away, a backlog is handed over before its lock
   await Promise.all([worker.terminate(), api.terminate()]);
   far.stop();
   await redis.stop();
-}, 90_000);
+});

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { startRedis, type TestRedis } from "../support/redis.ts";
 import { OWNER, startService, type TestService } from "../support/service.ts";
+
+setDefaultTimeout(90_000);
 
 let redis: TestRedis;
 let service: TestService;
@@ -22,4 +24,4 @@ test("mail does not wait a minute for a Redis that is full", async () => {
     text: "Hello",
   });
   expect((await service.message(body.id, "delivered")).recipients).toMatchObject([{ attempts: 1 }]);
-}, 90_000);
+});

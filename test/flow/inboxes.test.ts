@@ -1,8 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { publish } from "../support/dns.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { deliver, delivered, deliveredRecord, letterLines, smtpSession } from "../support/mail-in.ts";
 import { receivingInboxes, verifiedDomain } from "../support/service.ts";
+
+setDefaultTimeout(60_000);
 
 const scene = inboxService();
 const { newInbox } = scene;
@@ -62,7 +64,7 @@ describe("an inbox gets mail", () => {
       body: { address: "info@xn--bcher-kva.test", domainId: id },
     });
     expect((await deliveredRecord(scene.service, { to: made.body.address })).inboxId).toBe(made.body.id);
-  }, 60_000);
+  });
 });
 
 describe("a domain that stops receiving", () => {

@@ -277,10 +277,8 @@ describe("a message that breaks the thread", () => {
   test.each([
     ["holds it", "spin", STALL_MS / 500],
     ["breaks it", "throw", 1],
-  ])(
-    "%s: its header and sender are still inspected, and so are other messages",
-    async (_, word, haste) => isSurvived(await broken(word, haste)),
-    90_000,
+  ])("%s: its header and sender are still inspected, and so are other messages", async (_, word, haste) =>
+    isSurvived(await broken(word, haste)),
   );
 
   test("blocks it: a report then gives nothing, and so does an attachment", async () => {
@@ -293,7 +291,7 @@ describe("a message that breaks the thread", () => {
       original: null,
     });
     await expect(inspecting.inspect({ kind: "attachment", raw, ord: 0 })).rejects.toThrow("cannot be read");
-  }, 60_000);
+  });
 
   test("an error of ours is thrown, so that the sender tries again", async () => {
     const inspecting = inspector({ open: obedient });
@@ -382,4 +380,4 @@ describe("limits", () => {
 
 test("a message that gets lost in the thread: its header and sender are still inspected, and so are other messages", async () => {
   await isSurvived(lost);
-}, 90_000);
+});

@@ -26,12 +26,12 @@ import { reason } from "../support/reason.ts";
 const MB = 1024 * 1024;
 /** Time limit of a test that starts the service more than once, or as a separate process. */
 const STARTS_MS = 180_000;
+setDefaultTimeout(STARTS_MS);
 const PREFIX = "post/";
 /** Timers run so much faster than the system's in tests that wait for the service's own chores. */
 const HURRY = 5;
 
 // Megabytes pass through each test, on a machine that may be busy.
-setDefaultTimeout(90_000);
 
 let service: TestService;
 let running = false;
@@ -435,24 +435,20 @@ describe("while the object store is unreachable", () => {
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
   });
 
-  test(
-    "a stop does not wait for an upload that hangs, and the next start moves the content",
-    async () => {
-      s3.mood({ kind: "hang" }, "PUT");
-      await send(randomBytes(MB));
-      const asked = s3.seen.filter(({ method }) => method === "PUT").length;
-      clock.shift(MOVED_AFTER_MS + 1000);
-      await s3.saw("PUT", asked + 1);
-      const began = performance.now();
-      await service.app.stop();
-      expect(performance.now() - began).toBeLessThan(STOP_GRACE_MS / 2);
-      s3.mood({ kind: "serve" });
-      await service.restart();
-      clock.shift(FIRST_BACKOFF_MS);
-      await until(async () => (await places()).every((place) => place === "object"));
-    },
-    STARTS_MS,
-  );
+  test("a stop does not wait for an upload that hangs, and the next start moves the content", async () => {
+    s3.mood({ kind: "hang" }, "PUT");
+    await send(randomBytes(MB));
+    const asked = s3.seen.filter(({ method }) => method === "PUT").length;
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await s3.saw("PUT", asked + 1);
+    const began = performance.now();
+    await service.app.stop();
+    expect(performance.now() - began).toBeLessThan(STOP_GRACE_MS / 2);
+    s3.mood({ kind: "serve" });
+    await service.restart();
+    clock.shift(FIRST_BACKOFF_MS);
+    await until(async () => (await places()).every((place) => place === "object"));
+  });
 });
 
 describe("at its start the service tests the store and logs", () => {
@@ -463,31 +459,27 @@ describe("at its start the service tests the store and logs", () => {
     ["that no server is there", { S3_ENDPOINT: "http://127.0.0.1:9" }, "", "the object store does not work"],
   ] as const;
   for (const [name, env, behind, says] of CASES)
-    test(
-      `${name}, and continues`,
-      async () => {
-        const settings = {
-          CONTENT_STORE: `s3://${S3_BUCKET}/post`,
-          S3_REGION: S3_KEYS.region,
-          S3_ENDPOINT: `${s3.endpoint}${behind}`,
-          S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
-          S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
-          LOG_FORMAT: "json",
-          DELIVERY: "capture",
-        };
-        const child = serviceProcess({ ...settings, ...env });
-        try {
-          await child.start();
-          const said = () => child.output().stdout + child.output().stderr;
-          await until(() => said().includes(says));
-          expect((await fetch(`${child.url}/readyz`)).status).toBe(200);
-          expect(said()).not.toContain(S3_KEYS.secretAccessKey);
-          expect(said()).not.toContain("not-the-secret");
-          expect([...s3.objects.keys()]).toEqual([]);
-        } finally {
-          await child.remove();
-        }
-      },
-      STARTS_MS,
-    );
+    test(`${name}, and continues`, async () => {
+      const settings = {
+        CONTENT_STORE: `s3://${S3_BUCKET}/post`,
+        S3_REGION: S3_KEYS.region,
+        S3_ENDPOINT: `${s3.endpoint}${behind}`,
+        S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
+        S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+        LOG_FORMAT: "json",
+        DELIVERY: "capture",
+      };
+      const child = serviceProcess({ ...settings, ...env });
+      try {
+        await child.start();
+        const said = () => child.output().stdout + child.output().stderr;
+        await until(() => said().includes(says));
+        expect((await fetch(`${child.url}/readyz`)).status).toBe(200);
+        expect(said()).not.toContain(S3_KEYS.secretAccessKey);
+        expect(said()).not.toContain("not-the-secret");
+        expect([...s3.objects.keys()]).toEqual([]);
+      } finally {
+        await child.remove();
+      }
+    });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { request as httpsRequest } from "node:https";
 import { connect } from "node:tls";
 import { publish, type ShownRecord, startDns, type TestDns } from "../support/dns.ts";
@@ -14,6 +14,7 @@ import { SERVICE_DOMAIN, startService, type TestService } from "../support/servi
 // answers to its challenges through the owner's alias.
 
 const LIMIT_MS = 90_000;
+setDefaultTimeout(LIMIT_MS);
 /** Timers run so much faster than the system's, so that orders take seconds. */
 const HURRY = 10;
 const DOMAIN = "shop.customer.test";
@@ -104,86 +105,70 @@ describe.skipIf(MISSING !== null)(titled("a domain with aliases of its own", MIS
     return { mailFrom: mail.mailFrom, hosts: [...new Set(links.map(({ host }) => host))], link };
   }
 
-  test(
-    "is verified without them, and its links lead to PUBLIC_URL",
-    async () => {
-      const made = await service.call("POST", "/v1/domains", { domain: DOMAIN });
-      id = made.body.id;
-      recommended = made.body.recommended;
-      const label = id.slice("dom_".length);
-      const row = (purpose: string, name: string, value: string) => ({
-        type: "CNAME",
-        name,
-        value,
-        purpose,
-        verified: false,
-      });
-      expect(made.body.recommended).toEqual([
-        row("return_path", `bounce.${DOMAIN}`, `bounce.${SERVICE_DOMAIN}`),
-        row("links", LINKS, `links.${SERVICE_DOMAIN}`),
-        row("links", `_acme-challenge.${LINKS}`, `${label}._acme-challenge.links.${SERVICE_DOMAIN}`),
-      ]);
-      publish(world, made.body.records);
-      await until(async () => (await verify()).status === "verified");
-      expect((await sent()).hosts).toEqual([new URL(PUBLIC_URL).host]);
-    },
-    LIMIT_MS,
-  );
+  test("is verified without them, and its links lead to PUBLIC_URL", async () => {
+    const made = await service.call("POST", "/v1/domains", { domain: DOMAIN });
+    id = made.body.id;
+    recommended = made.body.recommended;
+    const label = id.slice("dom_".length);
+    const row = (purpose: string, name: string, value: string) => ({
+      type: "CNAME",
+      name,
+      value,
+      purpose,
+      verified: false,
+    });
+    expect(made.body.recommended).toEqual([
+      row("return_path", `bounce.${DOMAIN}`, `bounce.${SERVICE_DOMAIN}`),
+      row("links", LINKS, `links.${SERVICE_DOMAIN}`),
+      row("links", `_acme-challenge.${LINKS}`, `${label}._acme-challenge.links.${SERVICE_DOMAIN}`),
+    ]);
+    publish(world, made.body.records);
+    await until(async () => (await verify()).status === "verified");
+    expect((await sent()).hosts).toEqual([new URL(PUBLIC_URL).host]);
+  });
 
-  test(
-    "needs both aliases of links",
-    async () => {
-      publish(world, recommended.slice(0, 1));
-      // unbound keeps it for a second, so that the last test finds it gone.
-      world.add({ name: LINKS, type: "CNAME", data: `links.${SERVICE_DOMAIN}`, ttl: 1 });
-      await until(async () => (await verifiedPurposes())[0]?.[1] === true);
-      expect(await verifiedPurposes()).toEqual([
-        ["return_path", true],
-        ["links", false],
-        ["links", false],
-      ]);
-      const { recommended: checked } = await verify();
-      expect(checked.map(({ status }: { status: string }) => status)).toEqual([
-        "verified",
-        "verified",
-        "missing",
-      ]);
-    },
-    LIMIT_MS,
-  );
+  test("needs both aliases of links", async () => {
+    publish(world, recommended.slice(0, 1));
+    // unbound keeps it for a second, so that the last test finds it gone.
+    world.add({ name: LINKS, type: "CNAME", data: `links.${SERVICE_DOMAIN}`, ttl: 1 });
+    await until(async () => (await verifiedPurposes())[0]?.[1] === true);
+    expect(await verifiedPurposes()).toEqual([
+      ["return_path", true],
+      ["links", false],
+      ["links", false],
+    ]);
+    const { recommended: checked } = await verify();
+    expect(checked.map(({ status }: { status: string }) => status)).toEqual([
+      "verified",
+      "verified",
+      "missing",
+    ]);
+  });
 
-  test(
-    "gets a certificate for its host through the alias, and its mail has its own links and return path",
-    async () => {
-      publish(world, recommended.slice(2));
-      await until(async () => (await verifiedPurposes()).every(([, verified]) => verified));
-      await until(() => isServed(LINKS));
-      expect([await isServed(`mta-sts.${DOMAIN}`), await isServed(`www.${DOMAIN}`)]).toEqual([false, false]);
-      let mail = await sent();
-      while (mail.hosts[0] !== LINKS) mail = await sent();
-      expect(mail.hosts).toEqual([LINKS]);
-      expect(mail.mailFrom).toEndWith(`@bounce.${DOMAIN}`);
-      const answer = await new Promise<[number, string | undefined]>((resolve, reject) => {
-        const port = service.app.ports.tls ?? 0;
-        const options = { host: "127.0.0.1", port, path: mail.link.pathname, servername: LINKS, ca: root };
-        httpsRequest({ ...options, headers: { host: LINKS }, agent: false }, ({ statusCode, headers }) =>
-          resolve([statusCode ?? 0, headers.location]),
-        )
-          .on("error", reject)
-          .end();
-      });
-      expect(answer).toEqual([302, "https://brand.example/"]);
-    },
-    LIMIT_MS,
-  );
+  test("gets a certificate for its host through the alias, and its mail has its own links and return path", async () => {
+    publish(world, recommended.slice(2));
+    await until(async () => (await verifiedPurposes()).every(([, verified]) => verified));
+    await until(() => isServed(LINKS));
+    expect([await isServed(`mta-sts.${DOMAIN}`), await isServed(`www.${DOMAIN}`)]).toEqual([false, false]);
+    let mail = await sent();
+    while (mail.hosts[0] !== LINKS) mail = await sent();
+    expect(mail.hosts).toEqual([LINKS]);
+    expect(mail.mailFrom).toEndWith(`@bounce.${DOMAIN}`);
+    const answer = await new Promise<[number, string | undefined]>((resolve, reject) => {
+      const port = service.app.ports.tls ?? 0;
+      const options = { host: "127.0.0.1", port, path: mail.link.pathname, servername: LINKS, ca: root };
+      httpsRequest({ ...options, headers: { host: LINKS }, agent: false }, ({ statusCode, headers }) =>
+        resolve([statusCode ?? 0, headers.location]),
+      )
+        .on("error", reject)
+        .end();
+    });
+    expect(answer).toEqual([302, "https://brand.example/"]);
+  });
 
-  test(
-    "has links to PUBLIC_URL again after a check that misses an alias",
-    async () => {
-      world.remove(LINKS);
-      await until(async () => (await verifiedPurposes())[1]?.[1] === false);
-      expect((await sent()).hosts).toEqual([new URL(PUBLIC_URL).host]);
-    },
-    LIMIT_MS,
-  );
+  test("has links to PUBLIC_URL again after a check that misses an alias", async () => {
+    world.remove(LINKS);
+    await until(async () => (await verifiedPurposes())[1]?.[1] === false);
+    expect((await sent()).hosts).toEqual([new URL(PUBLIC_URL).host]);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { systemClock } from "../../src/clock.ts";
 import { type QueueParts, queueChecks } from "../../src/flows/health/queues.ts";
@@ -7,6 +7,8 @@ import { openBullQueue } from "../../src/queue/bullmq.ts";
 import { newFolder } from "../support/folder.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
 import { postrider } from "./command-program.ts";
+
+setDefaultTimeout(90_000);
 
 let redis: TestRedis;
 let primary: TestRedis;
@@ -37,7 +39,7 @@ test("a database that Redis does not have is not replaced by another: a start re
   expect([ran.code, ran.stdout, readdirSync(folder)]).toEqual([78, "", []]);
   expect(ran.stderr).toContain("REDIS_URL names a database that its Redis does not give (ERR DB index");
   rmSync(folder, { recursive: true });
-}, 90_000);
+});
 
 test("a queue that finds it missing later, when Redis is back, is not ready, and doctor says the same", async () => {
   const log = { info: () => undefined, warn: () => undefined };

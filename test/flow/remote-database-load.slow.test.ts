@@ -10,7 +10,6 @@ import { until } from "../support/poll.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
 /** Milliseconds: on a busy machine programs take seconds to start. */
-setDefaultTimeout(90_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 /** How long the database is away, and how long the load lasts before and after, in milliseconds. */
@@ -18,6 +17,7 @@ const AWAY_MS = 5000;
 const NEXT_TO_MS = 1000;
 const PAUSE_MS = 25;
 const LIMIT_MS = 270_000;
+setDefaultTimeout(LIMIT_MS);
 
 let primary: DatabaseServer;
 let dns: TestDns;
@@ -100,52 +100,48 @@ async function arrives(load: Load, name: string, stopped: () => boolean): Promis
   }
 }
 
-test(
-  "if the database is away for five seconds under load, clients get 503 and 4xx, and then everything arrives once",
-  async () => {
-    const load: Load = { accepted: new Map(), unavailable: [], taken: [], putOff: [], other: [] };
-    let over = false;
-    const stopped = () => over;
-    const running = [
-      ...["a", "b", "c"].map((name) => sends(load, name, stopped)),
-      ...["x", "y"].map((name) => arrives(load, name, stopped)),
-    ];
-    await Bun.sleep(NEXT_TO_MS);
-    await primary.kill();
-    await Bun.sleep(AWAY_MS);
-    const before = load.accepted.size;
-    await primary.restart();
-    // One more reply is lost with the server up: the client's next try must find the result of the first.
-    await primary.loseReply?.();
-    await Bun.sleep(NEXT_TO_MS);
-    over = true;
-    await Promise.all(running);
-    expect(load.other).toEqual([]);
-    expect(load.unavailable.length).toBeGreaterThan(0);
-    for (const body of load.unavailable)
-      expect(body).toMatchObject({ error: { type: "service_unavailable", requestId: expect.any(String) } });
-    expect(load.putOff.length).toBeGreaterThan(0);
-    // It recovers by itself.
-    expect(load.accepted.size).toBeGreaterThan(before);
+test("if the database is away for five seconds under load, clients get 503 and 4xx, and then everything arrives once", async () => {
+  const load: Load = { accepted: new Map(), unavailable: [], taken: [], putOff: [], other: [] };
+  let over = false;
+  const stopped = () => over;
+  const running = [
+    ...["a", "b", "c"].map((name) => sends(load, name, stopped)),
+    ...["x", "y"].map((name) => arrives(load, name, stopped)),
+  ];
+  await Bun.sleep(NEXT_TO_MS);
+  await primary.kill();
+  await Bun.sleep(AWAY_MS);
+  const before = load.accepted.size;
+  await primary.restart();
+  // One more reply is lost with the server up: the client's next try must find the result of the first.
+  await primary.loseReply?.();
+  await Bun.sleep(NEXT_TO_MS);
+  over = true;
+  await Promise.all(running);
+  expect(load.other).toEqual([]);
+  expect(load.unavailable.length).toBeGreaterThan(0);
+  for (const body of load.unavailable)
+    expect(body).toMatchObject({ error: { type: "service_unavailable", requestId: expect.any(String) } });
+  expect(load.putOff.length).toBeGreaterThan(0);
+  // It recovers by itself.
+  expect(load.accepted.size).toBeGreaterThan(before);
 
-    const wanted = [...load.accepted.keys()].sort();
-    await until(() => new Set(peer.messages.items.flatMap(({ rcptTo }) => rcptTo)).size === wanted.length);
-    const db = await openDb(systemClock, { url: primary.url, authToken: null, syncUrl: null });
-    const undelivered = "SELECT COUNT(*) AS n FROM recipients WHERE status <> 'delivered'";
-    await until(async () => (await db.first<{ n: number }>(undelivered))?.n === 0);
-    expect(peer.messages.items.flatMap(({ rcptTo }) => rcptTo).sort()).toEqual(wanted);
-    const stored = await db.all<{ id: string; direction: string; subject: string }>(
-      "SELECT id, direction, subject FROM messages ORDER BY subject",
-    );
-    await db.close();
-    const outbound = stored.filter(({ direction }) => direction === "outbound");
-    expect(outbound.map(({ id, subject }) => [subject, id])).toEqual([...load.accepted].sort());
-    const inbound = stored.filter(({ direction }) => direction === "inbound");
-    expect(inbound.map(({ subject }) => subject).sort()).toEqual(load.taken.sort());
-    const { accepted, unavailable, taken, putOff } = load;
-    process.stdout.write(
-      `database away: ${accepted.size} sent, ${unavailable.length} answered 503; ${taken.length} taken, ${putOff.length} put off\n`,
-    );
-  },
-  LIMIT_MS,
-);
+  const wanted = [...load.accepted.keys()].sort();
+  await until(() => new Set(peer.messages.items.flatMap(({ rcptTo }) => rcptTo)).size === wanted.length);
+  const db = await openDb(systemClock, { url: primary.url, authToken: null, syncUrl: null });
+  const undelivered = "SELECT COUNT(*) AS n FROM recipients WHERE status <> 'delivered'";
+  await until(async () => (await db.first<{ n: number }>(undelivered))?.n === 0);
+  expect(peer.messages.items.flatMap(({ rcptTo }) => rcptTo).sort()).toEqual(wanted);
+  const stored = await db.all<{ id: string; direction: string; subject: string }>(
+    "SELECT id, direction, subject FROM messages ORDER BY subject",
+  );
+  await db.close();
+  const outbound = stored.filter(({ direction }) => direction === "outbound");
+  expect(outbound.map(({ id, subject }) => [subject, id])).toEqual([...load.accepted].sort());
+  const inbound = stored.filter(({ direction }) => direction === "inbound");
+  expect(inbound.map(({ subject }) => subject).sort()).toEqual(load.taken.sort());
+  const { accepted, unavailable, taken, putOff } = load;
+  process.stdout.write(
+    `database away: ${accepted.size} sent, ${unavailable.length} answered 503; ${taken.length} taken, ${putOff.length} put off\n`,
+  );
+});

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { MAX_BODY_CHARS, MAX_CONVERSATION_CHARS } from "../../src/http/views/conversation.ts";
 import { MAX_SCANNED } from "../../src/store/matching/steps.ts";
 import { MAX_PARTICIPANTS } from "../../src/store/threads/threads.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
+
+setDefaultTimeout(60_000);
 
 const scene = inboxService();
 const { newInbox } = scene;
@@ -148,7 +150,7 @@ describe("the list of threads", () => {
     const rest = await list(id, { q: "subject 0 end", cursor: empty.nextCursor });
     expect([idsOf(rest), rest.nextCursor]).toEqual([["thr_0"], null]);
     expect(idsOf(await list(id, { q: "subject 99" })).length).toBe(20);
-  }, 60_000);
+  });
 });
 
 describe("a thread", () => {
@@ -240,7 +242,7 @@ describe("a thread", () => {
       cursor = body.nextCursor === null ? "" : `&cursor=${body.nextCursor}`;
     } while (cursor !== "");
     expect(seen).toEqual(ids.toReversed());
-  }, 60_000);
+  });
 
   test("cuts long bodies, and older ones once the answer is full, but the records have them", async () => {
     const { address } = await newInbox();
@@ -261,7 +263,7 @@ describe("a thread", () => {
     expect(messages.at(-1)).toMatchObject({ truncated: true, text: record.text.slice(0, MAX_BODY_CHARS) });
     expect(messages[0]).toMatchObject({ id, truncated: true, text: "", headers: {} });
     expect(JSON.stringify(messages).length).toBeLessThan(MAX_CONVERSATION_CHARS * 1.2);
-  }, 60_000);
+  });
 
   test("shows the outcome of its messages", async () => {
     const { address } = await newInbox();

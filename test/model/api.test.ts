@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { type Failure, play, type Step, shrink, stepsOf } from "./run.ts";
 
 /**
@@ -9,6 +9,7 @@ const [FIRST = 1, LAST = FIRST] = (process.env.MODEL_SEEDS ?? "1..8").split(".."
 const STEPS = Number(process.env.MODEL_STEPS ?? 150);
 /** Time limit of one seed in milliseconds. If it fails, it is replayed until few steps are left. */
 const TIMEOUT_MS = 600_000;
+setDefaultTimeout(TIMEOUT_MS);
 const SHOWN_CHARS = 400;
 
 /** Report for a reader: the fewest steps that still fail, and their requests. */
@@ -27,7 +28,6 @@ test.each(seeds)(
     const failure = await play(seed, steps);
     expect(failure === null ? null : await explain(seed, steps, failure)).toBeNull();
   },
-  TIMEOUT_MS,
 );
 
 test("a sequence that fails is reduced to the steps that make it fail", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { fromFrom, prose, readyToSend, type Sending, VARIED } from "../support/peers/exchange.ts";
@@ -11,6 +11,7 @@ import { makeCert } from "../support/tls.ts";
 const LOGIN = { user: "postrider", pass: "correct horse:battery" };
 /** Starting and stopping servers takes seconds if the machine is busy. */
 const LIMIT_MS = 90_000;
+setDefaultTimeout(LIMIT_MS);
 const INBOX = "inbox@in.test";
 
 /** Recipients that the last server refuses, its words, and their meaning once a DSN returns them. */
@@ -78,103 +79,85 @@ for (const kind of PEER_KINDS)
       final?.stop();
     }, LIMIT_MS);
 
-    test(
-      `accepts mail${login === null ? "" : " after a login"} and passes it on octet for octet`,
-      async () => {
-        const contents = Object.values(VARIED);
-        const before = final.messages.items.length;
-        const ids = await Promise.all(contents.map((content) => sending.send("to@final.test", content)));
-        for (const id of ids)
-          expect((await sending.ended(id, "sent")).recipients).toMatchObject([
-            { status: "sent", mx: peer.ip, tls: workingTls ? expect.stringMatching(/^TLSv1\.[23]/) : null },
-          ]);
-        await final.messages.reached(before + contents.length);
-        const mails = final.messages.items.slice(before);
-        for (const { data } of mails) expect(await sending.dkim(data)).toBe("pass");
-        const arrived = new Set(mails.map(({ data }) => fromFrom(data).toString("latin1")));
-        const expected = await Promise.all(ids.map((id) => sending.signedPart(id)));
-        const harmed = Object.keys(VARIED).filter(
-          (_, at) => !arrived.has(expected[at]?.toString("latin1") ?? ""),
-        );
-        expect(harmed).toEqual([]);
-      },
-      LIMIT_MS,
-    );
+    test(`accepts mail${login === null ? "" : " after a login"} and passes it on octet for octet`, async () => {
+      const contents = Object.values(VARIED);
+      const before = final.messages.items.length;
+      const ids = await Promise.all(contents.map((content) => sending.send("to@final.test", content)));
+      for (const id of ids)
+        expect((await sending.ended(id, "sent")).recipients).toMatchObject([
+          { status: "sent", mx: peer.ip, tls: workingTls ? expect.stringMatching(/^TLSv1\.[23]/) : null },
+        ]);
+      await final.messages.reached(before + contents.length);
+      const mails = final.messages.items.slice(before);
+      for (const { data } of mails) expect(await sending.dkim(data)).toBe("pass");
+      const arrived = new Set(mails.map(({ data }) => fromFrom(data).toString("latin1")));
+      const expected = await Promise.all(ids.map((id) => sending.signedPart(id)));
+      const harmed = Object.keys(VARIED).filter(
+        (_, at) => !arrived.has(expected[at]?.toString("latin1") ?? ""),
+      );
+      expect(harmed).toEqual([]);
+    });
 
-    test(
-      "sends real DSNs of refused mail to our listener, and each ends its recipient",
-      async () => {
-        const ids = await Promise.all(REFUSALS.map(([user]) => sending.send(`${user}@final.test`)));
-        for (const [at, [user, reply, status, bounceType]] of REFUSALS.entries()) {
-          const email = `${user}@final.test`;
-          const { recipients, events } = await sending.ended(ids[at] ?? "", status);
-          expect(recipients).toMatchObject([{ email, status }]);
-          expect(events.map(({ type }: { type: string }) => type)).toContain("sent");
-          if (kind.quotesReply) {
-            expect(recipients[0].smtpCode).toBe(Number(reply.slice(0, 3)));
-            // A DSN folds the text that it quotes.
-            expect(recipients[0].diagnostic.replace(/\s+/g, " ")).toContain(reply.slice(4));
-          }
-          const { body } = await service.call("GET", `/v1/suppressions?email=${email}`);
-          const messageId = ids[at];
-          expect(body.data).toMatchObject(
-            bounceType === null ? [] : [{ reason: "bounce", bounceType, messageId }],
-          );
+    test("sends real DSNs of refused mail to our listener, and each ends its recipient", async () => {
+      const ids = await Promise.all(REFUSALS.map(([user]) => sending.send(`${user}@final.test`)));
+      for (const [at, [user, reply, status, bounceType]] of REFUSALS.entries()) {
+        const email = `${user}@final.test`;
+        const { recipients, events } = await sending.ended(ids[at] ?? "", status);
+        expect(recipients).toMatchObject([{ email, status }]);
+        expect(events.map(({ type }: { type: string }) => type)).toContain("sent");
+        if (kind.quotesReply) {
+          expect(recipients[0].smtpCode).toBe(Number(reply.slice(0, 3)));
+          // A DSN folds the text that it quotes.
+          expect(recipients[0].diagnostic.replace(/\s+/g, " ")).toContain(reply.slice(4));
         }
-      },
-      LIMIT_MS,
-    );
+        const { body } = await service.call("GET", `/v1/suppressions?email=${email}`);
+        const messageId = ids[at];
+        expect(body.data).toMatchObject(
+          bounceType === null ? [] : [{ reason: "bounce", bounceType, messageId }],
+        );
+      }
+    });
 
-    test(
-      "delivers foreign mail to our listener octet for octet",
-      async () => {
-        const transport = createTransport({
-          host: peer.ip,
-          port: peer.port,
-          ignoreTLS: !workingTls,
-          tls: { rejectUnauthorized: false },
-          ...(login === null ? {} : { auth: login }),
+    test("delivers foreign mail to our listener octet for octet", async () => {
+      const transport = createTransport({
+        host: peer.ip,
+        port: peer.port,
+        ignoreTLS: !workingTls,
+        tls: { rejectUnauthorized: false },
+        ...(login === null ? {} : { auth: login }),
+      });
+      const sent = Object.values(FOREIGN).map(
+        (rest, at) =>
+          `Date: Tue, 01 Jul 2025 10:00:00 +0000\r\nFrom: ann@outside.test\r\nTo: ${INBOX}\r\n` +
+          `Subject: Foreign ${at}\r\nMessage-ID: <foreign-${at}@outside.test>\r\nMIME-Version: 1.0\r\n${rest}`,
+      );
+      for (const raw of sent)
+        await transport.sendMail({
+          envelope: { from: "ann@outside.test", to: INBOX },
+          raw: Buffer.from(raw),
         });
-        const sent = Object.values(FOREIGN).map(
-          (rest, at) =>
-            `Date: Tue, 01 Jul 2025 10:00:00 +0000\r\nFrom: ann@outside.test\r\nTo: ${INBOX}\r\n` +
-            `Subject: Foreign ${at}\r\nMessage-ID: <foreign-${at}@outside.test>\r\nMIME-Version: 1.0\r\n${rest}`,
-        );
-        for (const raw of sent)
-          await transport.sendMail({
-            envelope: { from: "ann@outside.test", to: INBOX },
-            raw: Buffer.from(raw),
-          });
-        transport.close();
-        const messages = await eventually(async () => {
-          const { body } = await service.call("GET", "/v1/emails?direction=inbound&limit=100");
-          return body.data.length >= sent.length ? body.data : null;
-        }, peer.log);
-        expect(messages).toHaveLength(sent.length);
-        const arrived: string[] = [];
-        for (const { id } of messages) {
-          const { body } = await service.call("GET", `/v1/emails/${id}`);
-          expect(body.envelope.tls).toEqual(tls ? expect.stringMatching(/^TLSv1\.[23]/) : null);
-          arrived.push((await sending.signedPart(id)).toString("utf8"));
-        }
-        const harmed = Object.keys(FOREIGN).filter(
-          (_, at) => !arrived.some((raw) => sent[at]?.endsWith(raw)),
-        );
-        expect(harmed).toEqual([]);
-      },
-      LIMIT_MS,
-    );
+      transport.close();
+      const messages = await eventually(async () => {
+        const { body } = await service.call("GET", "/v1/emails?direction=inbound&limit=100");
+        return body.data.length >= sent.length ? body.data : null;
+      }, peer.log);
+      expect(messages).toHaveLength(sent.length);
+      const arrived: string[] = [];
+      for (const { id } of messages) {
+        const { body } = await service.call("GET", `/v1/emails/${id}`);
+        expect(body.envelope.tls).toEqual(tls ? expect.stringMatching(/^TLSv1\.[23]/) : null);
+        arrived.push((await sending.signedPart(id)).toString("utf8"));
+      }
+      const harmed = Object.keys(FOREIGN).filter((_, at) => !arrived.some((raw) => sent[at]?.endsWith(raw)));
+      expect(harmed).toEqual([]);
+    });
 
     if (login === null) return;
-    test(
-      "gets no login from us while its certificate is not trusted",
-      async () => {
-        await service.restart({ SMTP_RELAY_URL: `smtp://${login.user}:secret@${peer.ip}:${peer.port}` });
-        const id = await sending.send("to@final.test");
-        const { recipients } = await sending.ended(id, "delivery_delayed");
-        expect(recipients).toMatchObject([{ status: "delivery_delayed", smtpCode: null }]);
-        expect(recipients[0].diagnostic).toContain("certificate");
-      },
-      LIMIT_MS,
-    );
+    test("gets no login from us while its certificate is not trusted", async () => {
+      await service.restart({ SMTP_RELAY_URL: `smtp://${login.user}:secret@${peer.ip}:${peer.port}` });
+      const id = await sending.send("to@final.test");
+      const { recipients } = await sending.ended(id, "delivery_delayed");
+      expect(recipients).toMatchObject([{ status: "delivery_delayed", smtpCode: null }]);
+      expect(recipients[0].diagnostic).toContain("certificate");
+    });
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readyToSend, type Sending } from "../support/peers/exchange.ts";
 import { SINK_MISSING, type Sink, startSink } from "../support/peers/sink.ts";
 import { newFolder } from "../support/folder.ts";
@@ -8,6 +8,7 @@ import { startService, type TestService } from "../support/service.ts";
 /** Messages sent to each sink at once. All together stay below the 200 at which bounces suspend a project. */
 const MESSAGES = 4;
 const LIMIT_MS = 90_000;
+setDefaultTimeout(LIMIT_MS);
 
 interface End {
   status: string;
@@ -140,7 +141,6 @@ describe.skipIf(SINK_MISSING !== null)(PEER, () => {
       const expected = Array.from({ length: MESSAGES }, (_, n) => `user${n}@sink${at}.test`);
       expect(sinks[at]?.taken().sort()).toEqual(expected.flatMap((to) => Array(taken).fill(to)));
     },
-    LIMIT_MS,
   );
 });
 
@@ -166,5 +166,4 @@ test.skipIf(SINK_MISSING !== null)(
     await service.stop();
     await well.stop();
   },
-  LIMIT_MS,
 );

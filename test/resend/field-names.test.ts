@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { BYTE_LIST } from "../../src/core/validation.ts";
 import { inTheirWords } from "../../src/http/resend/field-names.ts";
@@ -6,6 +6,8 @@ import { NO_FIELDS } from "../../src/http/resend/given.ts";
 import { resendRoutes } from "../../src/http/resend/routes.ts";
 import type { Route } from "../../src/http/routing/route.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+setDefaultTimeout(120_000);
 
 let service: TestService;
 let ids: Record<string, string>;
@@ -97,7 +99,7 @@ test("no error of /resend names a field by a name that only /v1 has", async () =
   }
   expect(refused).toBeGreaterThan(300);
   expect([...wrong]).toEqual([]);
-}, 120_000);
+});
 
 describe("an error's message names each field as Resend does", () => {
   test.each([

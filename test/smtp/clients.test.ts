@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newFolder } from "../support/folder.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { shareOf } from "../support/share.ts";
@@ -6,6 +6,7 @@ import { BODIES, type Program, PROGRAMS, title } from "./client-programs.ts";
 
 /** Programs are slow if the machine is busy. */
 const LIMIT_MS = 180_000;
+setDefaultTimeout(LIMIT_MS);
 const FROM = "writer@client.test";
 const INBOX = "one@in.test";
 const OTHER = "two@in.test";
@@ -77,57 +78,45 @@ function arrives(sent: Buffer, { adds }: Program): Buffer {
 for (const [nth, program] of PROGRAMS.entries())
   describe.skipIf(program.missing !== null)(title(program), () => {
     const ways = [false, ...(program.starttls ? [true] : [])];
-    test.each(ways)(
-      "delivers messages octet for octet, under TLS: %p",
-      async (tls) => {
-        const harmed: string[] = [];
-        // TLS changes no octet of any body, so each program sends a share of them.
-        for (const [name, body] of tls
-          ? shareOf(Object.entries(BODIES), TLS_SHARE, nth)
-          : Object.entries(BODIES)) {
-          const subject = `${name} ${Bun.randomUUIDv7()}`;
-          const sent = message(subject, body);
-          await program.send({ port: service.smtpPort, folder, from: FROM, to: [INBOX], message: sent, tls });
-          const [mail, ...more] = await kept(subject);
-          if (mail === undefined || more.length > 0) harmed.push(`${name}: kept ${more.length} times`);
-          else if (!received(mail).equals(arrives(sent, program))) harmed.push(`${name}: other octets`);
-          else if ((mail.tls === null) === tls) harmed.push(`${name}: under ${mail.tls}`);
-        }
-        expect(harmed).toEqual([]);
-      },
-      LIMIT_MS,
-    );
+    test.each(ways)("delivers messages octet for octet, under TLS: %p", async (tls) => {
+      const harmed: string[] = [];
+      // TLS changes no octet of any body, so each program sends a share of them.
+      for (const [name, body] of tls
+        ? shareOf(Object.entries(BODIES), TLS_SHARE, nth)
+        : Object.entries(BODIES)) {
+        const subject = `${name} ${Bun.randomUUIDv7()}`;
+        const sent = message(subject, body);
+        await program.send({ port: service.smtpPort, folder, from: FROM, to: [INBOX], message: sent, tls });
+        const [mail, ...more] = await kept(subject);
+        if (mail === undefined || more.length > 0) harmed.push(`${name}: kept ${more.length} times`);
+        else if (!received(mail).equals(arrives(sent, program))) harmed.push(`${name}: other octets`);
+        else if ((mail.tls === null) === tls) harmed.push(`${name}: under ${mail.tls}`);
+      }
+      expect(harmed).toEqual([]);
+    });
 
-    test(
-      "delivers a message to several",
-      async () => {
-        const subject = `several ${Bun.randomUUIDv7()}`;
-        const sent = message(subject, "x\r\n");
-        await program.send({
-          port: service.smtpPort,
-          folder,
-          from: FROM,
-          to: [INBOX, OTHER],
-          message: sent,
-          tls: false,
-        });
-        const mails = await kept(subject);
-        expect(mails.map((mail) => received(mail).equals(arrives(sent, program)))).toEqual([true, true]);
-      },
-      LIMIT_MS,
-    );
+    test("delivers a message to several", async () => {
+      const subject = `several ${Bun.randomUUIDv7()}`;
+      const sent = message(subject, "x\r\n");
+      await program.send({
+        port: service.smtpPort,
+        folder,
+        from: FROM,
+        to: [INBOX, OTHER],
+        message: sent,
+        tls: false,
+      });
+      const mails = await kept(subject);
+      expect(mails.map((mail) => received(mail).equals(arrives(sent, program)))).toEqual([true, true]);
+    });
 
-    test.skipIf(!program.smtpUtf8)(
-      "delivers a message from an address beyond ASCII",
-      async () => {
-        const subject = `utf8 ${Bun.randomUUIDv7()}`;
-        const sent = message(subject, "x\r\n");
-        const from = "jürgen@client.test";
-        await program.send({ port: service.smtpPort, folder, from, to: [INBOX], message: sent, tls: false });
-        const [mail] = await kept(subject);
-        expect(mail?.mailFrom).toBe(from);
-        expect(mail?.raw.toString()).toContain("with UTF8SMTP");
-      },
-      LIMIT_MS,
-    );
+    test.skipIf(!program.smtpUtf8)("delivers a message from an address beyond ASCII", async () => {
+      const subject = `utf8 ${Bun.randomUUIDv7()}`;
+      const sent = message(subject, "x\r\n");
+      const from = "jürgen@client.test";
+      await program.send({ port: service.smtpPort, folder, from, to: [INBOX], message: sent, tls: false });
+      const [mail] = await kept(subject);
+      expect(mail?.mailFrom).toBe(from);
+      expect(mail?.raw.toString()).toContain("with UTF8SMTP");
+    });
   });

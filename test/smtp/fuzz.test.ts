@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Action, Phase } from "../../src/smtp/session/actions.ts";
 import { ChunkReader } from "../../src/smtp/session/chunks.ts";
 import { DataReader } from "../../src/smtp/session/data.ts";
@@ -6,6 +6,8 @@ import type { MessageResult } from "../../src/smtp/session/message-buffer.ts";
 import { MAX_REPLY_LINE_OCTETS, REPLIES, type Reply, reply } from "../../src/smtp/session/reply.ts";
 import { Session } from "../../src/smtp/session/session.ts";
 import { mutatedSession, mutatedText, type Numbers, numbers, pieces } from "./mutations.ts";
+
+setDefaultTimeout(180_000);
 
 const SESSIONS = 30_000;
 const TEXTS = 20_000;
@@ -213,11 +215,11 @@ function fuzzEnding(seed: number): void {
 
 test(`${SESSIONS} mutated sessions keep the rules, however their octets are split`, () => {
   for (let seed = 1; seed <= SESSIONS; seed++) expect(failure(seed, () => fuzzSession(seed))).toBeNull();
-}, 180_000);
+});
 
 test("a session that we end at any moment sends nothing more", () => {
   for (let seed = 1; seed <= TEXTS; seed++) expect(failure(seed, () => fuzzEnding(seed))).toBeNull();
-}, 60_000);
+});
 
 function show(result: MessageResult | null): string {
   if (result === null) return "(more)";

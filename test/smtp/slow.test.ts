@@ -1,7 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Socket } from "bun";
 import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/listener/deadline.ts";
 import { Client, type Server, signal, startServer } from "./server-harness.ts";
+
+setDefaultTimeout(60_000);
 
 const CLIENTS = 2000;
 const DRIP_MS = 10_000;
@@ -128,5 +130,4 @@ test.skipIf(!enough)(
     }
     await goodMail(server);
   },
-  60_000,
 );

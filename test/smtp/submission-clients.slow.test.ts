@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newFolder } from "../support/folder.ts";
 import { postfix, startPostfix } from "../support/peers/postfix.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
@@ -7,6 +7,7 @@ import { BODIES, type Mail, type Program, PROGRAMS, title } from "./client-progr
 
 /** Programs are slow if the machine is busy. */
 const LIMIT_MS = 180_000;
+setDefaultTimeout(LIMIT_MS);
 const MIB = 1024 * 1024;
 
 /** Bodies that are soon sent. */
@@ -111,122 +112,94 @@ function unique(name: string): string {
 const TRIED = PROGRAMS.filter(({ name, starttls }) => starttls && name !== "the path's python");
 for (const program of TRIED)
   describe.skipIf(program.missing !== null)(title(program), () => {
-    test(
-      "logs in and sends every message octet by octet, encoding only bodies that need it",
-      async () => {
-        const harmed: string[] = [];
-        const encoded: string[] = [];
-        for (const [name, body] of SMALL_BODIES) {
-          const subject = unique(name);
-          const sent = message(subject, body);
-          await send(program, { message: sent });
-          const { raw, isEncoded } = await kept(subject);
-          if (!raw.equals(Buffer.concat([sent, Buffer.from(program.adds)]))) harmed.push(name);
-          if (isEncoded) encoded.push(name);
-        }
-        expect({ harmed, encoded }).toEqual({ harmed: [], encoded: ENCODED_BODIES });
-      },
-      LIMIT_MS,
-    );
+    test("logs in and sends every message octet by octet, encoding only bodies that need it", async () => {
+      const harmed: string[] = [];
+      const encoded: string[] = [];
+      for (const [name, body] of SMALL_BODIES) {
+        const subject = unique(name);
+        const sent = message(subject, body);
+        await send(program, { message: sent });
+        const { raw, isEncoded } = await kept(subject);
+        if (!raw.equals(Buffer.concat([sent, Buffer.from(program.adds)]))) harmed.push(name);
+        if (isEncoded) encoded.push(name);
+      }
+      expect({ harmed, encoded }).toEqual({ harmed: [], encoded: ENCODED_BODIES });
+    });
 
-    test(
-      "sends under TLS from the start",
-      async () => {
-        const subject = unique("implicit");
-        await send(program, { message: message(subject, "x\r\n"), tls: "implicit" });
-        expect((await kept(subject)).record.envelope.tls).toStartWith("TLSv1.");
-      },
-      LIMIT_MS,
-    );
+    test("sends under TLS from the start", async () => {
+      const subject = unique("implicit");
+      await send(program, { message: message(subject, "x\r\n"), tls: "implicit" });
+      expect((await kept(subject)).record.envelope.tls).toStartWith("TLSv1.");
+    });
 
-    test(
-      "fails with a wrong key",
-      async () => {
-        const login = { user: "shop", password: "pr_wrong" };
-        const sent = send(program, { message: message(unique("wrong"), "x\r\n"), login });
-        expect(await sent.catch(String)).toMatch(/535|[Aa]uth|denied/);
-      },
-      LIMIT_MS,
-    );
+    test("fails with a wrong key", async () => {
+      const login = { user: "shop", password: "pr_wrong" };
+      const sent = send(program, { message: message(unique("wrong"), "x\r\n"), login });
+      expect(await sent.catch(String)).toMatch(/535|[Aa]uth|denied/);
+    });
 
-    test(
-      "sends to fifty recipients at once",
-      async () => {
-        const subject = unique("fifty");
-        const to = Array.from({ length: 50 }, (_, at) => `r${at}@to.test`);
-        await send(program, { message: message(subject, "x\r\n"), to });
-        expect((await kept(subject)).record.recipients).toHaveLength(50);
-      },
-      LIMIT_MS,
-    );
+    test("sends to fifty recipients at once", async () => {
+      const subject = unique("fifty");
+      const to = Array.from({ length: 50 }, (_, at) => `r${at}@to.test`);
+      await send(program, { message: message(subject, "x\r\n"), to });
+      expect((await kept(subject)).record.recipients).toHaveLength(50);
+    });
 
-    test.skipIf(!program.smtpUtf8)(
-      "sends to and from addresses beyond ASCII",
-      async () => {
-        const subject = unique("utf8");
-        const from = "jürgen@from.test";
-        const sent = message(subject, "x\r\n", from);
-        await send(program, { message: sent, from, to: ["bjørn@to.test"] });
-        const { raw, record, isEncoded } = await kept(subject);
-        expect(raw.equals(sent)).toBe(true);
-        expect(isEncoded).toBe(false);
-        expect(record).toMatchObject({ bcc: ["bjørn@to.test"], envelope: { smtpUtf8: true } });
-      },
-      LIMIT_MS,
-    );
+    test.skipIf(!program.smtpUtf8)("sends to and from addresses beyond ASCII", async () => {
+      const subject = unique("utf8");
+      const from = "jürgen@from.test";
+      const sent = message(subject, "x\r\n", from);
+      await send(program, { message: sent, from, to: ["bjørn@to.test"] });
+      const { raw, record, isEncoded } = await kept(subject);
+      expect(raw.equals(sent)).toBe(true);
+      expect(isEncoded).toBe(false);
+      expect(record).toMatchObject({ bcc: ["bjørn@to.test"], envelope: { smtpUtf8: true } });
+    });
   });
 
-test(
-  "nodemailer sends almost 25 MB, and no more than the limit",
-  async () => {
-    const subject = unique("large");
-    const line = `${"0123456789".repeat(7)}\r\n`;
-    const sent = message(subject, line.repeat(Math.floor((25 * MIB - 2000) / line.length)));
-    await send(NODEMAILER, { message: sent });
-    const { raw, isEncoded } = await kept(subject);
-    expect(raw.equals(sent)).toBe(true);
-    expect(isEncoded).toBe(false);
-    const over = message(subject, line.repeat(Math.ceil((25 * MIB) / line.length)));
-    expect(await send(NODEMAILER, { message: over }).catch(String)).toContain("552 5.3.4");
-  },
-  LIMIT_MS,
-);
+test("nodemailer sends almost 25 MB, and no more than the limit", async () => {
+  const subject = unique("large");
+  const line = `${"0123456789".repeat(7)}\r\n`;
+  const sent = message(subject, line.repeat(Math.floor((25 * MIB - 2000) / line.length)));
+  await send(NODEMAILER, { message: sent });
+  const { raw, isEncoded } = await kept(subject);
+  expect(raw.equals(sent)).toBe(true);
+  expect(isEncoded).toBe(false);
+  const over = message(subject, line.repeat(Math.ceil((25 * MIB) / line.length)));
+  expect(await send(NODEMAILER, { message: over }).catch(String)).toContain("552 5.3.4");
+});
 
 describe.skipIf(postfix.missing !== null)(`Postfix as a satellite (${postfix.missing ?? "runs"})`, () => {
-  test(
-    "logs in and hands on what it was given, to fifty recipients",
-    async () => {
-      const port = service.app.ports.submission ?? 0;
-      const satellite = await startPostfix({
-        relayhost: `[127.0.0.1]:${port}`,
-        mydestination: "",
-        smtp_tls_security_level: "encrypt",
-        mynetworks: "127.0.0.0/8",
-        smtpd_relay_restrictions: "permit_mynetworks, reject",
-        smtp_sasl_auth_enable: "yes",
-        smtp_sasl_security_options: "noanonymous",
-        smtp_sasl_password_maps: `inline:{{[127.0.0.1]:${port}=shop:${service.projectKey}}}`,
-      });
-      try {
-        const subject = unique("satellite");
-        const sent = message(subject, BODIES["octets beyond ASCII"] ?? "");
-        const to = Array.from({ length: 50 }, (_, at) => `r${at}@to.test`);
-        await NODEMAILER.send({ port: satellite.port, folder, from: FROM, to, message: sent, tls: false });
-        for (let looks = 0; (await listed(subject)) === 0; looks++) {
-          if (looks === 600) throw new Error(`nothing came: ${satellite.log()}`);
-          await Bun.sleep(50);
-        }
-        const { raw, record, isEncoded } = await kept(subject);
-        expect(record.recipients).toHaveLength(50);
-        expect(isEncoded).toBe(true);
-        expect(raw.toString("latin1")).toStartWith("Received: ");
-        expect(raw.subarray(raw.indexOf("From: ")).equals(sent)).toBe(true);
-      } finally {
-        await satellite.stop();
+  test("logs in and hands on what it was given, to fifty recipients", async () => {
+    const port = service.app.ports.submission ?? 0;
+    const satellite = await startPostfix({
+      relayhost: `[127.0.0.1]:${port}`,
+      mydestination: "",
+      smtp_tls_security_level: "encrypt",
+      mynetworks: "127.0.0.0/8",
+      smtpd_relay_restrictions: "permit_mynetworks, reject",
+      smtp_sasl_auth_enable: "yes",
+      smtp_sasl_security_options: "noanonymous",
+      smtp_sasl_password_maps: `inline:{{[127.0.0.1]:${port}=shop:${service.projectKey}}}`,
+    });
+    try {
+      const subject = unique("satellite");
+      const sent = message(subject, BODIES["octets beyond ASCII"] ?? "");
+      const to = Array.from({ length: 50 }, (_, at) => `r${at}@to.test`);
+      await NODEMAILER.send({ port: satellite.port, folder, from: FROM, to, message: sent, tls: false });
+      for (let looks = 0; (await listed(subject)) === 0; looks++) {
+        if (looks === 600) throw new Error(`nothing came: ${satellite.log()}`);
+        await Bun.sleep(50);
       }
-    },
-    LIMIT_MS,
-  );
+      const { raw, record, isEncoded } = await kept(subject);
+      expect(record.recipients).toHaveLength(50);
+      expect(isEncoded).toBe(true);
+      expect(raw.toString("latin1")).toStartWith("Received: ");
+      expect(raw.subarray(raw.indexOf("From: ")).equals(sent)).toBe(true);
+    } finally {
+      await satellite.stop();
+    }
+  });
 });
 
 async function listed(subject: string): Promise<number> {

@@ -148,4 +148,4 @@ test("SIGHUP makes a running service reload its certificate; unusable files leav
   write(await selfSignedCertificate("past.test", Date.now() - (SELF_SIGNED_DAYS + 1) * DAY_MS));
   await reload("the certificate has expired");
   expect(await old.client.say("QUIT")).toStartWith("221 ");
-}, 90_000);
+});

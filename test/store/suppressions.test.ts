@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   addSuppression,
@@ -13,6 +13,8 @@ import {
 import { MAX_SCANNED } from "../../src/store/matching/steps.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
+
+setDefaultTimeout(60_000);
 
 const NOW = 1_750_000_000_000;
 let api: TestApi;
@@ -163,4 +165,4 @@ test("entries are read as far as one page goes, except for a search by address, 
   expect(await page({}, "sup_many000001")).toEqual([["sup_many000000"], null]);
   expect(await page({ q: "p0@" }, null)).toEqual([[], "sup_many000001"]);
   expect(await page({ email: "p0@many.example" }, null)).toEqual([["sup_many000000"], null]);
-}, 60_000);
+});

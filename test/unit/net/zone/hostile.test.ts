@@ -1,9 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { decode } from "dns-packet";
 import { createResponder } from "../../../../src/net/zone/responder.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 import { type Random, seeded } from "../../../support/peers/varied-mail.ts";
 import { KEY_TEXT, keysOf, ORIGIN, queryOctets, quietLog, testZone, TOKEN } from "../../../support/zone.ts";
+
+setDefaultTimeout(60_000);
 
 const CLIENT = "192.0.2.9";
 const MUTATIONS = 100_000;
@@ -82,7 +84,7 @@ test(`none of ${MUTATIONS} broken packets throws, and no answer exceeds its limi
   }
   // Every outcome occurs often, so the test covers all of them.
   expect(Math.min(...Object.values(answered))).toBeGreaterThan(MUTATIONS / 50);
-}, 60_000);
+});
 
 function failed(packet: Buffer, octets: Buffer): Error {
   return new Error(`${packet.toString("hex")} is answered by ${octets.toString("hex")}`);
