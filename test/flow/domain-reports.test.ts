@@ -161,6 +161,11 @@ describe("a DMARC report to the mailbox that our records name", () => {
     expect(await inboundMessages()).toBe(before + 2);
   });
 
+  test("is a message of the first project if it cannot be read within the limits, as a bomb is", async () => {
+    const bomb = fileLetter(gzipSync(Buffer.alloc(100 * 1024 * 1024)), { from: GOOGLE });
+    expect(await deliver(service, bomb)).toMatch(/^250 2\.0\.0 OK msg_/);
+  });
+
   test("is also a message of a mailbox that does not take reports", async () => {
     const id = await verifiedDomain(service, "both.test");
     const xml = dmarcXml({ domain: "both.test", records: [{ ip: OURS }] });

@@ -1,3 +1,5 @@
+// The rule that decides when a DMARC policy is safe, for owners who move it by hand and for zones that move by themselves. The
+// share of all mail that passes would be simpler, but a forger could move it either way.
 import { DMARC_POLICIES, type DmarcPolicy } from "../../core/domains/dmarc-policies.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import type { SourceDay } from "../../store/domains/reports.ts";
@@ -13,8 +15,11 @@ export const NEEDED: Readonly<Record<DmarcPolicy, { days: number; reported: numb
 };
 /** Messages that the reports must cover. */
 export const MIN_MESSAGES = 100;
-/** Share of the messages of known sources that may fail on one day, and the number from which on they are trouble. */
-export const MAX_FAILED_SHARE = 0.02;
+/** Share of the passing mail from which on a source counts as one of the domain's main sources. */
+export const MAIN_SHARE = 0.1;
+/** Shares of the messages of main sources, and of all known sources, that may fail on one day. */
+export const MAX_FAILED_SHARE = { main: 0.02, known: 0.5 } as const;
+/** Number of failed messages from which on they are trouble. */
 export const MIN_FAILED = 10;
 /** Share of all messages that may come from unknown sources. */
 export const MAX_UNKNOWN_SHARE = 0.05;
@@ -42,43 +47,32 @@ export interface AdviceQuestion {
 }
 
 /**
- * Judges a domain by its reports. Sources are known if they are ours, or at least half of their mail passes DMARC. Trouble of
- * known sources makes a strict policy unsafe at once. Unknown sources are forgers or forgotten services, which reports cannot tell
- * apart: they prevent a stricter policy, but never soften one, so that no forger can.
+ * Judges a domain by its reports. Trouble of known sources makes a strict policy unsafe at once. Unknown sources are forgers or
+ * forgotten services, which reports cannot tell apart: they prevent a stricter policy, but never soften one, so that no forger can.
  */
 export function advise(mail: readonly SourceDay[], { now, ownIps, at }: AdviceQuestion): PolicyAdvice {
   const current = now ?? "none";
-  const bySource = Map.groupBy(mail, ({ source }) => source);
-  const isKnown = (source: string): boolean => {
-    const { messages, failed } = sumOf(bySource.get(source) ?? []);
-    return ownIps.includes(source) || failed * 2 <= messages;
-  };
-  const known = mail.filter(({ source }) => isKnown(source));
-  const unknownSources = [...bySource]
-    .filter(([source]) => !isKnown(source))
-    .map(([source, days]) => ({ source, messages: sumOf(days).messages }))
-    .sort((a, b) => b.messages - a.messages);
-  const trouble = troubleOf(known);
+  const { known, main, unknownSources } = sourcesOf(mail, ownIps);
+  const trouble = later(troubleOf(main, MAX_FAILED_SHARE.main), troubleOf(known, MAX_FAILED_SHARE.known));
   const clean = mail.filter(({ day }) => trouble === null || day > trouble.day);
   const since = clean[0] === undefined ? null : Date.parse(clean[0].day);
   const shown = { now, since, unknownSources: unknownSources.slice(0, MAX_UNKNOWN_SOURCES) };
   if (trouble !== null && trouble.day > utcDay(at - NEEDED.quarantine.days * DAY_MS))
     return { ...shown, safe: "none", reasons: [troubleText(trouble)] };
-  const { messages: all } = sumOf(mail);
-  if (all === 0)
+  if (mail.length === 0)
     return {
       ...shown,
       safe: current,
       reasons: [`No report that counts is about the last ${WINDOW_DAYS} days.`],
     };
   const unknown = unknownSources.reduce((sum, { messages }) => sum + messages, 0);
+  const reasons = [passedText(sumOf(known)), ...obstacles(sumOf(known).messages, unknown)];
+  if (reasons.length > 1) return { ...shown, safe: current, reasons };
   const days = since === null ? 0 : Math.floor((at - since) / DAY_MS);
   const reported = new Set(clean.map(({ day }) => day)).size;
   const reached = DMARC_POLICIES.findLast(
     (policy) => days >= NEEDED[policy].days && reported >= NEEDED[policy].reported,
   );
-  const reasons = [passedText(sumOf(known)), ...obstacles({ known: sumOf(known).messages, unknown, all })];
-  if (reasons.length > 1) return { ...shown, safe: current, reasons };
   const safe = stricter(current, reached ?? "none");
   const next = DMARC_POLICIES[DMARC_POLICIES.indexOf(safe) + 1];
   return {
@@ -113,23 +107,50 @@ function sumOf(days: readonly Sum[]): Sum {
   );
 }
 
-/** Returns the latest day on which too much mail of known sources failed. */
-function troubleOf(known: readonly SourceDay[]): Trouble | null {
-  const days = [...Map.groupBy(known, ({ day }) => day)].map(([day, sources]) => ({
-    day,
-    ...sumOf(sources),
-  }));
-  return (
-    days.findLast(({ messages, failed }) => failed >= MIN_FAILED && failed > messages * MAX_FAILED_SHARE) ??
-    null
+/**
+ * Divides the mail by its sources. Known are ours, and those with at least half of their mail passing DMARC. Main ones also have a
+ * good part of it, which leaves out forwarders: a forger may share their addresses.
+ */
+function sourcesOf(mail: readonly SourceDay[], ownIps: readonly string[]) {
+  const sums = new Map(
+    [...Map.groupBy(mail, ({ source }) => source)].map(([source, days]) => [source, sumOf(days)] as const),
   );
+  const { messages: all, failed: allFailed } = sumOf(mail);
+  const enough = (all - allFailed) * MAIN_SHARE;
+  const known = new Set<string>();
+  const main = new Set<string>();
+  for (const [source, { messages, failed }] of sums) {
+    const isOurs = ownIps.includes(source);
+    if (isOurs || failed * 2 <= messages) known.add(source);
+    if (isOurs || (known.has(source) && messages - failed >= enough)) main.add(source);
+  }
+  return {
+    known: mail.filter(({ source }) => known.has(source)),
+    main: mail.filter(({ source }) => main.has(source)),
+    unknownSources: [...sums]
+      .filter(([source]) => !known.has(source))
+      .map(([source, { messages }]) => ({ source, messages }))
+      .sort((a, b) => b.messages - a.messages),
+  };
+}
+
+/** Returns the latest day on which more than this share of the mail failed. */
+function troubleOf(mail: readonly SourceDay[], share: number): Trouble | null {
+  const days = [...Map.groupBy(mail, ({ day }) => day)].map(([day, sources]) => ({ day, ...sumOf(sources) }));
+  return days.findLast(({ messages, failed }) => failed >= MIN_FAILED && failed > messages * share) ?? null;
+}
+
+function later(one: Trouble | null, other: Trouble | null): Trouble | null {
+  return one === null || (other !== null && other.day > one.day) ? other : one;
 }
 
 function stricter(one: DmarcPolicy, other: DmarcPolicy): DmarcPolicy {
   return DMARC_POLICIES.indexOf(one) > DMARC_POLICIES.indexOf(other) ? one : other;
 }
 
-function obstacles({ known, unknown, all }: { known: number; unknown: number; all: number }): string[] {
+/** Returns the obstacles to a stricter policy, in words. */
+function obstacles(known: number, unknown: number): string[] {
+  const all = known + unknown;
   return [
     ...(known < MIN_MESSAGES
       ? [`A stricter policy needs reports on ${MIN_MESSAGES} messages of known sources.`]

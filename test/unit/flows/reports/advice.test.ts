@@ -28,6 +28,8 @@ function adviceOn(days: readonly SourceDay[], now: DmarcPolicy | null = "none") 
 }
 
 describe("the safe policy", () => {
+  /** Addresses of a relay, none of which sends a tenth of the mail. */
+  const many = Array.from({ length: 11 }, (_, at) => `198.51.100.${at}`);
   const rows: [what: string, days: SourceDay[], now: DmarcPolicy | null, safe: DmarcPolicy][] = [
     ["without reports: the one there is", [], "quarantine", "quarantine"],
     ["without reports and policy: none", [], null, "none"],
@@ -84,6 +86,18 @@ describe("the safe policy", () => {
       [...daily(28, 2, RELAY), mail(1, RELAY, 50, 50)],
       "reject",
       "none",
+    ],
+    [
+      "after a failure of a relay's many addresses: none",
+      [...many.flatMap((ip) => daily(28, 2, ip, 10)), ...many.map((ip) => mail(1, ip, 10, 10))],
+      "reject",
+      "none",
+    ],
+    [
+      "while a forger shares the address of a forwarder: as before",
+      [...daily(28, 1), ...daily(28, 1, RELAY, 3), mail(1, RELAY, 40, 40)],
+      "reject",
+      "reject",
     ],
     ["13 days after a failure: none", [...daily(28, 1), mail(13, OURS, 50, 50)], "quarantine", "none"],
     [
