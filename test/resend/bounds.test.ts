@@ -112,7 +112,7 @@ describe("a body of Resend's API", () => {
 });
 
 describe("a file as byte numbers", () => {
-  const send = (content: readonly number[]) =>
+  const send = (content: unknown) =>
     service.call("POST", "/resend/emails", {
       from: "a@shop.test",
       to: "delivered@simulator.mail.test",
@@ -128,6 +128,14 @@ describe("a file as byte numbers", () => {
     const files = await service.call("GET", `/resend/emails/${body.id}/attachments`);
     const url = files.body.data[0].download_url.replace(/^https?:\/\/[^/]+/, service.url);
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(Buffer.from(bytes))).toBe(true);
+  });
+
+  test("may be a Buffer as Node writes it", async () => {
+    const { status, body } = await send({ type: "Buffer", data: [104, 105] });
+    const files = await service.call("GET", `/resend/emails/${body.id}/attachments`);
+    expect([status, files.body.data[0].size]).toEqual([200, 2]);
+    expect((await send({ type: "Buffer", data: [256] })).status).toBe(422);
+    expect((await send({ type: "Blob", data: [1] })).status).toBe(422);
   });
 
   test("is refused with one byte too many", async () => {

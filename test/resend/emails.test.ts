@@ -119,6 +119,8 @@ describe("emails of the package resend", () => {
     [{ scheduled_at: "someday" }, 'or English words such as "in 1 hour"'],
     [{ scheduledAt: "in 1 hour" }, '"scheduledAt" is not a field. Use "scheduled_at".'],
     [{ send_at: "in 1 hour" }, '"send_at" is not a field. Use "scheduled_at".'],
+    [{ templateId: "x" }, '"templateId" is not a field. Use "template.id".'],
+    [{ variables: {} }, '"variables" is not a field. Use "template.variables".'],
     [{ replyTo: "a@b.test" }, '"replyTo" is not a field. Use "reply_to".'],
     [{ topic_id: "x" }, '"topic_id" is not supported.'],
   ])("a send with %j is refused with words that help", async (wrong, words) => {

@@ -19,12 +19,21 @@ const DECISIVE: readonly string[] = [
 /** Fields of a reply alone that decide to whom it goes: to all, and as an answer to which message. */
 const OF_REPLIES: readonly string[] = ["replyAll", "messageId"];
 
-/** Names of other products, as `plainName` makes them, with ours. */
-const FOREIGN: ReadonlyMap<string, string> = new Map([
-  ["sendat", "scheduledAt"],
-  ["deliverat", "scheduledAt"],
-  ["template", "templateId"],
-]);
+/** Our fields, with the names that other products have for them, as `plainName` makes those. */
+const FOREIGN_NAMES: Readonly<Record<string, string>> = {
+  scheduledAt:
+    "sendat sendon sendtime deliverat deliverytime o:deliverytime schedule scheduled scheduledfor scheduledtime scheduletime delay",
+  to: "recipient recipients personalizations",
+  replyTo: "replytoaddress h:replyto",
+  templateId: "template templatename templatealias templateslug",
+  data: "variables templatedata templatemodel templatevariables templateparams dynamictemplatedata substitutions substitutiondata mergevars globalmergevars t:variables recipientvariables",
+  stream: "messagestream",
+};
+const FOREIGN: ReadonlyMap<string, string> = new Map(
+  Object.entries(FOREIGN_NAMES).flatMap(([ours, names]) =>
+    names.split(" ").map((name): [string, string] => [name, ours]),
+  ),
+);
 
 /**
  * Maximum number of names checked in one item. A larger item is refused, because its meaning would be uncertain.
@@ -51,7 +60,9 @@ export function decisiveFieldIssues(
     const meant = FOREIGN.get(plainName(name)) ?? nearField(name, decisive);
     if (meant === null) return [];
     const ours = spelling(meant);
-    const advice = known.has(ours) ? `Use "${ours}".` : `There is no "${ours}" here.`;
+    const advice = known.has(/^[^.]*/.exec(ours)?.[0] ?? ours)
+      ? `Use "${ours}".`
+      : `There is no "${ours}" here.`;
     return [{ param: name, message: `is not a field. ${advice}`, code: "unknown_field" }];
   });
 }

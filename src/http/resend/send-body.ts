@@ -24,11 +24,13 @@ const Addresses = Type.Union([AddressText, Type.Array(AddressText, { maxItems: M
   expected: "an address or a list of addresses",
 });
 
-/** The bytes of a file. The packages for Go, Rust and Python send a number for each. */
+const Bytes = Type.Unsafe<number[]>({ [Kind]: BYTE_LIST, maxItems: MAX_LIST_NUMBERS });
+/** The bytes of a file. The packages for Go, Rust and Python send a number for each, and older ones for Node a Buffer. */
 const Content = Type.Union(
   [
     Type.String({ maxLength: MAX_CONTENT_CHARS }),
-    Type.Unsafe<number[]>({ [Kind]: BYTE_LIST, maxItems: MAX_LIST_NUMBERS }),
+    Bytes,
+    Type.Object({ type: Type.Literal("Buffer"), data: Bytes }),
   ],
   { expected: "base64 or a list of bytes as numbers from 0 to 255" },
 );
@@ -138,7 +140,8 @@ function attachmentOf(file: Static<typeof File>, index: number): Record<string, 
 }
 
 /** Returns the padded base64 of a file. Mail tools break its lines (RFC 2045 §6.8). */
-function base64Of(content: string | number[]): string {
-  if (typeof content !== "string") return Buffer.from(content).toString("base64");
+function base64Of(content: Static<typeof Content>): string {
+  if (typeof content !== "string")
+    return Buffer.from(Array.isArray(content) ? content : content.data).toString("base64");
   return /[\r\n]/.test(content) ? content.replaceAll(/[\r\n]+/g, "") : content;
 }
