@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { type Issue, validationError } from "../../core/errors.ts";
 import { check } from "../../core/validation.ts";
-import { EMAIL } from "./schemas.ts";
+import { DAY_OR_TIME, EMAIL, TIME } from "./schemas.ts";
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
@@ -28,6 +28,15 @@ function isAddress({ expected }: TSchema): boolean {
   return expected === EMAIL.expected;
 }
 
+/** Kinds of values that have no space but may have a plus: an address has one, and a time's zone begins with one. */
+const WITH_PLUS: ReadonlySet<unknown> = new Set([EMAIL.expected, TIME.expected, DAY_OR_TIME.expected]);
+
+/** Returns the value in which a bare `+` is a plus if it must be one, else the value as forms encode it. */
+function readText({ expected }: TSchema, asForm: string | null, withPlus: string | null): string | null {
+  const isPlus = withPlus !== null && (WITH_PLUS.has(expected) || normalizeAddress(withPlus) !== null);
+  return isPlus ? withPlus : asForm;
+}
+
 /** Returns an issue for each value that cannot be an address: a filter would find nothing, a removal remove nothing. */
 function addressIssues(schema: TSchema, query: Record<string, unknown>): Issue[] {
   return propertiesOf(schema).flatMap(([param, property]) => {
@@ -38,8 +47,8 @@ function addressIssues(schema: TSchema, query: Record<string, unknown>): Issue[]
 }
 
 /**
- * Returns the query values that the schema names. If a name is given twice, the first value counts. In an address, a
- * bare `+` is a plus, because no address has a space.
+ * Returns the query values that the schema names. If a name is given twice, the first value counts. In an address
+ * or a time, a bare `+` is a plus, because neither has a space.
  * @throws AppError 422 with an issue for every value that does not fit
  */
 export function readQuery(schema: TSchema | undefined, url: string): Record<string, unknown> {
@@ -50,7 +59,7 @@ export function readQuery(schema: TSchema | undefined, url: string): Record<stri
   const withPlus = new URLSearchParams(written.replaceAll("+", "%2B"));
   const query: Record<string, unknown> = {};
   for (const [name, property] of propertiesOf(schema)) {
-    const text = (isAddress(property) ? withPlus : given).get(name);
+    const text = readText(property, given.get(name), withPlus.get(name));
     if (text === null) continue;
     const type: unknown = property.type;
     const read = typeof type === "string" ? READERS[type] : undefined;

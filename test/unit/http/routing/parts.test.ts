@@ -6,7 +6,7 @@ import { readIdempotencyKey } from "../../../../src/http/access/idempotency.ts";
 import { KEY_USE_INTERVAL_MS, trackKeyUse } from "../../../../src/http/access/key-use.ts";
 import { openPage } from "../../../../src/http/routing/paging.ts";
 import { readQuery } from "../../../../src/http/routing/query.ts";
-import { EMAIL } from "../../../../src/http/routing/schemas.ts";
+import { DAY_OR_TIME, EMAIL } from "../../../../src/http/routing/schemas.ts";
 import { requestIdOf } from "../../../../src/http/pipeline/request-log.ts";
 import { webhookUrl } from "../../../../src/flows/webhooks/webhook-url.ts";
 import type { ApiKey } from "../../../../src/store/projects/keys.ts";
@@ -67,6 +67,7 @@ describe("a query", () => {
     subscribed: Type.Optional(Type.Boolean()),
     q: Type.Optional(Type.String()),
     email: Type.Optional(Type.String(EMAIL)),
+    after: Type.Optional(Type.String(DAY_OR_TIME)),
   });
   const rows: [string, string, unknown][] = [
     ["no query", "", {}],
@@ -81,6 +82,13 @@ describe("a query", () => {
     ["a bare plus in an address", "?email=a+b@c.example", { email: "a+b@c.example" }],
     ["an encoded plus in an address", "?email=a%2Bb@c.example", { email: "a+b@c.example" }],
     ["a bare plus elsewhere: a space", "?q=a+b", { q: "a b" }],
+    ["a bare plus in a search for an address", "?q=a+b@c.example", { q: "a+b@c.example" }],
+    ["a space in a search for two words", "?q=a+b@c", { q: "a b@c" }],
+    [
+      "a bare plus in a time's zone",
+      "?after=2026-01-31T09:30:00+01:00",
+      { after: "2026-01-31T09:30:00+01:00" },
+    ],
     ["a text that cannot be an address", "?email=ana", "email"],
     ["an address with a space", "?email=a%20b@c.example", "email"],
     ["an empty address", "?email=", "email"],
