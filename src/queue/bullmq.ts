@@ -1,7 +1,12 @@
-import { type Job as BullJob, Queue as BullQueue, type Worker as BullWorker, WaitingError } from "bullmq";
+import {
+  type Job as BullJob,
+  Queue as BullQueue,
+  type Worker as BullWorker,
+  WaitingError,
+  Worker,
+} from "bullmq";
 import type { Redis } from "ioredis";
 import { sleep, settlesWithin } from "../core/time/clock.ts";
-import { BackoffWorker, RETRY_MS } from "./backoff-worker.ts";
 import { DEFAULT_PREFIX, type Job, type JobHandler, type Queue, type QueueName } from "./port.ts";
 import { chooseDatabase } from "./redis-facts.ts";
 import { type ConnectionState, openProducer, untilNoRetry, workerConnection } from "./redis.ts";
@@ -235,4 +240,22 @@ export function openBullQueue(deps: QueueDeps, url: string, prefix = DEFAULT_PRE
       return closing;
     },
   };
+}
+
+/** Wait before the next request for a job if Redis refused one or the connection was lost, milliseconds. */
+export const RETRY_MS = 1_000;
+
+/**
+ * A worker that waits if Redis refused it a job. BullMQ waits only if the connection is lost. If Redis takes no
+ * writes, BullMQ would ask again at once, thousands of times a second.
+ */
+export class BackoffWorker<Data> extends Worker<Data> {
+  protected override async moveToActive(token: string, name?: string) {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await this.delay(RETRY_MS);
+      throw error;
+    }
+  }
 }

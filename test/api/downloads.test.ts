@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { notFound } from "../../src/core/errors.ts";
 import { ok, raw } from "../../src/http/routing/answer.ts";
-import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/time.ts";
+import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/body.ts";
 import { LARGE_ANSWER_LIMITS, createDownloads, READ_BEFORE } from "../../src/http/pipeline/download.ts";
 import { openRoute, projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";

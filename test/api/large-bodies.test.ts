@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { ok } from "../../src/http/routing/answer.ts";
-import { LARGE_BODY_OCTETS } from "../../src/http/body/large-bodies.ts";
+import { LARGE_BODY_OCTETS } from "../../src/http/body/budget.ts";
 import { projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { Type } from "@sinclair/typebox";
 import { ok } from "../../src/http/routing/answer.ts";
-import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/time.ts";
+import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/body.ts";
 import { LARGE_ANSWER_LIMITS } from "../../src/http/pipeline/download.ts";
 import { projectRoute, type Route } from "../../src/http/routing/route.ts";
 import { CALL_LIMITS, CALL_OCTETS, MAX_FRAME_BYTES } from "../../src/http/routes/mcp.ts";

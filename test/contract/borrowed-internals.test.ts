@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Worker } from "bullmq";
 import Database from "libsql";
 import { openReader } from "../../src/mail/decoding/mime-part.ts";
-import { BackoffWorker, RETRY_MS } from "../../src/queue/backoff-worker.ts";
+import { BackoffWorker, RETRY_MS } from "../../src/queue/bullmq.ts";
 import { referencePage, referencePolicy } from "../../src/http/openapi/reference-page.ts";
 import { execOffLoop, syncOffLoop } from "../../src/store/sql/off-loop.ts";
 import { newFolder } from "../support/folder.ts";

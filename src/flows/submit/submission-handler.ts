@@ -1,7 +1,6 @@
-import { splitAddress } from "../../core/addresses.ts";
-import type { Mailbox } from "../../core/addresses.ts";
+import { splitAddress, type Mailbox } from "../../core/addresses.ts";
 import { UNBOUND } from "../../core/key-bounds.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, type ErrorCode } from "../../core/errors.ts";
 import type { SendLimits } from "../../core/messages/send-rules.ts";
 import { log } from "../../log.ts";
 import { withoutOwnResults } from "../../mail/auth/own-results.ts";
@@ -17,13 +16,14 @@ import { commitSend, prepareSend, sending } from "../accept/accept.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
 import { type CallerDeps, identify, type SubmittingKey, submittingKey } from "./caller.ts";
 import { type Controls, readControls } from "./controls.ts";
-import { refusalReply } from "./replies.ts";
-import { submitOnce } from "./submit-once.ts";
 import { addressesIn, submittedItem } from "./submitted-mail.ts";
 import { templateItem } from "./template-item.ts";
 import { partsOf, wholeContent } from "./whole-content.ts";
 import { headerBlockOf } from "../../mail/reading/header-block.ts";
 import type { Sending } from "../accept/sending.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import { findAnswer, IDEMPOTENCY_WINDOW_MS, insertAnswer } from "../../store/projects/idempotency.ts";
 
 export interface SubmissionDeps extends Sending, CallerDeps {
   inspect: Inspect;
@@ -185,4 +185,72 @@ function sendable(author: Mailbox | null): Mailbox | null {
 
 function mailboxOf(address: string): Mailbox | null {
   return address === "" ? null : { email: address };
+}
+
+/** Errors that more than their type decides about. */
+const BY_CODE: Partial<Record<ErrorCode, [code: number, enhanced: string]>> = {
+  message_too_large: [552, "5.3.4"],
+  daily_quota_exceeded: [452, "4.3.1"],
+  trust_tier_exceeded: [452, "4.3.1"],
+  quota_exceeded: [452, "4.3.1"],
+};
+
+/** Returns the reply to a message that the API would refuse with that error. */
+function refusalReply({ type, message, details: { code } }: AppError): Reply {
+  const known = code === undefined ? undefined : BY_CODE[code];
+  if (known !== undefined) return reply(...known, message);
+  switch (type) {
+    case "rate_limited":
+      return reply(452, "4.3.1", message);
+    case "service_unavailable":
+      return reply(451, "4.3.0", message);
+    case "permission_error":
+    case "not_found":
+      return reply(550, "5.7.1", message);
+    default:
+      return reply(550, "5.6.0", message);
+  }
+}
+
+/** The place of submissions among the endpoints of stored answers. */
+const ENDPOINT = "SMTP";
+/** The key alone decides, because clients renew Date, Message-ID and boundaries when they send again. */
+const ANY_BODY = "any";
+const TAKEN = 250;
+
+interface KeyedMessage {
+  /** See `holderOf`. */
+  owner: string;
+  key: string;
+  /** Milliseconds. */
+  now: number;
+}
+
+/**
+ * Submits a message once for its key. If it comes again within 24 hours, returns the id of the first one.
+ * @param submit sends the message together with the statements that it is given for its id; returns the id
+ */
+async function submitOnce(
+  db: Db,
+  { owner, key, now }: KeyedMessage,
+  submit: (record: (id: string) => Statement[]) => Promise<string>,
+): Promise<string> {
+  const at = { scope: owner, endpoint: ENDPOINT, key };
+  const first = async (): Promise<string | null> => {
+    const found = await findAnswer(db, at);
+    return found === null || found.createdAt <= now - IDEMPOTENCY_WINDOW_MS ? null : found.body;
+  };
+  const known = await first();
+  if (known !== null) return known;
+  try {
+    return await submit((id) => [
+      insertAnswer(at, { bodyHash: ANY_BODY, status: TAKEN, body: id, createdAt: now }),
+    ]);
+  } catch (error) {
+    // A message with this key came in another session at the same time. Ours was undone, or refused for what that one used.
+    if (!isBroken(error, "key_answered") && !(error instanceof AppError)) throw error;
+    const won = await first();
+    if (won === null) throw error;
+    return won;
+  }
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import type { Bytes } from "../../flows/read/bytes.ts";
 import { type Answer, isRaw, JSON_TYPE } from "../routing/answer.ts";
 import { type BudgetLimits, createBudget, type Reservation } from "../body/budget.ts";
-import { type BodyTime, startBodyTime } from "../body/time.ts";
+import { type BodyTime, startBodyTime } from "../body/body.ts";
 
 /**
  * Bytes that are read before the answer begins. This covers most messages. For a larger one it shows that the

@@ -13,11 +13,9 @@ import {
 } from "../access/identity.ts";
 import type { AuthDeps } from "../access/auth.ts";
 import { type BodyReading, inSteps, parseJson, readBody, requireConnection } from "../body/body.ts";
-import type { BeginReservation } from "../body/budget.ts";
-import { bodyOf } from "../body/check-body.ts";
+import { type BeginReservation, LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "../body/budget.ts";
 import { requireRights } from "../access/key-rights.ts";
 import { freeMemory } from "../body/pieces.ts";
-import { LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "../body/large-bodies.ts";
 import type { BeginAnswer } from "./download.ts";
 import { type InFlight, readIdempotencyKey, runOnce } from "../access/idempotency.ts";
 import { fingerprint } from "../json/fingerprint.ts";
@@ -31,6 +29,8 @@ import { type KeyLimiter, type RateLimiter, takeKey } from "../access/rate.ts";
 import type { RunCostly } from "../../core/concurrency/costly-work.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
 import { warner } from "./warnings.ts";
+import { type Issue, readAll, validationError } from "../../core/errors.ts";
+import { check, MAX_ISSUES, withoutFaults } from "../../core/validation.ts";
 
 export interface DispatchDeps extends AuthDeps {
   cursorKey: Uint8Array;
@@ -228,4 +228,24 @@ function contextOf(
     project,
     page: () => openPage({ key: deps.cursorKey, path: pageOf(route, request), owner, query }),
   };
+}
+
+/** Returns the body after checking it against the route's schema. Throws 422 if it does not fit. */
+export function bodyOf(route: Route, body: unknown, now: number): unknown {
+  if (route.body === undefined || route.bodyCheckedBy === "handler") return body;
+  if (body === undefined && route.bodyOptional === true) return {};
+  const issues = check(route.body, body);
+  const refuse = () => {
+    throw validationError(issues);
+  };
+  if (issues.length > 0) readAll(refuse, () => checkTheRest(route, body, issues, now));
+  return body;
+}
+
+/** Checks the route's own rules for the fields that fit the schema. Throws 422. */
+function checkTheRest({ rules }: Route, body: unknown, issues: readonly Issue[], now: number): void {
+  const fields = issues.map(({ message, param }) => ({ message, param: /^[^.[]*/.exec(param)?.[0] ?? "" }));
+  // Either the body is not an object, or the list of issues is full, so the shape of other fields is not known.
+  if (rules === undefined || fields[0]?.param === "" || fields.length >= MAX_ISSUES) return;
+  rules(withoutFaults(body as object, fields) as never, now);
 }

@@ -4,8 +4,7 @@ import type { FreeSpace } from "../../flows/free-space.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { touchKey } from "../../store/projects/keys.ts";
 import { type Answer, type LaterAnswer, toResponse } from "../routing/answer.ts";
-import { createBudget, REQUEST_BODY_LIMITS } from "../body/budget.ts";
-import { createLargeBodyLimit } from "../body/large-bodies.ts";
+import { createBudget, REQUEST_BODY_LIMITS, createLargeBodyLimit } from "../body/budget.ts";
 import { assetRoutes } from "../dashboard/assets.ts";
 import { dashboardPage, type Page, type PageDeps } from "../dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "../pipeline/pipeline.ts";
@@ -16,7 +15,7 @@ import { answerErrorAt } from "./error-style.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { createStepRunner } from "../json/steps.ts";
 import { LaterResponses } from "../routing/later.ts";
-import { type Answering, listen, type ListeningServer, type TlsFiles } from "./listen.ts";
+import { type Answering, listen, type ListeningServer, type TlsFiles, type ListenOn } from "./listen.ts";
 import { trackKeyUse } from "../access/key-use.ts";
 import { mcpRoutes } from "../routes/mcp.ts";
 import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
@@ -25,7 +24,6 @@ import type { AnsweredRequest } from "../pipeline/request-log.ts";
 import type { KeyLimiter, RateLimiter } from "../access/rate.ts";
 import { limitCostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Route } from "../routing/route.ts";
-import { createTlsServer } from "./tls-server.ts";
 
 export interface HttpDeps extends Store {
   config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
@@ -195,4 +193,47 @@ function whenReady(shared: Shared, asked: Asked, later: LaterAnswer): Promise<Re
 async function respondLater({ deps, shell }: Shared, asked: Asked, later: LaterAnswer): Promise<Response> {
   const made = later.make().then((answer) => shell.answers(later.owner).send(answer));
   return respond(deps, asked, await made.catch((error: unknown) => failed(asked, error)));
+}
+
+/** A server with TLS whose certificate can be replaced while it listens. */
+interface TlsServer {
+  /** Rejects if the port cannot be bound. */
+  start(port: number, tls: readonly TlsFiles[]): Promise<{ port: number }>;
+  /** Uses these keys and chains for later connections. If they cannot be used, throws, and the old ones stay. */
+  setCertificates(tls: readonly TlsFiles[]): void;
+  /** The one that takes connections, and those that still finish requests. */
+  servers(): ListeningServer[];
+}
+
+/**
+ * Time that a server with an old certificate has for its requests, milliseconds. Long answers, such as streams of events,
+ * end then, and their clients ask again.
+ */
+const OLD_SERVER_GRACE_MS = 600_000;
+
+/**
+ * Creates a server with TLS. Bun reads a certificate only when a server begins to listen. So for each new one a second
+ * server listens on the port before the first one stops. No connection is refused in between, and requests in progress are
+ * finished. A handshake in progress when the first one stops may have to be repeated.
+ */
+function createTlsServer(listen: (on: ListenOn) => ListeningServer): TlsServer {
+  const old = new Set<ListeningServer>();
+  let current: ListeningServer | null = null;
+  return {
+    async start(port, tls) {
+      // A shared port could be shared with another process, too. So first make sure that this one is free.
+      const probe = listen({ port, tls });
+      await probe.stop(0);
+      current = listen({ port: probe.port, tls, shared: true });
+      return { port: current.port };
+    },
+    setCertificates(tls) {
+      const last = current;
+      if (last === null) return;
+      current = listen({ port: last.port, tls, shared: true });
+      old.add(last);
+      void last.stop(OLD_SERVER_GRACE_MS).finally(() => old.delete(last));
+    },
+    servers: () => [...(current === null ? [] : [current]), ...old],
+  };
 }

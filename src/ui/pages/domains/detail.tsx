@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
-import type { Domain, Receiving } from "../../api/types.ts";
+import type { Domain, Receiving, CheckedDomain } from "../../api/types.ts";
 import { ConfirmName } from "../../controls/confirm-name.tsx";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
@@ -12,8 +12,6 @@ import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
 import { ReceivingPart } from "./receiving.tsx";
-import { CheckFindings } from "./findings.tsx";
-import { RecommendedPart } from "./recommended.tsx";
 import { isChecked, Records, zoneText } from "./records.tsx";
 import { ReportsPart } from "./reports.tsx";
 import { DomainStatus } from "./status.tsx";
@@ -223,4 +221,38 @@ function answerOf({ status, verifiedBy, checkedAt, records }: Domain): string {
   return checkedAt === null
     ? "Publish these records at your DNS provider, then verify the domain."
     : "Some records are not right yet. Publish them at your DNS provider, then verify again.";
+}
+
+/** The records that make mail of a domain its own, each with its state. Sending does not wait for them. */
+function RecommendedPart({ domain: { recommended, verifiedBy } }: { domain: Domain }) {
+  return (
+    <section class="detail-part" aria-label="Recommended records">
+      <div class="part-head">
+        <h3>Recommended</h3>
+      </div>
+      <p class="quiet">
+        Your mail is sent without these records. With them, its return path and links are at your domain.
+      </p>
+      <Records records={recommended} needed={verifiedBy !== "capture"} isOptional />
+    </section>
+  );
+}
+
+/** What a check has found about the whole domain: how its SPF record is evaluated, and what some receivers refuse. */
+function CheckFindings({ domain }: { domain: Domain | CheckedDomain }) {
+  if (!("spf" in domain) || domain.verifiedBy === "capture") return null;
+  const { spf, warnings } = domain;
+  return (
+    <>
+      <p class="quiet">
+        Receivers find SPF <code>{spf.result}</code> for our addresses, with {spf.lookups} of at most 10
+        lookups.
+      </p>
+      {warnings.map((warning) => (
+        <p class="record-trouble" key={warning}>
+          {warning}
+        </p>
+      ))}
+    </>
+  );
 }

@@ -10,7 +10,11 @@ import { RelativeTime } from "../../components/time.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import type { Tone } from "../../words/status.ts";
 import { DeliveryBody } from "./delivery.tsx";
-import { TestButton } from "./test.tsx";
+import { useSignal } from "@preact/signals";
+import { post } from "../../api/client.ts";
+import { useTask } from "../../controls/task.ts";
+import { can } from "../../state/session.ts";
+import { EVENT_TYPES } from "../../api/server-lists.ts";
 
 /** Minimum time between reloads of the log while events arrive, ms. */
 const REFRESH_MS = 500;
@@ -115,5 +119,50 @@ function Entry({ delivery, path, onChanged }: EntryProps) {
       </button>
       {open ? <DeliveryBody delivery={delivery} path={path} onChanged={onChanged} /> : null}
     </li>
+  );
+}
+
+interface TestProps {
+  webhook: Webhook;
+  path: string;
+  onSent: () => void;
+}
+
+/** Sends a made-up event of a chosen type to a webhook. */
+function TestButton({ webhook: { enabled, eventTypes }, path, onSent }: TestProps) {
+  const wanted: readonly string[] = eventTypes;
+  const types = wanted.includes("*") ? EVENT_TYPES : EVENT_TYPES.filter((type) => wanted.includes(type));
+  const type = useSignal(types.includes("delivery") ? "delivery" : (types[0] ?? "delivery"));
+  const task = useTask();
+  if (!can("webhooks:write")) return null;
+  const test = () =>
+    task.run(async () => {
+      await post(`${path}/test`, { type: type.value });
+      onSent();
+    });
+  return (
+    <>
+      <span class="part-actions">
+        <select
+          class="small-select"
+          aria-label="Event of the test"
+          value={type.value}
+          onChange={(event) => (type.value = event.currentTarget.value)}
+        >
+          {types.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <button
+          type="button"
+          class="button small"
+          disabled={!enabled || task.busy.value}
+          onClick={() => void test()}
+        >
+          Send test
+        </button>
+      </span>
+      <Problem error={task.error.value} />
+    </>
   );
 }

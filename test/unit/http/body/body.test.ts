@@ -12,7 +12,7 @@ import {
   MAX_BODY_OCTETS,
   MAX_BODY_OCTETS_PER_OWNER,
 } from "../../../../src/http/body/budget.ts";
-import { BODY_BASE_MS, MIN_BODY_RATE, startBodyTime } from "../../../../src/http/body/time.ts";
+import { BODY_BASE_MS, MIN_BODY_RATE, startBodyTime } from "../../../../src/http/body/body.ts";
 import { createStepRunner } from "../../../../src/http/json/steps.ts";
 import { manualClock } from "../../../support/manual-clock.ts";
 

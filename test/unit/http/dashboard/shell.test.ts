@@ -4,7 +4,7 @@ import { yieldToEventLoop } from "../../../../src/core/concurrency/event-loop.ts
 import { MINUTE_MS } from "../../../../src/core/time/units.ts";
 import { dashboardPage, type Draw } from "../../../../src/http/dashboard/shell.ts";
 import { createAnswers, LARGE_ANSWER_LIMITS } from "../../../../src/http/pipeline/download.ts";
-import { BODY_BASE_MS, bodyTimeMs } from "../../../../src/http/body/time.ts";
+import { BODY_BASE_MS, bodyTimeMs } from "../../../../src/http/body/body.ts";
 import { type ManualClock, manualClock } from "../../../support/manual-clock.ts";
 
 let clock: ManualClock;

@@ -5,7 +5,7 @@ import {
   MAX_BODIES_WAITING,
   MAX_LARGE_BODY_OCTETS,
   type RunForBody,
-} from "../../../../src/http/body/large-bodies.ts";
+} from "../../../../src/http/body/budget.ts";
 
 interface Work {
   begun: boolean;
