@@ -1,7 +1,8 @@
 import type { Signal } from "@preact/signals";
-import { useId } from "preact/hooks";
+import { useContext, useId } from "preact/hooks";
 import { issuesOf } from "../api/error.ts";
-import { type Task, useOwnErrors } from "./task.ts";
+import { FormTask } from "./form.tsx";
+import { useOwnErrors } from "./task.ts";
 
 interface ChecksProps {
   label: string;
@@ -10,14 +11,14 @@ interface ChecksProps {
   /** The values to choose from. */
   options: readonly { value: string; text: string; title?: string }[];
   chosen: Signal<ReadonlySet<string>>;
-  task: Task;
 }
 
 /** A group of boxes to check, in columns. */
-export function Checks({ label, name, options, chosen, task }: ChecksProps) {
+export function Checks({ label, name, options, chosen }: ChecksProps) {
+  const task = useContext(FormTask);
   const id = useId();
   useOwnErrors(task, name);
-  const issues = issuesOf(task.error.value, name);
+  const issues = issuesOf(task?.error.value ?? null, name);
   const turn = (value: string, on: boolean) => {
     const next = new Set(chosen.value);
     if (on) next.add(value);

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { Dialog } from "./dialog.tsx";
-import { Form, TextField } from "./form.tsx";
-import { useTask } from "./task.ts";
+import { TextField } from "./form.tsx";
+import { FormDialog } from "./form-dialog.tsx";
 
 interface ConfirmNameProps {
   title: string;
@@ -19,25 +18,18 @@ interface ConfirmNameProps {
 /** Asks for a name before the thing of that name is destroyed. */
 export function ConfirmName({ title, name, verb, children, onConfirm, onClose }: ConfirmNameProps) {
   const typed = useSignal("");
-  const task = useTask();
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={onConfirm}>
-        {children}
-        <TextField label={`Type ${name} to confirm`} name="confirmation" value={typed} autoFocus />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Keep it
-          </button>
-          <button
-            type="submit"
-            class="button danger"
-            disabled={task.busy.value || typed.value.trim() !== name.trim()}
-          >
-            {verb}
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      verb={verb}
+      keep="Keep it"
+      danger
+      incomplete={typed.value.trim() !== name.trim()}
+      onSubmit={onConfirm}
+      onClose={onClose}
+    >
+      {children}
+      <TextField label={`Type ${name} to confirm`} name="confirmation" value={typed} autoFocus />
+    </FormDialog>
   );
 }

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
+import { Problem } from "./problem.tsx";
+import { type Task, useTask } from "./task.ts";
 
 interface DialogProps {
   title: string;
@@ -61,21 +63,32 @@ interface ConfirmProps {
   children: ComponentChildren;
   /** A verb with its object: `Delete domain`. */
   verb: string;
-  onConfirm: () => void;
+  onConfirm: () => Promise<void>;
   onClose: () => void;
-  busy?: boolean;
+  /** The task that it runs in, if the page shows its error too. */
+  task?: Task;
 }
 
 /** Asks before something is destroyed. */
-export function Confirm({ title, children, verb, onConfirm, onClose, busy = false }: ConfirmProps) {
+export function Confirm({ title, children, verb, onConfirm, onClose, task: given }: ConfirmProps) {
+  const own = useTask();
+  const task = given ?? own;
   return (
     <Dialog title={title} onClose={onClose}>
-      <div class="dialog-body">{children}</div>
+      <div class="dialog-body">
+        {children}
+        <Problem error={task.error.value} />
+      </div>
       <footer class="dialog-foot">
         <button type="button" class="button" onClick={onClose}>
           Keep it
         </button>
-        <button type="button" class="button danger" disabled={busy} onClick={onConfirm}>
+        <button
+          type="button"
+          class="button danger"
+          disabled={task.busy.value}
+          onClick={() => void task.run(onConfirm)}
+        >
           {verb}
         </button>
       </footer>

@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useId } from "preact/hooks";
 import { issuesOf, withoutIssuesOf } from "../api/error.ts";
 import { Problem } from "./problem.tsx";
 import { type Task, useOwnErrors } from "./task.ts";
@@ -11,6 +11,9 @@ interface FormProps {
   children: ComponentChildren;
   class?: string;
 }
+
+/** The task of the form that a field stands in. */
+export const FormTask = createContext<Task | undefined>(undefined);
 
 /** A form whose submit is a task. Errors that none of its fields shows are at its end. */
 export function Form({ task, onSubmit, children, class: name = "form" }: FormProps) {
@@ -26,7 +29,7 @@ export function Form({ task, onSubmit, children, class: name = "form" }: FormPro
   };
   return (
     <form class={name} onSubmit={submit} noValidate>
-      {children}
+      <FormTask.Provider value={task}>{children}</FormTask.Provider>
       <FormProblem task={task} />
     </form>
   );
@@ -53,7 +56,6 @@ interface FieldProps {
   labelHidden?: boolean;
   /** The field's name in the API, to which its errors belong. */
   name: string;
-  task?: Task | undefined;
   hint?: ComponentChildren;
   /** Draws the control with these attributes. */
   children: (attributes: {
@@ -64,7 +66,8 @@ interface FieldProps {
 }
 
 /** A labelled control with its hint and the API's errors. */
-export function Field({ label, labelHidden = false, name, task, hint, children }: FieldProps) {
+export function Field({ label, labelHidden = false, name, hint, children }: FieldProps) {
+  const task = useContext(FormTask);
   const id = useId();
   useOwnErrors(task, name);
   const issues = issuesOf(task?.error.value ?? null, name);
@@ -106,7 +109,6 @@ interface TextFieldProps {
   label: string;
   name: string;
   value: Signal<string>;
-  task?: Task | undefined;
   hint?: ComponentChildren;
   type?: "text" | "password" | "email" | "url" | "number" | "datetime-local" | "date";
   placeholder?: string;
@@ -123,14 +125,13 @@ export function TextField({
   label,
   name,
   value,
-  task,
   hint,
   type = "text",
   code = false,
   ...rest
 }: TextFieldProps) {
   return (
-    <Field label={label} name={name} task={task} hint={hint}>
+    <Field label={label} name={name} hint={hint}>
       {(attributes) => (
         <input
           // Preact's types want a literal type of input.
@@ -154,7 +155,6 @@ interface TextAreaProps {
   labelHidden?: boolean;
   name: string;
   value: Signal<string>;
-  task?: Task | undefined;
   hint?: ComponentChildren;
   rows?: number;
   /** Shows code in a monospace font. */
@@ -167,7 +167,6 @@ export function TextArea({
   label,
   name,
   value,
-  task,
   hint,
   rows = 8,
   code = false,
@@ -175,7 +174,7 @@ export function TextArea({
   labelHidden = false,
 }: TextAreaProps) {
   return (
-    <Field label={label} labelHidden={labelHidden} name={name} task={task} hint={hint}>
+    <Field label={label} labelHidden={labelHidden} name={name} hint={hint}>
       {(attributes) => (
         <textarea
           {...attributes}
@@ -198,14 +197,13 @@ interface SelectProps {
   name: string;
   value: Signal<string>;
   options: readonly { value: string; text: string }[];
-  task?: Task | undefined;
   hint?: ComponentChildren;
 }
 
 /** A field with a choice of several values. */
-export function SelectField({ label, name, value, options, task, hint }: SelectProps) {
+export function SelectField({ label, name, value, options, hint }: SelectProps) {
   return (
-    <Field label={label} name={name} task={task} hint={hint}>
+    <Field label={label} name={name} hint={hint}>
       {(attributes) => (
         <select
           {...attributes}
@@ -245,26 +243,5 @@ export function CheckBox({ label, checked, onChange }: CheckProps) {
       />
       <span>{label}</span>
     </label>
-  );
-}
-
-interface FormFootProps {
-  /** A verb with its object: `Create contact`. */
-  verb: string;
-  task: Task;
-  onClose: () => void;
-}
-
-/** The buttons of a form in a window. */
-export function FormFoot({ verb, task, onClose }: FormFootProps) {
-  return (
-    <footer class="dialog-foot">
-      <button type="button" class="button" onClick={onClose}>
-        Close
-      </button>
-      <button type="submit" class="button primary" disabled={task.busy.value}>
-        {verb}
-      </button>
-    </footer>
   );
 }

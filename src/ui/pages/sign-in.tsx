@@ -26,7 +26,6 @@ export function SignInPage() {
           label="API key"
           name="key"
           value={key}
-          task={task}
           type="password"
           autoComplete="current-password"
           code

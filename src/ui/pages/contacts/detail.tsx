@@ -114,7 +114,8 @@ function Actions({ contact, onChanged, onDeleted }: ActionsProps) {
   const verb = contact.subscribed ? "unsubscribe" : "resubscribe";
   const turn = () => task.run(async () => onChanged(await post<Contact>(`${pathOf(contact.id)}/${verb}`)));
   const erase = async () => {
-    if (await task.run(() => remove(pathOf(contact.id)))) onDeleted();
+    await remove(pathOf(contact.id));
+    onDeleted();
   };
   return (
     <>
@@ -133,15 +134,14 @@ function Actions({ contact, onChanged, onDeleted }: ActionsProps) {
         <Confirm
           title={`Delete ${contact.email}?`}
           verb="Delete contact"
-          busy={task.busy.value}
-          onConfirm={() => void erase()}
+          task={task}
+          onConfirm={erase}
           onClose={close}
         >
           <p>
             The name, your own fields and the choice to unsubscribe are deleted. Messages to the address stay,
             and more can be sent.
           </p>
-          <Problem error={task.error.value} />
         </Confirm>
       ) : null}
     </>

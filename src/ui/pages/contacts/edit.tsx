@@ -2,9 +2,8 @@ import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
 import type { Contact } from "../../api/types.ts";
-import { Dialog } from "../../controls/dialog.tsx";
-import { CheckBox, Form, FormFoot, TextArea, TextField } from "../../controls/form.tsx";
-import { type Task, useTask } from "../../controls/task.ts";
+import { CheckBox, TextArea, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 
 interface Values {
   firstName: Signal<string>;
@@ -54,7 +53,6 @@ interface NewProps {
 
 /** Makes a contact. */
 export function NewContact({ onClose, onCreated }: NewProps) {
-  const task = useTask();
   const email = useSignal("");
   const subscribed = useSignal(true);
   const values = useValues(null);
@@ -63,21 +61,11 @@ export function NewContact({ onClose, onCreated }: NewProps) {
     onCreated(await post<Contact>("/v1/contacts", body));
   };
   return (
-    <Dialog title="Create a contact" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create}>
-        <TextField
-          label="Address"
-          name="email"
-          value={email}
-          task={task}
-          autoFocus
-          placeholder="ana@example.com"
-        />
-        <NameFields values={values} task={task} />
-        <CheckBox label="Subscribed" checked={subscribed} />
-        <FormFoot verb="Create contact" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Create a contact" verb="Create contact" onSubmit={create} onClose={onClose}>
+      <TextField label="Address" name="email" value={email} autoFocus placeholder="ana@example.com" />
+      <NameFields values={values} />
+      <CheckBox label="Subscribed" checked={subscribed} />
+    </FormDialog>
   );
 }
 
@@ -89,32 +77,27 @@ interface EditProps {
 
 /** Changes names and metadata. */
 export function EditContact({ contact, onClose, onSaved }: EditProps) {
-  const task = useTask();
   const values = useValues(contact);
   const save = async () => {
     onSaved(await patch<Contact>(`/v1/contacts/${encodeURIComponent(contact.id)}`, bodyOf(values)));
     onClose();
   };
   return (
-    <Dialog title={`Edit ${contact.email}`} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save}>
-        <NameFields values={values} task={task} />
-        <FormFoot verb="Save contact" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title={`Edit ${contact.email}`} verb="Save contact" onSubmit={save} onClose={onClose}>
+      <NameFields values={values} />
+    </FormDialog>
   );
 }
 
-function NameFields({ values, task }: { values: Values; task: Task }) {
+function NameFields({ values }: { values: Values }) {
   return (
     <>
-      <TextField label="First name" name="firstName" value={values.firstName} task={task} />
-      <TextField label="Last name" name="lastName" value={values.lastName} task={task} />
+      <TextField label="First name" name="firstName" value={values.firstName} />
+      <TextField label="Last name" name="lastName" value={values.lastName} />
       <TextArea
         label="Metadata"
         name="metadata"
         value={values.metadata}
-        task={task}
         rows={5}
         code
         placeholder={'{ "customerId": "42" }'}

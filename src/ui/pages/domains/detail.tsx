@@ -63,12 +63,11 @@ interface ActionsProps {
 
 function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
   const open = useSignal<"rotate" | "delete" | null>(null);
-  const rotating = useTask();
   const close = () => {
     open.value = null;
   };
   const rotate = async () => {
-    if (!(await rotating.run(async () => onRotated(await post<Domain>(`${path}/rotate-dkim`))))) return;
+    onRotated(await post<Domain>(`${path}/rotate-dkim`));
     close();
   };
   return (
@@ -80,18 +79,11 @@ function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
         Rotate DKIM
       </button>
       {open.value === "rotate" ? (
-        <Confirm
-          title="Rotate the DKIM key?"
-          verb="Rotate key"
-          busy={rotating.busy.value}
-          onConfirm={() => void rotate()}
-          onClose={close}
-        >
+        <Confirm title="Rotate the DKIM key?" verb="Rotate key" onConfirm={rotate} onClose={close}>
           <p>
             You get another DKIM record to publish. Mail is signed with the new key as soon as its record is
             found. Keep the old record for 7 days after that.
           </p>
-          <Problem error={rotating.error.value} />
         </Confirm>
       ) : null}
       {open.value === "delete" ? (

@@ -2,10 +2,9 @@ import { useSignal } from "@preact/signals";
 import { patch, remove } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
 import { CopyButton } from "../../controls/copy.tsx";
-import { Confirm, Dialog } from "../../controls/dialog.tsx";
-import { Form, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
-import { Problem } from "../../controls/problem.tsx";
+import { Confirm } from "../../controls/dialog.tsx";
+import { TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { navigate } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 
@@ -44,7 +43,6 @@ interface DialogProps extends InboxMenuProps {
 }
 
 function Rename({ inbox, onChanged, onClose }: DialogProps) {
-  const task = useTask();
   const name = useSignal(inbox.displayName);
   const save = async () => {
     await patch(`/v1/inboxes/${encodeURIComponent(inbox.id)}`, { displayName: name.value.trim() });
@@ -52,50 +50,37 @@ function Rename({ inbox, onChanged, onClose }: DialogProps) {
     onClose();
   };
   return (
-    <Dialog title="Rename the inbox" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save}>
-        <TextField
-          label="Display name"
-          name="displayName"
-          value={name}
-          task={task}
-          autoFocus
-          hint={`Shown to the people who get replies from ${inbox.address}.`}
-        />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Keep the name
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Rename inbox
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Rename the inbox"
+      verb="Rename inbox"
+      keep="Keep the name"
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="Display name"
+        name="displayName"
+        value={name}
+        autoFocus
+        hint={`Shown to the people who get replies from ${inbox.address}.`}
+      />
+    </FormDialog>
   );
 }
 
 function Delete({ inbox, onChanged, onClose }: DialogProps) {
-  const task = useTask();
   const erase = async () => {
-    if (!(await task.run(() => remove(`/v1/inboxes/${encodeURIComponent(inbox.id)}`)))) return;
+    await remove(`/v1/inboxes/${encodeURIComponent(inbox.id)}`);
     onChanged();
     onClose();
     navigate("/inboxes");
   };
   return (
-    <Confirm
-      title={`Delete ${inbox.address}?`}
-      verb="Delete inbox"
-      busy={task.busy.value}
-      onConfirm={() => void erase()}
-      onClose={onClose}
-    >
+    <Confirm title={`Delete ${inbox.address}?`} verb="Delete inbox" onConfirm={erase} onClose={onClose}>
       <p>
         The inbox and its threads are deleted, and mail to it is refused. Its messages stay in the list of
         messages.
       </p>
-      <Problem error={task.error.value} />
     </Confirm>
   );
 }

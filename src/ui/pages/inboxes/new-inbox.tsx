@@ -2,9 +2,9 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
-import { Dialog } from "../../controls/dialog.tsx";
-import { Form, FormFoot, TextField } from "../../controls/form.tsx";
+import { TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 
@@ -42,31 +42,26 @@ export function NewInbox({ onClose, onCreated }: NewInboxProps) {
       await create();
     });
   return (
-    <Dialog title="Create an inbox" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create}>
-        <TextField
-          label="Address"
-          name="address"
-          value={address}
-          task={task}
-          autoFocus
-          placeholder="support@mail.example.com"
-          hint="Mail to support+anything arrives here too."
-        />
-        {offers ? (
-          <button type="button" class="button" disabled={task.busy.value} onClick={() => void addDomain()}>
-            Add the domain {domain} and create the inbox
-          </button>
-        ) : null}
-        <TextField
-          label="Display name"
-          name="displayName"
-          value={displayName}
-          task={task}
-          hint="Shown to the people who get replies. Optional."
-        />
-        <FormFoot verb="Create inbox" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Create an inbox" verb="Create inbox" task={task} onSubmit={create} onClose={onClose}>
+      <TextField
+        label="Address"
+        name="address"
+        value={address}
+        autoFocus
+        placeholder="support@mail.example.com"
+        hint="Mail to support+anything arrives here too."
+      />
+      {offers ? (
+        <button type="button" class="button" disabled={task.busy.value} onClick={() => void addDomain()}>
+          Add the domain {domain} and create the inbox
+        </button>
+      ) : null}
+      <TextField
+        label="Display name"
+        name="displayName"
+        value={displayName}
+        hint="Shown to the people who get replies. Optional."
+      />
+    </FormDialog>
   );
 }

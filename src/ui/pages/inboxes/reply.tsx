@@ -56,11 +56,10 @@ export function Reply({ thread, onReplied }: ReplyProps) {
           label={`Reply to ${answerTo(target)}`}
           name="text"
           value={text}
-          task={task}
           rows={5}
           placeholder="Write a reply"
         />
-        {all.value ? <TextField label="Cc" name="cc" value={cc} task={task} /> : null}
+        {all.value ? <TextField label="Cc" name="cc" value={cc} /> : null}
         <div class="reply-tools">
           <Files files={files} limit={me.value?.limits.maxAttachments ?? 0} />
           <CheckBox label="Quote the message" checked={quoting} />

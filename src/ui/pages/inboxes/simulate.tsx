@@ -1,9 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Inbox } from "../../api/types.ts";
-import { Dialog } from "../../controls/dialog.tsx";
-import { Form, SelectField, TextArea, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
+import { SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { navigate } from "../../state/router.ts";
 import { parseMailboxes } from "../../words/addresses.ts";
 
@@ -19,7 +18,6 @@ interface SimulateProps {
 
 /** Simulates a message to an inbox. It is handled like mail over SMTP. */
 export function Simulate({ inboxes, inboxId, inReplyTo, subject, from, onClose }: SimulateProps) {
-  const task = useTask();
   const values = {
     inboxId: useSignal(inboxId),
     from: useSignal(from ?? "Ana <ana@example.net>"),
@@ -38,28 +36,17 @@ export function Simulate({ inboxes, inboxId, inReplyTo, subject, from, onClose }
     navigate(`/threads/${threadId}`);
   };
   return (
-    <Dialog title="Simulate a message" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={simulate}>
-        <SelectField
-          label="To"
-          name="inboxId"
-          value={values.inboxId}
-          task={task}
-          options={inboxes.map(({ id, address }) => ({ value: id, text: address }))}
-        />
-        <TextField label="From" name="from" value={values.from} task={task} />
-        <TextField label="Subject" name="subject" value={values.subject} task={task} />
-        <TextArea label="Text" name="text" value={values.text} task={task} rows={6} />
-        <p class="hint">It is marked as a test, and your webhooks get a real event.</p>
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Simulate message
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog title="Simulate a message" verb="Simulate message" onSubmit={simulate} onClose={onClose}>
+      <SelectField
+        label="To"
+        name="inboxId"
+        value={values.inboxId}
+        options={inboxes.map(({ id, address }) => ({ value: id, text: address }))}
+      />
+      <TextField label="From" name="from" value={values.from} />
+      <TextField label="Subject" name="subject" value={values.subject} />
+      <TextArea label="Text" name="text" value={values.text} rows={6} />
+      <p class="hint">It is marked as a test, and your webhooks get a real event.</p>
+    </FormDialog>
   );
 }

@@ -3,9 +3,8 @@ import { patch, remove } from "../../api/client.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { ConfirmName } from "../../controls/confirm-name.tsx";
 import { Detail } from "../../components/detail.tsx";
-import { Dialog } from "../../controls/dialog.tsx";
-import { Form, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
+import { TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can, me } from "../../state/session.ts";
 import { KeyStatus, projectText } from "./words.tsx";
@@ -127,25 +126,20 @@ interface RenameProps {
 }
 
 function Rename({ path, name, onChanged, onClose }: RenameProps) {
-  const task = useTask();
   const next = useSignal(name);
   const save = async () => {
     await patch<ApiKey>(path, { name: next.value.trim() }, { account: true });
     onChanged();
   };
   return (
-    <Dialog title="Rename the key" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save}>
-        <TextField label="Name" name="name" value={next} task={task} autoFocus />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Keep the name
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Rename key
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Rename the key"
+      verb="Rename key"
+      keep="Keep the name"
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField label="Name" name="name" value={next} autoFocus />
+    </FormDialog>
   );
 }

@@ -2,9 +2,8 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Checks } from "../../controls/checks.tsx";
-import { Dialog } from "../../controls/dialog.tsx";
-import { CheckBox, Form, SelectField, TextArea, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
+import { CheckBox, SelectField, TextArea, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { accountWide, can, projectId, projects } from "../../state/session.ts";
 import { SCOPES } from "../../api/server-lists.ts";
 
@@ -15,7 +14,6 @@ interface NewKeyProps {
 
 /** Creates an API key. */
 export function NewKey({ onClose, onCreated }: NewKeyProps) {
-  const task = useTask();
   const name = useSignal("");
   const project = useSignal(projectId.peek() ?? "");
   const everything = useSignal(can("*"));
@@ -34,62 +32,50 @@ export function NewKey({ onClose, onCreated }: NewKeyProps) {
     onCreated(await post<ApiKey & { secret: string }>("/v1/api-keys", body, { account: true }));
   };
   return (
-    <Dialog title="Create an API key" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create}>
-        <TextField
-          label="Name"
-          name="name"
-          value={name}
-          task={task}
-          autoFocus
-          placeholder="Production"
-          hint="It says what the key is for."
+    <FormDialog
+      title="Create an API key"
+      verb="Create key"
+      incomplete={!everything.value && scopes.value.size === 0}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        name="name"
+        value={name}
+        autoFocus
+        placeholder="Production"
+        hint="It says what the key is for."
+      />
+      {accountWide.value ? (
+        <SelectField
+          label="Project of the key"
+          name="senderId"
+          value={project}
+          options={[
+            ...projects.value.map(({ id, name }) => ({ value: id, text: name })),
+            { value: "", text: "All projects" },
+          ]}
         />
-        {accountWide.value ? (
-          <SelectField
-            label="Project of the key"
-            name="senderId"
-            value={project}
-            task={task}
-            options={[
-              ...projects.value.map(({ id, name }) => ({ value: id, text: name })),
-              { value: "", text: "All projects" },
-            ]}
-          />
-        ) : null}
-        <CheckBox label="May do everything" checked={everything} />
-        {everything.value ? null : (
-          <Checks
-            label="May do only this"
-            name="scopes"
-            chosen={scopes}
-            task={task}
-            options={SCOPES.filter(can).map((scope) => ({ value: scope, text: scope }))}
-          />
-        )}
-        <TextArea
-          label="Recipients"
-          name="allowRecipients"
-          value={recipients}
-          task={task}
-          rows={2}
-          placeholder="ana@example.com, @example.org"
-          hint="If set, the key sends to these addresses and domains only."
+      ) : null}
+      <CheckBox label="May do everything" checked={everything} />
+      {everything.value ? null : (
+        <Checks
+          label="May do only this"
+          name="scopes"
+          chosen={scopes}
+          options={SCOPES.filter(can).map((scope) => ({ value: scope, text: scope }))}
         />
-        <CheckBox label="Each send waits until another key approves it" checked={approval} />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button
-            type="submit"
-            class="button primary"
-            disabled={task.busy.value || (!everything.value && scopes.value.size === 0)}
-          >
-            Create key
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+      )}
+      <TextArea
+        label="Recipients"
+        name="allowRecipients"
+        value={recipients}
+        rows={2}
+        placeholder="ana@example.com, @example.org"
+        hint="If set, the key sends to these addresses and domains only."
+      />
+      <CheckBox label="Each send waits until another key approves it" checked={approval} />
+    </FormDialog>
   );
 }

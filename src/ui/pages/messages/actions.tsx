@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Message } from "../../api/types.ts";
 import { now } from "../../browser/clock.ts";
-import { Confirm, Dialog } from "../../controls/dialog.tsx";
-import { Form, TextField } from "../../controls/form.tsx";
+import { Confirm } from "../../controls/dialog.tsx";
+import { TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { draft, draftOf } from "../../state/draft.ts";
 import { navigate, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
@@ -62,31 +63,21 @@ interface DialogProps extends ActionsProps {
 }
 
 function Cancel({ message, onChanged, onClose }: DialogProps) {
-  const task = useTask();
   const cancel = async () => {
-    const work = () => post<void>(`/v1/emails/${encodeURIComponent(message.id)}/cancel`);
-    if (!(await task.run(work))) return;
+    await post<void>(`/v1/emails/${encodeURIComponent(message.id)}/cancel`);
     onChanged();
     onClose();
   };
   return (
-    <Confirm
-      title="Cancel this send?"
-      verb="Cancel the send"
-      busy={task.busy.value}
-      onConfirm={() => void cancel()}
-      onClose={onClose}
-    >
+    <Confirm title="Cancel this send?" verb="Cancel the send" onConfirm={cancel} onClose={onClose}>
       <p>
         “{message.subject}” to {message.to.join(", ")} will not be sent. This cannot be undone.
       </p>
-      <Problem error={task.error.value} />
     </Confirm>
   );
 }
 
 function Reschedule({ message, onChanged, onClose }: DialogProps) {
-  const task = useTask();
   const at = useSignal(localField(Date.parse(message.scheduledAt ?? message.createdAt)));
   const save = async () => {
     const scheduledAt = new Date(at.value).toISOString();
@@ -95,26 +86,22 @@ function Reschedule({ message, onChanged, onClose }: DialogProps) {
     onClose();
   };
   return (
-    <Dialog title="Reschedule" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save}>
-        <TextField
-          label="Send at"
-          name="scheduledAt"
-          type="datetime-local"
-          min={localField(now())}
-          value={at}
-          task={task}
-          hint="In your own time zone. A past time sends now."
-        />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Keep the time
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value || at.value === ""}>
-            Reschedule
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Reschedule"
+      verb="Reschedule"
+      keep="Keep the time"
+      incomplete={at.value === ""}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="Send at"
+        name="scheduledAt"
+        type="datetime-local"
+        min={localField(now())}
+        value={at}
+        hint="In your own time zone. A past time sends now."
+      />
+    </FormDialog>
   );
 }

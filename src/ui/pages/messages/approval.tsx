@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Message } from "../../api/types.ts";
-import { Dialog } from "../../controls/dialog.tsx";
-import { Form, FormFoot, TextField } from "../../controls/form.tsx";
+import { TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { can } from "../../state/session.ts";
 
 interface ApprovalProps {
@@ -51,7 +51,6 @@ interface RejectProps {
 }
 
 function Reject({ path, onChanged, onClose }: RejectProps) {
-  const task = useTask();
   const reason = useSignal("");
   const reject = async () => {
     const text = reason.value.trim();
@@ -60,20 +59,16 @@ function Reject({ path, onChanged, onClose }: RejectProps) {
     onClose();
   };
   return (
-    <Dialog title="Reject this message?" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={reject}>
-        <p>It will not be sent. This cannot be undone.</p>
-        <TextField
-          label="Reason"
-          name="reason"
-          value={reason}
-          task={task}
-          autoFocus
-          placeholder="wrong recipient"
-          hint="For the record and the failed event. Optional."
-        />
-        <FormFoot verb="Reject message" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Reject this message?" verb="Reject message" onSubmit={reject} onClose={onClose}>
+      <p>It will not be sent. This cannot be undone.</p>
+      <TextField
+        label="Reason"
+        name="reason"
+        value={reason}
+        autoFocus
+        placeholder="wrong recipient"
+        hint="For the record and the failed event. Optional."
+      />
+    </FormDialog>
   );
 }

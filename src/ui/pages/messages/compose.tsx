@@ -106,7 +106,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
           onSelect={(id) => (view.value = id)}
         >
           {view.value === "write" ? (
-            <Editor values={values} more={more} task={task} />
+            <Editor values={values} more={more} />
           ) : view.value === "check" ? (
             <Check item={item} />
           ) : (
@@ -164,33 +164,30 @@ function useSuggestions({ from, to }: Values): void {
 interface EditorProps {
   values: Values;
   more: Signal<boolean>;
-  task: ReturnType<typeof useTask>;
 }
 
-function Editor({ values, more, task }: EditorProps) {
+function Editor({ values, more }: EditorProps) {
   const html = useSignal(values.html.peek() !== "" && values.text.peek() === "");
   return (
     <>
-      <TextField label="From" name="from" value={values.from} task={task} />
+      <TextField label="From" name="from" value={values.from} />
       <TextField
         label="To"
         name="to"
         value={values.to}
-        task={task}
         autoFocus
         placeholder="ana@example.com, Ben <ben@example.com>"
       />
       {more.value ? (
         <>
-          <TextField label="Cc" name="cc" value={values.cc} task={task} />
-          <TextField label="Bcc" name="bcc" value={values.bcc} task={task} />
-          <TextField label="Reply to" name="replyTo" value={values.replyTo} task={task} />
+          <TextField label="Cc" name="cc" value={values.cc} />
+          <TextField label="Bcc" name="bcc" value={values.bcc} />
+          <TextField label="Reply to" name="replyTo" value={values.replyTo} />
           <TextField
             label="Send at"
             name="scheduledAt"
             type="datetime-local"
             value={values.scheduledAt}
-            task={task}
             hint="In your own time zone. Empty sends now."
           />
         </>
@@ -199,7 +196,7 @@ function Editor({ values, more, task }: EditorProps) {
           Cc, Bcc, Reply to, schedule
         </button>
       )}
-      <TextField label="Subject" name="subject" value={values.subject} task={task} />
+      <TextField label="Subject" name="subject" value={values.subject} />
       <fieldset class="segments">
         <legend class="hidden">Body</legend>
         <button type="button" aria-pressed={!html.value} onClick={() => (html.value = false)}>
@@ -210,9 +207,9 @@ function Editor({ values, more, task }: EditorProps) {
         </button>
       </fieldset>
       {html.value ? (
-        <TextArea labelHidden label="HTML" name="html" value={values.html} task={task} rows={10} code />
+        <TextArea labelHidden label="HTML" name="html" value={values.html} rows={10} code />
       ) : (
-        <TextArea labelHidden label="Text" name="text" value={values.text} task={task} rows={10} />
+        <TextArea labelHidden label="Text" name="text" value={values.text} rows={10} />
       )}
       <Files files={values.files} limit={me.value?.limits.maxAttachments ?? 0} />
     </>

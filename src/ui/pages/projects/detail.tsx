@@ -110,10 +110,8 @@ function Actions({ project, onChanged }: ActionsProps) {
   const close = () => {
     open.value = null;
   };
-  const suspend = (suspendedAt: string | null) =>
-    task.run(async () =>
-      onChanged(await patch<Project>(pathOf(project.id), { suspendedAt }, { account: true })),
-    );
+  const suspend = async (suspendedAt: string | null) =>
+    onChanged(await patch<Project>(pathOf(project.id), { suspendedAt }, { account: true }));
   return (
     <>
       <Problem error={open.value === null ? task.error.value : null} />
@@ -138,7 +136,7 @@ function Actions({ project, onChanged }: ActionsProps) {
               type="button"
               class="button small"
               disabled={task.busy.value}
-              onClick={() => void suspend(null)}
+              onClick={() => void task.run(() => suspend(null))}
             >
               Lift the suspension
             </button>
@@ -150,15 +148,14 @@ function Actions({ project, onChanged }: ActionsProps) {
         <Confirm
           title={`Suspend ${project.name}?`}
           verb="Suspend project"
-          busy={task.busy.value}
-          onConfirm={() => void suspend(new Date(now()).toISOString()).then((done) => done && close())}
+          task={task}
+          onConfirm={() => suspend(new Date(now()).toISOString()).then(close)}
           onClose={close}
         >
           <p>
             Its sends are refused, and its queued mail waits, until you lift the suspension. It still receives
             mail.
           </p>
-          <Problem error={task.error.value} />
         </Confirm>
       ) : null}
     </>

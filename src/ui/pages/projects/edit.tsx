@@ -1,9 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Project } from "../../api/types.ts";
-import { Dialog } from "../../controls/dialog.tsx";
-import { Form, FormFoot, SelectField, TextField } from "../../controls/form.tsx";
-import { type Task, useTask } from "../../controls/task.ts";
+import { SelectField, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { useLevels } from "./project.tsx";
 
 interface Values {
@@ -53,16 +52,12 @@ interface NewProps {
 
 /** Makes a project. */
 export function NewProject({ onClose, onCreated }: NewProps) {
-  const task = useTask();
   const values = useValues(null);
   const create = async () => onCreated(await post<Project>("/v1/senders", bodyOf(values), { account: true }));
   return (
-    <Dialog title="Create a project" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create}>
-        <Fields values={values} task={task} fresh />
-        <FormFoot verb="Create project" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Create a project" verb="Create project" onSubmit={create} onClose={onClose}>
+      <Fields values={values} fresh />
+    </FormDialog>
   );
 }
 
@@ -74,7 +69,6 @@ interface EditProps {
 
 /** Changes a project. */
 export function EditProject({ project, onClose, onSaved }: EditProps) {
-  const task = useTask();
   const values = useValues(project);
   const save = async () => {
     const path = `/v1/senders/${encodeURIComponent(project.id)}`;
@@ -82,12 +76,9 @@ export function EditProject({ project, onClose, onSaved }: EditProps) {
     onClose();
   };
   return (
-    <Dialog title={`Edit ${project.name}`} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save}>
-        <Fields values={values} task={task} />
-        <FormFoot verb="Save project" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title={`Edit ${project.name}`} verb="Save project" onSubmit={save} onClose={onClose}>
+      <Fields values={values} />
+    </FormDialog>
   );
 }
 
@@ -99,7 +90,7 @@ const OPENS = [
 
 const CLICKS = OPENS.filter(({ value }) => value !== "auto");
 
-function Fields({ values, task, fresh = false }: { values: Values; task: Task; fresh?: boolean }) {
+function Fields({ values, fresh = false }: { values: Values; fresh?: boolean }) {
   const levels = useLevels().value.value;
   const fallback = fresh ? [{ value: "", text: "default" }] : [];
   const options = (names: readonly string[], { value }: Signal<string>) => [
@@ -110,12 +101,11 @@ function Fields({ values, task, fresh = false }: { values: Values; task: Task; f
   ];
   return (
     <>
-      <TextField label="Name" name="name" value={values.name} task={task} autoFocus />
+      <TextField label="Name" name="name" value={values.name} autoFocus />
       <TextField
         label="External id"
         name="externalId"
         value={values.externalId}
-        task={task}
         code
         placeholder={fresh ? "customer-42" : ""}
         hint={
@@ -129,14 +119,12 @@ function Fields({ values, task, fresh = false }: { values: Values; task: Task; f
           label="Plan"
           name="plan"
           value={values.plan}
-          task={task}
           options={options(levels?.plans ?? [], values.plan)}
         />
         <SelectField
           label="Trust tier"
           name="trustTier"
           value={values.trustTier}
-          task={task}
           options={options(levels?.tiers ?? [], values.trustTier)}
         />
       </div>
@@ -146,7 +134,6 @@ function Fields({ values, task, fresh = false }: { values: Values; task: Task; f
         type="number"
         min="0"
         value={values.dailyQuota}
-        task={task}
         hint="Recipients per UTC day. Empty: only the trust tier limits them."
       />
       <div class="field-pair">
@@ -154,14 +141,12 @@ function Fields({ values, task, fresh = false }: { values: Values; task: Task; f
           label="Track opens"
           name="tracking.opens"
           value={values.opens}
-          task={task}
           options={[...fallback, ...OPENS]}
         />
         <SelectField
           label="Track clicks"
           name="tracking.clicks"
           value={values.clicks}
-          task={task}
           options={[...fallback, ...CLICKS]}
         />
       </div>

@@ -6,7 +6,6 @@ import { CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
 import { Confirm } from "../../controls/dialog.tsx";
 import { Fact } from "../../components/fact.tsx";
-import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
@@ -84,10 +83,9 @@ function Body({ entry }: { entry: Suppression }) {
 
 function Lift({ entry, onLifted }: { entry: Suppression; onLifted: () => void }) {
   const open = useSignal(false);
-  const task = useTask();
   const lift = async () => {
-    const work = () => remove("/v1/suppressions", { email: entry.email });
-    if (await task.run(work)) onLifted();
+    await remove("/v1/suppressions", { email: entry.email });
+    onLifted();
   };
   return (
     <>
@@ -98,15 +96,13 @@ function Lift({ entry, onLifted }: { entry: Suppression; onLifted: () => void })
         <Confirm
           title={`Lift the suppression of ${entry.email}?`}
           verb="Lift suppression"
-          busy={task.busy.value}
-          onConfirm={() => void lift()}
+          onConfirm={lift}
           onClose={() => (open.value = false)}
         >
           <p>
             Mail to this address is sent again.{" "}
             {entry.reason === "manual" ? "" : suppressionWords(entry.reason).next}
           </p>
-          <Problem error={task.error.value} />
         </Confirm>
       ) : null}
     </>

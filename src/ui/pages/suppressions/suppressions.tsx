@@ -19,9 +19,8 @@ import { SuppressionDetail } from "./detail.tsx";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import { now } from "../../browser/clock.ts";
-import { Dialog } from "../../controls/dialog.tsx";
-import { Form, FormFoot, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
+import { TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { localField } from "../../words/time.ts";
 
 const VIEWS = [
@@ -161,7 +160,6 @@ interface AddProps {
 
 /** Suppresses an address. */
 function AddSuppression({ onClose, onAdded }: AddProps) {
-  const task = useTask();
   const email = useSignal("");
   const note = useSignal("");
   const until = useSignal("");
@@ -174,36 +172,30 @@ function AddSuppression({ onClose, onAdded }: AddProps) {
     onAdded(await post<Suppression>("/v1/suppressions", body));
   };
   return (
-    <Dialog title="Suppress an address" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={add}>
-        <TextField
-          label="Address"
-          name="email"
-          value={email}
-          task={task}
-          autoFocus
-          placeholder="ben@example.com"
-          hint="If it is on the list already, its entry stays as it is."
-        />
-        <TextField
-          label="Note"
-          name="note"
-          value={note}
-          task={task}
-          placeholder="asked by phone"
-          hint="For you. Optional."
-        />
-        <TextField
-          label="Until"
-          name="expiresAt"
-          type="datetime-local"
-          min={localField(now())}
-          value={until}
-          task={task}
-          hint="In your own time zone. Empty: until it is lifted."
-        />
-        <FormFoot verb="Suppress address" task={task} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <FormDialog title="Suppress an address" verb="Suppress address" onSubmit={add} onClose={onClose}>
+      <TextField
+        label="Address"
+        name="email"
+        value={email}
+        autoFocus
+        placeholder="ben@example.com"
+        hint="If it is on the list already, its entry stays as it is."
+      />
+      <TextField
+        label="Note"
+        name="note"
+        value={note}
+        placeholder="asked by phone"
+        hint="For you. Optional."
+      />
+      <TextField
+        label="Until"
+        name="expiresAt"
+        type="datetime-local"
+        min={localField(now())}
+        value={until}
+        hint="In your own time zone. Empty: until it is lifted."
+      />
+    </FormDialog>
   );
 }

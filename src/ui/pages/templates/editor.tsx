@@ -66,8 +66,8 @@ export function Editor({ template, path, onSaved }: EditorProps) {
   return (
     <div class="editor">
       <Form class="form" task={task} onSubmit={save}>
-        <TextField label="Name" name="name" value={name} task={task} />
-        <TextField label="Subject" name="subject" value={subject} task={task} />
+        <TextField label="Name" name="name" value={name} />
+        <TextField label="Subject" name="subject" value={subject} />
         <Tabs
           label="Parts of the template"
           tabs={[
@@ -79,9 +79,9 @@ export function Editor({ template, path, onSaved }: EditorProps) {
           onSelect={(id) => (tab.value = id)}
         >
           {tab.value === "html" ? (
-            <TextArea label="HTML" labelHidden name="html" value={html} task={task} rows={20} code />
+            <TextArea label="HTML" labelHidden name="html" value={html} rows={20} code />
           ) : tab.value === "text" ? (
-            <TextArea label="Text" labelHidden name="text" value={text} task={task} rows={20} code />
+            <TextArea label="Text" labelHidden name="text" value={text} rows={20} code />
           ) : (
             <TextArea
               label="Data"

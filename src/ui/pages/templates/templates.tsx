@@ -11,12 +11,12 @@ import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { useSignal } from "@preact/signals";
 import { post, get, remove } from "../../api/client.ts";
-import { Dialog, Confirm } from "../../controls/dialog.tsx";
-import { Form, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
+import { Confirm } from "../../controls/dialog.tsx";
+import { TextField } from "../../controls/form.tsx";
 import { useResource } from "../../api/resource.ts";
 import { Id } from "../../controls/copy.tsx";
 import { Problem } from "../../controls/problem.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { Editor } from "./editor.tsx";
 
 /** The templates of the project, or the editor of the one that the path names. */
@@ -99,7 +99,6 @@ interface NewTemplateProps {
 
 /** Creates a template with a short text, which the editor then opens. */
 function NewTemplate({ onClose, onCreated }: NewTemplateProps) {
-  const task = useTask();
   const name = useSignal("");
   const create = async () => {
     const body = {
@@ -111,27 +110,16 @@ function NewTemplate({ onClose, onCreated }: NewTemplateProps) {
     onCreated(await post<Template>("/v1/templates", body));
   };
   return (
-    <Dialog title="Create a template" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={create}>
-        <TextField
-          label="Name"
-          name="name"
-          value={name}
-          task={task}
-          autoFocus
-          placeholder="Order confirmation"
-          hint="It begins with a short text, which you then change."
-        />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Create template
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog title="Create a template" verb="Create template" onSubmit={create} onClose={onClose}>
+      <TextField
+        label="Name"
+        name="name"
+        value={name}
+        autoFocus
+        placeholder="Order confirmation"
+        hint="It begins with a short text, which you then change."
+      />
+    </FormDialog>
   );
 }
 
@@ -161,9 +149,9 @@ function EditorPage({ id }: { id: string }) {
 
 function Delete({ template: { name }, path }: { template: Template; path: string }) {
   const open = useSignal(false);
-  const task = useTask();
   const erase = async () => {
-    if (await task.run(() => remove(path))) navigate("/templates");
+    await remove(path);
+    navigate("/templates");
   };
   return (
     <>
@@ -174,15 +162,13 @@ function Delete({ template: { name }, path }: { template: Template; path: string
         <Confirm
           title={`Delete ${name}?`}
           verb="Delete template"
-          busy={task.busy.value}
-          onConfirm={() => void erase()}
+          onConfirm={erase}
           onClose={() => (open.value = false)}
         >
           <p>
             The template is deleted, and sends that name it are refused. Messages that wait to be filled with
             it fail.
           </p>
-          <Problem error={task.error.value} />
         </Confirm>
       ) : null}
     </>

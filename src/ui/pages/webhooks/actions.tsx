@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { patch, post, remove } from "../../api/client.ts";
 import type { Webhook } from "../../api/types.ts";
-import { Confirm, Dialog } from "../../controls/dialog.tsx";
-import { Form, SelectField } from "../../controls/form.tsx";
+import { Confirm } from "../../controls/dialog.tsx";
+import { SelectField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { WebhookForm } from "./form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 
 interface ActionsProps {
   webhook: Webhook;
@@ -72,7 +73,6 @@ const GRACES = [
 ];
 
 function Rotate({ path, onSecret, onClose }: RotateProps) {
-  const task = useTask();
   const grace = useSignal("86400");
   const rotate = async () => {
     const body = { graceSeconds: Number(grace.value) };
@@ -81,26 +81,21 @@ function Rotate({ path, onSecret, onClose }: RotateProps) {
     onSecret(signingSecret);
   };
   return (
-    <Dialog title="Rotate the signing secret" onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={rotate}>
-        <SelectField
-          label="The previous secret also signs for"
-          name="graceSeconds"
-          value={grace}
-          options={GRACES}
-          task={task}
-          hint="In that time your program can turn to the new secret without losing events."
-        />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Keep it
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            Rotate secret
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Rotate the signing secret"
+      verb="Rotate secret"
+      keep="Keep it"
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <SelectField
+        label="The previous secret also signs for"
+        name="graceSeconds"
+        value={grace}
+        options={GRACES}
+        hint="In that time your program can turn to the new secret without losing events."
+      />
+    </FormDialog>
   );
 }
 
@@ -112,22 +107,15 @@ interface DeleteProps {
 }
 
 function Delete({ webhook: { url }, path, onDeleted, onClose }: DeleteProps) {
-  const task = useTask();
   const erase = async () => {
-    if (await task.run(() => remove(path))) onDeleted();
+    await remove(path);
+    onDeleted();
   };
   return (
-    <Confirm
-      title="Delete the webhook?"
-      verb="Delete webhook"
-      busy={task.busy.value}
-      onConfirm={() => void erase()}
-      onClose={onClose}
-    >
+    <Confirm title="Delete the webhook?" verb="Delete webhook" onConfirm={erase} onClose={onClose}>
       <p>
         The webhook to <code>{url}</code> and its log are deleted. Deliveries that wait are not sent.
       </p>
-      <Problem error={task.error.value} />
     </Confirm>
   );
 }

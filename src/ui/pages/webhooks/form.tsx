@@ -3,9 +3,8 @@ import { patch, post } from "../../api/client.ts";
 import { EVENT_TYPES } from "../../api/server-lists.ts";
 import type { Webhook } from "../../api/types.ts";
 import { Checks } from "../../controls/checks.tsx";
-import { Dialog } from "../../controls/dialog.tsx";
-import { CheckBox, Form, TextField } from "../../controls/form.tsx";
-import { useTask } from "../../controls/task.ts";
+import { CheckBox, TextField } from "../../controls/form.tsx";
+import { FormDialog } from "../../controls/form-dialog.tsx";
 import { can } from "../../state/session.ts";
 import { eventWords } from "../../words/status.ts";
 
@@ -27,7 +26,6 @@ interface WebhookFormProps {
 
 /** Adds a webhook, or changes where it pushes and what. */
 export function WebhookForm({ webhook, onClose, onSaved }: WebhookFormProps) {
-  const task = useTask();
   const url = useSignal(webhook?.url ?? "");
   const all = useSignal(webhook?.eventTypes.includes(ALL_TYPES) ?? true);
   const types = useSignal<ReadonlySet<string>>(
@@ -48,44 +46,37 @@ export function WebhookForm({ webhook, onClose, onSaved }: WebhookFormProps) {
     onSaved(saved);
   };
   return (
-    <Dialog title={webhook === null ? "Add a webhook" : "Change the webhook"} onClose={onClose}>
-      <Form class="dialog-body form" task={task} onSubmit={save}>
-        <TextField
-          label="URL"
-          name="url"
-          type="url"
-          value={url}
-          task={task}
-          autoFocus
-          placeholder="https://example.com/webhooks"
-          hint="Events are posted to it as signed JSON."
+    <FormDialog
+      title={webhook === null ? "Add a webhook" : "Change the webhook"}
+      verb={webhook === null ? "Add webhook" : "Save webhook"}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="URL"
+        name="url"
+        type="url"
+        value={url}
+        autoFocus
+        placeholder="https://example.com/webhooks"
+        hint="Events are posted to it as signed JSON."
+      />
+      {foreign ? (
+        <p class="quiet">It speaks Resend's dialect. Its events are chosen with Resend's API.</p>
+      ) : (
+        <CheckBox label="All events" checked={all} />
+      )}
+      {foreign || all.value ? null : (
+        <Checks
+          label="Events"
+          name="eventTypes"
+          chosen={types}
+          options={EVENT_TYPES.map((type) => ({ value: type, text: type, title: eventWords(type).means }))}
         />
-        {foreign ? (
-          <p class="quiet">It speaks Resend's dialect. Its events are chosen with Resend's API.</p>
-        ) : (
-          <CheckBox label="All events" checked={all} />
-        )}
-        {foreign || all.value ? null : (
-          <Checks
-            label="Events"
-            name="eventTypes"
-            chosen={types}
-            task={task}
-            options={EVENT_TYPES.map((type) => ({ value: type, text: type, title: eventWords(type).means }))}
-          />
-        )}
-        {can("emails:read") ? (
-          <CheckBox label="Send subjects, texts and addresses along" checked={content} />
-        ) : null}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
-            {webhook === null ? "Add webhook" : "Save webhook"}
-          </button>
-        </footer>
-      </Form>
-    </Dialog>
+      )}
+      {can("emails:read") ? (
+        <CheckBox label="Send subjects, texts and addresses along" checked={content} />
+      ) : null}
+    </FormDialog>
   );
 }
