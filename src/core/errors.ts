@@ -101,6 +101,12 @@ export function notFound(what: string): AppError {
   return new AppError("not_found", `No such ${what}.`);
 }
 
+/** Returns a thing that was looked up. @throws AppError 404 if it is null */
+export function existing<Thing>(what: string, thing: Thing | null): Thing {
+  if (thing === null) throw notFound(what);
+  return thing;
+}
+
 /** Returns the 422 for all issues. The first one gives the message, `param` and `code`. */
 export function validationError(found: readonly Issue[]): AppError {
   const issues = found.map(withSentence);

@@ -1,4 +1,4 @@
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
 import { approveRecipients, awaitingGuard, waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Statement } from "../../store/engine/client.ts";
@@ -83,8 +83,7 @@ async function requireAwaiting(
   id: string,
   { keyId, bounds }: Approver,
 ): Promise<{ waiting: Recipient[]; scheduledAt: number | null }> {
-  const message = await getMessage(db, senderId, id);
-  if (message === null) throw notFound("message");
+  const message = existing("message", await getMessage(db, senderId, id));
   const recipients = await listRecipients(db, senderId, id);
   const waiting = recipients.filter(({ reason }) => waitsForApproval(reason));
   if (waiting.length === 0) throw notAwaiting();

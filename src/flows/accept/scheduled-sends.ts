@@ -1,4 +1,4 @@
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages/messages.ts";
@@ -91,8 +91,7 @@ export async function rescheduleSend(
 }
 
 async function requireScheduled(deps: Outbox, senderId: string, id: string): Promise<void> {
-  const message = await getMessage(deps.db, senderId, id);
-  if (message === null) throw notFound("message");
+  const message = existing("message", await getMessage(deps.db, senderId, id));
   if (message.status !== "accepted") throw notScheduled();
 }
 

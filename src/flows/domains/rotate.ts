@@ -1,5 +1,5 @@
 import { algorithmsOf, type DkimAlgorithm, type DkimChoice } from "../../core/domains/dkim-keys.ts";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, notFound, existing } from "../../core/errors.ts";
 import { ConstraintError, type Statement } from "../../store/engine/client.ts";
 import {
   type DkimKeyStatus,
@@ -31,8 +31,7 @@ export interface Rotation {
  */
 export async function rotateDkim(deps: Checking, rotation: Rotation): Promise<void> {
   const { senderId, id, now, dkimKeys } = rotation;
-  const domain = await getDomain(deps.db, senderId, id);
-  if (domain === null) throw notFound("domain");
+  const domain = existing("domain", await getDomain(deps.db, senderId, id));
   const keys = await listDkimKeys(deps.db, senderId, id);
   const [active, pending] = [keysIn(keys, "active"), keysIn(keys, "pending")];
   const algorithms =

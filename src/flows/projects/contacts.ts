@@ -1,5 +1,5 @@
 import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
-import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
+import { AppError, invalid, readAll, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { wellFormed } from "../../core/text.ts";
 import { findInexactNumber, INEXACT_NUMBER, isDeeper } from "../../core/validation.ts";
@@ -117,7 +117,5 @@ export async function changeContact(
     lastName: lastName === undefined ? undefined : nameOf(lastName),
     metadata: metadata === undefined ? undefined : wellFormed(metadata),
   };
-  const contact = await updateContact(db, senderId, id, stored, now, growing);
-  if (contact === null) throw notFound("contact");
-  return contact;
+  return existing("contact", await updateContact(db, senderId, id, stored, now, growing));
 }

@@ -1,4 +1,4 @@
-import { AppError, invalid, type Issue, notFound, validationError } from "../../core/errors.ts";
+import { AppError, invalid, type Issue, validationError, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { isBlank, MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
 import { refusalOf, RenderingFailure, type TemplateSource } from "../../core/templates/render.ts";
@@ -161,8 +161,7 @@ export async function updateTemplate(
   { now, growing }: { now: number; growing: ChangeLimit },
 ): Promise<SavedTemplate> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const before = await findTemplate(db, senderId, idOrSlug);
-    if (before === null) throw notFound("template");
+    const before = existing("template", await findTemplate(db, senderId, idOrSlug));
     const after = await changed(renderer, before, changes, now);
     try {
       if (await replaceTemplate(db, before, after, growing)) return after;
@@ -177,7 +176,5 @@ export async function updateTemplate(
 
 /** Returns the project's template with that id or slug. Throws 404 if there is none. */
 export async function existingTemplate(db: Db, senderId: string, idOrSlug: string): Promise<SavedTemplate> {
-  const template = await findTemplate(db, senderId, idOrSlug);
-  if (template === null) throw notFound("template");
-  return template;
+  return existing("template", await findTemplate(db, senderId, idOrSlug));
 }

@@ -1,5 +1,5 @@
 import { type Mailbox, ADDRESS_EXPECTED, splitAddress } from "../../core/addresses.ts";
-import { invalid, notFound } from "../../core/errors.ts";
+import { invalid, notFound, existing } from "../../core/errors.ts";
 import { isId, newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
@@ -80,8 +80,7 @@ export async function simulateInbound(
   const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
   const arriving = { envelope, trace, raw, inspection, testMode: true };
   const taken = await retryOnConflict(async () => {
-    const facts = await arrivalFactsOf(deps, inbox, inspection.mail);
-    if (facts === null) throw notFound("inbox");
+    const facts = existing("inbox", await arrivalFactsOf(deps, inbox, inspection.mail));
     return storeInbound(deps, [{ inbox, addresses: [to.email], facts }], arriving, (made) =>
       made.flatMap(record),
     );
@@ -125,15 +124,11 @@ function simulatedBytes(
 
 async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail): Promise<InboxRef> {
   if (mail.inboxId !== undefined) {
-    const inbox = await getInbox(deps.db, senderId, mail.inboxId);
-    if (inbox === null) throw notFound("inbox");
-    return inbox;
+    return existing("inbox", await getInbox(deps.db, senderId, mail.inboxId));
   }
   if (mail.to === undefined)
     throw invalid("inboxId", "Required, unless to names the inbox.", "missing_field");
-  const inbox = await ownInbox(deps.db, senderId, inboxAddressOf(mail.to.email));
-  if (inbox === null) throw notFound("inbox");
-  return inbox;
+  return existing("inbox", await ownInbox(deps.db, senderId, inboxAddressOf(mail.to.email)));
 }
 
 /** Returns the Message-ID that the text holds, or that of the message or of the thread's last message it names. */

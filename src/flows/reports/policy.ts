@@ -1,5 +1,5 @@
 import type { DmarcPolicy } from "../../core/domains/dmarc-policies.ts";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { moveDmarcPolicy, setDmarcAuto } from "../../store/domains/dmarc.ts";
@@ -46,8 +46,7 @@ export async function switchDmarc(
   id: string,
   auto: boolean,
 ): Promise<void> {
-  const domain = await getDomain(deps.db, senderId, id);
-  if (domain === null) throw notFound("domain");
+  const domain = existing("domain", await getDomain(deps.db, senderId, id));
   // What is not delegated is manual already.
   if (!domain.delegated && !auto) return;
   if (!(await setDmarcAuto(deps.db, senderId, id, auto)))

@@ -1,4 +1,4 @@
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Statement } from "../../store/engine/client.ts";
@@ -162,8 +162,7 @@ async function requireStillEnabled(
   { db }: Outbox,
   { senderId, id }: { senderId: string; id: string },
 ): Promise<void> {
-  const webhook = await getWebhook(db, senderId, id);
-  if (webhook === null) throw notFound("webhook");
+  const webhook = existing("webhook", await getWebhook(db, senderId, id));
   requireEnabled(webhook.enabled);
 }
 

@@ -1,4 +1,4 @@
-import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { AppError, invalid, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import {
   insertOwnRecord,
@@ -42,8 +42,7 @@ export interface WantedRecord {
  */
 export async function addOwnRecord(db: Db, wanted: WantedRecord): Promise<void> {
   const { senderId, domainId } = wanted;
-  const domain = await getDomain(db, senderId, domainId);
-  if (domain === null) throw notFound("domain");
+  const domain = existing("domain", await getDomain(db, senderId, domainId));
   if (!domain.delegated) throw refusals.domain_not_delegated();
   const record = recordOf(wanted, domain);
   requireFree(record, domain);

@@ -1,5 +1,5 @@
 import type { Quotas } from "../../core/quotas.ts";
-import { type FreeSpace, lowDisk } from "../../flows/free-space.ts";
+import { lowDisk } from "../../flows/free-space.ts";
 import { NO_LIMIT } from "../../store/projects/holdings.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { Answer } from "../routing/answer.ts";
@@ -17,7 +17,7 @@ import { type BeginReservation, LARGE_BODY_OCTETS, type RunForBody, yieldAround 
 import { requireRights } from "../access/key-rights.ts";
 import { freeMemory } from "../body/pieces.ts";
 import type { BeginAnswer } from "./download.ts";
-import { type InFlight, readIdempotencyKey, runOnce } from "../access/idempotency.ts";
+import { readIdempotencyKey, runOnce, type IdempotencyDeps } from "../access/idempotency.ts";
 import { fingerprint } from "../json/fingerprint.ts";
 import type { RunSteps } from "../json/steps.ts";
 import type { KeyUse } from "../access/key-use.ts";
@@ -32,13 +32,13 @@ import { warner } from "./warnings.ts";
 import { type Issue, readAll, validationError } from "../../core/errors.ts";
 import { check, MAX_ISSUES, withoutFaults } from "../../core/validation.ts";
 
-export interface DispatchDeps extends AuthDeps {
+export interface DispatchDeps extends AuthDeps, IdempotencyDeps {
+  /** Authenticates cursors. */
   cursorKey: Uint8Array;
-  boxKey: Uint8Array;
   maxBodyBytes: number;
+  /** Token buckets. Null: there is no rate limit. */
   limiter: RateLimiter | null;
   keyUse: KeyUse;
-  inFlight: InFlight;
   reserveBody: BeginReservation;
   runForBody: RunForBody;
   runCostly: RunCostly;
@@ -47,8 +47,8 @@ export interface DispatchDeps extends AuthDeps {
   /** Reads large bodies in steps. */
   runSteps: RunSteps;
   answers: BeginAnswer;
+  /** The limits of each plan. */
   quotas: Quotas;
-  space: FreeSpace;
 }
 
 export interface RoutedRequest {

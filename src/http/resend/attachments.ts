@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { notFound } from "../../core/errors.ts";
+import { notFound, existing } from "../../core/errors.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import { attachmentBytes, type Bytes, messageBytes } from "../../flows/read/bytes.ts";
 import { type Attachment, listAttachments } from "../../store/messages/attachments.ts";
@@ -120,10 +120,8 @@ export function fileRoute(deps: Parts): Route {
     undocumented: true,
     answers: { 200: "*/*" },
     async handle({ params, now }) {
-      const target = openLink(deps.boxKey, params.sealed, now);
-      if (target === null) throw notFound("link, or one that has expired");
-      const found = await fileOf(deps, target);
-      if (found === null) throw notFound("file");
+      const target = existing("link, or one that has expired", openLink(deps.boxKey, params.sealed, now));
+      const found = existing("file", await fileOf(deps, target));
       return raw(await deps.handOut(target.senderId, found.bytes), mediaType(found.contentType), {
         "content-disposition": disposition(found.filename),
       });

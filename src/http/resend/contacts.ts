@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey } from "../../core/addresses.ts";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import { findContact, listContacts } from "../../store/projects/contacts.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { CheckedRequest, Route } from "../routing/route.ts";
@@ -112,8 +112,7 @@ async function contactId(db: Db, context: CheckedRequest): Promise<string> {
   requireSegment(context);
   const { contact = "" } = context.params;
   if (!contact.includes("@")) return contact;
-  const found = await findContact(db, context.senderId ?? "", addressKey(contact));
-  if (found === null) throw notFound("contact");
+  const found = existing("contact", await findContact(db, context.senderId ?? "", addressKey(contact)));
   return found.id;
 }
 

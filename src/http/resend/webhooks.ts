@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { invalid, notFound } from "../../core/errors.ts";
+import { invalid, notFound, existing } from "../../core/errors.ts";
 import { RESEND_EVENTS, type ResendEvent } from "../../core/messages/resend-events.ts";
 import {
   deleteWebhook,
@@ -161,8 +161,7 @@ async function update(deps: WebhookDeps, context: RequestWith<typeof WebhookFiel
   };
   const { senderId, id } = await ownWebhook(deps, context);
   const mayRead = allows(context.principal?.scopes ?? [], "emails:read");
-  const webhook = await updateWebhook(deps.db, senderId, id, changes, mayRead, context.now);
-  if (webhook === null) throw notFound("webhook");
+  existing("webhook", await updateWebhook(deps.db, senderId, id, changes, mayRead, context.now));
   return ok({ object: "webhook", id });
 }
 

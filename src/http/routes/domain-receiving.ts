@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, existing } from "../../core/errors.ts";
 import { receivingRecords } from "../../flows/records/records.ts";
 import { ConstraintError } from "../../store/engine/client.ts";
 import { type Domain, getDomain, setReceiving } from "../../store/domains/domains.ts";
@@ -20,9 +20,7 @@ const SetReceiving = Type.Object({ enabled: Type.Boolean() });
 
 /** Returns the project's domain. Throws 404 if it has none with that id. */
 export async function requireDomain({ db }: Checking, senderId: string, id: string): Promise<Domain> {
-  const domain = await getDomain(db, senderId, id);
-  if (domain === null) throw notFound("domain");
-  return domain;
+  return existing("domain", await getDomain(db, senderId, id));
 }
 
 function receivingState({ serviceDomain }: Checking, domain: Domain): Answer {

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DMARC_POLICIES } from "../../core/domains/dmarc-policies.ts";
-import { notFound, readAll } from "../../core/errors.ts";
+import { readAll, existing } from "../../core/errors.ts";
 import { FIRST_TIME } from "../../core/time/date-times.ts";
 import { NEEDED, WINDOW_DAYS } from "../../flows/reports/advice.ts";
 import { type PolicyDeps, policyAdvice } from "../../flows/reports/policy.ts";
@@ -92,9 +92,7 @@ export interface DomainReportDeps extends PolicyDeps {
 export function domainReportRoutes(deps: DomainReportDeps): Route[] {
   const { db } = deps;
   const requireDomain = async (senderId: string, id: string): Promise<Domain> => {
-    const domain = await getDomain(db, senderId, id);
-    if (domain === null) throw notFound("domain");
-    return domain;
+    return existing("domain", await getDomain(db, senderId, id));
   };
   return [
     projectRoute({

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { DKIM_CHOICES } from "../../core/domains/dkim-keys.ts";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, notFound, existing } from "../../core/errors.ts";
 import { diagnose } from "../../flows/domains/diagnose.ts";
 import { switchDelegation } from "../../flows/domains/delegation.ts";
 import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
@@ -204,8 +204,7 @@ function itemRoutes(deps: Checking): Route[] {
       answers: { 200: CheckedDomainView },
       async handle({ senderId, params }) {
         const remembering = { ...deps, lookups: rememberedLookups(deps.lookups) };
-        const domain = await verifyDomain(remembering, senderId, params.id);
-        if (domain === null) throw notFound("domain");
+        const domain = existing("domain", await verifyDomain(remembering, senderId, params.id));
         const keys = await listDkimKeys(db, senderId, domain.id);
         return ok(showCheckedDomain(domain, await diagnose(remembering, domain, keys), deps));
       },

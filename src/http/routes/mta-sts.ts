@@ -1,4 +1,4 @@
-import { notFound } from "../../core/errors.ts";
+import { existing } from "../../core/errors.ts";
 import type { OwnPolicy } from "../../flows/certificates/own-policy.ts";
 import { raw } from "../routing/answer.ts";
 import { hostIn, POLICY_PATH } from "../routing/domain-hosts.ts";
@@ -25,8 +25,7 @@ export function mtaStsRoutes({ policyAt }: MtaStsDeps): Route[] {
       answers: { 200: "text/plain" },
       errors: ["not_found"],
       async handle({ request }) {
-        const found = await policyAt(hostIn(request.headers.get("host") ?? ""));
-        if (found === null) throw notFound("path");
+        const found = existing("path", await policyAt(hostIn(request.headers.get("host") ?? "")));
         return raw(found.text, "text/plain", { "cache-control": "no-store" });
       },
     }),

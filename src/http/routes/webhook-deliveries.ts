@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { notFound } from "../../core/errors.ts";
+import { notFound, existing } from "../../core/errors.ts";
 import { allows } from "../../core/scopes.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { deliveryBody, deliveryPayload } from "../../flows/webhooks/delivery-body.ts";
@@ -103,9 +103,7 @@ export function webhookDeliveryRoutes(deps: Outbox & PayloadDeps): Route[] {
 
 /** Returns the project's webhook. Throws 404 if it has none with that id. */
 export async function requireWebhook({ db }: { db: Db }, senderId: string, id: string): Promise<Webhook> {
-  const webhook = await getWebhook(db, senderId, id);
-  if (webhook === null) throw notFound("webhook");
-  return webhook;
+  return existing("webhook", await getWebhook(db, senderId, id));
 }
 
 function logRoute(deps: Outbox): Route {
@@ -200,8 +198,10 @@ function detailRoute(deps: PayloadDeps): Route {
     errors: ["not_found"],
     async handle({ senderId, params, principal, expectAnswer }) {
       const webhook = await requireWebhook(deps, senderId, params.id);
-      const detail = await getDelivery(deps.db, senderId, webhook.id, params.deliveryId);
-      if (detail === null) throw notFound("delivery");
+      const detail = existing(
+        "delivery",
+        await getDelivery(deps.db, senderId, webhook.id, params.deliveryId),
+      );
       const seen = seesContent(principal.scopes);
       const delivery = { ...detail, senderId, webhookId: webhook.id, dialect: webhook.dialect, tried: true };
       const payload = await deliveryPayload(deps, delivery);

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
+import { AppError, invalid, notFound, readAll, existing } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { RESEND_EVENTS } from "../../core/messages/resend-events.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -211,9 +211,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       scope: "webhooks:read",
       answers: { 200: WebhookSchema },
       async handle({ senderId, params }) {
-        const webhook = await getWebhook(db, senderId, params.id);
-        if (webhook === null) throw notFound("webhook");
-        return ok(show(webhook));
+        return ok(show(existing("webhook", await getWebhook(db, senderId, params.id))));
       },
     }),
     projectRoute({
@@ -230,9 +228,9 @@ function itemRoutes(deps: WebhookDeps): Route[] {
         const mayRead = maySendContent(principal.scopes, body.content);
         const changes = changesOf(deps, body);
         if (changes.eventTypes !== undefined) await requireOwnDialect(db, senderId, params.id);
-        const webhook = await updateWebhook(db, senderId, params.id, changes, mayRead, now);
-        if (webhook === null) throw notFound("webhook");
-        return ok(show(webhook));
+        return ok(
+          show(existing("webhook", await updateWebhook(db, senderId, params.id, changes, mayRead, now))),
+        );
       },
     }),
     projectRoute({

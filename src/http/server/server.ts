@@ -1,6 +1,4 @@
 import type { Config } from "../../config.ts";
-import type { Quotas } from "../../core/quotas.ts";
-import type { FreeSpace } from "../../flows/free-space.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { touchKey } from "../../store/projects/keys.ts";
 import { type Answer, type LaterAnswer, toResponse } from "../routing/answer.ts";
@@ -21,26 +19,16 @@ import { mcpRoutes } from "../routes/mcp.ts";
 import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
 import { createRouter, type Matched, requestIdIn, textsOf } from "./router.ts";
 import type { AnsweredRequest } from "../pipeline/request-log.ts";
-import type { KeyLimiter, RateLimiter } from "../access/rate.ts";
 import { limitCostlyWork } from "../../core/concurrency/costly-work.ts";
 import type { Route } from "../routing/route.ts";
 
-export interface HttpDeps extends Store {
+export interface HttpDeps
+  extends Store,
+    Pick<
+      DispatchDeps,
+      "cursorKey" | "boxKey" | "sessionKey" | "limiter" | "keyLimiter" | "quotas" | "space"
+    > {
   config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
-  /** Authenticates cursors. */
-  cursorKey: Uint8Array;
-  /** Encrypts secrets in the database. */
-  boxKey: Uint8Array;
-  /** Seals the cookies of sessions. */
-  sessionKey: Uint8Array;
-  /** Token buckets. Null: there is no rate limit. */
-  limiter: RateLimiter | null;
-  /** Counts the DKIM keys of a project; null if there is no limit. */
-  keyLimiter: KeyLimiter | null;
-  /** The limits of each plan. */
-  quotas: Quotas;
-  /** Knows whether the disk has space for new content. */
-  space: FreeSpace;
   checks: readonly ReadyCheck[];
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;

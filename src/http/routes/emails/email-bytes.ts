@@ -1,4 +1,4 @@
-import { notFound } from "../../../core/errors.ts";
+import { notFound, existing } from "../../../core/errors.ts";
 import { attachmentBytes, messageBytes } from "../../../flows/read/bytes.ts";
 import { raw } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
@@ -49,8 +49,10 @@ function attachmentRoute(deps: Parts): Route {
     answers: { 200: "*/*" },
     errors: ["not_found"],
     async handle({ senderId, params }) {
-      const found = await attachmentBytes(deps, senderId, params.id, params.attachmentId);
-      if (found === null) throw notFound("attachment");
+      const found = existing(
+        "attachment",
+        await attachmentBytes(deps, senderId, params.id, params.attachmentId),
+      );
       const { filename, contentType } = found.attachment;
       // Always a download, because an attachment may be hostile html.
       return raw(await deps.handOut(senderId, found.bytes), mediaType(contentType), {
@@ -98,8 +100,7 @@ function emailPreviewRoute(deps: Parts): Route {
     answers: { 200: "text/html" },
     errors: ["not_found"],
     async handle({ senderId, params, query, expectAnswer }) {
-      const preview = await readPreview(deps, senderId, params.id, expectAnswer);
-      if (preview === null) throw notFound("message");
+      const preview = existing("message", await readPreview(deps, senderId, params.id, expectAnswer));
       const page = Buffer.from(previewPage(preview, query.theme ?? "light"));
       const body = await deps.handOut(senderId, {
         size: page.length,

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { notFound } from "../../../core/errors.ts";
+import { existing } from "../../../core/errors.ts";
 import { PARTIES } from "../../../flows/read/causes.ts";
 import { explain, type Explained } from "../../../flows/read/explain.ts";
 import type { Db } from "../../../store/engine/client.ts";
@@ -59,8 +59,7 @@ export function emailExplainRoute({ db }: { db: Db }): Route {
     answers: { 200: ExplanationView },
     errors: ["not_found"],
     async handle({ senderId, params, now }) {
-      const message = await getMessage(db, senderId, params.id);
-      if (message === null) throw notFound("message");
+      const message = existing("message", await getMessage(db, senderId, params.id));
       const { summary, recipients } = explain(message, await listRecipients(db, senderId, message.id), now);
       return ok({ summary, recipients: recipients.map(show) });
     },

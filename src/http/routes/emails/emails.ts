@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, invalid, notFound, validationError } from "../../../core/errors.ts";
+import { AppError, invalid, validationError, existing } from "../../../core/errors.ts";
 import { SendItem } from "../../../core/messages/send-item.ts";
 import { yieldToEventLoop } from "../../../core/concurrency/event-loop.ts";
 import { expectationOf } from "../../../core/expectations.ts";
@@ -244,8 +244,10 @@ function getRoute(deps: Parts): Route {
     answers: { 200: MessageView },
     errors: ["not_found"],
     async handle({ senderId, params, expectAnswer }) {
-      const record = await readRecord(deps, senderId, params.id, { expect: expectAnswer });
-      if (record === null) throw notFound("message");
+      const record = existing(
+        "message",
+        await readRecord(deps, senderId, params.id, { expect: expectAnswer }),
+      );
       return ok(showMessage(record, extractsIn(record, deps)));
     },
   });

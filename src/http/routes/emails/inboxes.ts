@@ -1,7 +1,7 @@
 import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { inboxLocalPart, ADDRESS_EXPECTED, splitAddress } from "../../../core/addresses.ts";
-import { AppError, invalid, notFound } from "../../../core/errors.ts";
+import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
 import { domainForInbox } from "../../../flows/domains/inbox-domain.ts";
@@ -79,8 +79,7 @@ async function locateInbox(
     throw invalid("address", "is required, unless localPart and domainId are given.", "missing_field");
   if (body.domainId === undefined)
     throw invalid("domainId", "is required together with localPart.", "missing_field");
-  const domain = await getDomain(deps.db, project.id, body.domainId);
-  if (domain === null) throw notFound("domain");
+  const domain = existing("domain", await getDomain(deps.db, project.id, body.domainId));
   return { domain, address: inboxAddress(`${body.localPart}@${domain.name}`, "localPart").address };
 }
 
@@ -197,9 +196,7 @@ function itemRoutes(db: Db): Route[] {
       scope: "inboxes:read",
       answers: { 200: InboxSchema },
       async handle({ senderId, params }) {
-        const inbox = await getInbox(db, senderId, params.id);
-        if (inbox === null) throw notFound("inbox");
-        return ok(show(inbox));
+        return ok(show(existing("inbox", await getInbox(db, senderId, params.id))));
       },
     }),
     projectRoute({
@@ -212,9 +209,7 @@ function itemRoutes(db: Db): Route[] {
       body: UpdateInbox,
       answers: { 200: InboxSchema },
       async handle({ senderId, params, body }) {
-        const inbox = await updateInbox(db, senderId, params.id, body);
-        if (inbox === null) throw notFound("inbox");
-        return ok(show(inbox));
+        return ok(show(existing("inbox", await updateInbox(db, senderId, params.id, body))));
       },
     }),
     projectRoute({

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { notFound, validationError } from "../../../core/errors.ts";
+import { notFound, validationError, existing } from "../../../core/errors.ts";
 import { entriesOf } from "../../../core/messages/address-input.ts";
 import { decisiveFieldIssues } from "../../../core/messages/decisive-fields.ts";
 import { SendItem } from "../../../core/messages/send-item.ts";
@@ -189,9 +189,7 @@ function updateRoute({ db }: { db: Db }): Route {
     answers: { 200: ThreadSchema },
     errors: ["not_found"],
     async handle({ senderId, params, body }) {
-      const thread = await updateThread(db, senderId, params.id, body);
-      if (thread === null) throw notFound("thread");
-      return ok(show(thread));
+      return ok(show(existing("thread", await updateThread(db, senderId, params.id, body))));
     },
   });
 }
@@ -246,8 +244,7 @@ function messagesRoute(deps: LargeContents): Route {
     errors: ["not_found"],
     async handle({ senderId, params, page: openedPage }) {
       const page = openedPage();
-      const thread = await getThread(db, senderId, params.id);
-      if (thread === null) throw notFound("thread");
+      const thread = existing("thread", await getThread(db, senderId, params.id));
       const ids = await listThreadMessageIds(db, senderId, thread.id, page.after, page.take);
       const { data, nextCursor } = page.answer(
         ids,

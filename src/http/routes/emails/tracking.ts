@@ -1,5 +1,5 @@
 import type { Visit } from "../../../core/machine-agents.ts";
-import { notFound } from "../../../core/errors.ts";
+import { existing } from "../../../core/errors.ts";
 import { createHitRecorder, type TrackDeps } from "../../../flows/deliver/track.ts";
 import { CLICK_PATH, clickOn, OPEN_PATH, openedBy } from "../../../flows/mime/tracking-links.ts";
 import { raw } from "../../routing/answer.ts";
@@ -23,8 +23,7 @@ export function trackingRoutes(deps: TrackDeps): Route[] {
     answers: { 200: "image/gif" },
     errors: ["not_found"],
     async handle({ params, request, ip }) {
-      const recipient = openedBy(deps, params.token);
-      if (recipient === null) throw notFound("picture");
+      const recipient = existing("picture", openedBy(deps, params.token));
       await record({ recipient, url: null, visit: visitOf(request, ip) });
       return raw(PIXEL, "image/gif", { "cache-control": "no-store" });
     },
@@ -38,8 +37,7 @@ export function trackingRoutes(deps: TrackDeps): Route[] {
     answers: { 302: null },
     errors: ["not_found"],
     async handle({ params, request, ip }) {
-      const click = clickOn(deps, params.link);
-      if (click === null) throw notFound("link");
+      const click = existing("link", clickOn(deps, params.link));
       await record({ recipient: click.recipient, url: click.url, visit: visitOf(request, ip) });
       const headers = {
         location: click.location,

@@ -1,4 +1,4 @@
-import { notFound } from "../../../core/errors.ts";
+import { notFound, existing } from "../../../core/errors.ts";
 import { Type } from "@sinclair/typebox";
 import {
   recipientOfToken,
@@ -46,8 +46,7 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
       ),
     }),
     async handle({ params, query }) {
-      const recipient = await recipientOfToken(deps, params.token);
-      if (recipient === null) throw notFound("link");
+      const recipient = existing("link", await recipientOfToken(deps, params.token));
       await unsubscribeRecipient(deps, recipient, query.by === "page" ? "page" : "one_click");
       return page("Unsubscribed", "<p>You will get no more of these messages.</p>");
     },

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
-import { invalid, notFound } from "../../../core/errors.ts";
+import { invalid, existing } from "../../../core/errors.ts";
 import { volumeOfDay } from "../../../flows/accept/volume.ts";
 import { type Account, getAccount, updateOwnerEmail } from "../../../store/projects/accounts.ts";
 import type { Db } from "../../../store/engine/client.ts";
@@ -123,9 +123,7 @@ export function meRoute(deps: Configured): Route {
 }
 
 async function requireAccount(db: Db, id: string): Promise<Account> {
-  const account = await getAccount(db, id);
-  if (account === null) throw notFound("account");
-  return account;
+  return existing("account", await getAccount(db, id));
 }
 
 async function projectOf(db: Db, principal: Principal, name: string | null): Promise<Project | null> {

@@ -1,6 +1,6 @@
 import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, invalid, notFound } from "../../../core/errors.ts";
+import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
 import { type KeyBounds, MAX_ALLOWED_RECIPIENTS, recipientRule } from "../../../core/key-bounds.ts";
 import { limitsOf } from "../../../core/quotas.ts";
 import { quotaExceeded } from "../../../flows/quotas.ts";
@@ -142,9 +142,7 @@ async function projectFor(db: Db, principal: Principal, wanted: string | null): 
       param: "senderId",
     });
   if (wanted === null) return null;
-  const sender = await getProject(db, principal.accountId, wanted);
-  if (sender === null) throw notFound("project");
-  return sender;
+  return existing("project", await getProject(db, principal.accountId, wanted));
 }
 
 /** Returns the routes of `/v1/api-keys`. */
@@ -223,8 +221,7 @@ function collectionRoutes(deps: Configured): Route[] {
 
 /** Returns a key that the caller's key may change or revoke. Throws 404 or 403 if there is none. */
 async function ownKey(db: Db, principal: Principal, id: string, verb: string): Promise<ApiKey> {
-  const key = await getKey(db, principal.accountId, principal.senderId, id);
-  if (key === null) throw notFound("API key");
+  const key = existing("API key", await getKey(db, principal.accountId, principal.senderId, id));
   // Scopes and bounds never change, so the values that were read are still right.
   requireNoMoreRights(principal, { scopes: key.scopes, bounds: key }, verb);
   return key;

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, invalid, notFound } from "../../../core/errors.ts";
+import { AppError, invalid, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { DAY_MS } from "../../../core/time/units.ts";
 import { seal } from "../../../core/crypto/secretbox.ts";
@@ -210,9 +210,7 @@ function collectionRoutes(deps: Parts): Route[] {
 function itemRoutes(deps: Parts): Route[] {
   const { db } = deps;
   const required = async (accountId: string, id: string): Promise<OutRoute> => {
-    const route = await getRoute(db, accountId, id);
-    if (route === null) throw notFound("route");
-    return route;
+    return existing("route", await getRoute(db, accountId, id));
   };
   return [
     accountRoute({
@@ -248,9 +246,11 @@ function itemRoutes(deps: Parts): Route[] {
         const { id, accountId } = before;
         const changes = changesOf(deps, before, body, now);
         await requireOverflow(deps, { ...before, ...changes });
-        const route = await withName(changes.name, () => updateRoute(db, accountId, id, changes));
-        if (route === null) throw notFound("route");
-        return ok(showRoute(route));
+        return ok(
+          showRoute(
+            existing("route", await withName(changes.name, () => updateRoute(db, accountId, id, changes))),
+          ),
+        );
       },
     }),
     accountRoute({

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, invalid, notFound, readAll } from "../../../core/errors.ts";
+import { AppError, invalid, readAll, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { OpenTrackingSchema, trackingSwitches } from "../../../core/messages/tracking.ts";
 import { TIME_EXPECTED, parseTime } from "../../../core/time/date-times.ts";
@@ -245,9 +245,7 @@ function itemRoutes(deps: Configured): Route[] {
       accountWide: true,
       answers: { 200: SenderSchema },
       async handle({ principal, params }) {
-        const sender = await getProject(db, principal.accountId, params.id);
-        if (sender === null) throw notFound("project");
-        return ok(show(sender));
+        return ok(show(existing("project", await getProject(db, principal.accountId, params.id))));
       },
     }),
     accountRoute({
@@ -267,9 +265,7 @@ function itemRoutes(deps: Configured): Route[] {
         await requireRoutes(db, principal.accountId, body.routeIds);
         const changes = changesOf(deps, body);
         const change = () => updateProject(db, principal.accountId, params.id, changes);
-        const sender = await withExternalId(changes.externalId, change);
-        if (sender === null) throw notFound("project");
-        return ok(show(sender));
+        return ok(show(existing("project", await withExternalId(changes.externalId, change))));
       },
     }),
   ];
