@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the programs that the tests drive, from Debian's packages. Does nothing if all of them are there.
-# Mail servers that Debian cannot install together are unpacked, each into a root folder of its own, in $peers.
+# Mail servers that Debian cannot install together are unpacked, each into its own root folder, in $peers.
 set -eu
 cd "$(dirname "$0")/.."
 # Debian keeps smtp-sink and smtp-source where only root's PATH looks.

@@ -3,7 +3,7 @@ import { version } from "../package.json";
 /** Set by the build (scripts/build.ts): the commit it was made from, and "" if that is not known. */
 declare const BUILT_FROM: string | undefined;
 
-/** Version of the program, `1.2.3`. What it promises is in docs/releasing.md. */
+/** Version of the program, `1.2.3`. docs/releasing.md says what it promises. */
 export const VERSION: string = version;
 
 /** First 12 digits of the commit that the program was built from; null in a clone. */

@@ -35,7 +35,7 @@ function play(provider: PlayedProvider, nth: number): Peer {
   const ips = provider.hosts.map((_, at) => `127.0.${at + 1}.${nth + 1}`);
   for (const domain of provider.domains)
     for (const [at, exchange] of provider.hosts.entries()) {
-      // Each customer of Microsoft 365 has a host of its own.
+      // Each customer of Microsoft 365 has its own host.
       const name =
         provider.domains.length > 1 ? domain.replace(".test", `-test.${exchange.slice(9)}`) : exchange;
       service.dns.add({ name, type: "A", data: ips[at] ?? "" });

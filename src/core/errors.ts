@@ -101,7 +101,7 @@ export function notFound(what: string): AppError {
   return new AppError("not_found", `No such ${what}.`);
 }
 
-/** Returns a thing that was looked up. @throws AppError 404 if it is null */
+/** Returns the result of a lookup. @throws AppError 404 if it is null */
 export function existing<Thing>(what: string, thing: Thing | null): Thing {
   if (thing === null) throw notFound(what);
   return thing;

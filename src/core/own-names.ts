@@ -21,7 +21,7 @@ export function mtaStsHost(domain: string): string {
   return `mta-sts.${domain}`;
 }
 
-/** Returns the host of the links in messages from a domain. That of the service is the target of aliases. */
+/** Returns the host of the links in messages from a domain. Aliases point to the service's own links host. */
 export function linksHost(domain: string): string {
   return `links.${domain}`;
 }

@@ -174,8 +174,8 @@ export const INEXACT_NUMBER =
   'must be a finite number, and a whole number within 2^53. Send a larger one as a string, such as "12345678901234567890".';
 
 /**
- * Returns the path of the first number that cannot be kept as the client sent it. That is one too large for a
- * number (`1e400`), or a whole number that may have lost digits. Returns null if there is none.
+ * Returns the path of the first number that cannot be kept as the client sent it. Such a number is too large (`1e400`),
+ * or a whole number that may have lost digits. Returns null if there is none.
  */
 export function findInexactNumber(value: unknown, path: string): string | null {
   if (typeof value === "number")

@@ -101,7 +101,7 @@ function zoneServers(parts: LookupParts): Checking["findZoneServers"] {
   };
 }
 
-/** Makes the lookups of a domain's check. The delegation is looked up in the zone above. */
+/** Makes the lookups of a domain's check. The zone above tells the delegation. */
 export function domainLookups(parts: LookupParts): DomainLookups {
   const deps = zoneServerDeps(parts);
   return { ...freshLookups(parts.resolver), ns: (name) => resolveDelegation(deps, name) };

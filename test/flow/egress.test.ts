@@ -158,7 +158,7 @@ test("without another address, what is above the cap waits for the next day, whi
   expect(delayed).toMatchObject({ category: "rate", lane: `yahoo@${USUAL[0]}` });
   expect(delayed.diagnostic).toContain("its 50 messages of the day have left");
   expect(Date.parse(delayed.nextAttemptAt)).toBeGreaterThan(Date.parse(today()) + DAY_MS - 1);
-  // What is not stored yet would count for the next day.
+  // Counts that are not stored yet would count for the next day.
   await until(async () => {
     const sql = "SELECT SUM(accepted) AS stored FROM lane_figures";
     return (await service.app.db.first<{ stored: number }>(sql, []))?.stored === 50;

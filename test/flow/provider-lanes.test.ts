@@ -91,7 +91,7 @@ test("while a provider refuses our address, its messages are held, and they leav
   expect(count(first, "MAIL")).toBeLessThan(25);
   const call = async (method: string, path: string) =>
     (await service.call(method, path, undefined, { key: service.accountKey })).body;
-  // What a worker counts is stored once a second.
+  // A worker stores its counts once a second.
   await until(async () => (await call("GET", "/v1/lanes")).data[0]?.day.refused >= 3);
   expect(await call("GET", "/v1/lanes")).toMatchObject({
     data: [

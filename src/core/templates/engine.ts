@@ -81,7 +81,7 @@ const MAX_INDENT_CHARS = 10;
  */
 const FORMAT_CHAR_UNITS = 16;
 
-/** Whether values of placeholders are escaped in the output. */
+/** How values of placeholders are escaped in the output. */
 export type Escaping = "html" | "none";
 
 /**

@@ -17,7 +17,7 @@ export function storedLimitOf({ quotas }: VolumeLimits, { plan }: Pick<Project, 
   return quotas === undefined ? null : limitsOf(quotas, plan).storedOctets;
 }
 
-/** What volume is counted with. */
+/** The services that count volume. */
 interface Counting extends Store {
   volume: VolumeLimits;
 }

@@ -15,7 +15,7 @@ import { pollPauseMs } from "./renewal-times.ts";
 
 /** Time after which every process of ours answers with a record that was published. It is longer than zones keep one. */
 export const CHALLENGE_SETTLE_MS = 2000;
-/** The same when there are secondaries, which must copy the zone first. */
+/** `CHALLENGE_SETTLE_MS` if there are secondaries, which must copy the zone first. */
 export const SECONDARIES_SETTLE_MS = 20_000;
 /** Time after which every process uses a new certificate. It is longer than their pauses between looks for one. */
 export const IN_USE_MS = MINUTE_MS;

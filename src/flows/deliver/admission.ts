@@ -8,7 +8,7 @@ import type { Clock } from "../../core/time/clock.ts";
 
 /**
  * Messages whose template is rendered first, in messages. One thread renders a project's templates one after another,
- * so more of them in hand would only fill the limit of messages in flight (`dispatch/in-flight-limits`).
+ * so more of them in progress would only fill the limit of messages in flight (`dispatch/in-flight-limits`).
  */
 export const RENDERING_LIMITS: AdmissionLimits = { total: 32, perOwner: 16, maxWaiting: 20_000 };
 

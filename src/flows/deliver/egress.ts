@@ -31,7 +31,7 @@ export function reachedFrom(hosts: readonly SecuredHost[], fits: (ip: string) =>
     .filter(({ addresses }) => addresses.length > 0);
 }
 
-/** Returns what a destination has of its own if connections to it come from an address of ours. */
+/** Returns the key and options of a destination that is reached from one of our addresses. */
 export function ownEnd(
   { ip, name }: Egress,
   key: string,

@@ -125,7 +125,7 @@ export interface DeliveryRoute {
   /** Returns the outcome if it is known without the message. It may change, so it is called for each attempt. */
   knownOutcome: (() => DeliveryReport) | null;
   deliver: Deliver;
-  /** What reports say about the route. */
+  /** Facts about the route, for reports. */
   stamp?: Pick<AttemptFacts, "routeId" | "custody">;
   /** The lane above whose warm-up cap it takes messages, and no others. Left out if it takes any. */
   overflowOf?: Lane;

@@ -26,9 +26,9 @@ export interface ReturnDomainDeps {
 }
 
 /**
- * Makes the choice of the return path's domain: `bounce.` of the From domain, else the From domain if it receives here, else
- * our own. Many receivers refuse a sender whose domain does not resolve, so an alias that a check has found is looked up again
- * before it is used. If the DNS does not answer in time, ours is used, which costs SPF's alignment alone.
+ * Makes the choice of the return path's domain: `bounce.` of the From domain, else the From domain if it receives here,
+ * else our own. Many receivers refuse a sender whose domain does not resolve, so an alias found by a check is resolved
+ * again before use. If the DNS does not answer in time, ours is used, which costs SPF's alignment alone.
  */
 export function returnDomains({ clock, resolver, serviceDomain, capture }: ReturnDomainDeps): ReturnDomain {
   const known = createTtlCache<boolean>(clock, MAX_KEPT);

@@ -73,7 +73,7 @@ export interface Destination {
   queues: TwoPriorityQueue<DomainQueue>;
   /** True if it is in the queue of destinations that may start a message. */
   queued: boolean;
-  /** Number of its messages in hand. */
+  /** Number of its messages in progress. */
   inHand: number;
   /** True if it has answered since it last failed. Until then one message tries it. */
   answers: boolean;
@@ -87,7 +87,7 @@ export interface Destination {
   pacing: boolean;
 }
 
-/** Messages of one destination in hand at once. */
+/** Messages of one destination in progress at once. */
 export interface DestinationLimits {
   /** For each connection that the lane of MX hosts may have: enough to keep it busy. */
   perConnection: number;
@@ -142,7 +142,7 @@ export function hasNoTries(destination: Destination, now: number): boolean {
   return destination.kind === "none" || isResting(destination, now);
 }
 
-/** Returns how many of its messages may be in hand now. */
+/** Returns how many of its messages may be in progress now. */
 export function maxInHand(destination: Destination, limits: DestinationLimits, now: number): number {
   if (hasNoTries(destination, now)) return limits.deferrals;
   if (!destination.answers) return Math.min(destination.trials, limits.trials);

@@ -39,8 +39,8 @@ import { WaitingRoom } from "./waiting-room.ts";
 // one destination of low priority: a few messages at once end there without a try. If the resolver is out of reach, all
 // mail is there, and writing a second's retries together would delay everything else.
 //
-// A message in hand is prepared first (claimed, composed, signed), which no peer can delay. Then it is in delivery. A
-// message that waits to render a template comes again later (`deliver/admission`) and is not in hand. Deliveries are limited
+// A message in progress is prepared first (claimed, composed, signed), which no peer can delay. Then it is in delivery. A
+// message that waits to render a template comes again later (`deliver/admission`) and is not in progress. Deliveries are limited
 // by count and octets. If peers that hang hold all of them, the oldest are aborted. Large messages have a part of the
 // octets and wait for each other outside, so slow peers of large messages delay no small one.
 
@@ -58,7 +58,7 @@ export class Dispatch {
   readonly #routes: Routes;
   readonly #room: WaitingRoom;
   readonly #destinations: Destinations;
-  /** Keys that wait or are in hand. A job that is offered again is ignored. */
+  /** Keys that wait or are in progress. A job that is offered again is ignored. */
   readonly #known = new Set<string>();
   /** Destinations that may start a message. Those that rest have low priority. */
   readonly #ready = new TwoPriorityQueue<Destination>();
@@ -83,7 +83,7 @@ export class Dispatch {
     this.#moments = new Moments(deps.clock, deps.pace, (destination) => this.#resume(destination));
   }
 
-  /** Returns whether the job of that key waits or is in hand. */
+  /** Returns whether the job of that key waits or is in progress. */
   has(key: string): boolean {
     return this.#known.has(key);
   }
@@ -124,12 +124,12 @@ export class Dispatch {
     for (const destination of this.#destinations.withLanes(lanes)) this.#resume(destination);
   }
 
-  /** Returns how many recipients wait here or are in hand, by lane. */
+  /** Returns how many recipients wait here or are in progress, by lane. */
   waitingByLane(): Map<string, number> {
     return waitingByLane(this.#queues.values());
   }
 
-  /** Takes no more jobs, drops those that wait, and resolves when the ones in hand are done. */
+  /** Takes no more jobs, drops those that wait, and resolves when those in progress are done. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#inHand > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -268,7 +268,7 @@ export class Dispatch {
     this.#resume(destination);
   }
 
-  /** Adds a job again later. Until then its key stays known, so that no hint adds it, but it is not in hand. */
+  /** Adds a job again later. Until then its key stays known, so that no hint adds it, but it is not in progress. */
   async #addLater(job: Job, low: boolean, { until }: Later): Promise<void> {
     await until;
     if (this.#closed) this.#known.delete(job.key);

@@ -2,8 +2,8 @@ import type { Clock } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 
 /**
- * Reserves the next moment of a key that has so many a minute. Resolves with the milliseconds until then, 0 for now. Never
- * rejects.
+ * Reserves the next moment of a key with that rate per minute. Resolves with the milliseconds until then, 0 for now.
+ * Never rejects.
  */
 export type Pace = (key: string, perMinute: number) => number | Promise<number>;
 

@@ -6,7 +6,7 @@ import type { DeliveryRoute, FindDeliveryRoute, Ways } from "../deliver/outcome.
 import { ROUTE_REFRESH_MS } from "./destination.ts";
 import { defaultWays, type FindWays, type Place } from "../deliver/ways.ts";
 
-/** Domains whose lookup is under way, or was lately. If there are more, the oldest is looked up again. */
+/** Domains whose lookup is pending or recent. Beyond this number, the oldest needs another lookup. */
 const MAX_REMEMBERED = 10_000;
 
 /** Finds the routes of domains. The projects that send to a domain share each lookup. */

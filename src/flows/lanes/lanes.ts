@@ -115,7 +115,7 @@ export class Lanes {
     return [...changed, ...(await this.#warmUp())];
   }
 
-  /** Reads how far the addresses have come, and goes on to the next day. Returns the lanes that warm up. */
+  /** Reads how far the addresses have come, and continues with the next day. Returns the lanes that warm up. */
   async #warmUp(): Promise<Lane[]> {
     const warming = [...this.#byName.values()].filter(({ isWarming }) => isWarming);
     if (warming.length === 0) return [];

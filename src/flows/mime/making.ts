@@ -29,8 +29,7 @@ export interface RenderMemory {
    */
   failures: Map<string, RenderingError>;
   /**
-   * Admission of large messages that are shown. Those that are sent have limits of their own
-   * (`dispatch/in-flight-limits`).
+   * Admission of large messages that are shown. Those that are sent have separate limits (`dispatch/in-flight-limits`).
    */
   largeReads: Admission;
 }

@@ -43,7 +43,7 @@ export interface InboundHandlerDeps
 
 /** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
 const MAX_RECEIVED = 100;
-/** Maximum number of addresses with a cached inbox from RCPT to the end of DATA. Others are read again. */
+/** Maximum number of addresses with a cached inbox from RCPT to the end of DATA. Further ones are read again. */
 const MAX_CACHED_TARGETS = 10_000;
 
 const NO_DOMAIN = reply(550, "5.1.2", "No such domain here. To send, log in at the SUBMISSION_PORT");

@@ -20,7 +20,7 @@ export function withoutOwnResults(raw: Uint8Array, host: string): Uint8Array {
   return raw.subarray(removed);
 }
 
-/** What a token ends at (RFC 2045 §5.1), which an authserv-id is without quotes. */
+/** Characters that end a token (RFC 2045 §5.1). An authserv-id without quotes is one. */
 const TOKEN_END = /[\s()<>@,;:/[\]?=]/;
 
 /** Returns whether a field has that authserv-id. If its comments do not end, programs disagree, and the name is enough. */

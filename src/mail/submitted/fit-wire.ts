@@ -41,7 +41,7 @@ function hasLongLine(octets: Buffer): boolean {
   return false;
 }
 
-/** Returns a part in quoted-printable if it is a text, else in base64. */
+/** Returns a part in quoted-printable if it is a text part, else in base64. */
 function encoded(bytes: Buffer, part: LeafPart): Buffer {
   const isText = part.media.startsWith("text/") && part.to - part.from <= MAX_CHANGED_OCTETS;
   const octets = contentOf(bytes, part);
@@ -69,7 +69,7 @@ function encodedHeader(block: Buffer, encoding: string, isMessage: boolean, cont
 
 function charsetOf(content: Buffer): string {
   if (isAscii(content)) return "us-ascii";
-  // RFC 1428 §3: a charset that nobody named.
+  // RFC 1428 §3: a charset that is not named.
   return isUtf8(content) ? "utf-8" : "unknown-8bit";
 }
 

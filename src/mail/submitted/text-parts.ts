@@ -6,7 +6,7 @@ export const MAX_DEPTH = 20;
 /** Maximum number of parts of one message that are searched. */
 export const MAX_TEXT_PARTS = 200;
 
-/** A part of a message that has no parts of its own, and whose transfer encoding is known. */
+/** A part of a message without further parts, whose transfer encoding is known. */
 export interface LeafPart {
   /** Lower case. */
   media: string;
@@ -44,12 +44,14 @@ export function textParts(bytes: Buffer): TextPart[] {
   return searched(bytes).found;
 }
 
-/** Finds the parts that may get another transfer encoding: texts and files, apart from messages within the message. */
+/**
+ * Finds the parts that may get another transfer encoding: text parts and files, but not messages within the message.
+ */
 export function leafParts(bytes: Buffer): LeafPart[] {
   return searched(bytes).leaves;
 }
 
-/** Returns the texts of a message that is one text, or a plain one and its html; null for every other message. */
+/** Returns the text parts of a message that has only one, or a plain one and its html. Null for every other message. */
 export function onlyTexts(bytes: Buffer): TextPart[] | null {
   const { found, hasMore } = searched(bytes);
   const [first, second, ...others] = found;

@@ -44,7 +44,7 @@ export const OWNERS = words(
   "iu",
   "my our mein mein(?:e|em|er|en|es) mon ma mes mi mis meu minha mio mia mijn min mitt mit mojego mojej moj(?:e|ego|ej)? mého svého môjho моего моей мого моєї моя",
 );
-/** What a device is called. */
+/** Names for a device. */
 export const DEVICE_NOUNS = words(
   "iu",
   "(?:smart|i|cell|mobile)?phone mobile cell device tablet handset laptop computer pc mac watch handy handys (?:mobil|smart)?telefon(?:s|u|a|es|ul|o)? smartphone(?:s|a|u)? (?:android-?|mobil)?gerät(?:s|es)? t[eé]l[eé]phone telefone portable appareil m[oó]vil celular tel[eé]fono dispositivo cellulare telefoon apparaat mobil(?:u|en|telefon)? enhet enhed telefonu komórki urządzenia mobilu puhelimestani телефона смартфона устройства планшета телефону мобильного мобильной",
@@ -59,13 +59,13 @@ export const GLUE = words(
   "het met voor op vanaf vanuit ziggo med för till til på fra från e-post epost post appen",
   "z ze za dla systemu pomocą aplikacji mobilnej poczta wp pro pomocí aplikace pe ul vmware sovelluksesta с со из через для на приложения почты почта з із зі пошти",
 );
-/** A model's name behind its maker. */
+/** A model's name after its maker. */
 export const MODEL =
   /^(?:[a-z]{0,4}\d{1,4}[a-z]{0,3}\+?|pro|max|plus|ultra|mini|edge|note|lite|air|fold|flip|se|xr|xs|x|z|g|neo|ace|prime|play)$/iu;
 /** "Telekom Mail App", and the same in other word orders. */
 export const APP =
   /(?:\b[\p{L}\d.&]{2,12} )?\bmail[ -]app\b|\bapplication (?:mobile )?mail \p{Lu}\p{L}{1,10}|\baplikacji (?:mobilnej )?poczta \p{Lu}\p{L}{1,10}|\bapple mail\b|\b(?:workspace|zoho|edison|newton|notion|aqua|blue|libero|tiscali|uol|ziggo|orange|sfr) ?(?:e-?)?mail\b/giu;
-/** What follows a footer's first sentence: an excuse for typing errors and brevity, or an invitation. */
+/** Sentences after a footer's first one: an excuse for typing errors and brevity, or an invitation. */
 export const EXCUSES =
   /^(?=.{3,90}$)(?:.{0,40}\b(?:brevity|brief\p{L}{0,4}|typos?|spelling|autocorrect|terse\p{L}{0,4}|ad-free)\b.{0,30}|.{0,40}(?:brièveté|kürze|tippfehler|brevedad|brevidade|brevit|korth|fåordig|beknopt|zwięz|краткост|стислість).{0,30}|.{0,24}\bapp\.?)$/iu;
 /** Lines that are footers as a whole: advertisements, in the word order of each language. */

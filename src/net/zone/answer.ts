@@ -15,11 +15,11 @@ export interface Zone {
   records: readonly ZoneRecord[];
   /** Records that may change while the zone is served. */
   changing: readonly ChangingRecords[];
-  /** Names below which labels are looked up. No wildcard record may be above one. */
+  /** Names below which labels are found on demand. No wildcard record may be above one. */
   dynamic: readonly DynamicNames[];
 }
 
-/** The names directly below a parent, which are looked up when they are asked for. */
+/** The names directly below a parent, which are found on demand. */
 export interface DynamicNames {
   parent: string;
   /** Returns the records of a label, or null if it does not exist. Rejects if that is unknown now. */

@@ -69,7 +69,7 @@ export interface SharedLimits {
   messagesPerConnection: number;
   /** Returns whether another host may be asked after this reply. */
   mayAskNextHost(reply: PeerResult): boolean;
-  /** Hears that a connection failed while others are open, so no delivery reports it. */
+  /** Hears that a connection failed while further ones are open, so no delivery reports it. */
   onConnectionFailed(result: PeerResult): void;
 }
 

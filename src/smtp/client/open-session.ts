@@ -98,7 +98,7 @@ async function negotiate(step: Step): Promise<OpenSession> {
   let capabilities = await sayEhlo(step);
   if (tls === null && options.tls !== "never" && (await startTls(step, capabilities))) {
     tls = await upgradeToTls(step);
-    // RFC 3207 §4.2: forget what was said in plain text, since an attacker may have changed it. Under TLS 1.3 a peer can
+    // RFC 3207 §4.2: forget the plain-text exchange, since an attacker may have changed it. Under TLS 1.3 a peer can
     // refuse the handshake (for lack of a client certificate, for example) after it is complete for us.
     capabilities = await sayEhlo(step, "starttls");
   }

@@ -40,7 +40,7 @@ export interface PendingDelivery {
   deferral: { result: SendResult; connection: Connection } | null;
   transcript: string[];
   startedAt: number;
-  /** That moment in `Clock.elapsed`. */
+  /** The start in `Clock.elapsed`. */
   since: number;
   resends: number;
   member: Member | null;

@@ -56,7 +56,7 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
     deps.released(deps.reset);
     return misfit;
   }
-  // A message that is wanted goes on in this turn: with PIPELINING, its commands leave with the content of the one before it.
+  // A message that is wanted continues in this turn: with PIPELINING, its commands leave with the content of the one before it.
   const withdrawn = isWithdrawn(mail);
   if (withdrawn !== false && (await withdrawn)) {
     deps.released(deps.reset);

@@ -174,7 +174,7 @@ function restartTimer(state: TransportState): void {
   const limitMs = state.outgoing.length > 0 ? Math.min(state.blockTimeoutMs, replyMs) : replyMs;
   state.limitMs = limitMs;
   state.deadline = state.deps.clock.elapsed() + limitMs;
-  // If the timer fires too early, it starts again. So a message needs no timer of its own.
+  // If the timer fires too early, it starts again. So no message needs its own timer.
   if (state.timer !== null && state.timer.at <= state.deadline) return;
   state.timer?.cancel();
   state.timer = { at: state.deadline, cancel: state.deps.clock.after(limitMs, () => timerExpired(state)) };

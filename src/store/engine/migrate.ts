@@ -126,8 +126,8 @@ function refuseForeign(applied: ReadonlyMap<number, LedgerRow>, steps: readonly 
 
 /**
  * Brings the schema up to date. Each step is a separate transaction; a new database gets all of them in one. After a
- * step, its rows are filled in by small commits, between which other processes write. A process that ends in between
- * is followed by one that goes on.
+ * step, its rows are filled in by small commits, between which other processes write. A process that ends in between is
+ * followed by one that continues.
  * @param now milliseconds
  * @param steps all steps in order; tests add their own
  * @returns the versions applied now

@@ -1,6 +1,6 @@
 import type { Db, Statement } from "../engine/client.ts";
 
-/** What the whole installation remembers, each as one text. */
+/** Facts about the whole installation, each stored as a string. */
 export type Fact =
   /** Version of the program that started last. */
   "version";

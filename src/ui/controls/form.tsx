@@ -12,7 +12,7 @@ interface FormProps {
   class?: string;
 }
 
-/** The task of the form that a field stands in. */
+/** The task of the form around a field. */
 export const FormTask = createContext<Task | undefined>(undefined);
 
 /** A form whose submit is a task. Errors that none of its fields shows are at its end. */

@@ -230,7 +230,7 @@ function RecommendedPart({ domain: { recommended, verifiedBy } }: { domain: Doma
   );
 }
 
-/** What a check has found about the whole domain: how its SPF record is evaluated, and what some receivers refuse. */
+/** Findings of a check about the whole domain: its SPF evaluation, and what some receivers refuse. */
 function CheckFindings({ domain }: { domain: Domain | CheckedDomain }) {
   if (!("spf" in domain) || domain.verifiedBy === "capture") return null;
   const { spf, warnings } = domain;

@@ -30,7 +30,7 @@ const VIEWS = [
   { id: "manual", name: "Added by hand" },
 ] as const;
 
-/** The suppression list, with the selected address beside it. */
+/** The suppression list, with the selected address next to it. */
 export function SuppressionsPage({ params }: PageProps) {
   const selected = params.email ?? null;
   const filter = { reason: query.value.get("reason"), q: query.value.get("q") };

@@ -15,7 +15,7 @@ const absent = !existsSync(FIXTURES);
 const NEVER = new AbortController().signal;
 const HOST = "mx.example.org";
 
-// biome-ignore lint/suspicious/noExplicitAny: the suites are YAML of their own shapes.
+// biome-ignore lint/suspicious/noExplicitAny: the suites are YAML of various shapes.
 type Yaml = any;
 
 function read(path: string): Yaml[] {

@@ -8,7 +8,7 @@ import { storedText } from "../../../../src/mail/text/stored-text.ts";
 const FOLDER = join(import.meta.dir, "../../../../../shared/corpora/stalwart-mail-parser/resources/eml");
 const absent = !existsSync(FOLDER);
 
-// biome-ignore lint/suspicious/noExplicitAny: the corpus is JSON of its own shape.
+// biome-ignore lint/suspicious/noExplicitAny: the corpus is JSON of any shape.
 type Json = any;
 
 /** Messages that we read differently, with the reason. A broken message has no single right reading. */

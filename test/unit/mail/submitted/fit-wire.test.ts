@@ -8,7 +8,7 @@ function mail(...lines: string[]): Buffer {
   return Buffer.from([...lines, ""].join("\r\n"));
 }
 
-/** Parts of a message with a text, a file and a message, of which each has the line. */
+/** Parts of a message with a text part, a file and a message, of which each has the line. */
 function nested(line: string, encoding = "8bit"): Buffer {
   return mail(
     'Content-Type: multipart/mixed; boundary="b"',

@@ -89,7 +89,7 @@ test("a tag is searched for its address up to 16 KiB", () => {
   expect(linked(16 * 1024 - rest + 1)).toHaveLength(0);
 });
 
-/** Texts on which a careless search takes quadratic time. */
+/** Inputs on which a careless search takes quadratic time. */
 const HOSTILE: readonly (readonly [string, string])[] = [
   ["tags that do not end", "<a href="],
   ["comments that do not end", "<!-- "],
