@@ -306,7 +306,8 @@ CREATE INDEX messages_sent ON messages (sender_id, id) WHERE direction = 'outbou
 CREATE INDEX messages_received ON messages (sender_id, status, id) WHERE direction = 'inbound';
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
 CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
-CREATE INDEX messages_by_position ON messages (position) WHERE position IS NOT NULL;
+-- With the status, so that a search for one reads no others of the messages that it finds.
+CREATE INDEX messages_by_position ON messages (position, status) WHERE position IS NOT NULL;
 CREATE INDEX messages_unindexed ON messages (sender_id, id) WHERE position IS NULL;
 
 -- body, raw: keys of contents. trace: the fields that we put in front of a message we received; raw is the rest.
