@@ -158,6 +158,26 @@ describe("a zone gets a version", () => {
     expect(await changed(async () => undefined)).toEqual([true, true]);
   });
 
+  test("when a key of its own domain retires, and not when another delegated domain's does", async () => {
+    const other = "other.example.com";
+    const { json } = await api.call("POST", "/v1/domains", { body: { domain: other, delegated: true } });
+    for (const { name, value } of json.delegation.records) api.zone.set(`NS ${name}`, [value]);
+    await api.call("POST", `/v1/domains/${json.id}/verify`);
+    const retireAt = api.clock.now() + SECOND_MS;
+    await api.db.write([
+      {
+        sql: "UPDATE dkim_keys SET status = 'retired', retire_at = ? WHERE domain_id = ?",
+        args: [retireAt, json.id],
+      },
+      { sql: "UPDATE zones SET due_at = 0", args: [] },
+    ]);
+    await versions();
+    const dueAt = async (zone: string) =>
+      (await api.db.first<{ at: number }>("SELECT due_at AS at FROM zones WHERE name = ?", [zone]))?.at ?? 0;
+    expect(await dueAt(other)).toBe(retireAt);
+    expect(await dueAt(DOMAIN)).toBeGreaterThan(retireAt);
+  });
+
   test("when receiving is switched, and while the clock is set back", async () => {
     await api.db.write([{ sql: "UPDATE domains SET status = 'verified'", args: [] }]);
     api.clock.step(-3_600_000);

@@ -194,6 +194,8 @@ describe("the transactions for the thread", () => {
     expect(workers.length).toBe(0);
     await engine.batch([put(2), ...HEAVY]);
     expect([workers.length, given()]).toEqual([1, 0]);
+    await engine.batch(weighing(VALUES_PER_TURN));
+    expect([workers.length, given()]).toEqual([1, 0]);
     await engine.batch([put(3), ...weighing(VALUES_PER_TURN)]);
     expect([workers.length, given()]).toEqual([1, 1]);
     expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 3 });
