@@ -414,6 +414,12 @@ for (const { name, rule, probes } of RULES) {
   });
 }
 
+test("no literal is spread where it stands: holds in tests and benchmarks", async () => {
+  const texts = { ...(await readFiles(ROOT, "test/**/*.ts")), ...(await readFiles(ROOT, "bench/**/*.ts")) };
+  const spreading = Object.entries(texts).filter(([, text]) => /\.\.\.[[{]/.test(text));
+  expect((await parseFiles(Object.fromEntries(spreading))).flatMap(plainLiterals)).toEqual([]);
+});
+
 test("each library of package.json has a home, and each home is a room or a file", () => {
   // Bun runs the rest.
   expect(packages.filter((name) => !Object.hasOwn(LIBRARY_HOMES, name))).toEqual(["bun"]);

@@ -211,7 +211,10 @@ describe("GET /v1/contacts", () => {
 describe("a contact", () => {
   test("changes the given fields: null clears a name, metadata is replaced as a whole", async () => {
     const { json } = await create({
-      ...{ email: "change@example.com", firstName: "Ada", lastName: "L", metadata: { a: 1, b: { c: 2 } } },
+      email: "change@example.com",
+      firstName: "Ada",
+      lastName: "L",
+      metadata: { a: 1, b: { c: 2 } },
     });
     const patch = (body: unknown) => api.call("PATCH", `/v1/contacts/${json.id}`, { body });
     api.clock.advance(1000);

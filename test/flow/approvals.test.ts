@@ -118,7 +118,11 @@ describe("a key with bounds", () => {
     const own = changes.filter(({ accountWide }) => accountWide !== true);
     // Changes of keys are compared with the key's own rights. The tools of an agent call the API with its key.
     expect(own.map(({ operationId }) => operationId).sort()).toEqual([
-      ...["createApiKey", "mcp DELETE", "mcp POST", "renameApiKey", "revokeApiKey"],
+      "createApiKey",
+      "mcp DELETE",
+      "mcp POST",
+      "renameApiKey",
+      "revokeApiKey",
     ]);
     const refused = changes.filter((route) => !own.includes(route));
     expect(refused.length).toBeGreaterThan(6);
@@ -175,7 +179,10 @@ describe("a send of a key with approval", () => {
     expect(record.recipients[0].reason).toBeNull();
     expect(await listed()).not.toContainKey("awaitingApproval");
     expect(record.events.map(({ type }: { type: string }) => type)).toEqual([
-      ...["accepted", "queued", "sending", "delivery"],
+      "accepted",
+      "queued",
+      "sending",
+      "delivery",
     ]);
     expect((await decide(id, "approve")).body.error.code).toBe("invalid_state");
     expect((await decide(id, "reject")).body.error.code).toBe("invalid_state");
@@ -305,7 +312,8 @@ describe("scheduled mail of a revoked key", () => {
     await service.message(live, "delivered");
     for (const id of [approved, canceled, forgotten])
       expect(await held(id ?? "")).toMatchObject({
-        ...{ status: "accepted", awaitingApproval: true },
+        status: "accepted",
+        awaitingApproval: true,
         recipients: [{ reason: "key_revoked", attempts: 0 }],
       });
     const explained = (await service.call("GET", `/v1/emails/${approved}/explain`)).body;

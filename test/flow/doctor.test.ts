@@ -634,7 +634,10 @@ async function laneDay(day: { accepted: number; deferred: number; refused: numbe
   const { accepted, deferred, refused } = day;
   await write(
     "INSERT INTO lane_figures (day, lane, instance_id, accepted, deferred, refused) VALUES (?, 'google', 'i', ?, ?, ?)",
-    ...[Math.floor(Date.now() / DAY_MS), accepted, deferred, refused],
+    Math.floor(Date.now() / DAY_MS),
+    accepted,
+    deferred,
+    refused,
   );
 }
 
@@ -644,7 +647,9 @@ async function weekOf(week: { settled: number; complainants: number } | null): P
   const day = new Date().toISOString().slice(0, 10);
   await write(
     "INSERT INTO reputation (sender_id, day, settled, complainants) SELECT id, ?, ?, ? FROM senders LIMIT 1",
-    ...[day, week.settled, week.complainants],
+    day,
+    week.settled,
+    week.complainants,
   );
 }
 

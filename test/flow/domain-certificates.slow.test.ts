@@ -45,11 +45,27 @@ async function seenDomain(
   const verified = { dkim: true, spf: true, dmarc: true, mx: false };
   await db.write([
     insertDomain({
-      ...{ id, ...of, name, status: "verified", verified, receiving: false, routeIds: [], delegated: true },
-      ...{ delegationToken: id, served: true, recommended: { returnPath: false, links: false } },
-      ...{ delegationFound: true, delegationSeenAt: now, verifiedAt: now, failingSince: null },
-      ...{ dmarcAuto: false, dmarcPolicy: "none", dmarcMoves: [] },
-      ...{ checkedAt: now, nextCheckAt: null, createdAt: now },
+      id,
+      ...of,
+      name,
+      status: "verified",
+      verified,
+      receiving: false,
+      routeIds: [],
+      delegated: true,
+      delegationToken: id,
+      served: true,
+      recommended: { returnPath: false, links: false },
+      delegationFound: true,
+      delegationSeenAt: now,
+      verifiedAt: now,
+      failingSince: null,
+      dmarcAuto: false,
+      dmarcPolicy: "none",
+      dmarcMoves: [],
+      checkedAt: now,
+      nextCheckAt: null,
+      createdAt: now,
     }),
   ]);
   return id;
@@ -81,8 +97,11 @@ describe("the certificates of domains", () => {
     const { db, clock } = api;
     const now = clock.now();
     const record = await claimDueCertificate(db, {
-      ...{ ids: [SERVICE_DOMAIN], domains: { since: now - ORDER_WINDOW_MS, orders: 6 }, now },
-      ...{ leaseUntil: now + MINUTE_MS, farthest: now + DAY_MS },
+      ids: [SERVICE_DOMAIN],
+      domains: { since: now - ORDER_WINDOW_MS, orders: 6 },
+      now,
+      leaseUntil: now + MINUTE_MS,
+      farthest: now + DAY_MS,
     });
     if (record === null) return null;
     await db.write([
@@ -193,7 +212,10 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("an order for a domain", PEBBLE_
   beforeEach(async () => {
     pebble.requests.length = 0;
     one = await installation(dnsPort, undefined, {
-      ...{ ACME_EMAIL: "o@example.com", TLS_PORT: "443", PUBLIC_IPS: "127.0.0.1", DELIVERY: "mx" },
+      ACME_EMAIL: "o@example.com",
+      TLS_PORT: "443",
+      PUBLIC_IPS: "127.0.0.1",
+      DELIVERY: "mx",
     });
     pebble.clock(() => one.clock.now());
     await one.keyed(pebble);

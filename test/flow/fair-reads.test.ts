@@ -44,7 +44,10 @@ test("after a restart, a message of another project and a reset of the same one 
   const other = { key: body.secret ?? body.key };
   await verifiedDomain(service, "b.test", other.key);
   const mail = (from: string, to: string) => ({
-    ...{ from: { email: from }, to: [{ email: to }], subject: "Hi", text: "Hi\n" },
+    from: { email: from },
+    to: [{ email: to }],
+    subject: "Hi",
+    text: "Hi\n",
   });
   const campaign = await service.send({ ...mail("a@a.test", "p0@mail.test"), stream: "bulk" });
   await multiply(campaign);

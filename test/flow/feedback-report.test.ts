@@ -37,10 +37,21 @@ function report(provider: string, returnPath: string, more = "") {
     'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
   ];
   const parts = [
-    ...["--b", "Content-Type: message/feedback-report", ""],
-    ...["Feedback-Type: abuse", "User-Agent: Provider/1.0", "Version: 1", ""],
-    ...["--b", "Content-Type: message/rfc822", ""],
-    ...[`Return-Path: <${returnPath}>`, "Subject: Hi", "", "x", `${more}--b--`],
+    "--b",
+    "Content-Type: message/feedback-report",
+    "",
+    "Feedback-Type: abuse",
+    "User-Agent: Provider/1.0",
+    "Version: 1",
+    "",
+    "--b",
+    "Content-Type: message/rfc822",
+    "",
+    `Return-Path: <${returnPath}>`,
+    "Subject: Hi",
+    "",
+    "x",
+    `${more}--b--`,
   ];
   return { headers, body: parts.join("\r\n") };
 }

@@ -16,7 +16,12 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 const mailTo = (...rcptTo: string[]) => ({
-  ...{ mailFrom: "ada@client.test", rcptTo, ip: "192.0.2.1", helo: "x", tls: null, smtpUtf8: false },
+  mailFrom: "ada@client.test",
+  rcptTo,
+  ip: "192.0.2.1",
+  helo: "x",
+  tls: null,
+  smtpUtf8: false,
 });
 const MAIL = Buffer.from(
   "From: ada@client.test\r\nMessage-ID: <one@client.test>\r\nSubject: Hi\r\n\r\nHi\r\n",
@@ -26,16 +31,19 @@ const MAIL = Buffer.from(
 function depsOf(db: Db) {
   const { queue } = service.app;
   const asking = {
-    ...{ clock: systemClock, host: "mx.test" },
+    clock: systemClock,
+    host: "mx.test",
     resolve: () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" })),
   };
   return {
-    ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
-    ...{
-      verpKey: new Uint8Array(32),
-      unsubscribeKey: new Uint8Array(32),
-      inspect: ((asked) => runReading(asking, asked)) satisfies Inspect,
-    },
+    db,
+    queue,
+    clock: systemClock,
+    hostname: `mx.${SERVICE_DOMAIN}`,
+    serviceDomain: SERVICE_DOMAIN,
+    verpKey: new Uint8Array(32),
+    unsubscribeKey: new Uint8Array(32),
+    inspect: ((asked) => runReading(asking, asked)) satisfies Inspect,
     publicIps: [],
     dmarcReporters: [],
     suspension: limitsOf(5),

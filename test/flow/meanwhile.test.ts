@@ -44,8 +44,11 @@ async function post(path: string, body: unknown = {}) {
 
 const send = (over: object = {}) =>
   post("/v1/emails", {
-    ...{ from: { email: "a@in.test" }, to: [{ email: `r${++made}@there.test` }] },
-    ...{ subject: "x", text: "x", ...over },
+    from: { email: "a@in.test" },
+    to: [{ email: `r${++made}@there.test` }],
+    subject: "x",
+    text: "x",
+    ...over,
   });
 
 const change = (sql: string, ...args: Value[]) => db.write([{ sql, args }]);
@@ -75,38 +78,60 @@ const patch = (field: string, value: unknown): [string, string, unknown] => ["PA
 
 const CHANGES: readonly Change[] = [
   {
-    ...{
-      what: "an unsubscribed contact",
-      table: "contacts",
-      path: contact,
-      field: "subscribed",
-      wanted: false,
-    },
-    ...{ one: ["POST", "/unsubscribe", undefined], other: ["POST", "/resubscribe", undefined] },
+    what: "an unsubscribed contact",
+    table: "contacts",
+    path: contact,
+    field: "subscribed",
+    wanted: false,
+    one: ["POST", "/unsubscribe", undefined],
+    other: ["POST", "/resubscribe", undefined],
   },
   {
-    ...{ what: "a contact", table: "contacts", path: contact, field: "firstName", wanted: "Ada" },
-    ...{ one: patch("firstName", "Ada"), other: patch("firstName", "Bob") },
+    what: "a contact",
+    table: "contacts",
+    path: contact,
+    field: "firstName",
+    wanted: "Ada",
+    one: patch("firstName", "Ada"),
+    other: patch("firstName", "Bob"),
   },
   {
-    ...{ what: "a webhook", table: "webhooks", path: webhook, field: "enabled", wanted: false },
-    ...{ one: patch("enabled", false), other: patch("enabled", true) },
+    what: "a webhook",
+    table: "webhooks",
+    path: webhook,
+    field: "enabled",
+    wanted: false,
+    one: patch("enabled", false),
+    other: patch("enabled", true),
   },
   {
-    ...{ what: "an inbox", table: "inboxes", path: async () => `/v1/inboxes/${inboxId}` },
-    ...{ field: "displayName", wanted: "Ada" },
-    ...{ one: patch("displayName", "Ada"), other: patch("displayName", "Bob") },
+    what: "an inbox",
+    table: "inboxes",
+    path: async () => `/v1/inboxes/${inboxId}`,
+    field: "displayName",
+    wanted: "Ada",
+    one: patch("displayName", "Ada"),
+    other: patch("displayName", "Bob"),
   },
   {
-    ...{ what: "a domain's receiving", table: "domains" },
-    ...{ path: async () => `/v1/domains/${domainId}/receiving`, field: "enabled", wanted: false },
-    ...{ one: patch("enabled", false), other: patch("enabled", true) },
+    what: "a domain's receiving",
+    table: "domains",
+    path: async () => `/v1/domains/${domainId}/receiving`,
+    field: "enabled",
+    wanted: false,
+    one: patch("enabled", false),
+    other: patch("enabled", true),
   },
   {
-    ...{ what: "a project", table: "senders", key: () => service.accountKey, field: "name", wanted: "Ada" },
+    what: "a project",
+    table: "senders",
+    key: () => service.accountKey,
+    field: "name",
+    wanted: "Ada",
     path: async () =>
       `/v1/senders/${(await service.call("GET", "/v1/senders", undefined, { key: service.accountKey })).body.data[0].id}`,
-    ...{ one: patch("name", "Ada"), other: patch("name", "Bob") },
+    one: patch("name", "Ada"),
+    other: patch("name", "Bob"),
   },
 ];
 
@@ -176,8 +201,12 @@ test("a DKIM key made while a check queries the DNS is searched as soon as witho
     db,
     clock: systemClock,
     serviceDomain: SERVICE_DOMAIN,
-    ...{ boxKey: new Uint8Array(32), generateDkimKey: async () => TEST_KEY, findZoneServers: async () => [] },
-    ...{ publicIps: [], secondaryNames: [], capturesAnyFrom: false },
+    boxKey: new Uint8Array(32),
+    generateDkimKey: async () => TEST_KEY,
+    findZoneServers: async () => [],
+    publicIps: [],
+    secondaryNames: [],
+    capturesAnyFrom: false,
     recheckSeconds: null,
     isCaptureDomain: () => false,
     hostsDomains: false,
@@ -215,8 +244,12 @@ test("a webhook that is disabled while a push reads its data gets nothing more",
   const delivery = (await deliveryTo(webhookId, id)) ?? "";
   const posted: PostRequest[] = [];
   const deps: PushDeps = {
-    ...{ db, clock: systemClock, instanceId: await instance(), random: () => 0.5 },
-    ...{ boxKey: openKeys(null, service.folder, true).box, ...payloadMemory() },
+    db,
+    clock: systemClock,
+    instanceId: await instance(),
+    random: () => 0.5,
+    boxKey: openKeys(null, service.folder, true).box,
+    ...payloadMemory(),
     async post(request) {
       posted.push(request);
       return { kind: "answered", status: 200, body: new Uint8Array() };
@@ -250,7 +283,8 @@ test("a delivery that is replayed while the log is shortened stays in it", async
   const state = (at: number) =>
     change(
       "UPDATE webhook_deliveries SET status = 'succeeded', due_at = NULL, last_attempt_at = ? WHERE id = ?",
-      ...[at, delivery],
+      at,
+      delivery,
     );
   await state(1);
   const later = { ...systemClock, now: () => systemClock.now() + 2 * DAY_MS };

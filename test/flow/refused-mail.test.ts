@@ -50,7 +50,8 @@ async function recorded(subject: string) {
 }
 
 const mailWith = (subject: string, fields: readonly string[]) => ({
-  ...{ to: addresses, mailFrom: "x@bank.test" },
+  to: addresses,
+  mailFrom: "x@bank.test",
   headers: ["From: x@bank.test", `Subject: ${subject}`, ...fields],
 });
 
@@ -75,7 +76,11 @@ test("the header of a refused message is not parsed again for its inboxes, once 
   const asking = { clock: systemClock, host: "mx.test", resolve };
   const { db, queue } = service.app;
   const door = createInboundHandler({
-    ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
+    db,
+    queue,
+    clock: systemClock,
+    hostname: `mx.${SERVICE_DOMAIN}`,
+    serviceDomain: SERVICE_DOMAIN,
     verpKey: new Uint8Array(32),
     unsubscribeKey: new Uint8Array(32),
     // A header of a megabyte takes some fifty milliseconds, which belong in the threads that read mail.

@@ -346,7 +346,11 @@ describe("a report to a return path", () => {
     await early.end;
     const { events } = await service.message(id, "bounced");
     expect(events.map(({ type }: { type: string }) => type)).toEqual([
-      ...["accepted", "queued", "sending", "sent", "bounce"],
+      "accepted",
+      "queued",
+      "sending",
+      "sent",
+      "bounce",
     ]);
   });
 
@@ -465,7 +469,13 @@ describe("a complaint to the address for complaints", () => {
     const { db, queue } = service.app;
     return takeFeedback(
       {
-        ...{ db, queue, clock: systemClock, verpKey, unsubscribeKey, inspect, suspension: limitsOf(5) },
+        db,
+        queue,
+        clock: systemClock,
+        verpKey,
+        unsubscribeKey,
+        inspect,
+        suspension: limitsOf(5),
       },
       { raw: Buffer.from(raw.replaceAll("\n", "\r\n")), session: null },
     );
@@ -496,7 +506,11 @@ test("a report to one mailbox is read once, in however many ways its address is 
   const { db, queue } = service.app;
   let readings = 0;
   const door = createInboundHandler({
-    ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
+    db,
+    queue,
+    clock: systemClock,
+    hostname: `mx.${SERVICE_DOMAIN}`,
+    serviceDomain: SERVICE_DOMAIN,
     verpKey: openKeys(null, service.folder).verp,
     unsubscribeKey: openKeys(null, service.folder).unsubscribe,
     publicIps: [],

@@ -94,8 +94,12 @@ describe("a message to a role mailbox of the service", () => {
       body: "What has happened",
     });
     expect(record).toMatchObject({
-      ...{ direction: "inbound", status: "delivered", inboxId: null, threadId: null },
-      ...{ subject: "Report domain: news.test", text: expect.stringMatching(/^What has happened/) },
+      direction: "inbound",
+      status: "delivered",
+      inboxId: null,
+      threadId: null,
+      subject: "Report domain: news.test",
+      text: expect.stringMatching(/^What has happened/),
       envelope: { mailFrom: "", rcptTo: [to.includes("@") ? to : `postmaster@mx.${SERVICE_DOMAIN}`] },
       events: [{ type: "inbound_received" }],
       auth: { dmarc: expect.anything() },
@@ -227,7 +231,11 @@ describe("a role mailbox", () => {
   test("a role mailbox over its limit says so, for a while, at RCPT and at the end of DATA", async () => {
     const { db, queue } = service.app;
     const door = createInboundHandler({
-      ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
+      db,
+      queue,
+      clock: systemClock,
+      hostname: `mx.${SERVICE_DOMAIN}`,
+      serviceDomain: SERVICE_DOMAIN,
       verpKey: new Uint8Array(32),
       unsubscribeKey: new Uint8Array(32),
       // None is answered: what was accepted is in progress, and counted.
@@ -239,7 +247,12 @@ describe("a role mailbox", () => {
     });
     const to = `dmarc@${SERVICE_DOMAIN}`;
     const session: Envelope = {
-      ...{ mailFrom: "", rcptTo: [to], ip: "192.0.2.1", helo: "x", tls: null, smtpUtf8: false },
+      mailFrom: "",
+      rcptTo: [to],
+      ip: "192.0.2.1",
+      helo: "x",
+      tls: null,
+      smtpUtf8: false,
     };
     const mail = Buffer.from("From: a@b.test\r\n\r\nHi\r\n");
     expect(await door.recipient(to, session)).toBeNull();

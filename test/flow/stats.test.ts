@@ -130,7 +130,10 @@ test("complaints are shown by provider, with a warning from 0.1 % and 0.3 %, and
   }
   const { byProvider } = await stats();
   const shown = byProvider.map((row: Record<string, unknown>) => [
-    ...[row.provider, row.delivered, row.complained, row.standing],
+    row.provider,
+    row.delivered,
+    row.complained,
+    row.standing,
   ]);
   expect(shown).toEqual(rows.map((row) => [...row]));
   expect(byProvider[1]).toMatchObject({ title: "Yahoo", complaintRate: 0.001 });

@@ -11,15 +11,14 @@ import { type TestZone, testApi, zoneLookups } from "../support/api.ts";
 
 const SERVICE = "post.example";
 const KEY: PublicDkimKey = {
-  ...{
-    token: "tok",
-    domainId: "dom_1",
-    selector: "pr1",
-    algorithm: "rsa",
-    publicKey: "MIIBabc+/=",
-    status: "active",
-  },
-  ...{ retireAt: null, createdAt: 0 },
+  token: "tok",
+  domainId: "dom_1",
+  selector: "pr1",
+  algorithm: "rsa",
+  publicKey: "MIIBabc+/=",
+  status: "active",
+  retireAt: null,
+  createdAt: 0,
 };
 const SELECTOR = "pr1._domainkey.a.example.com";
 
@@ -103,20 +102,27 @@ const ALL = { dkim: "present", spf: "present", dmarc: "present", mx: "absent" } 
 
 function domainOf(changes: Partial<Domain> = {}): Domain {
   return {
-    ...{ id: "dom_1", accountId: "acc_1", senderId: "snd_1", name: "a.example.com", status: "pending" },
+    id: "dom_1",
+    accountId: "acc_1",
+    senderId: "snd_1",
+    name: "a.example.com",
+    status: "pending",
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
     recommended: { returnPath: false, links: false },
-    ...{ delegated: false, delegationToken: "token", served: false },
-    ...{ delegationFound: false, delegationSeenAt: null },
-    ...{
-      receiving: false,
-      routeIds: [],
-      verifiedAt: null,
-      failingSince: null,
-      checkedAt: null,
-      nextCheckAt: null,
-    },
-    ...{ dmarcAuto: false, dmarcPolicy: "none", dmarcMoves: [] },
+    delegated: false,
+    delegationToken: "token",
+    served: false,
+    delegationFound: false,
+    delegationSeenAt: null,
+    receiving: false,
+    routeIds: [],
+    verifiedAt: null,
+    failingSince: null,
+    checkedAt: null,
+    nextCheckAt: null,
+    dmarcAuto: false,
+    dmarcPolicy: "none",
+    dmarcMoves: [],
     createdAt: T0,
     ...changes,
   };
@@ -246,7 +252,10 @@ describe("the sweep's re-check", () => {
     const { acme, domains, clock } = api;
     for (const name of ["a.example.com", "b.example.com", "c.example.com"])
       await registerDomain(domains, {
-        ...{ accountId: acme.id, senderId: acme.a.id, name, now: clock.now() },
+        accountId: acme.id,
+        senderId: acme.a.id,
+        name,
+        now: clock.now(),
         also: () => [],
       });
     clock.advance(300_000);
@@ -260,7 +269,10 @@ describe("the sweep's re-check", () => {
     const { acme, domains, clock, db } = api;
     let id = "";
     await registerDomain(domains, {
-      ...{ accountId: acme.id, senderId: acme.a.id, name: "a.example.com", now: clock.now() },
+      accountId: acme.id,
+      senderId: acme.a.id,
+      name: "a.example.com",
+      now: clock.now(),
       also(domain) {
         id = domain.id;
         return [];

@@ -92,13 +92,23 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const hints = hintedQueue();
   const zone: TestZone = new Map();
   const links: MailLinks = {
-    ...{ serviceDomain: SERVICE_DOMAIN, publicUrl: config.publicUrl, hostsDomains: false },
-    ...{ serviceSignature: false, verpKey: keys.verp },
-    ...{ unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
+    serviceDomain: SERVICE_DOMAIN,
+    publicUrl: config.publicUrl,
+    hostsDomains: false,
+    serviceSignature: false,
+    verpKey: keys.verp,
+    unsubscribeKey: keys.unsubscribe,
+    trackingKey: keys.tracking,
   };
   const making = {
-    ...{ db, clock, queue: hints.queue, objects: null, boxKey: keys.box },
-    ...{ ...links, renderer: rendererHere(links), memory: renderMemory() },
+    db,
+    clock,
+    queue: hints.queue,
+    objects: null,
+    boxKey: keys.box,
+    ...links,
+    renderer: rendererHere(links),
+    memory: renderMemory(),
     inspect: ((asked) =>
       runReading({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked)) as Inspect,
   };
@@ -112,12 +122,10 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const mails: Mail[] = [];
   const transmitDeps: TransmitDeps = {
     ...common,
-    ...{
-      custody: "delivered",
-      suspension: limitsOf(5),
-      capture: true,
-      verpKey: keys.verp,
-    },
+    custody: "delivered",
+    suspension: limitsOf(5),
+    capture: true,
+    verpKey: keys.verp,
     renderingAdmission: new JobAdmission(clock, RENDERING_LIMITS),
     largeMessageAdmission: new JobAdmission(clock, LARGE_MESSAGE_LIMITS),
     knownOutcome: () => null,
@@ -152,7 +160,12 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const sweep = new Sweep({ ...common, giveUpMs }, { wants: () => true, offer: hints.offer });
   const verification = { ...checkingOf(http.parts), generateDkimKey, lookups: zoneLookups(zone) };
   return {
-    ...{ db: bare, clock, zone, guard, mails, fetch: (request) => http.door.fetch(request) },
+    db: bare,
+    clock,
+    zone,
+    guard,
+    mails,
+    fetch: (request) => http.door.fetch(request),
     endpoint(given) {
       answer = given;
     },
@@ -193,19 +206,19 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpPar
     ...ground,
     metrics: openMetrics(),
     resolver: { resolve: async () => ({ status: "nxdomain" }) },
-    ...{ limits: ground.config, volume: ground.config, capturesAnyFrom: false },
-    ...{
-      makeRsaKey: recurringRsaKey,
-      testControls: null,
-      space: ALWAYS_ROOM,
-      limiter: null,
-      signIns: null,
-      keyLimiter: null,
-      streams: new Streams({ ...ground, tail: new Tail(ground, true) }),
-      waits: new Waits({ ...ground, tail: new Tail(ground, true) }),
-      listening: () => true,
-      connections: () => ({ in: 0, out: 0 }),
-    },
+    limits: ground.config,
+    volume: ground.config,
+    capturesAnyFrom: false,
+    makeRsaKey: recurringRsaKey,
+    testControls: null,
+    space: ALWAYS_ROOM,
+    limiter: null,
+    signIns: null,
+    keyLimiter: null,
+    streams: new Streams({ ...ground, tail: new Tail(ground, true) }),
+    waits: new Waits({ ...ground, tail: new Tail(ground, true) }),
+    listening: () => true,
+    connections: () => ({ in: 0, out: 0 }),
   };
   const deps = httpDeps(parts);
   const domains = domainRoutes({

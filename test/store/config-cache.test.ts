@@ -83,9 +83,19 @@ async function configuration(): Promise<Map<string, Counted[]>> {
 describe("a cached configuration query", () => {
   const secretHash = "ab".repeat(32);
   const key = {
-    ...{ id: "key_recall", accountId: SENDER.accountId, name: "k", keyPrefix: "pk", last4: "last" },
-    ...{ senderId: SENDER.id, senderExternalId: SENDER.externalId, scopes: [], lastUsedAt: null },
-    ...{ revokedAt: null, createdAt: NOW, allowRecipients: null, approval: false },
+    id: "key_recall",
+    accountId: SENDER.accountId,
+    name: "k",
+    keyPrefix: "pk",
+    last4: "last",
+    senderId: SENDER.id,
+    senderExternalId: SENDER.externalId,
+    scopes: [],
+    lastUsedAt: null,
+    revokedAt: null,
+    createdAt: NOW,
+    allowRecipients: null,
+    approval: false,
   };
 
   test("matches the database after each write of this process", async () => {

@@ -75,7 +75,10 @@ async function inbox(id: string, received = 0): Promise<void> {
   await run(
     `INSERT INTO inboxes (id, sender_id, domain_id, address, type, received_count, created_at)
       VALUES (?1, ?2, ?3, ?1 || '@in.example.com', 'agent', ?4, 1)`,
-    ...[id, mine, domainId, received],
+    id,
+    mine,
+    domainId,
+    received,
   );
 }
 
@@ -83,7 +86,10 @@ async function outbound(id: string, threadId: string | null, at = NOW): Promise<
   await run(
     `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, thread_id, created_at)
       VALUES (?, ?, 'outbound', 'delivered', 'a@in.example.com', '[]', 's', ?, ?)`,
-    ...[id, mine, threadId, at],
+    id,
+    mine,
+    threadId,
+    at,
   );
   await run("INSERT INTO message_content (message_id) VALUES (?)", id);
 }
@@ -93,7 +99,9 @@ async function events(messageId: string, count: number): Promise<void> {
   await run(
     `INSERT INTO events (message_id, id, sender_id, type, email, created_at) ${numbers(count)}
       SELECT ?, printf('evt_%08d', n), ?, 'open', 'a@b.test', ? FROM numbers`,
-    ...[messageId, mine, NOW],
+    messageId,
+    mine,
+    NOW,
   );
 }
 
@@ -103,7 +111,8 @@ describe("inboxes", () => {
     await run(
       `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at) ${numbers(count)}
         SELECT printf('inb_%06d', n), ?, ?, printf('%06d@in.example.com', (n * 7919) % 1000003), 'agent', n FROM numbers`,
-      ...[mine, domainId],
+      mine,
+      domainId,
     );
     for (const of of [null, domainId]) {
       const { db, reads, end } = watched();
@@ -139,7 +148,8 @@ describe("inboxes", () => {
       `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, thread_id, inbox_id, created_at)
         ${numbers(count)} SELECT ?1 || 'msg' || n, ?2, 'outbound', 'delivered', 'a@in.example.com', '[]', 's', ?1 || n, ?1, 1
         FROM numbers`,
-      ...[inboxId, mine],
+      inboxId,
+      mine,
     );
   /** Begins to delete an inbox in a process that ends after the first write. */
   const beginDelete = async (id: string): Promise<void> => {
@@ -285,8 +295,16 @@ describe("events of a message", () => {
 /** Changes that a message received at a time makes to its thread. */
 function stepOf(threadId: string, inboxId: string, at: number, messageId = "msg_1"): Statement {
   return stepThread({
-    ...{ threadId, inboxId, senderId: mine, messageId, subject: "", preview: `of ${messageId}` },
-    ...{ participants: [], hasAttachments: false, inbound: true, at },
+    threadId,
+    inboxId,
+    senderId: mine,
+    messageId,
+    subject: "",
+    preview: `of ${messageId}`,
+    participants: [],
+    hasAttachments: false,
+    inbound: true,
+    at,
   });
 }
 
@@ -296,7 +314,11 @@ async function inbound(id: string, threadId: string, rfcMessageId: string, at: n
     `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, thread_id, inbox_id,
         rfc_message_id, created_at)
       VALUES (?, ?, 'inbound', 'delivered', 'p@peer.test', '[]', 's', ?, 'inb_mail', ?, ?)`,
-    ...[id, mine, threadId, rfcMessageId, at],
+    id,
+    mine,
+    threadId,
+    rfcMessageId,
+    at,
   );
 }
 
@@ -304,7 +326,9 @@ async function thread(id: string, lastInboundAt: number | null): Promise<void> {
   await run(
     `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, last_message_at, last_inbound_at, created_at, updated_at)
       VALUES (?, ?, 'inb_mail', 's', 'p', 1, ?, 1, 1)`,
-    ...[id, mine, lastInboundAt],
+    id,
+    mine,
+    lastInboundAt,
   );
 }
 
@@ -389,7 +413,7 @@ describe("a thread of many messages", () => {
     const sql = asked.find((text) => text.includes("json_group_array")) ?? "";
     const plan = await api.db.all<{ id: number; parent: number; detail: string }>(
       `EXPLAIN QUERY PLAN ${sql}`,
-      [...["inb_mail", mine, "[]", "<same@x>", 0, limit]],
+      ["inb_mail", mine, "[]", "<same@x>", 0, limit],
     );
     const inner = plan.findLast(({ detail }) =>
       detail.startsWith("SEARCH messages USING INDEX messages_by_rfc_id"),

@@ -34,8 +34,13 @@ async function mails(direction: "inbound" | "outbound", octets: number) {
     const given = message(senderId, { direction, size: octets });
     const part = `att_${given.id}`;
     const attachment: NewAttachment = {
-      ...{ id: part, filename: "a", contentType: "a/b", disposition: "attachment", contentId: null },
-      ...{ size: 1, content: direction === "inbound" ? null : content },
+      id: part,
+      filename: "a",
+      contentType: "a/b",
+      disposition: "attachment",
+      contentId: null,
+      size: 1,
+      content: direction === "inbound" ? null : content,
     };
     const raw = direction === "inbound" ? content : null;
     await lists.db.write(insertMessage(given, { body: null, raw }, [attachment]));
@@ -81,10 +86,19 @@ async function inHandTogether(
     return { raw: Buffer.from("mail"), smtpUtf8: false };
   };
   const deps = {
-    ...{ db: lists.db, clock: systemClock, inspect, memory: renderMemory(), boxKey: new Uint8Array(32) },
-    ...{ publicUrl: "http://x.test", serviceDomain: "x.test", hostsDomains: false },
-    ...{ trackingKey: new Uint8Array(32), verpKey: new Uint8Array(32), serviceSignature: false },
-    ...{ unsubscribeKey: new Uint8Array(32), renderer: { mail } as Renderer },
+    db: lists.db,
+    clock: systemClock,
+    inspect,
+    memory: renderMemory(),
+    boxKey: new Uint8Array(32),
+    publicUrl: "http://x.test",
+    serviceDomain: "x.test",
+    hostsDomains: false,
+    trackingKey: new Uint8Array(32),
+    verpKey: new Uint8Array(32),
+    serviceSignature: false,
+    unsubscribeKey: new Uint8Array(32),
+    renderer: { mail } as Renderer,
   };
   const asked = [...stored, ...stored].map(({ senderId, id, part }) =>
     direction === "inbound" ? attachmentBytes(deps, senderId, id, part) : messageBytes(deps, senderId, id),

@@ -198,7 +198,9 @@ describe("messages", () => {
         `INSERT INTO events (message_id, id, sender_id, type, created_at)
           WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
           SELECT ?1, 'evt_' || n, ?3, 'open', 1 FROM numbers WHERE n > 0`,
-        ...[id, counts[at] ?? 0, senderId],
+        id,
+        counts[at] ?? 0,
+        senderId,
       );
     const going: unknown[] = [];
     const watched: Db = {
@@ -533,8 +535,14 @@ describe("suppressions", () => {
   const GONE = NOW - EXPIRED_KEPT_MS;
   const suppression = (email: string, expiresAt: number | null, createdAt = OLD): Statement =>
     suppress({
-      ...{ id: newId("sup", createdAt), senderId, email, messageId: null, expiresAt, createdAt },
-      ...{ reason: "bounce", bounceType: "soft" },
+      id: newId("sup", createdAt),
+      senderId,
+      email,
+      messageId: null,
+      expiresAt,
+      createdAt,
+      reason: "bounce",
+      bounceType: "soft",
     });
 
   test("are removed a day after they have expired, and no others are", async () => {

@@ -28,7 +28,10 @@ afterEach(() => database.remove());
 
 function aProcess(instanceId: string, first = NOON): Lanes {
   return new Lanes({
-    ...{ db: database.db, clock, instanceId, overrides: new Map() },
+    db: database.db,
+    clock,
+    instanceId,
+    overrides: new Map(),
     usual: { connections: 5, messages: 100, rate: 0 },
     warmUps: new Map([[NEW, Math.floor(first / DAY_MS)]]),
   });
@@ -110,7 +113,10 @@ test("attempts that could not be stored are stored the next time", async () => {
     isFull ? Promise.reject(new Error("disk full")) : database.db.write(statements);
   const db = { ...database.db, write };
   const lanes = new Lanes({
-    ...{ db, clock, instanceId: "ins_one", overrides: new Map() },
+    db,
+    clock,
+    instanceId: "ins_one",
+    overrides: new Map(),
     usual: { connections: 5, messages: 100, rate: 0 },
   });
   lanes.named(LANE).noteAccepted(clock.now());
@@ -133,7 +139,10 @@ test("a lane from which no message waits any more shows none", async () => {
 test("the lanes show how far a new address has come, until it is warm", async () => {
   const warmUps = new Map([[NEW, Math.floor(NOON / DAY_MS)]]);
   const reading = {
-    ...{ db: database.db, clock, overrides: new Map(), warmUps },
+    db: database.db,
+    clock,
+    overrides: new Map(),
+    warmUps,
     usual: { connections: 5, messages: 100, rate: 0 },
   };
   const shown = async () => (await readLanes(reading)).map(({ name, warmUp }) => [name, warmUp]);

@@ -129,10 +129,15 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     maxBodyBytes: options.maxBodyBytes ?? 100_000,
   };
   const domains: Checking = {
-    ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
+    db,
+    clock,
+    boxKey: BOX_KEY,
+    serviceDomain: SERVICE_DOMAIN,
+    recheckSeconds: null,
     generateDkimKey: async (algorithm) => (algorithm === "rsa" ? TEST_KEY : generateDkimKey(algorithm)),
     lookups: zoneLookups(zone),
-    ...{ secondaryNames: [], publicIps: [] },
+    secondaryNames: [],
+    publicIps: [],
     isCaptureDomain: () => false,
     capturesAnyFrom: false,
     hostsDomains: false,
@@ -148,30 +153,35 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...(options.routes?.({ db, clock }) ?? []),
   ];
   const http = createHttp({
-    ...{
-      db,
-      clock,
-      config,
-      routes,
-      boxKey: BOX_KEY,
-      sessionKey: SESSION_KEY,
-      cursorKey: new Uint8Array(32).fill(3),
-    },
-    ...{
-      limiter: options.limiter ?? null,
-      keyLimiter: null,
-      checks: [],
-      docs: null,
-      ui: null,
-      onAnswer: null,
-    },
-    ...{ quotas: config.quotas, space: ALWAYS_ROOM },
+    db,
+    clock,
+    config,
+    routes,
+    boxKey: BOX_KEY,
+    sessionKey: SESSION_KEY,
+    cursorKey: new Uint8Array(32).fill(3),
+    limiter: options.limiter ?? null,
+    keyLimiter: null,
+    checks: [],
+    docs: null,
+    ui: null,
+    onAnswer: null,
+    quotas: config.quotas,
+    space: ALWAYS_ROOM,
     ...options.http,
   });
   const call = (method: string, path: string, how: CallOptions = {}) =>
     callHttp(http, acme.a.key, method, path, how);
   return {
-    ...{ db, clock, http, routes, acme, other, zone, nameServers, domains },
+    db,
+    clock,
+    http,
+    routes,
+    acme,
+    other,
+    zone,
+    nameServers,
+    domains,
     async call(method, path, how) {
       const called = await call(method, path, how);
       checkDocumented(routes, method, path, called);
@@ -198,7 +208,8 @@ async function callHttp(
   const body =
     typeof how.body === "string" || how.body instanceof ReadableStream ? how.body : JSON.stringify(how.body);
   const request = new Request(`http://localhost${path}`, {
-    ...{ method, headers },
+    method,
+    headers,
     ...(body === undefined ? {} : { body }),
   });
   const response = await http.fetch(request);
@@ -259,16 +270,19 @@ async function makeAccount(db: Db, now: number, name: string): Promise<TestAccou
 /** A sender without limits. */
 export function testSender(accountId: string, externalId: string, now: number): Project {
   return {
-    ...{
-      id: newId("snd", now),
-      accountId,
-      externalId,
-      name: externalId,
-      plan: "unlimited",
-      trustTier: "unlimited",
-    },
-    ...{ dailyQuota: null, trackOpens: true, trackClicks: true, textFromHtml: true, routeIds: [] },
-    ...{ suspendedAt: null, createdAt: now },
+    id: newId("snd", now),
+    accountId,
+    externalId,
+    name: externalId,
+    plan: "unlimited",
+    trustTier: "unlimited",
+    dailyQuota: null,
+    trackOpens: true,
+    trackClicks: true,
+    textFromHtml: true,
+    routeIds: [],
+    suspendedAt: null,
+    createdAt: now,
   };
 }
 

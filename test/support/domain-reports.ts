@@ -63,7 +63,8 @@ export function fileLetter(
   } = {},
 ): ReportLetter {
   return {
-    ...{ to, mailFrom: from },
+    to,
+    mailFrom: from,
     headers: [`From: ${from}`, `To: ${to}`, "Subject: Report Domain", ...fileFields(type, name)],
     body: base64Lines(file),
   };

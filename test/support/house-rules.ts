@@ -102,8 +102,17 @@ const LONG_TABLES: ReadonlySet<string> = new Set(["src/config/settings.ts"]);
 
 /** Calls that read the system's clock or set timers. */
 const CLOCK_CALLS: ReadonlySet<string> = new Set([
-  ...["Date", "Date.now", "performance.now", "process.hrtime", "process.hrtime.bigint", "Bun.nanoseconds"],
-  ...["setTimeout", "setInterval", "Bun.sleep", "Bun.sleepSync", "AbortSignal.timeout"],
+  "Date",
+  "Date.now",
+  "performance.now",
+  "process.hrtime",
+  "process.hrtime.bigint",
+  "Bun.nanoseconds",
+  "setTimeout",
+  "setInterval",
+  "Bun.sleep",
+  "Bun.sleepSync",
+  "AbortSignal.timeout",
 ]);
 const CLOCK_MODULES: ReadonlySet<string> = new Set(["node:timers", "node:timers/promises", "timers"]);
 

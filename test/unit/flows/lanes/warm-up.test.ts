@@ -2,16 +2,16 @@ import { expect, test } from "bun:test";
 import { capOf, stepAfter, type WarmUpDay } from "../../../../src/flows/lanes/warm-up.ts";
 
 const day = (changes: Partial<WarmUpDay>): WarmUpDay => ({
-  ...{ accepted: 0, deferred: 0, refused: 0, blocked: false },
+  accepted: 0,
+  deferred: 0,
+  refused: 0,
+  blocked: false,
   ...changes,
 });
 
 test("the caps of a new address grow to 100,000 messages a day, then there is none", () => {
   const caps = Array.from({ length: 13 }, (_, step) => capOf(step));
-  expect(caps).toEqual([
-    ...[50, 100, 250, 500, 1000, 2000, 5000, 10_000, 20_000, 40_000, 80_000, 100_000],
-    null,
-  ]);
+  expect(caps).toEqual([50, 100, 250, 500, 1000, 2000, 5000, 10_000, 20_000, 40_000, 80_000, 100_000, null]);
 });
 
 test.each([

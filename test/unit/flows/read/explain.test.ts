@@ -7,23 +7,24 @@ const NOW = Date.parse("2026-11-28T13:50:00Z");
 const MINUTE_MS = 60_000;
 
 const RECIPIENT: Recipient = {
-  ...{
-    messageId: "msg_1",
-    ord: 0,
-    senderId: "snd_1",
-    email: "bob@b.example",
-    domain: "b.example",
-    kind: "to",
-  },
-  ...{
-    status: "delivery_delayed",
-    reason: null,
-    attempts: 1,
-    firstAttemptAt: NOW,
-    mx: "mx.b.example",
-    tls: null,
-  },
-  ...{ smtpCode: 421, enhancedCode: null, diagnostic: null, lastEventAt: NOW, bulk: false, routedBy: null },
+  messageId: "msg_1",
+  ord: 0,
+  senderId: "snd_1",
+  email: "bob@b.example",
+  domain: "b.example",
+  kind: "to",
+  status: "delivery_delayed",
+  reason: null,
+  attempts: 1,
+  firstAttemptAt: NOW,
+  mx: "mx.b.example",
+  tls: null,
+  smtpCode: 421,
+  enhancedCode: null,
+  diagnostic: null,
+  lastEventAt: NOW,
+  bulk: false,
+  routedBy: null,
   dueAt: NOW + 20 * MINUTE_MS,
 };
 
@@ -33,7 +34,9 @@ function explained(recipient: Partial<Recipient>, now = NOW) {
 }
 
 const refused = (reason: string, diagnostic: string): Partial<Recipient> => ({
-  ...{ reason, diagnostic, smtpCode: Number(diagnostic.slice(0, 3)) },
+  reason,
+  diagnostic,
+  smtpCode: Number(diagnostic.slice(0, 3)),
 });
 
 describe("the explanation of a deferral", () => {
@@ -102,7 +105,8 @@ describe("the party to blame is", () => {
   test("once retries have expired, the party to blame is that of the last reply", () => {
     const found = explained({
       ...refused("retries_exhausted", "421 4.7.0 [TSS04] Messages from 192.0.2.9 deferred"),
-      ...{ status: "failed", dueAt: null },
+      status: "failed",
+      dueAt: null,
     });
     expect(found).toMatchObject({ who: "us" });
     expect(found?.why).toStartWith(

@@ -15,8 +15,18 @@ const fileOf = ({ attachments }: ParsedMail): string =>
 
 /** Returns a message that has text and a file. */
 const withFile = (header: string, body: string): string[] => [
-  ...["Content-Type: multipart/mixed; boundary=b", "", "--b", "Content-Type: text/plain", "", "see"],
-  ...["--b", header, "", body, "--b--", ""],
+  "Content-Type: multipart/mixed; boundary=b",
+  "",
+  "--b",
+  "Content-Type: text/plain",
+  "",
+  "see",
+  "--b",
+  header,
+  "",
+  body,
+  "--b--",
+  "",
 ];
 const CSV = 'Content-Type: text/csv; charset=utf-8\r\nContent-Disposition: attachment; filename="a.csv"';
 
@@ -65,9 +75,26 @@ describe("a file is stored as it was sent", () => {
 
 const text = async (...lines: string[]): Promise<string> => ((await read(...lines)).text ?? "").trim();
 const nested = (type: string, delimiter: string): string[] => [
-  ...["Content-Type: multipart/mixed; boundary=b", "", "--b", type, "", `--${delimiter}`],
-  ...["Content-Type: text/plain", "", "Text", `--${delimiter}`, "Content-Type: text/html", "", "<p>Html</p>"],
-  ...[`--${delimiter}--`, "--b", "Content-Type: application/pdf; name=a.pdf", "", "x", "--b--", ""],
+  "Content-Type: multipart/mixed; boundary=b",
+  "",
+  "--b",
+  type,
+  "",
+  `--${delimiter}`,
+  "Content-Type: text/plain",
+  "",
+  "Text",
+  `--${delimiter}`,
+  "Content-Type: text/html",
+  "",
+  "<p>Html</p>",
+  `--${delimiter}--`,
+  "--b",
+  "Content-Type: application/pdf; name=a.pdf",
+  "",
+  "x",
+  "--b--",
+  "",
 ];
 
 describe("text below a damaged header is found", () => {

@@ -24,7 +24,10 @@ import {
 const DOMAIN = "example.com";
 const XML = dmarcXml({ domain: DOMAIN, records: [{ ip: "192.0.2.1", count: 3, spf: "fail" }] });
 const FOUND = {
-  ...{ kind: "dmarc", organization: "Reporter", reportId: "r1", policyDomain: DOMAIN },
+  kind: "dmarc",
+  organization: "Reporter",
+  reportId: "r1",
+  policyDomain: DOMAIN,
   rows: [{ domain: DOMAIN, source: "192.0.2.1", result: "dkim", disposition: "none", count: 3 }],
 };
 const bytes = (text: string) => Buffer.from(text);
@@ -285,7 +288,8 @@ describe("a TLS report", () => {
         JSON.stringify({
           "organization-name": "Reporter",
           "date-range": { "start-datetime": "2026-01-01T00:00:00Z", "end-datetime": "2026-01-01T23:59:59Z" },
-          ...{ "report-id": "t1", policies },
+          "report-id": "t1",
+          policies,
         }),
       ),
     );
@@ -299,8 +303,12 @@ describe("a TLS report", () => {
     const row = { source: "", result: "success", disposition: "", count: 1 };
     expect(found).toEqual([
       {
-        ...{ kind: "tls", organization: "Reporter", reportId: "t1", policyDomain: "a.test" },
-        ...{ begin: Date.UTC(2026, 0, 1), end: Date.UTC(2026, 0, 1, 23, 59, 59) },
+        kind: "tls",
+        organization: "Reporter",
+        reportId: "t1",
+        policyDomain: "a.test",
+        begin: Date.UTC(2026, 0, 1),
+        end: Date.UTC(2026, 0, 1, 23, 59, 59),
         rows: [
           { ...row, domain: "a.test", count: 2 },
           { ...row, domain: "a.test", result: "tlsa-invalid", count: 2 },
