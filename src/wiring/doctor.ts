@@ -74,7 +74,10 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
       needsDatabase: true,
     },
     ...objectStoreChecks(parts),
-    egressCheck({ clock, resolver, hostname, direct, publicIps: config.publicIps }, options.egress),
+    egressCheck(
+      { clock, resolver, hostname, direct, publicIps: config.publicIps, egress: config.egress },
+      options.egress,
+    ),
     ...(config.delivery === "relay"
       ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
       : []),

@@ -357,6 +357,12 @@ const BREAKS: Broken[] = [
     says: /does not open/,
   },
   {
+    breaks: "an address of EGRESS that this machine does not have",
+    by: () => ({ config: withSettings({ EGRESS: "127.0.0.1,192.0.2.7@bulk" }) }),
+    lines: ["fail egress"],
+    says: /EGRESS names 192\.0\.2\.7, which/,
+  },
+  {
     breaks: "a mail server out of reach",
     by: () => ({ egress: { host: "127.0.0.1", port: freePort() } }),
     lines: ["fail egress"],

@@ -147,6 +147,32 @@ test("a project sees its outcomes by provider, without those of other hosts", as
   expect(body.byProvider).toEqual([{ provider: "mail.ru", title: "Mail.ru", ...counts, ...few }]);
 });
 
+test.each([
+  ["our reputation", TSS04, "opensAt"],
+  ["our address", S3150, "refusals"],
+])(
+  "each write of a reply about %s stores the lane too, so that a killed process loses nothing",
+  async (_, reply, sign) => {
+    hosted("yahoo.test", ["mta5.am0.yahoodns.net"]);
+    first?.set({ MAIL: reply });
+    // The database itself looks at each write that ends an attempt. One without the lane's state fails.
+    await service.app.db.write([
+      { sql: "CREATE TABLE looked (ord INTEGER)", args: [] },
+      {
+        sql: `CREATE TRIGGER lane_is_stored BEFORE UPDATE OF claimed_by ON recipients WHEN NEW.smtp_code IS NOT NULL BEGIN
+          INSERT INTO looked VALUES (NEW.ord);
+          SELECT RAISE(ABORT, 'the lane is not stored') WHERE NOT EXISTS (
+            SELECT 1 FROM lanes WHERE name = 'yahoo' AND json_extract(state, '$.${sign}') > 0);
+        END`,
+        args: [],
+      },
+    ]);
+    for (const id of await sendTo(people("yahoo.test", 10))) await lastEvent(id, "delivery_delayed");
+    const looked = await service.app.db.first<{ n: number }>("SELECT COUNT(*) AS n FROM looked");
+    expect(looked?.n).toBeGreaterThan(0);
+  },
+);
+
 test("an operator opens a blocked lane, and the next message leaves at once", async () => {
   hosted("outlook.test", ["outlook-com.olc.protection.outlook.com"]);
   first?.set({ MAIL: S3150 });

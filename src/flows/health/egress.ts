@@ -1,6 +1,8 @@
 import { isIP, isIPv4 } from "node:net";
+import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { addressesOfHost, toReverseName } from "../../net/dns/lookups.ts";
+import { isOwnAddress } from "../../net/own-address.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../smtp/client/delivery.ts";
 import { openSession } from "../../smtp/client/open-session.ts";
@@ -21,14 +23,22 @@ export interface EgressParts {
   publicIps: readonly string[];
   /** True if messages go straight to MX hosts. */
   direct: boolean;
+  /** Our own addresses that the settings name. */
+  egress: readonly Egress[];
 }
 
-/** Checks that a mail server elsewhere can be reached. It only connects to a server that the operator names. */
+/** Checks that this machine has the addresses of EGRESS, and that a mail server elsewhere can be reached. It only connects to a server that the operator names. */
 export function egressCheck(parts: EgressParts, target: { host: string; port: number } | null): Check {
   return {
     name: "egress",
     fix: "Name another mail server, and check that DNS_SERVERS are reachable.",
     run() {
+      const missing = parts.egress.map(({ ip }) => ip).filter((ip) => !isOwnAddress(ip));
+      if (missing.length > 0)
+        return fail(
+          `EGRESS names ${missing.join(", ")}, which this machine does not have, so no mail can leave from there.`,
+          "Give a network interface of this machine the address, or remove it from EGRESS.",
+        );
       if (target !== null) return greet(parts, target);
       if (!parts.direct) return ok("Messages do not leave by port 25.");
       return warn(
