@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { systemClock } from "../../src/clock.ts";
+import { dmarcName } from "../../src/flows/records/records.ts";
+import { delegatedRecords, MOVING_POLICY_TTL_SECONDS } from "../../src/flows/zone/delegated-zone.ts";
+import { POLICY_TTL_SECONDS } from "../../src/flows/zone/service-zone.ts";
+import { verifiedDomains } from "../../src/store/domains/domains.ts";
 import { resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import {
@@ -372,13 +376,24 @@ describe("a domain whose policy the service moves", () => {
     expect(moves[0].reason).toBe(reasons[0]);
   });
 
+  /** The TTL of the DMARC record in a domain's zone. */
+  async function ttlOf(name: string): Promise<number | undefined> {
+    const { db } = service.app;
+    const [domain] = await verifiedDomains(db, [name]);
+    if (domain === undefined) throw new Error(`${name} is not verified`);
+    const records = await delegatedRecords({ db, clock: systemClock }, SERVICE_DOMAIN, domain);
+    return records.find((record) => record.name === dmarcName(name))?.ttl;
+  }
+
   test("is moved by hand only if that is switched off, and publishes p=none then", async () => {
     const id = await delegated("manual.test");
     for (let daysAgo = 29; daysAgo > 0; daysAgo--)
       await report({ domain: "manual.test", records: [{ ip: OURS, count: 50 }], daysAgo });
     expect(await published(id)).toBe("quarantine");
+    expect(await ttlOf("manual.test")).toBe(MOVING_POLICY_TTL_SECONDS);
     const off = await service.call("PATCH", `/v1/domains/${id}`, { dmarc: "manual" });
     expect(off.body).toMatchObject({ dmarc: "manual" });
+    expect(await ttlOf("manual.test")).toBe(POLICY_TTL_SECONDS);
     expect(await published(id)).toBe("none");
     await report({ domain: "manual.test" });
     expect(await published(id)).toBe("none");

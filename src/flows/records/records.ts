@@ -42,6 +42,11 @@ export function dkimName(selector: string, domain: string): string {
   return `${selector}._domainkey.${domain}`;
 }
 
+/** Returns the name of a domain's DMARC record (RFC 7489 §6.1). */
+export function dmarcName(domain: string): string {
+  return `_dmarc.${domain}`;
+}
+
 /** Returns a DMARC record with a policy and the address for reports (RFC 7489 §6.3). */
 export function dmarcRecord(policy: DmarcPolicy, serviceDomain: string): string {
   return `v=DMARC1; p=${policy}; rua=mailto:${DMARC_MAILBOX}@${serviceDomain}`;
@@ -74,7 +79,7 @@ export function sendingRecords(
     },
     {
       type: "TXT",
-      name: `_dmarc.${domain.name}`,
+      name: dmarcName(domain.name),
       value: dmarcRecord(domain.dmarcPolicy, serviceDomain),
       purpose: "dmarc",
       verified: domain.verified.dmarc,

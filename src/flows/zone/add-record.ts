@@ -12,7 +12,7 @@ import { type GuardReason, isBroken } from "../../store/engine/guards.ts";
 import { bounceDomain } from "../../core/own-names.ts";
 import { SELECTORS } from "../records/keys.ts";
 import { isSpf } from "../records/lookups.ts";
-import { dkimName } from "../records/records.ts";
+import { dkimName, dmarcName } from "../records/records.ts";
 import { namesOfHosts } from "./domain-host-records.ts";
 import { ownRecordName, ownRecordValue } from "./own-records.ts";
 
@@ -73,7 +73,7 @@ function recordOf(wanted: WantedRecord, domain: Domain): OwnRecord {
 
 /** Checks that a record is not in the way of one that we publish. */
 function requireFree({ type, name, value }: OwnRecord, { name: domain }: Domain): void {
-  const ours = [`_dmarc.${domain}`, `_smtp._tls.${domain}`, bounceDomain(domain), ...namesOfHosts(domain)];
+  const ours = [dmarcName(domain), `_smtp._tls.${domain}`, bounceDomain(domain), ...namesOfHosts(domain)];
   const keys = Object.values(SELECTORS).flatMap((names) => names.map((name) => dkimName(name, domain)));
   if (ours.includes(name) || keys.includes(name))
     throw inTheWay(`The service publishes its own record at ${name}.`);

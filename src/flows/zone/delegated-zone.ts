@@ -8,7 +8,13 @@ import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
 import { allOwnRecords } from "../../store/domains/domain-records.ts";
 import { type Domain, findServedDomain } from "../../store/domains/domains.ts";
 import type { Store } from "../../store/engine/client.ts";
-import { dkimName, receivingRecords, recommendedRecords, sendingRecords } from "../records/records.ts";
+import {
+  dkimName,
+  dmarcName,
+  receivingRecords,
+  recommendedRecords,
+  sendingRecords,
+} from "../records/records.ts";
 import { CERTIFICATE_TTL_SECONDS, issuers } from "./changing-records.ts";
 import { domainHostRecords } from "./domain-host-records.ts";
 import { delegationHost, TLS_REPORT_MAILBOX } from "../../core/own-names.ts";
@@ -24,6 +30,8 @@ import {
 import { startOfAuthority } from "./start-of-authority.ts";
 import type { ZoneSettings } from "./zone-settings.ts";
 
+/** TTL of a DMARC record that reports move: the time after which all receivers know that a policy was taken back. */
+export const MOVING_POLICY_TTL_SECONDS = 300;
 /** Maximum labels of a delegated domain. Only the last labels of a longer name count. */
 export const MAX_DELEGATED_LABELS = 10;
 /** A public suffix has at least one label, and a domain at least one more. */
@@ -132,7 +140,10 @@ export async function delegatedRecords(
     ...policies.map(
       (record): ZoneRecord => ({
         name: record.name,
-        ttl: POLICY_TTL_SECONDS,
+        ttl:
+          domain.dmarcAuto && record.name === dmarcName(name)
+            ? MOVING_POLICY_TTL_SECONDS
+            : POLICY_TTL_SECONDS,
         ...(record.type === "TXT"
           ? { type: "TXT", data: record.value }
           : { type: "MX", data: { preference: record.priority ?? 0, exchange: record.value } }),

@@ -29,7 +29,7 @@ import {
   spfInclude,
   TLS_REPORT_MAILBOX,
 } from "../../core/own-names.ts";
-import { dkimName, dmarcRecord, MX_PREFERENCE } from "../records/records.ts";
+import { dkimName, dmarcName, dmarcRecord, MX_PREFERENCE } from "../records/records.ts";
 import type { ZoneSettings } from "./zone-settings.ts";
 import { ownStartOfAuthority, startOfAuthority } from "./start-of-authority.ts";
 import type { Store } from "../../store/engine/client.ts";
@@ -133,7 +133,7 @@ function policyRecords({ serviceDomain, publicIps }: ZoneSettings): ZoneRecord[]
     text(simulator, noSender),
     // A null MX (RFC 7505), because simulated recipients get no mail from outside.
     policy(simulator, { type: "MX", data: { preference: 0, exchange: "" } }),
-    ...[serviceDomain, bounce, onboarding].map((name) => text(`_dmarc.${name}`, dmarc)),
+    ...[serviceDomain, bounce, onboarding].map((name) => text(dmarcName(name), dmarc)),
     text(`_smtp._tls.${serviceDomain}`, `v=TLSRPTv1; rua=mailto:${TLS_REPORT_MAILBOX}@${serviceDomain}`),
     // Allows receivers to send us the reports that our customers' records ask for (RFC 7489 §7.1).
     text(`*._report._dmarc.${serviceDomain}`, "v=DMARC1"),
