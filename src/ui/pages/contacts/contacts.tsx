@@ -1,17 +1,16 @@
 import { usePages } from "../../api/pages.ts";
 import type { Contact } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { Views } from "../../components/views.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
-import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { nameOf, SubscriptionDot } from "./contact.tsx";
 import { ContactDetail } from "./detail.tsx";
@@ -45,14 +44,7 @@ export function ContactsPage({ params }: PageProps) {
           onSearch={(q) => navigate(urlWith({ q }, "/contacts"), { replace: true })}
         />
       }
-      actions={
-        can("contacts:write") ? (
-          <a class="button primary" href={urlWith({ create: "1" })}>
-            <Icon name="plus" />
-            Create contact
-          </a>
-        ) : null
-      }
+      actions={<CreateLink scope="contacts:write" text="Create contact" plus />}
       bar={<Views label="Subscription" name="subscribed" path="/contacts" views={VIEWS} />}
     >
       <div class={selected === null ? "split" : "split open"}>
@@ -124,13 +116,7 @@ function NoContacts({ filtered }: { filtered: boolean }) {
   const first = { email: "ana@example.com", firstName: "Ana", metadata: { customerId: "42" } };
   return (
     <EmptyState
-      action={
-        can("contacts:write") ? (
-          <a class="button primary" href={urlWith({ create: "1" })}>
-            Create a contact
-          </a>
-        ) : undefined
-      }
+      action={<CreateLink scope="contacts:write" text="Create a contact" />}
       command={curlText("POST", "/v1/contacts", first, codeContext())}
     >
       A contact keeps the name of an address, your own fields, and whether the person has unsubscribed.

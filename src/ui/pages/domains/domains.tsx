@@ -1,14 +1,13 @@
 import { usePages } from "../../api/pages.ts";
 import type { Domain } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
-import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { DomainDetail } from "./detail.tsx";
 import { DomainStatus } from "./status.tsx";
@@ -23,12 +22,7 @@ export function DomainsPage({ params }: PageProps) {
   const pages = usePages<Domain>("/v1/domains", {}, ({ id }) => id);
   const close = () => navigate("/domains");
   useKey("Escape", () => selected !== null && close());
-  const add = can("domains:write") ? (
-    <a class="button primary" href={urlWith({ create: "1" })}>
-      <Icon name="plus" />
-      Add domain
-    </a>
-  ) : null;
+  const add = <CreateLink scope="domains:write" text="Add domain" plus />;
   return (
     <Page title="Domains" layout="panes" actions={add}>
       <div class={selected === null ? "split" : "split open"}>
@@ -75,13 +69,7 @@ function Cells({ domain: { status, domain, receiving, createdAt } }: { domain: D
 function NoDomains() {
   return (
     <EmptyState
-      action={
-        can("domains:write") ? (
-          <a class="button primary" href={urlWith({ create: "1" })}>
-            Add a domain
-          </a>
-        ) : null
-      }
+      action={<CreateLink scope="domains:write" text="Add a domain" />}
       command={curlText("POST", "/v1/domains", { domain: "mail.example.com" }, codeContext())}
     >
       Add the domain that you send from. You then get the DNS records to publish.

@@ -3,14 +3,13 @@ import { useSignal } from "@preact/signals";
 import { usePages } from "../../api/pages.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SecretDialog } from "../../controls/secret.tsx";
 import { RelativeTime } from "../../components/time.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
-import { can } from "../../state/session.ts";
 import { KeyDetail } from "./detail.tsx";
 import { NewKey } from "./new-key.tsx";
 import { KeyStatus, projectText, scopesText } from "./words.tsx";
@@ -28,12 +27,7 @@ export function KeysPage({ params }: PageProps) {
   useEffect(() => {
     if (further && pages.ready.value && pages.error.value === null) pages.more();
   }, [further, pages.rows.value.length]);
-  const create = can("api_keys:write") ? (
-    <a class="button primary" href={urlWith({ create: "1" })}>
-      <Icon name="plus" />
-      Create key
-    </a>
-  ) : null;
+  const create = <CreateLink scope="api_keys:write" text="Create key" plus />;
   return (
     <Page title="Keys" layout="panes" actions={create}>
       <div class={selected === null ? "split" : "split open"}>

@@ -1,7 +1,6 @@
 import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import type { MessageSummary } from "../../api/types.ts";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
@@ -11,11 +10,11 @@ import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
-import { can } from "../../state/session.ts";
 import { Compose } from "./compose.tsx";
 import { FILTER_NAMES, Filters } from "./filters.tsx";
 import { MessageDetail } from "./detail.tsx";
 import { EmptyState } from "../../components/empty.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { curlText } from "../../words/code.ts";
 
 /** Minimum time between reloads of the list while events arrive, ms. */
@@ -43,14 +42,7 @@ export function MessagesPage({ params }: PageProps) {
           onSearch={(q) => navigate(urlWith({ q }, "/messages"), { replace: true })}
         />
       }
-      actions={
-        can("emails:send") ? (
-          <a class="button primary" href={urlWith({ compose: "1" })}>
-            <Icon name="plus" />
-            Send
-          </a>
-        ) : null
-      }
+      actions={<CreateLink scope="emails:send" text="Send" opens="compose" plus />}
       bar={<Filters />}
     >
       <div class={selected === null ? "split" : "split open"}>

@@ -1,13 +1,13 @@
 import { usePages } from "../../api/pages.ts";
 import type { Project } from "../../api/types.ts";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
-import { can, projectId, readProjects } from "../../state/session.ts";
+import { projectId, readProjects } from "../../state/session.ts";
 import { ProjectDetail } from "./detail.tsx";
 import { NewProject } from "./edit.tsx";
 import { ProjectDot } from "./project.tsx";
@@ -28,14 +28,7 @@ export function ProjectsPage({ params }: PageProps) {
     <Page
       title="Projects"
       layout="panes"
-      actions={
-        can("senders:write") ? (
-          <a class="button primary" href={urlWith({ create: "1" })}>
-            <Icon name="plus" />
-            Create project
-          </a>
-        ) : null
-      }
+      actions={<CreateLink scope="senders:write" text="Create project" plus />}
     >
       <div class={selected === null ? "split" : "split open"}>
         <List

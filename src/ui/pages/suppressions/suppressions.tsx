@@ -1,13 +1,13 @@
 import { usePages } from "../../api/pages.ts";
 import type { Suppression } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { Views } from "../../components/views.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
@@ -51,14 +51,7 @@ export function SuppressionsPage({ params }: PageProps) {
           onSearch={(q) => navigate(urlWith({ q }, "/suppressions"), { replace: true })}
         />
       }
-      actions={
-        can("suppressions:write") ? (
-          <a class="button primary" href={urlWith({ add: "1" })}>
-            <Icon name="plus" />
-            Suppress address
-          </a>
-        ) : null
-      }
+      actions={<CreateLink scope="suppressions:write" text="Suppress address" opens="add" plus />}
       bar={<Views label="Reason" name="reason" path="/suppressions" views={VIEWS} />}
     >
       <div class={selected === null ? "split" : "split open"}>

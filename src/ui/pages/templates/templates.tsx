@@ -1,10 +1,10 @@
 import { usePages } from "../../api/pages.ts";
 import type { Template } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
@@ -26,12 +26,7 @@ export function TemplatesPage({ params: { id } }: PageProps) {
 
 function TemplateList() {
   const pages = usePages<Template>("/v1/templates", {}, ({ id }) => id);
-  const create = can("templates:write") ? (
-    <a class="button primary" href={urlWith({ create: "1" })}>
-      <Icon name="plus" />
-      Create template
-    </a>
-  ) : null;
+  const create = <CreateLink scope="templates:write" text="Create template" plus />;
   return (
     <Page title="Templates" layout="panes" actions={create}>
       <div class="split">
@@ -74,13 +69,7 @@ function NoTemplates() {
   const body = { name: "Welcome", subject: "Hello {{ name }}", html: FIRST_HTML };
   return (
     <EmptyState
-      action={
-        can("templates:write") ? (
-          <a class="button primary" href={urlWith({ create: "1" })}>
-            Create a template
-          </a>
-        ) : null
-      }
+      action={<CreateLink scope="templates:write" text="Create a template" />}
       command={curlText("POST", "/v1/templates", body, codeContext())}
     >
       A template is a message with placeholders, which each send fills with its own data.

@@ -2,15 +2,14 @@ import { useSignal } from "@preact/signals";
 import { usePages } from "../../api/pages.ts";
 import type { Webhook } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
-import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SecretDialog } from "../../controls/secret.tsx";
 import { RelativeTime } from "../../components/time.tsx";
+import { CreateLink } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
-import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { WebhookDetail } from "./detail.tsx";
 import { WebhookForm } from "./form.tsx";
@@ -23,12 +22,7 @@ export function WebhooksPage({ params }: PageProps) {
   const secret = useSignal<string | null>(null);
   const close = () => navigate("/webhooks");
   useKey("Escape", () => selected !== null && close());
-  const add = can("webhooks:write") ? (
-    <a class="button primary" href={urlWith({ create: "1" })}>
-      <Icon name="plus" />
-      Add webhook
-    </a>
-  ) : null;
+  const add = <CreateLink scope="webhooks:write" text="Add webhook" plus />;
   const created = ({ id, signingSecret }: Webhook) => {
     pages.refresh();
     secret.value = signingSecret;
@@ -91,13 +85,7 @@ function NoWebhooks() {
   const body = { url: "https://example.com/webhooks", eventTypes: ["*"] };
   return (
     <EmptyState
-      action={
-        can("webhooks:write") ? (
-          <a class="button primary" href={urlWith({ create: "1" })}>
-            Add a webhook
-          </a>
-        ) : null
-      }
+      action={<CreateLink scope="webhooks:write" text="Add a webhook" />}
       command={curlText("POST", "/v1/webhooks", body, codeContext())}
     >
       A webhook tells your program about deliveries, bounces and mail that arrives.
