@@ -57,22 +57,15 @@ export function maxSessions(config: Config): number {
 
 /** Makes the SMTP listener with a certificate for STARTTLS. It does not listen yet. */
 export function openListener(services: Services, tls: Certificate): Listener {
-  const { config, clock, db, queue, keys, metrics } = services;
+  const { config, clock, metrics } = services;
   const hostname = mxName(config);
   const handler = createInboundHandler({
-    db,
-    clock,
-    queue,
+    ...services,
     hostname,
-    serviceDomain: config.serviceDomain,
-    verpKey: keys.verp,
-    unsubscribeKey: keys.unsubscribe,
-    inspect: services.inspect,
     suspension: suspensionLimits(config),
     publicIps: config.publicIps,
     dmarcReporters: config.dmarcReporters,
     quotas: config.quotas,
-    space: services.space,
     received: metrics.received,
   });
   return createListener(

@@ -17,22 +17,19 @@ import { isForService, reportName, takeForService, withoutReports } from "./take
 import { queryAfterSync } from "../../store/engine/client.ts";
 import { factsFor, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
-import type { FreeSpace } from "../free-space.ts";
-import { DISK_LOW, MAILBOX_FULL, storageRefusal } from "./storage-limits.ts";
+import { DISK_LOW, MAILBOX_FULL, storageRefusal, type Receiving } from "./storage-limits.ts";
 import { recordRefusal } from "./record-refusal.ts";
 import { type RoleLimits, type RoleVolume, roleVolume } from "./role-volume.ts";
 import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
 import { createStoreAsNew, type StoreAsNew } from "./store-as-new.ts";
-import { type ArrivalTarget, type StoreInboundDeps, storeInbound } from "./store-inbound.ts";
+import { type ArrivalTarget, storeInbound } from "./store-inbound.ts";
 import { traceFields } from "./trace-fields.ts";
 
 export interface InboundHandlerDeps
   extends RouteDeps,
-    StoreInboundDeps,
+    Receiving,
     TakeReportsDeps,
     Pick<ReportDeps, "suspension"> {
-  /** Knows if the disk has room. If left out, it always has. */
-  space?: FreeSpace;
   /** Our MX name, for Received and Authentication-Results. */
   hostname: string;
   /** If left out, the usual limits. */

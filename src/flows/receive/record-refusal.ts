@@ -2,8 +2,8 @@ import { standingInboxGuard } from "../../store/threads/inboxes.ts";
 import { insertMessage } from "../../store/messages/messages.ts";
 import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
-import { storedLimit, withinStoredLimits } from "./storage-limits.ts";
-import { type ArrivalTarget, storeBody, type StoreInboundDeps, webhooksOf } from "./store-inbound.ts";
+import { storedLimit, withinStoredLimits, type Receiving } from "./storage-limits.ts";
+import { type ArrivalTarget, storeBody, webhooksOf } from "./store-inbound.ts";
 
 /**
  * Records a refused message once in each project, with its header and without its body.
@@ -11,7 +11,7 @@ import { type ArrivalTarget, storeBody, type StoreInboundDeps, webhooksOf } from
  * @throws ConstraintError with the guard `message_conflict`, if an inbox was deleted in the meantime; nothing is written
  */
 export async function recordRefusal(
-  deps: StoreInboundDeps,
+  deps: Receiving,
   places: readonly ArrivalTarget[],
   mail: InboundMail,
 ): Promise<string[]> {
@@ -25,7 +25,7 @@ export async function recordRefusal(
   return recorded.map(({ messageId }) => messageId);
 }
 
-async function refusalOf(deps: StoreInboundDeps, own: readonly ArrivalTarget[], mail: InboundMail) {
+async function refusalOf(deps: Receiving, own: readonly ArrivalTarget[], mail: InboundMail) {
   const [first] = own;
   if (first === undefined) throw new Error("a project without an inbox");
   const { inbox } = first;

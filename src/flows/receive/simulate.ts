@@ -15,8 +15,9 @@ import { inboxAddressOf, reachesInbox } from "../accept/threading.ts";
 import { arrivalFactsOf } from "./arrival-facts.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
-import { type Arrival, type StoreInboundDeps, storeInbound } from "./store-inbound.ts";
+import { type Arrival, storeInbound } from "./store-inbound.ts";
 import { traceFields } from "./trace-fields.ts";
+import type { Receiving } from "./storage-limits.ts";
 
 /** A simulated incoming message, as a client describes it. */
 export interface SimulatedMail {
@@ -32,7 +33,7 @@ export interface SimulatedMail {
   inReplyTo?: string | undefined;
 }
 
-export interface SimulateDeps extends StoreInboundDeps {
+export interface SimulateDeps extends Receiving {
   /** Our name in the trace fields. */
   hostname: string;
   serviceDomain: string;

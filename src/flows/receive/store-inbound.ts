@@ -1,7 +1,5 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
-import type { Queue } from "../../queue/port.ts";
 import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/messages/arrivals.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/webhooks/fan-outs.ts";
@@ -27,7 +25,7 @@ import {
 } from "./arrival-facts.ts";
 import type { HashedBody } from "../mime/inspect.ts";
 import { chunkPieces } from "../mime/body-encoder.ts";
-import { type LimitDeps, storedLimit, withinStoredLimits } from "./storage-limits.ts";
+import { storedLimit, withinStoredLimits, type Receiving } from "./storage-limits.ts";
 import {
   type InboundMail,
   type InboundTargetInbox,
@@ -35,11 +33,6 @@ import {
   inboundContent,
   inboundMessage,
 } from "./inbound-message.ts";
-
-export interface StoreInboundDeps extends LimitDeps {
-  clock: Clock;
-  queue: Queue;
-}
 
 /** A message that was stored in one inbox. */
 export interface Arrival {
@@ -61,7 +54,7 @@ export interface ArrivalTarget extends InboundTargetInbox {
  * after the facts were read; an error that `overQuotaIn` knows, if a project has no room. Then nothing is written.
  */
 export async function storeInbound(
-  deps: StoreInboundDeps,
+  deps: Receiving,
   places: readonly ArrivalTarget[],
   mail: InboundMail,
   record: (arrivals: readonly Arrival[]) => readonly Statement[] = () => [],
@@ -93,7 +86,7 @@ export function webhooksOf(places: readonly ArrivalTarget[]): WebhooksOf {
 
 /** Reads the webhooks again if large contents were written, which takes long enough for a new webhook to appear. */
 async function currentWebhooks(
-  { db }: StoreInboundDeps,
+  { db }: Receiving,
   places: readonly ArrivalTarget[],
   kept: ReadonlyMap<string, StoredContents>,
 ): Promise<WebhooksOf> {
@@ -110,11 +103,12 @@ interface StoredContents {
 }
 
 async function storeContents(
-  { db, clock, quotas }: StoreInboundDeps,
+  receiving: Receiving,
   senderId: string,
   { inspection: { contents }, raw }: InboundMail,
 ): Promise<StoredContents> {
-  const deps = { db, clock, storedLimit: await storedLimit({ db, quotas }, senderId) };
+  const { db, clock } = receiving;
+  const deps = { db, clock, storedLimit: await storedLimit(receiving, senderId) };
   const now = clock.now();
   const whole = ofProject(senderId, contents.raw);
   return {
@@ -174,7 +168,7 @@ function guardOf(
 }
 
 function arrivalIn(
-  deps: StoreInboundDeps,
+  deps: Receiving,
   { inbox, addresses, facts }: ArrivalTarget,
   mail: InboundMail,
   kept: StoredContents,
