@@ -11,29 +11,22 @@ export interface MxRecord {
   exchange: string;
 }
 
+/** Looks up the records of one kind at a name. */
+type Lookup<Found> = (resolver: Resolver, name: string, options?: LookupOptions) => Promise<DnsResult<Found>>;
+
 /** Looks up the MX records of a domain, in the order given. */
-export async function resolveMx(
-  resolver: Resolver,
-  domain: string,
-  options?: LookupOptions,
-): Promise<DnsResult<MxRecord>> {
-  return mapped(await resolver.resolve(domain, "MX", options), (answer) =>
+export const resolveMx: Lookup<MxRecord> = async (resolver, domain, options) =>
+  mapped(await resolver.resolve(domain, "MX", options), (answer) =>
     answer.type === "MX"
       ? { preference: answer.data.preference ?? 0, exchange: canonicalName(answer.data.exchange) }
       : null,
   );
-}
 
 /** Looks up TXT records, and joins the strings of each without a separator (RFC 7208 §3.3, RFC 6376 §3.6.2.2). */
-export async function resolveTxt(
-  resolver: Resolver,
-  name: string,
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
-  return mapped(await resolver.resolve(name, "TXT", options), (answer) =>
+export const resolveTxt: Lookup<string> = async (resolver, name, options) =>
+  mapped(await resolver.resolve(name, "TXT", options), (answer) =>
     answer.type === "TXT" ? joinedStrings(answer.data) : null,
   );
-}
 
 /** Joins the strings of a TXT record's data. */
 export function joinedStrings(data: TxtAnswer["data"]): string {
@@ -42,53 +35,31 @@ export function joinedStrings(data: TxtAnswer["data"]): string {
 }
 
 /** Looks up the target of `name`, if it is an alias. */
-export function resolveCname(
-  resolver: Resolver,
-  name: string,
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
-  return resolveNames(resolver, name, "CNAME", options);
-}
+export const resolveCname: Lookup<string> = namesOf("CNAME");
 
 /** Looks up the name servers of a zone. If `name` is not the top of a zone, there are none. */
-export function resolveNs(
-  resolver: Resolver,
-  name: string,
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
-  return resolveNames(resolver, name, "NS", options);
-}
+export const resolveNs: Lookup<string> = namesOf("NS");
+
+const resolvePtrName = namesOf("PTR");
 
 /** Looks up the names of an IP address. Does not check that they resolve to the address. */
-export async function resolvePtr(
-  resolver: Resolver,
-  ip: string,
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
+export const resolvePtr: Lookup<string> = async (resolver, ip, options) => {
   const name = toReverseName(ip);
-  return name === null ? { status: "nxdomain" } : resolveNames(resolver, name, "PTR", options);
-}
+  return name === null ? { status: "nxdomain" } : resolvePtrName(resolver, name, options);
+};
 
-async function resolveNames(
-  resolver: Resolver,
-  name: string,
-  type: "CNAME" | "NS" | "PTR",
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
-  return mapped(await resolver.resolve(name, type, options), (answer) =>
-    answer.type === type && typeof answer.data === "string" ? canonicalName(answer.data) : null,
-  );
+function namesOf(type: "CNAME" | "NS" | "PTR"): Lookup<string> {
+  return async (resolver, name, options) =>
+    mapped(await resolver.resolve(name, type, options), (answer) =>
+      answer.type === type && typeof answer.data === "string" ? canonicalName(answer.data) : null,
+    );
 }
 
 /**
  * Looks up all addresses of a host, IPv4 and IPv6 alternating (RFC 8305 §4), so that a short list has both. IPv4 comes
  * first, because IPv6 often has poor reputation and reverse names. If one family fails, the answer for the second is enough.
  */
-export async function resolveAddresses(
-  resolver: Resolver,
-  host: string,
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
+export const resolveAddresses: Lookup<string> = async (resolver, host, options) => {
   const [v4, v6] = await Promise.all([
     resolver.resolve(host, "A", options).then((result) => mapped(result, addressOf)),
     resolver.resolve(host, "AAAA", options).then((result) => mapped(result, addressOf)),
@@ -101,7 +72,7 @@ export async function resolveAddresses(
     };
   const order = ["ok", "failure", "nodata", "nxdomain"];
   return order.indexOf(v4.status) <= order.indexOf(v6.status) ? v4 : v6;
-}
+};
 
 /** Looks up the addresses of a host of one family. */
 export async function resolveAddress(
