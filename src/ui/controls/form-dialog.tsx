@@ -20,6 +20,12 @@ interface FormDialogProps {
   children: ComponentChildren;
 }
 
+/** The page's side of a window that makes a record. */
+export interface MakerProps<Made> {
+  onClose: () => void;
+  onCreated: (made: Made) => void;
+}
+
 /** A window with a form and its two buttons. */
 export function FormDialog(props: FormDialogProps) {
   const {

@@ -3,7 +3,7 @@ import { patch, post } from "../../api/client.ts";
 import { ApiError } from "../../api/error.ts";
 import type { Contact } from "../../api/types.ts";
 import { CheckBox, TextArea, TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 
 interface Values {
   firstName: Signal<string>;
@@ -46,13 +46,8 @@ function parseMetadata(text: string): object {
   throw new ApiError(message, { status: 0, type: "validation_error", param: "metadata" });
 }
 
-interface NewProps {
-  onClose: () => void;
-  onCreated: (contact: Contact) => void;
-}
-
 /** Makes a contact. */
-export function NewContact({ onClose, onCreated }: NewProps) {
+export function NewContact({ onClose, onCreated }: MakerProps<Contact>) {
   const email = useSignal("");
   const subscribed = useSignal(true);
   const values = useValues(null);

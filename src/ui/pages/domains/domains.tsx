@@ -14,7 +14,7 @@ import { DomainStatus } from "./status.tsx";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import { TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 
 /** The domains of the project, and next to them the one that the path names. */
 export function DomainsPage({ params }: PageProps) {
@@ -77,13 +77,8 @@ function NoDomains() {
   );
 }
 
-interface NewDomainProps {
-  onClose: () => void;
-  onCreated: (domain: Domain) => void;
-}
-
 /** Adds a domain to the project. */
-function NewDomain({ onClose, onCreated }: NewDomainProps) {
+function NewDomain({ onClose, onCreated }: MakerProps<Domain>) {
   const name = useSignal("");
   const create = async () => {
     onCreated(await post<Domain>("/v1/domains", { domain: name.value.trim() }));

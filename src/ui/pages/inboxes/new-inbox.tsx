@@ -4,17 +4,12 @@ import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
 import { TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 
-interface NewInboxProps {
-  onClose: () => void;
-  onCreated: (inbox: Inbox) => void;
-}
-
 /** Makes an inbox. If its domain is not registered, offers to register it in the same step. */
-export function NewInbox({ onClose, onCreated }: NewInboxProps) {
+export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
   const address = useSignal("");
   const displayName = useSignal("");
   const task = useTask();

@@ -3,17 +3,12 @@ import { post } from "../../api/client.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Checks } from "../../controls/checks.tsx";
 import { CheckBox, SelectField, TextArea, TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { accountWide, can, projectId, projects } from "../../state/session.ts";
 import { SCOPES } from "../../api/server-lists.ts";
 
-interface NewKeyProps {
-  onClose: () => void;
-  onCreated: (key: ApiKey & { secret: string }) => void;
-}
-
 /** Creates an API key. */
-export function NewKey({ onClose, onCreated }: NewKeyProps) {
+export function NewKey({ onClose, onCreated }: MakerProps<ApiKey & { secret: string }>) {
   const name = useSignal("");
   const project = useSignal(projectId.peek() ?? "");
   const everything = useSignal(can("*"));

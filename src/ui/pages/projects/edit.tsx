@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { patch, post } from "../../api/client.ts";
 import type { Project } from "../../api/types.ts";
 import { SelectField, TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { useLevels } from "./project.tsx";
 
 interface Values {
@@ -45,13 +45,8 @@ function bodyOf({ name, externalId, plan, trustTier, dailyQuota, opens, clicks }
   };
 }
 
-interface NewProps {
-  onClose: () => void;
-  onCreated: (project: Project) => void;
-}
-
 /** Makes a project. */
-export function NewProject({ onClose, onCreated }: NewProps) {
+export function NewProject({ onClose, onCreated }: MakerProps<Project>) {
   const values = useValues(null);
   const create = async () => onCreated(await post<Project>("/v1/senders", bodyOf(values), { account: true }));
   return (

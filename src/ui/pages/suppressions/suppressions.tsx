@@ -20,7 +20,7 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import { now } from "../../browser/clock.ts";
 import { TextField } from "../../controls/form.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { localField } from "../../words/time.ts";
 
 const VIEWS = [
@@ -82,7 +82,7 @@ export function SuppressionsPage({ params }: PageProps) {
       {query.value.has("add") ? (
         <AddSuppression
           onClose={endAdd}
-          onAdded={({ email }) => {
+          onCreated={({ email }) => {
             pages.refresh();
             navigate(urlWith({ add: null }, pathOf(email)), { replace: true });
           }}
@@ -146,13 +146,8 @@ function NoSuppressions({ filtered }: { filtered: boolean }) {
   );
 }
 
-interface AddProps {
-  onClose: () => void;
-  onAdded: (entry: Suppression) => void;
-}
-
 /** Suppresses an address. */
-function AddSuppression({ onClose, onAdded }: AddProps) {
+function AddSuppression({ onClose, onCreated }: MakerProps<Suppression>) {
   const email = useSignal("");
   const note = useSignal("");
   const until = useSignal("");
@@ -162,7 +157,7 @@ function AddSuppression({ onClose, onAdded }: AddProps) {
       note: note.value.trim() === "" ? null : note.value.trim(),
       expiresAt: until.value === "" ? null : new Date(until.value).toISOString(),
     };
-    onAdded(await post<Suppression>("/v1/suppressions", body));
+    onCreated(await post<Suppression>("/v1/suppressions", body));
   };
   return (
     <FormDialog title="Suppress an address" verb="Suppress address" onSubmit={add} onClose={onClose}>

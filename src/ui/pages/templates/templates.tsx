@@ -16,7 +16,7 @@ import { TextField } from "../../controls/form.tsx";
 import { useResource } from "../../api/resource.ts";
 import { Id } from "../../controls/copy.tsx";
 import { Problem } from "../../controls/problem.tsx";
-import { FormDialog } from "../../controls/form-dialog.tsx";
+import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { Editor } from "./editor.tsx";
 
 /** The templates of the project, or the editor of the one that the path names. */
@@ -81,13 +81,8 @@ function NoTemplates() {
 const FIRST_HTML = "<p>Hello {{ name }},</p>\n<p>welcome to Acme.</p>\n";
 const FIRST_TEXT = "Hello {{ name }},\n\nwelcome to Acme.\n";
 
-interface NewTemplateProps {
-  onClose: () => void;
-  onCreated: (template: Template) => void;
-}
-
 /** Creates a template with a short text, which the editor then opens. */
-function NewTemplate({ onClose, onCreated }: NewTemplateProps) {
+function NewTemplate({ onClose, onCreated }: MakerProps<Template>) {
   const name = useSignal("");
   const create = async () => {
     const body = {
