@@ -5,11 +5,6 @@ import type { ChosenFile } from "../state/draft.ts";
 import { counted, sizeText } from "../words/amounts.ts";
 import { Icon } from "./icon.tsx";
 
-interface FilesProps {
-  files: Signal<readonly ChosenFile[]>;
-  limit: number;
-}
-
 async function read(file: File): Promise<ChosenFile> {
   return {
     filename: file.name,
@@ -26,7 +21,7 @@ export function attachmentsOf(files: readonly ChosenFile[]): FileContent[] | und
 }
 
 /** Chooses files to attach, and lists those that are chosen. */
-export function Files({ files, limit }: FilesProps) {
+export function Files({ files, limit }: { files: Signal<readonly ChosenFile[]>; limit: number }) {
   const left = useSignal(0);
   const add = async (input: HTMLInputElement) => {
     const chosen = await Promise.all([...(input.files ?? [])].map(read));

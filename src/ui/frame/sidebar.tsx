@@ -17,13 +17,8 @@ const BAR_SECTIONS = 4;
 const MAX_UNREAD = 100;
 const UNREAD_MS = 1_500;
 
-interface SidebarProps {
-  current: Section | null;
-  onHelp: () => void;
-}
-
 /** The sections: a column, icons on a narrower window, a bar at the bottom of a phone. */
-export function Sidebar({ current, onHelp }: SidebarProps) {
+export function Sidebar({ current, onHelp }: { current: Section | null; onHelp: () => void }) {
   const more = useSignal(false);
   const sections = SECTIONS.filter(mayOpen);
   const inMore = current !== null && sections.indexOf(current) >= BAR_SECTIONS;

@@ -5,11 +5,6 @@ import { Dot } from "../../components/status.tsx";
 import type { Tone } from "../../words/status.ts";
 import { duration } from "../../words/time.ts";
 
-interface StatsPanelProps {
-  stats: Stats | null;
-  interval: "hour" | "day";
-}
-
 /** One figure over the charts. */
 interface Counter {
   name: string;
@@ -48,7 +43,7 @@ function rateText(rate: number): string {
 }
 
 /** Totals, lines over time and the destinations. */
-export function StatsPanel({ stats, interval }: StatsPanelProps) {
+export function StatsPanel({ stats, interval }: { stats: Stats | null; interval: "hour" | "day" }) {
   return (
     <>
       <dl class="counters">

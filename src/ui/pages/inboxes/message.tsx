@@ -9,13 +9,8 @@ import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted, sizeText } from "../../words/amounts.ts";
 
-interface ThreadMessageProps {
-  message: Message;
-  open: boolean;
-}
-
 /** One message of a conversation. */
-export function ThreadMessage({ message, open }: ThreadMessageProps) {
+export function ThreadMessage({ message, open }: { message: Message; open: boolean }) {
   const { id, direction, status, addresses, createdAt, testMode } = message;
   const name = addresses.from.name ?? addresses.from.email;
   return (

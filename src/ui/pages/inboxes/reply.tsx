@@ -12,13 +12,8 @@ import { parseMailboxes } from "../../words/addresses.ts";
 import { quote } from "../../words/quoting.ts";
 import { localTime } from "../../words/time.ts";
 
-interface ReplyProps {
-  thread: Conversation;
-  onReplied: () => void;
-}
-
 /** Answers the newest message that was received. */
-export function Reply({ thread, onReplied }: ReplyProps) {
+export function Reply({ thread, onReplied }: { thread: Conversation; onReplied: () => void }) {
   const target = thread.messages.findLast(({ direction }) => direction === "inbound");
   const draftName = `reply ${thread.id}`;
   const text = useSignal(unsent.get(draftName) ?? "");

@@ -7,13 +7,8 @@ import { Problem } from "../../controls/problem.tsx";
 import { FormDialog } from "../../controls/form-dialog.tsx";
 import { can } from "../../state/session.ts";
 
-interface ApprovalProps {
-  message: Message;
-  onChanged: () => void;
-}
-
 /** Approves or rejects a message that waits for it. */
-export function Approval({ message, onChanged }: ApprovalProps) {
+export function Approval({ message, onChanged }: { message: Message; onChanged: () => void }) {
   const rejecting = useSignal(false);
   const task = useTask();
   if (message.awaitingApproval !== true || !can("emails:approve")) return null;

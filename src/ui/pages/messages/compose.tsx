@@ -161,12 +161,7 @@ function useSuggestions({ from, to }: Values): void {
   }, [domains, from, to]);
 }
 
-interface EditorProps {
-  values: Values;
-  more: Signal<boolean>;
-}
-
-function Editor({ values, more }: EditorProps) {
+function Editor({ values, more }: { values: Values; more: Signal<boolean> }) {
   const html = useSignal(values.html.peek() !== "" && values.text.peek() === "");
   return (
     <>

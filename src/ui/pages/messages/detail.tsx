@@ -18,13 +18,8 @@ import { ApiError } from "../../api/error.ts";
 /** Minimum time between reloads of the message while events arrive, ms. */
 const REFRESH_MS = 150;
 
-interface DetailProps {
-  id: string;
-  onClose: () => void;
-}
-
 /** One message: the answer first, then what happened, then what it contains. */
-export function MessageDetail({ id, onClose }: DetailProps) {
+export function MessageDetail({ id, onClose }: { id: string; onClose: () => void }) {
   const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
   useLiveReload(message.reload, REFRESH_MS, ({ messageId }) => messageId === id);
   const found = message.value.value;

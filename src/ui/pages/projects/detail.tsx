@@ -99,12 +99,7 @@ function trackingText({ opens, clicks }: Project["tracking"]): string {
   return tracked.join(" and ") || "off";
 }
 
-interface ActionsProps {
-  project: Project;
-  onChanged: (project: Project) => void;
-}
-
-function Actions({ project, onChanged }: ActionsProps) {
+function Actions({ project, onChanged }: { project: Project; onChanged: (project: Project) => void }) {
   const open = useSignal<"edit" | "suspend" | null>(null);
   const task = useTask();
   const close = () => {
