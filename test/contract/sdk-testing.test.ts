@@ -54,9 +54,10 @@ test("deliveries fail as asked, and leave when the clock is set forward", async 
     while ((await attempts()).length < count) await mail.advance({ hours: 1 });
   };
   await until(2);
-  expect((await attempts()).map(({ smtpCode, enhancedCode }) => [smtpCode, enhancedCode])).toEqual([
-    [451, "4.7.1"],
-    [451, "4.7.1"],
+  const failed = (await attempts()).slice(0, 2);
+  expect(failed.map(({ smtpCode, enhancedCode }) => `${smtpCode} ${enhancedCode}`)).toEqual([
+    "451 4.7.1",
+    "451 4.7.1",
   ]);
   await until(3);
   expect(await delivered).toBe(id);
