@@ -112,7 +112,15 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   backup: {
     summary: "copy the database file while the service runs",
-    load: async () => (await import("./backup.ts")).backup,
+    load: async () => (await import("./backups/backup.ts")).backup,
+  },
+  restore: {
+    summary: "make the database from a backup, and hold what was due in it",
+    load: async () => (await import("./backups/restore.ts")).restore,
+  },
+  "release-held": {
+    summary: "show what a restore holds, and let it go",
+    load: async () => (await import("./backups/release-held.ts")).releaseHeldMail,
   },
 };
 

@@ -61,6 +61,11 @@ const RULES: readonly ((given: Given) => string | null)[] = [
     !known.some((problem) => problem.startsWith("SMTP_RELAY_URL"))
       ? "DELIVERY=relay needs SMTP_RELAY_URL"
       : null,
+  ({ text }) =>
+    (text("BACKUP_EVERY") ?? "off") !== "off" &&
+    (text("DATABASE_SYNC_URL") !== null || !(text("DATABASE_URL") ?? "file:").startsWith("file:"))
+      ? "BACKUP_EVERY needs the database to be a file: back up a server's database there"
+      : null,
   ({ text, delivery }) =>
     text("TEST_CONTROLS") === "1" && !(delivery === "capture" && isLoopback(text("HOST") ?? ""))
       ? "TEST_CONTROLS needs DELIVERY=capture and HOST=127.0.0.1, because its routes let a caller set the clock"

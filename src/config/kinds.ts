@@ -72,6 +72,17 @@ export const seconds: Kind<number> = {
   read: Number,
 };
 
+/** A time between two of something, such as `12h` or `1d`, in milliseconds; `off` is 0. */
+export const interval: Kind<number> = {
+  fault: (given) =>
+    /^(?:off|[1-9]\d{0,3}[mhd])$/.test(given)
+      ? null
+      : "must be off, or minutes, hours or days, such as 12h or 1d",
+  read: (given) =>
+    given === "off" ? 0 : Number.parseInt(given, 10) * (INTERVAL_UNITS[given.slice(-1)] ?? 0),
+};
+const INTERVAL_UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
 /** A duration of more than nothing. */
 export const positiveSeconds: Kind<number> = {
   fault: (given) => seconds.fault(given) ?? (Number(given) === 0 ? "must be more than 0 seconds" : null),

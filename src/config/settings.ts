@@ -593,6 +593,24 @@ const ROWS = [
     "google.com,microsoft.com,dmarc.yahoo.com,amazonses.com,corp.mail.ru,alerts.comcast.net,fastmaildmarc.com",
     "Domains in From of the reporters whose reports count for the policy advice, if SPF or DKIM proves them. Name none that gives mailboxes to the public. All further reports are only shown.",
   ),
+  setting(
+    "BACKUP_EVERY",
+    kind.interval,
+    "off",
+    "How often a worker backs up the database file, such as `12h` or `1d`. Backups are encrypted with the master key, and each is checked by opening it.",
+  ),
+  setting(
+    "BACKUP_KEEP",
+    kind.integer(1, 10_000),
+    "14",
+    "Number of those backups that are kept; older ones are deleted.",
+  ),
+  optional(
+    "BACKUP_TO",
+    kind.text,
+    "(`backups` in DATA_DIR)",
+    "Folder of those backups, better on another disk.",
+  ),
   optional("METRICS_PORT", kind.port, "(off)", "Port on 127.0.0.1 that serves `/metrics` without a token."),
   secret(
     "METRICS_TOKEN",

@@ -11,7 +11,7 @@ import { reputationCheck } from "../flows/health/reputation.ts";
 import { laneCheck } from "../flows/health/lanes.ts";
 import { noticeChecks } from "../flows/health/secondaries.ts";
 import { settingsChecks } from "../flows/health/settings.ts";
-import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
+import { backupChecks, storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
 import { listAccounts } from "../store/projects/accounts.ts";
@@ -36,6 +36,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
   return [
     ...settingsChecks(config, () => accountOwner(db)),
     ...storageChecks(storageParts(parts)),
+    ...backupChecks(parts, config.backupEvery),
     quotaCheck({ db, quotas: config.quotas }),
     ...queueChecks({ db, clock, redis }),
     ...(config.delivery === "mx" ? [laneCheck({ db, clock, ...laneLimits(config) })] : []),

@@ -14,6 +14,7 @@ import { laneLimits, openOutbound } from "./delivery.ts";
 import { Lanes } from "../flows/lanes/lanes.ts";
 import type { Services } from "./services.ts";
 import { checkingOf, type HttpParts } from "./http.ts";
+import { backupChores } from "./store/backups.ts";
 import { storageChores } from "./store/storage-chores.ts";
 import type { WorkerDeps } from "./workers.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
@@ -60,6 +61,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
       forgetAnswers,
       forgetNews,
       ...storageChores(config, services, services.store),
+      ...backupChores(config, services),
       ...certificateChores(services),
     ],
     turnFailures: services.metrics.turnFailures,

@@ -69,6 +69,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   libsql: ["store"],
   "postal-mime": ["mail"],
   nodemailer: ["mail"],
+  "age-encryption": ["wiring/store/sealed-copy.ts"],
   mailauth: ["mail"],
   "html-to-text": ["mail"],
   "iconv-lite": ["mail"],

@@ -1,6 +1,9 @@
 import { migrationStates, SchemaRefusal } from "../../store/engine/migrate.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { errorCode } from "../../store/sql/errors.ts";
+import { readFact } from "../../store/installation/facts.ts";
+import { countHeld } from "../../store/messages/held-by-restore.ts";
 import { commitsReachDisk, quickCheck } from "../../store/installation/health.ts";
 import { type DiskSpace, isLow } from "../free-space.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
@@ -129,5 +132,39 @@ async function database(db: Db): Promise<Finding> {
       "The database server answers before a commit is on its disk, so a power cut there can lose accepted mail.",
       "Set durability_mode to strong in sqld's admin API: see docs/self-host.md, Several processes.",
     );
+  const held = await heldFinding(db);
+  if (held !== null) return held;
   return ok(`The database answers and has schema ${states.at(-1)?.version}.`);
+}
+
+/** Returns a warning while a restore holds mail; else null. */
+async function heldFinding(db: Db): Promise<Finding | null> {
+  if (((await readFact(db, "held")) ?? "") === "") return null;
+  const { recipients, pushes } = await countHeld(db, Number.MAX_SAFE_INTEGER);
+  return warn(
+    `A restore holds ${recipients} recipients and ${pushes} webhook pushes that were due in the backup.`,
+    "Run postrider release-held, which shows them and lets them go.",
+  );
+}
+
+/** Backups that may be missing before the check warns, and before it fails. */
+const [LATE, TOO_LATE] = [2, 4];
+const HOUR_MS = 3_600_000;
+const BACKUP_FIX =
+  "Look for `backups` in the log: a full disk, or a folder that the service may not write to (BACKUP_TO).";
+
+/**
+ * Checks the age of the last good backup, if the service makes them.
+ * @param every milliseconds between two backups; 0 if it makes none
+ */
+export function backupChecks({ db, clock }: { db: () => Db; clock: Clock }, every: number): Check[] {
+  const run = async (): Promise<Finding> => {
+    const at = await readFact(db(), "backup");
+    if (at === null) return warn("The service has made no backup yet.", BACKUP_FIX);
+    const ageMs = clock.now() - Number(at);
+    const says = `The last good backup is ${(ageMs / HOUR_MS).toFixed(1)} hours old.`;
+    if (ageMs > every * TOO_LATE) return fail(says, BACKUP_FIX);
+    return ageMs > every * LATE ? warn(says, BACKUP_FIX) : ok(says);
+  };
+  return every === 0 ? [] : [{ name: "backup", fix: BACKUP_FIX, needsDatabase: true, run }];
 }

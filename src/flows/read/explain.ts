@@ -1,3 +1,4 @@
+import { HELD_MS } from "../../store/messages/held-by-restore.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
 import type { ReplyCategory } from "../../mail/bounces/reply-phrases.ts";
 import { readReply } from "../../mail/bounces/reply-reading.ts";
@@ -41,7 +42,7 @@ function explainRecipient(message: Message, recipient: Recipient, now: number): 
       next: "Nothing. Until then it can be rescheduled or canceled.",
     };
   const cause = causeOf(recipient, now);
-  const { dueAt } = recipient;
+  const dueAt = (recipient.dueAt ?? HELD_MS) < HELD_MS ? recipient.dueAt : null;
   if (status !== "delivery_delayed" || dueAt === null) return { email, status, what: WHAT[status], ...cause };
   const what = `${WHAT[status].replace(/ It is tried again\.$/, "")} It is tried again at ${timeOf(dueAt, now)}.`;
   return { email, status, what, ...cause, nextAttemptAt: dueAt };
@@ -72,7 +73,8 @@ const ASKS_TO_WAIT: ReadonlySet<string> = new Set<ReplyCategory>(["rate", "reput
 /** Returns what the provider asked of us, in words: "Yahoo asked us to wait until 14:10 UTC." */
 function askedFor({ status, reason, mx, domain, dueAt }: Recipient, now: number): string | null {
   if (reason === RETRIES_EXHAUSTED) return "All tries were put off until the time for tries was over.";
-  if (status !== "delivery_delayed" || dueAt === null || !ASKS_TO_WAIT.has(reason ?? "")) return null;
+  if (status !== "delivery_delayed" || dueAt === null || dueAt >= HELD_MS || !ASKS_TO_WAIT.has(reason ?? ""))
+    return null;
   const name = mx === null ? null : providerLane([mx])?.provider.title;
   return `${name ?? `The mail server of ${domain}`} asked us to wait until ${timeOf(dueAt, now)}.`;
 }

@@ -1,5 +1,6 @@
 import { idFloor } from "../../core/ids.ts";
 import type { Db, Statement, Value } from "../engine/client.ts";
+import { HELD_MS } from "./held-by-restore.ts";
 import { HELD_FOR, HOLD_MS } from "./held-recipients.ts";
 
 /**
@@ -33,7 +34,7 @@ const WAITS = {
   recipients: {
     order: ["due_at", "message_id", "ord"],
     from: (now) => [now, "", -1],
-    indexed: "due_at IS NOT NULL AND status <> 'accepted'",
+    indexed: `due_at IS NOT NULL AND status <> 'accepted' AND due_at < ${HELD_MS}`,
     stale: `(last_event_at > ?1
       OR (${WAITS_FOR_NO_TRY} AND due_at > ${TURN} + iif(${HELD}, ${HOLD_MS}, 0)))`,
     set: `due_at = MIN(due_at, MAX(${TURN}, iif(${WAITS_FOR_NO_TRY}, 0, ?1 + due_at - last_event_at))),
@@ -42,7 +43,7 @@ const WAITS = {
   webhook_deliveries: {
     order: ["due_at", "id"],
     from: (now) => [now, ""],
-    indexed: "due_at IS NOT NULL",
+    indexed: `due_at IS NOT NULL AND due_at < ${HELD_MS}`,
     stale: "COALESCE(last_attempt_at, created_at) > ?1",
     // The delay before a first attempt is counted from `created_at` again.
     set: `due_at = ?1 + MAX(0, due_at - COALESCE(last_attempt_at, created_at)),

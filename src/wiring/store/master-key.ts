@@ -29,6 +29,8 @@ export interface InstallationKeys {
   tracking: Uint8Array;
   /** Seals the cookies of the dashboard's sessions. */
   session: Uint8Array;
+  /** Encrypts backups. */
+  backup: Uint8Array;
 }
 
 /** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
@@ -40,7 +42,12 @@ export const MASTER_KEY_FILE = "master.key";
  * @throws SettingsError if the file cannot be read, holds no key, or is lost
  */
 export function openKeys(masterKey: string | null, dataDir: string, sealed = false): InstallationKeys {
-  const master = Buffer.from(masterKey ?? keyFromFile(dataDir, sealed), "utf8");
+  return keysOf(masterKey ?? keyFromFile(dataDir, sealed));
+}
+
+/** Derives the keys from a master key. */
+export function keysOf(masterKey: string): InstallationKeys {
+  const master = Buffer.from(masterKey, "utf8");
   return {
     box: deriveKey(master, "box"),
     cursor: deriveKey(master, "cursor"),
@@ -48,6 +55,7 @@ export function openKeys(masterKey: string | null, dataDir: string, sealed = fal
     unsubscribe: deriveKey(master, "unsubscribe"),
     tracking: deriveKey(master, "tracking"),
     session: deriveKey(master, "session"),
+    backup: deriveKey(master, "backup"),
   };
 }
 

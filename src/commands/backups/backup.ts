@@ -1,38 +1,41 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Config } from "../config.ts";
-import { copyDatabase } from "../store/embedded/connection.ts";
-import { MASTER_KEY_FILE } from "../wiring/store/master-key.ts";
-import { syncFile, syncFolder } from "../wiring/process/disk.ts";
-import { defineCommand } from "./support/command.ts";
-import { databaseFile } from "../wiring/store/database.ts";
-import { isThere } from "./support/database.ts";
-import { EX_OK, refused, unavailable } from "./support/exit.ts";
-import { claimFile } from "./support/new-file.ts";
-import { explained } from "./support/trouble.ts";
+import type { Config } from "../../config.ts";
+import { copyDatabase, faultsOf } from "../../store/embedded/connection.ts";
+import { MASTER_KEY_FILE, openKeys } from "../../wiring/store/master-key.ts";
+import { sealFile } from "../../wiring/store/sealed-copy.ts";
+import { syncFile, syncFolder } from "../../wiring/process/disk.ts";
+import { defineCommand } from "../support/command.ts";
+import { databaseFile } from "../../wiring/store/database.ts";
+import { isThere } from "../support/database.ts";
+import { EX_OK, refused, unavailable } from "../support/exit.ts";
+import { claimFile } from "../support/new-file.ts";
+import { explained } from "../support/trouble.ts";
 
 /** Copies the database file. */
 export const backup = defineCommand({
   name: "backup",
   args: ["FILE"],
-  flags: { "with-key": { type: "boolean", help: "also copy master.key, to FILE.key" } },
+  flags: {
+    "with-key": { type: "boolean", help: "also copy master.key, to FILE.key" },
+    encrypt: { type: "boolean", help: "encrypt FILE with the master key, and check it by opening it" },
+  },
   about: `Copies the database into FILE as of one moment, while the service runs and writes. The copy is FILE.part until it is
-complete and on disk. If FILE exists, it is not overwritten. To restore it, stop the service, replace the database
-with FILE, and remove the files that end in -wal and -shm.
+complete and on disk. If FILE exists, it is not overwritten. \`postrider restore FILE\` brings it back.
 
 The master key encrypts the DKIM keys and webhook secrets in the database. Without it a backup cannot send signed
-mail, and it is not in FILE. Keep it elsewhere, or copy it with --with-key and protect both files.`,
+mail, and it is not in FILE. Keep it elsewhere, or copy it with --with-key and protect both files. With --encrypt, FILE
+cannot even be opened without it. The format is that of age (age-encryption.org).`,
   example: "postrider backup postrider-$(date +%F).db --with-key",
   async run({ flags, args: [name = ""] }, { config, out }) {
     const file = resolve(name);
     const source = sourceOf(config);
     const key = keyOf(config, flags["with-key"], file);
     if (existsSync(file)) throw refused(`${file} exists and is not overwritten`);
-    const bytes = copyInto(
-      source,
-      file,
-      key.copyFrom === null ? null : { from: key.copyFrom, to: `${file}.key` },
-    );
+    const bytes = await copyInto(source, file, {
+      key: key.copyFrom === null ? null : { from: key.copyFrom, to: `${file}.key` },
+      seal: flags.encrypt === true ? openKeys(config.masterKey, config.dataDir, true).backup : null,
+    });
     const keyFile = key.copyFrom === null ? null : `${file}.key`;
     out.record({ file, bytes, keyFile, masterKey: key.at }, `copied ${bytes} bytes into ${file}`);
     if (keyFile === null)
@@ -73,22 +76,33 @@ function keyOf(config: Config, wanted: boolean, file: string): Key {
 }
 
 /** Copies to another name first, so that FILE is never incomplete. Returns its bytes. */
-function copyInto(source: string, file: string, key: { from: string; to: string } | null): number {
+async function copyInto(
+  source: string,
+  file: string,
+  { key, seal }: { key: { from: string; to: string } | null; seal: Uint8Array | null },
+): Promise<number> {
   const part = claimPart(`${file}.part`);
+  const sealed = `${part}.age`;
   try {
     const keyCopy = key === null ? null : claimFile(key.to);
     try {
       copyOf(source, part);
       syncFile(part);
+      if (seal !== null) {
+        checkCopy(part);
+        await sealFile(part, sealed, seal);
+      }
       if (key !== null) keyCopy?.finish(readFileSync(key.from));
       // Checks again, because the copy may have taken long.
       if (existsSync(file)) throw refused(`${file} exists and is not overwritten`);
-      renameSync(part, file);
+      renameSync(seal === null ? part : sealed, file);
+      rmSync(part, { force: true });
     } catch (error) {
       keyCopy?.giveUp();
       throw error;
     }
   } catch (error) {
+    rmSync(sealed, { force: true });
     rmSync(part, { force: true });
     // Files of SQLite that would spoil the copy when it is opened.
     rmSync(`${part}-journal`, { force: true });
@@ -109,6 +123,12 @@ function copyOf(source: string, part: string): void {
       throw unavailable(`${source} cannot be read to its end, or ${part} not be written (${code})`);
     explained(error);
   }
+}
+
+/** Checks every page of a copy. */
+function checkCopy(part: string): void {
+  const [fault] = faultsOf(part);
+  if (fault !== undefined) throw unavailable(`the database is damaged, so the copy is no backup: ${fault}`);
 }
 
 /** Makes the file for the copy. VACUUM INTO accepts an existing file if it is empty. */
