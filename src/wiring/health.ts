@@ -7,6 +7,7 @@ import { clockCheck, type OtherClock } from "../flows/health/clock.ts";
 import { domainCertificateChecks } from "../flows/health/domain-certificates.ts";
 import { quotaCheck } from "../flows/health/quotas.ts";
 import { queueChecks } from "../flows/health/queues.ts";
+import { feedbackCheck } from "../flows/health/feedback.ts";
 import { reputationCheck } from "../flows/health/reputation.ts";
 import { laneCheck } from "../flows/health/lanes.ts";
 import { noticeChecks } from "../flows/health/secondaries.ts";
@@ -41,6 +42,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...queueChecks({ db, clock, redis }),
     ...(config.delivery === "mx" ? [laneCheck({ db, clock, ...laneLimits(config) })] : []),
     reputationCheck({ db, clock, limits: suspensionLimits(config) }),
+    ...(config.delivery === "mx" ? [feedbackCheck({ db, clock })] : []),
     certificateCheck({
       clock,
       hostname: mxName(config),

@@ -20,12 +20,12 @@ test("doctor exits with 0 for a sound running service, with a line for each chec
   const { code, json, stderr } = await postrider(args, healthy.settings);
   const lines = json();
   expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
-  expect([code, stderr, lines.length]).toEqual([0, "", 31]);
+  expect([code, stderr, lines.length]).toEqual([0, "", 32]);
   const shown = await onTerminal(args, healthy.settings);
   expect(shown).toMatch(
     /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,
   );
-  expect(shown.trimEnd().split("\n")).toHaveLength(32);
+  expect(shown.trimEnd().split("\n")).toHaveLength(33);
 });
 
 test("doctor exits with 1 if a check fails, and says how to repair it", async () => {

@@ -42,6 +42,11 @@ const ROWS = table<ReportSum>("report_rows", {
   messages: plain("messages"),
 });
 
+/** Returns whether a report about any domain covers a day since that one, as `YYYY-MM-DD`. */
+export async function hasReportsSince(db: Db, day: string): Promise<boolean> {
+  return (await db.first("SELECT 1 FROM report_rows WHERE day >= ? LIMIT 1", [day])) !== null;
+}
+
 /** A report about one domain. */
 export interface TakenReport extends Pick<ReportSum, "domainId" | "kind" | "day" | "counts" | "reporter"> {
   reportId: string;
