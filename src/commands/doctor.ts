@@ -4,10 +4,12 @@ import { runHealth, worstOf } from "../flows/health/check.ts";
 import type { Db } from "../store/engine/client.ts";
 import { databaseFile, openDatabase } from "../wiring/store/database.ts";
 import { doctorChecks } from "../wiring/doctor.ts";
+import { API_FLAGS, apiFor } from "./support/api-access.ts";
 import { type Context, defineCommand } from "./support/command.ts";
 import { isThere } from "./support/database.ts";
 import { EX_NO, EX_OK, usage } from "./support/exit.ts";
 import { type Column, field } from "./support/output.ts";
+import { sendTest } from "./support/send-test.ts";
 
 const SMTP_PORT = 25;
 
@@ -17,13 +19,21 @@ export const doctor = defineCommand({
   flags: {
     egress: { type: "string", value: "HOST", help: "mail server for the test of port 25, HOST or HOST:PORT" },
     clock: { type: "string", value: "URL", help: "web server whose Date header is compared with the clock" },
+    send: {
+      type: "string",
+      value: "ADDRESS",
+      help: "also send a message there, and show what its answer says of it",
+    },
+    timeout: { type: "string", value: "SECONDS", help: "longest wait of --send (default 120)" },
+    ...API_FLAGS,
     lists: { type: "boolean", help: "also ask DNS block lists about our addresses and domains" },
     deep: { type: "boolean", help: "also check a large database completely, which may take long" },
   },
   about: `Checks settings, disk, database, queues, Redis, certificate, clock and smarthost. Also checks our zone and
 every domain as the servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to fix a
 problem. It changes nothing, and works while the service runs or is stopped. Exits 1 if a line is fail. It
-contacts only hosts from the settings and hosts that you name.`,
+contacts only hosts from the settings and hosts that you name. With --send the running service sends a message
+from an inbox of the project, and the answer or bounce shows what the receiver found.`,
   example: "postrider doctor",
   async run({ flags }, context) {
     const { config, clock, out } = context;
@@ -33,10 +43,13 @@ contacts only hosts from the settings and hosts that you name.`,
       lists: flags.lists,
       deep: flags.deep,
     };
+    const waitMs = waitOf(flags.timeout) * 1000;
     await configureLog(config.logLevel, config.logFormat);
     const database = await databaseOrWhyNot(context);
     try {
       const lines = await runHealth(clock, await doctorChecks({ config, clock, db: database.get }, options));
+      if (flags.send !== undefined)
+        lines.push(await sendTest({ clock, api: await apiFor(flags, context) }, flags.send, waitMs));
       out.rows(
         lines.map(({ name, status, message, fix }) => ({ name, status, message, fix: fix ?? null })),
         [field("status"), field("name", "check"), MESSAGE],
@@ -78,6 +91,18 @@ async function databaseOrWhyNot({
     };
     return { get, close: () => Promise.resolve() };
   }
+}
+
+/** Longest wait for an answer, seconds. */
+const DEFAULT_WAIT_SECONDS = 120;
+const MAX_WAIT_SECONDS = 3600;
+
+function waitOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_WAIT_SECONDS;
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (seconds < 1 || seconds > MAX_WAIT_SECONDS)
+    throw usage(`--timeout: whole seconds from 1 to ${MAX_WAIT_SECONDS} are meant`);
+  return seconds;
 }
 
 function hostOf(text: string | undefined): { host: string; port: number } | null {
