@@ -177,7 +177,7 @@ describe("bytes", () => {
     const id = await send(
       mail("a@one.test", {
         attachments: [
-          { filename: 'a"b;\u00fc.html', content: content.toString("base64"), contentType: "text/html" },
+          { filename: '../a"b;\u00fc.html', content: content.toString("base64"), contentType: "text/html" },
         ],
       }),
     );
@@ -187,7 +187,7 @@ describe("bytes", () => {
     });
     expect(Buffer.from(await response.arrayBuffer())).toEqual(content);
     expect(response.headers.get("content-disposition")).toBe(
-      `attachment; filename="a_b;_.html"; filename*=UTF-8''a%22b%3B%C3%BC.html`,
+      `attachment; filename=".._a_b;_.html"; filename*=UTF-8''.._a%22b%3B%C3%BC.html`,
     );
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
   });

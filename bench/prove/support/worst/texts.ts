@@ -18,6 +18,7 @@ import { webhookUrl } from "../../../../src/flows/webhooks/webhook-url.ts";
 import { compose } from "../../../../src/mail/composing/compose.ts";
 import { encodeVerp } from "../../../../src/mail/verp.ts";
 import { MAX_HEADER_VALUE_CHARS } from "../../../../src/mail/reading/header-block.ts";
+import { extractsOf } from "../../../../src/mail/text/extracts.ts";
 import { newPart } from "../../../../src/mail/text/reply-text.ts";
 import { trackHtml } from "../../../../src/mail/tracking.ts";
 import { casesOf, filled, repeated, type WorstCase } from "./worst-case.ts";
@@ -110,6 +111,19 @@ const REPLY_PIECES = [
   "\u00a0",
   "Outlook ",
   "Von meinem ",
+  "Sent from my iPhone x\n\n",
+  "Sent from my 4G-x",
+  "##- above this line",
+  "<https://x>",
+];
+const CODES_PIECES = [
+  "confirmation: 1234 x\n",
+  "confirmation: ",
+  "enter 1234 to sign in\n",
+  "into the box ",
+  "1234 ",
+  "A-1",
+  "code ",
 ];
 const CODE_PIECES = [
   "{{ a }}",
@@ -294,6 +308,12 @@ export const TEXT_CASES: readonly WorstCase[] = [
     4 * MEBIBYTE,
     (text: string) => newPart({ text, html: null }),
     repeated(REPLY_PIECES),
+  ),
+  ...casesOf(
+    "codes",
+    4 * MEBIBYTE,
+    (text: string) => extractsOf({ subject: "sign in", html: null, text }),
+    repeated(CODES_PIECES),
   ),
   ...casesOf(
     "reply html",

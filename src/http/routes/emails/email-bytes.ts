@@ -69,11 +69,12 @@ export function mediaType(contentType: string): string {
 
 /**
  * Returns a Content-Disposition with that filename. An ASCII form comes first, for old clients (RFC 6266 §4.3). It
- * leaves out characters that would end the quoted text, or that some clients decode (`%41`).
+ * leaves out characters that would end the quoted text, or that some clients decode (`%41`). A path becomes one name.
  */
 export function disposition(filename: string): string {
-  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/gu, "_");
-  return `attachment; filename="${plain}"; filename*=UTF-8''${encodeName(filename)}`;
+  const bare = filename.replace(/[/\\]/g, "_");
+  const plain = bare.replace(/[^\x20-\x7e]|["%]/gu, "_");
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encodeName(bare)}`;
 }
 
 /** RFC 8187 §3.2. */
