@@ -165,15 +165,16 @@ function showName({ id, name, slug, createdAt, updatedAt }: NamedTemplate): Reco
 /** Returns a template as Resend shows it. */
 export function showTemplate(template: Template): Record<string, unknown> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
+  const fallbacks = new Map<string, string | number>();
   return {
     object: "template",
     id,
     current_version_id: id,
     alias: slug,
     name,
-    subject: fromLiquid(subject),
-    html: fromLiquid(html ?? ""),
-    text: text === null ? null : fromLiquid(text),
+    subject: fromLiquid(subject, fallbacks),
+    html: fromLiquid(html ?? "", fallbacks),
+    text: text === null ? null : fromLiquid(text, fallbacks),
     from: null,
     reply_to: null,
     status: "published",
@@ -181,7 +182,7 @@ export function showTemplate(template: Template): Record<string, unknown> {
     created_at: createdAt,
     updated_at: updatedAt,
     published_at: updatedAt,
-    variables: variablesIn([subject, html, text], variables).map(({ key, type, fallback }) => ({
+    variables: declared(variables, fallbacks).map(({ key, type, fallback }) => ({
       key,
       type,
       fallback_value: fallback,
@@ -219,6 +220,8 @@ function toLiquid(param: string, text: string, fallbacks: ReadonlyMap<string, Fa
       fallback === null ? "" : ` | default: ${JSON.stringify(fallback)}`,
     ]),
   );
+  // Without fallbacks it can only double, which the limit of the template finds.
+  if (defaults.size === 0) return text.replace(THEIRS, "{{ $1 | raw }}");
   let chars = text.length;
   return text.replace(THEIRS, (theirs, key: string) => {
     const ours = `{{ ${key}${defaults.get(key) ?? ""} | raw }}`;
@@ -232,17 +235,22 @@ function toLiquid(param: string, text: string, fallbacks: ReadonlyMap<string, Fa
   });
 }
 
-/** Converts Liquid's placeholders to Resend's. */
-function fromLiquid(text: string): string {
-  return text.replace(OURS, (_all, key: string) => `{{{${key}}}}`);
+/**
+ * Converts Liquid's placeholders to Resend's.
+ * @param fallbacks gets those of the placeholders
+ */
+function fromLiquid(text: string, fallbacks: Map<string, string | number>): string {
+  return text.replace(OURS, (_all, key: string, given?: string) => {
+    if (given !== undefined) fallbacks.set(key, JSON.parse(given));
+    return `{{{${key}}}}`;
+  });
 }
 
-/** Returns the variables that the template's parts use, with their fallbacks. */
-function variablesIn(texts: readonly (string | null)[], names: readonly string[]): TemplateVariable[] {
-  const fallbacks = new Map<string, string | number>();
-  for (const text of texts)
-    for (const [, key = "", given] of (text ?? "").matchAll(OURS))
-      if (given !== undefined) fallbacks.set(key, JSON.parse(given));
+/** Returns a template's variables as its client declared them. */
+function declared(
+  names: readonly string[],
+  fallbacks: ReadonlyMap<string, string | number>,
+): TemplateVariable[] {
   return names.map((key) => {
     const fallback = fallbacks.get(key) ?? null;
     return { key, type: typeof fallback === "number" ? "number" : "string", fallback };
