@@ -45,9 +45,10 @@ async function withRealIds(text: string): Promise<string> {
   return filled;
 }
 
-/** Returns the example of a body. In the path of a domain, names below the example's domain become names below that one. */
+/** Returns the example of a body, without a message, because none is to the contact in the path. In the path of a domain, names below the example's domain become names below that one. */
 function exampleFor({ bodyExample }: Operation, id: string): string {
-  return JSON.stringify(bodyExample).replaceAll(
+  const withoutMessage = (name: string, value: unknown) => (name === "messageId" ? undefined : value);
+  return JSON.stringify(bodyExample, withoutMessage).replaceAll(
     ".mail.example.com",
     `.${domainNames.get(id) ?? "mail.example.com"}`,
   );
@@ -119,7 +120,7 @@ test("every example of a request succeeds, and its answer has the fields of the 
 });
 
 /** Fields whose example must name something that exists, and does not here. */
-const NAMING: ReadonlySet<string> = new Set(["templateId", "address", "name", "pool"]);
+const NAMING: ReadonlySet<string> = new Set(["templateId", "messageId", "address", "name", "pool"]);
 
 /** Returns the examples of a schema and of its variants. */
 function examplesIn(schema: Schema): unknown[] {

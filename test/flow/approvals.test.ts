@@ -113,7 +113,7 @@ describe("a key with bounds", () => {
 
   test("changes nothing of the account, whatever operation it tries", async () => {
     const changes = (await allRoutes()).filter(
-      ({ level, method }) => level === "account" && method !== "GET",
+      ({ level, method, path }) => level === "account" && method !== "GET" && !path.startsWith("/test/"),
     );
     const own = changes.filter(({ accountWide }) => accountWide !== true);
     // Changes of keys are compared with the key's own rights. The tools of an agent call the API with its key.
