@@ -13,7 +13,7 @@ import {
   storeComposed,
   storeRendered,
 } from "../../src/store/messages/message-content.ts";
-import { insertMessage } from "../../src/store/messages/messages.ts";
+import { insertMessage, type Message, ROW_OCTETS } from "../../src/store/messages/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 
 const NOW = 1_750_000_000_000;
@@ -39,6 +39,25 @@ test("equal bodies of a project are one content, whatever their size; another pr
     }
     expect((await rows()).slice(-2).map(({ refs }) => refs)).toEqual([2, 1]);
   }
+});
+
+test("a message counts for its project with a fixed number of octets per row and those of its strings", async () => {
+  const senderId = await lists.project();
+  const octetsOf = async (changes: Partial<Message>) => {
+    const given = message(senderId, changes);
+    await lists.db.write(insertMessage(given, { body: null }, []));
+    const row = await lists.db.first<{ n: number }>("SELECT row_octets AS n FROM messages WHERE id = ?", [
+      given.id,
+    ]);
+    return row?.n ?? 0;
+  };
+  const to = [{ email: "a@b.test" }];
+  const twice = [...to, { email: "c@d.test" }];
+  const least = await octetsOf({ subject: "", to });
+  expect(await octetsOf({ subject: "ü".repeat(50), to })).toBe(least + 100);
+  const longer = JSON.stringify(twice).length - JSON.stringify(to).length;
+  expect(await octetsOf({ subject: "", to: twice })).toBe(least + ROW_OCTETS + longer);
+  expect(await octetsOf({ testMode: true })).toBe(0);
 });
 
 test("a rendered template replaces the stored body once, and moves the reference counts", async () => {
