@@ -9,7 +9,7 @@ import { startZoneServer } from "../net/zone/server.ts";
 import type { Db } from "../store/engine/client.ts";
 import { type LoopDeps, startLoop } from "./process/loop.ts";
 
-/** Pause between two looks for changed zones and for notices that are due. */
+/** Pause between two checks for changed zones and due notices. */
 const SECONDARIES_PAUSE_MS = 1000;
 
 export interface NameServerDeps {

@@ -13,8 +13,8 @@ import { startLoop } from "./process/loop.ts";
 import type { Services } from "./services.ts";
 
 /**
- * Pause between two looks for new certificates of domains. Each change makes the server listen again, so all changes of a
- * pause are one. It is shorter than the time after which messages count on a new certificate.
+ * Pause between two checks for new certificates of domains. Each change makes the server listen again, so all changes
+ * of a pause are one. It is shorter than the time after which messages count on a new certificate.
  */
 const LOOK_PAUSE_MS = 30 * SECOND_MS;
 

@@ -19,10 +19,10 @@ import { storageChores } from "./store/storage-chores.ts";
 import type { WorkerDeps } from "./workers.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
 
-/** Domains checked in one turn. */
+/** Maximum number of domains checked in one turn. */
 const DOMAINS_PER_TURN = 50;
 
-/** Expired idempotent answers deleted in one turn. */
+/** Maximum number of expired idempotent answers deleted in one turn. */
 const ANSWERS_PER_TURN = 500;
 
 /** Share by which a retry delay varies, so that messages that failed together are not retried together. */

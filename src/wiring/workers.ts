@@ -20,14 +20,14 @@ import { type Chore, startLoop } from "./process/loop.ts";
 import { takesSends } from "./process/takes-sends.ts";
 import type { Outbox } from "../flows/outbox.ts";
 
-/** Recipients that wait in this process. Others stay in the database. */
+/** Maximum number of recipients that wait in this process. Further ones stay in the database. */
 const WAITING_RECIPIENTS = 50_000;
 /**
  * Maximum number of messages claimed, composed and signed at a time. They share commits, and each step's code is in
  * the processor's caches for all.
  */
 const MAX_PREPARING = 50;
-/** As many while this process takes sends, whose answers would wait for all of these. */
+/** The same maximum while this process takes sends. Their answers would wait for all of these. */
 const MAX_PREPARING_WITH_SENDS = 16;
 /** Time after the last send in which a process counts as taking sends, milliseconds. */
 const TAKING_SENDS_MS = 50;
@@ -48,9 +48,9 @@ const DEFERRALS_IN_HAND = 8;
  * the rest is over before the retry.
  */
 const LONGEST_REST_MS = 300_000;
-/** Pushes of one endpoint that wait in lanes of this process. */
+/** Maximum number of pushes of one endpoint that wait in lanes of this process. */
 const WAITING_PER_LANE = 10_000;
-/** Webhook deliveries that wait in lanes of this process. Others stay in the database. */
+/** Maximum number of webhook deliveries that wait in lanes of this process. Further ones stay in the database. */
 const WAITING_PUSHES = 100_000;
 /** Pushes in progress: to all endpoints that answer fast, and to one endpoint until it has answered well. */
 const PUSHES_IN_HAND = 400;
@@ -64,7 +64,7 @@ const SLOW_PUSHES_IN_HAND = 800;
  */
 const HANDOVERS = 16;
 const SWEEP_PAUSE_MS = 1000;
-/** Pause between two looks at what other processes have written about lanes. */
+/** Pause between two reads of what other processes have written about lanes. */
 const LANES_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
 const FAN_OUT_PAUSE_MS = 250;

@@ -7,8 +7,8 @@ import {
 import type { Clock } from "../../core/time/clock.ts";
 
 /**
- * Messages whose template is rendered first, in messages. One thread renders a project's templates one after another,
- * so more of them in progress would only fill the limit of messages in flight (`dispatch/in-flight-limits`).
+ * Messages admitted while their template is rendered. One thread renders a project's templates one after another, so
+ * more of them in progress would only fill the limit of messages in flight (`dispatch/in-flight-limits`).
  */
 export const RENDERING_LIMITS: AdmissionLimits = { total: 32, perOwner: 16, maxWaiting: 20_000 };
 
@@ -16,8 +16,8 @@ export const RENDERING_LIMITS: AdmissionLimits = { total: 32, perOwner: 16, maxW
 export const LARGE_MESSAGE_OCTETS = 256 * 1024;
 
 /**
- * Large messages that are composed or in flight, in octets. They are a part of all octets in flight. So if peers take
- * large messages slowly, small messages still find room.
+ * Octets of large messages that are composed or in flight: a part of all octets in flight. So if peers take large
+ * messages slowly, small messages still find room.
  */
 export const LARGE_MESSAGE_LIMITS: AdmissionLimits = {
   total: 96 * 1024 * 1024,
@@ -25,7 +25,7 @@ export const LARGE_MESSAGE_LIMITS: AdmissionLimits = {
   maxWaiting: 20_000,
 };
 
-/** Time for which an admitted demand is kept for a job that has not come again, milliseconds. */
+/** How long an admitted demand is kept for a job that has not come back, milliseconds. */
 export const DEMAND_KEPT_MS = 1_000;
 
 interface KeptDemand {

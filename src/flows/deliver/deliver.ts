@@ -191,7 +191,7 @@ function destinationKey(hosts: readonly SecuredHost[], port: number): string {
   return `mx:${set.join(",")}:${port}`;
 }
 
-/** Returns the route of a domain whose lookup failed because of a bug of ours. */
+/** Returns the route of a domain whose lookup failed because of our own bug. */
 export function unroutable(clock: Clock): DeliveryRoute {
   return noPeerRoute(() => trouble("internal", "internal error", clock));
 }

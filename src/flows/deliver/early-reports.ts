@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/time/clock.ts";
 
-/** Reports that wait at once. If there are more, each is deferred at once. */
+/** Maximum number of reports that wait. Further ones are deferred at once. */
 export const MAX_WAITING_REPORTS = 64;
 /**
  * Pauses between reads, milliseconds: a second in all. Short ones come first, because most deliveries are recorded
@@ -9,9 +9,8 @@ export const MAX_WAITING_REPORTS = 64;
 export const REREAD_DELAYS_MS: readonly number[] = [20, 40, 80, 160, 300, 400];
 
 /**
- * Lets reports wait that arrived before the record of their delivery. A smarthost may send one within milliseconds of
- * its 250, and again only after seconds or minutes. Another process may write that record, so it is read again a few
- * times.
+ * Holds reports that arrived before their delivery was recorded. A smarthost may send one within milliseconds of its
+ * 250, and again only after seconds or minutes. Another process may write that record, so it is read again a few times.
  */
 export interface EarlyReports {
   /**

@@ -142,7 +142,7 @@ export type FindDeliveryRoute = (domain: string) => Promise<DeliveryRoute>;
 /**
  * The state of a destination as an attempt shows it.
  * - `answers`: it takes part.
- * - `dead`: no session was had, or one hung, so the next message would do no better.
+ * - `dead`: no session could be opened, or one hung, so the next message would do no better.
  * - `unknown`: the attempt says nothing about it.
  */
 export type Standing = "answers" | "dead" | "unknown";

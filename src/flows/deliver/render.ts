@@ -18,10 +18,10 @@ import { linksHost, onboardingDomain } from "../../core/own-names.ts";
 import { unsubscribeUrl } from "../mime/unsubscribe.ts";
 import type { Making } from "../mime/making.ts";
 
-/** Opened keys kept at most, to bound memory. */
+/** Maximum number of opened keys kept. */
 const MAX_CACHED_KEYS = 10_000;
 
-/** Errors kept at most. If one is dropped, rendering finds it again. */
+/** Maximum number of errors kept. The next rendering finds a dropped one again. */
 const MAX_FAILURES = 1000;
 
 /** A message that was made to be sent. */

@@ -70,8 +70,8 @@ export async function takeFeedback(
 }
 
 /**
- * Reads of a recipient that changes between read and write, as with several reports at once. After that the report is
- * deferred.
+ * Maximum number of reads of a recipient that keeps changing before the write, as with several reports at once. After
+ * that the report is deferred.
  */
 const MAX_READS = 5;
 

@@ -14,7 +14,7 @@ import {
   type ReputationLimits,
 } from "../../store/projects/reputation.ts";
 
-/** Fewest recipients of seven days for which a rate is computed. */
+/** Smallest number of recipients in seven days for which a rate is computed. */
 const MIN_SETTLED = 200;
 
 /**
@@ -58,7 +58,7 @@ export interface Outcome {
   status: RecipientStatus;
   /** MX host that the message went to. Null if none is known. */
   mx: string | null;
-  /** True if it says nothing about the sender: a simulated outcome, or trouble of our own. */
+  /** True if it says nothing about the sender: a simulated outcome, or a fault on our side. */
   uncounted: boolean;
   /** True if a bounce is no reason to suspend: a soft one, or one while its lane is slowed or blocked. */
   excused?: boolean;

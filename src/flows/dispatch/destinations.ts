@@ -10,7 +10,7 @@ import {
   restWithLane,
 } from "./destination.ts";
 
-/** Resting destinations without mail that are remembered. If there are more, the oldest is dropped. */
+/** Maximum number of resting destinations without mail that are remembered. The oldest is dropped. */
 export const MAX_REMEMBERED = 10_000;
 
 /** Destinations that have mail or rest. There is one per key, because two would have twice its limits. */

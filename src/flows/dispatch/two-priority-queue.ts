@@ -1,6 +1,6 @@
 import { Fifo } from "../../core/collections.ts";
 
-/** One item in so many is of low priority, so that those never starve. */
+/** One in this number of items has low priority, so that those never starve. */
 export const ROUND_LENGTH = 5;
 
 /** A queue in which groups take turns. Within a group the first item in is the first out. */

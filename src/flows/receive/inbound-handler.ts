@@ -38,7 +38,7 @@ export interface InboundHandlerDeps
   received?: (outcome: InboundOutcome) => void;
 }
 
-/** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
+/** Number of Received fields at which a message counts as looping (RFC 5321 §6.3). */
 const MAX_RECEIVED = 100;
 /** Maximum number of addresses with a cached inbox from RCPT to the end of DATA. Further ones are read again. */
 const MAX_CACHED_TARGETS = 10_000;

@@ -11,7 +11,7 @@ import type { InboundTarget, RouteDeps } from "./route.ts";
 /** The destination of a message that is about a sent one: nothing is stored of it. */
 export type ServiceTarget = Extract<InboundTarget, { kind: "bounce" | "feedback" | "unsubscribe" }>;
 
-/** Octets of a report that are read. The report comes first, then the returned message, which may be large. */
+/** Maximum octets read of a report. The report comes first, then the returned message, which may be large. */
 const MAX_REPORT_OCTETS = 256 * 1024;
 
 /** Returns whether a message to that destination is about a sent one. */

@@ -42,7 +42,7 @@ export interface SubmissionDeps extends Sending, CallerDeps {
 /** The outcome of a submitted message, as counters name it. */
 export type SubmissionOutcome = "accepted" | "refused" | "deferred";
 
-/** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
+/** Number of Received fields at which a message counts as looping (RFC 5321 §6.3). */
 const MAX_RECEIVED = 100;
 
 const UNSENDABLE = reply(550, "5.1.3", "No mail can be sent to this address");

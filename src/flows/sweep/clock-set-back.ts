@@ -9,7 +9,7 @@ import {
 } from "../../store/messages/restarted-waits.ts";
 import { RETIRED_KEY_MS } from "../domains/verify.ts";
 
-/** Rows read at a time, which takes about five milliseconds, and such reads of one turn. */
+/** Rows of one read, which takes about five milliseconds, and reads of one turn. */
 export const ROWS_PER_LOOK = 500;
 export const LOOKS_PER_TURN = 40;
 

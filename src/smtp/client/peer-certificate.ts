@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 
-/** Certificates read of a presented chain; a longer chain is cut. */
+/** Maximum number of certificates read from a presented chain. */
 const MAX_CHAIN_CERTIFICATES = 10;
 /** Names shown of a certificate, which may have thousands. */
 export const MAX_NAMES_SHOWN = 10;

@@ -24,13 +24,13 @@ import {
 } from "./pool-state.ts";
 import { wasClosedBefore } from "./transaction.ts";
 
-/** How often a message is passed to another connection if a kept one was closed before MAIL. */
+/** Maximum number of times a message moves to another connection because a kept one was closed before MAIL. */
 export const MAX_RESENDS = 3;
 /** If a connection attempt fails while other connections exist, no new one is tried for this time. */
 export const BACK_OFF_MS = 10_000;
-/** Limit of one message on a connection, against peers that read octet by octet (a tarpit). */
+/** Time limit of one message on a connection, against peers that read octet by octet (a tarpit). */
 export const MAX_TRANSACTION_MS = 30 * 60_000;
-/** After this time no further address is tried for one connection, since peers that hang use all of their time. */
+/** Time after which no further address is tried for one connection. Otherwise peers that hang would use it all. */
 export const MAX_TRYING_MS = 12 * 60_000;
 
 /** Assigns waiting messages: to an idle connection, else to a new one, else to one that is sending another message. */

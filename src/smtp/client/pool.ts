@@ -21,14 +21,15 @@ import {
 import { dispatch, dispatchLane, retire } from "./pool-dispatch.ts";
 
 /**
- * Messages on one connection, after which it is replaced. Peers limit this, and a peer's memory must not grow for ever.
+ * Maximum number of messages on one connection, which is then replaced. Peers limit this, and a peer's memory must not
+ * grow for ever.
  */
 const MAX_MESSAGES_PER_CONNECTION = 500;
 /** Time an idle connection is kept. */
 export const IDLE_MS = 10_000;
-/** Idle connections kept. A mailing to thousands of hosts must not hold a socket for each of them. */
+/** Maximum number of idle connections kept. A mailing to thousands of hosts must not hold a socket for each of them. */
 export const MAX_IDLE = 2000;
-/** Deliveries that may wait for one destination. If there are more, they fail with a temporary error. */
+/** Maximum number of deliveries that wait for one destination. Further ones fail with a temporary error. */
 export const MAX_WAITING_PER_DESTINATION = 10_000;
 
 export interface Pool {

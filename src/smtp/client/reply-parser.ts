@@ -8,7 +8,7 @@ export const MAX_REPLY_LINES = 128;
 /** Octets of one reply. If it is longer, the connection fails. */
 export const MAX_REPLY_OCTETS = 256 * 1024;
 
-/** Characters kept of a reply's text. A peer may send 256 KiB, and each attempt stores it. */
+/** Maximum characters kept of a reply's text. A peer may send 256 KiB, and each attempt stores it. */
 export const MAX_EXPLANATION = 2000;
 
 /** The peer closes the session with this code (RFC 5321 §3.8). */

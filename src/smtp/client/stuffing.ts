@@ -8,7 +8,9 @@ const END = Buffer.from(".\r\n");
 /** Ends a message whose last CRLF is missing. */
 const CRLF_END = Buffer.from("\r\n.\r\n");
 
-/** Slices of one message. If it has more, the rest is copied: a message may consist of lines with one dot. */
+/**
+ * Maximum number of slices of one message. Beyond that the rest is copied: a message may consist of lines with one dot.
+ */
 export const MAX_SLICES = 1000;
 
 /** Ends DATA at once, with an empty message (RFC 2920 §3.1). */

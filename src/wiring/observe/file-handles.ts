@@ -10,11 +10,11 @@ const LOOK_MS = 1000;
 const SCARCE_SHARE = 0.9;
 /** Share of the process's file handles for idle connections to MX hosts. */
 const IDLE_SHARE = 0.2;
-/** Least time between two log lines, milliseconds. */
+/** Minimum time between two log lines, milliseconds. */
 const TELL_PAUSE_MS = 60_000;
 /** A file that always exists. */
 const ANY_FILE = "/dev/null";
-/** Errors if no handle is left to the process or to the system. */
+/** Errors when the process or the system has no file handle left. */
 const NONE_LEFT: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
 
 /** Returns the most idle connections to MX hosts. */

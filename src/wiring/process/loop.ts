@@ -1,7 +1,10 @@
 import { type Clock, atMostEvery } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 
-/** Least time between two log lines of a failing loop, milliseconds. The log must not fill a disk that is already full. */
+/**
+ * Minimum time between two log lines of a failing loop, milliseconds. The log must not fill a disk that is already
+ * full.
+ */
 const TELL_PAUSE_MS = 60_000;
 
 /** A running loop. Each turn begins a pause after the end of the one before. */
