@@ -16,12 +16,10 @@ import type { GuardedDeps } from "../net/guarded-request.ts";
 import { findRoute } from "../net/mx.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { securityFor } from "../net/transport-security.ts";
-import type { Pool } from "../smtp/client/pool.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
-import type { TestControls } from "../flows/dispatch/test-controls.ts";
 import type { Lanes, LanesDeps } from "../flows/lanes/lanes.ts";
-import type { Db } from "../store/engine/client.ts";
 import { findStsPolicy, saveStsPolicy } from "../store/domains/mta-sts.ts";
+import type { Services } from "./services.ts";
 
 /** Port of hosts that serve MTA-STS policies (RFC 8461 §3.3). */
 const HTTPS_PORT = 443;
@@ -63,18 +61,6 @@ export function sendingAddresses(
   return own.map(({ ip, name }) => ({ ip, ehloName: name ?? ehloName }));
 }
 
-export interface OutboundDeps {
-  clock: Clock;
-  db: Db;
-  resolver: Resolver;
-  pool: Pool;
-  lanes: Lanes;
-  /** Key that sealed the URLs of relays. */
-  boxKey: Uint8Array;
-  /** Null without TEST_CONTROLS. */
-  testControls: TestControls | null;
-}
-
 /** Messages on one connection to a host that is no known provider's. A peer's memory must not grow for ever. */
 const USUAL_MESSAGES = 500;
 
@@ -85,7 +71,7 @@ export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides
 }
 
 /** Opens the way out that the settings name. */
-export function openOutbound(config: Config, deps: OutboundDeps): Outbound {
+export function openOutbound(config: Config, deps: Services & { lanes: Lanes }): Outbound {
   const { clock, resolver, pool } = deps;
   const ehloName = mxName(config);
   if (config.delivery === "capture")
@@ -128,7 +114,10 @@ async function addressesOfRelay(
 }
 
 /** Opens the way straight to MX hosts. */
-function openMxRoutes(config: Config, { clock, db, resolver, pool, lanes }: OutboundDeps): FindDeliveryRoute {
+function openMxRoutes(
+  config: Config,
+  { clock, db, resolver, pool, lanes }: Services & { lanes: Lanes },
+): FindDeliveryRoute {
   const ehloName = mxName(config);
   const { allowPrivateMx: allowPrivate, smtpOutPort: port } = config;
   // The system's own DNS servers often belong to a router or provider, so their DNSSEC validation is not trusted.
@@ -160,7 +149,7 @@ function openMtaSts(
     db,
     resolver,
     mayReach,
-  }: Pick<OutboundDeps, "clock" | "db" | "resolver"> & Pick<GuardedDeps, "mayReach">,
+  }: Pick<Services, "clock" | "db" | "resolver"> & Pick<GuardedDeps, "mayReach">,
   allowPrivate: boolean,
 ): MtaSts {
   const store = {

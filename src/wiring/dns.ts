@@ -1,23 +1,14 @@
-import type { Config } from "../config.ts";
-import type { Clock } from "../core/time/clock.ts";
 import { delegatedZones } from "../flows/zone/delegated-zone.ts";
 import { openNotices, openVersions } from "../flows/zone/secondaries.ts";
 import { openZone } from "../flows/zone/service-zone.ts";
 import { openWholeZone } from "../flows/zone/whole-zone.ts";
 import { log } from "../log.ts";
 import { startZoneServer } from "../net/zone/server.ts";
-import type { Db } from "../store/engine/client.ts";
-import { type LoopDeps, startLoop } from "./process/loop.ts";
+import type { Services } from "./services.ts";
+import { startLoop } from "./process/loop.ts";
 
 /** Pause between two checks for changed zones and due notices. */
 const SECONDARIES_PAUSE_MS = 1000;
-
-export interface NameServerDeps {
-  config: Config;
-  clock: Clock;
-  db: Db;
-  metrics: { turnFailures: LoopDeps["failures"] };
-}
 
 /** A running name server. */
 export interface NameServer {
@@ -29,12 +20,7 @@ export interface NameServer {
  * Starts the name server of the service's zone and of delegated domains, and tells secondaries of changes; null if DNS_PORT
  * is not set. Rejects if the port cannot be bound.
  */
-export async function openNameServer({
-  config,
-  clock,
-  db,
-  metrics,
-}: NameServerDeps): Promise<NameServer | null> {
+export async function openNameServer({ config, clock, db, metrics }: Services): Promise<NameServer | null> {
   if (config.dnsPort === null) return null;
   if (config.publicIps.length === 0)
     log("net").warning("PUBLIC_IPS is not set: ns. and mx. have no addresses, and spf. names no sender");
