@@ -200,7 +200,7 @@ describe("scopes", () => {
 });
 
 describe("the request rate", () => {
-  test("is counted for each project under its plan, and on account routes for each key as pro", async () => {
+  test("the request rate is counted for each project under its plan, and on account routes for each key as pro", async () => {
     taken.length = 0;
     await api.call("GET", "/v1/domains");
     await api.call("GET", "/v1/api-keys");
@@ -211,7 +211,7 @@ describe("the request rate", () => {
     expect(taken[1]).toEqual([own.id, "pro"]);
   });
 
-  test("counts requests that name a foreign project against their key", async () => {
+  test("the request rate counts requests that name a foreign project against their key", async () => {
     const rows = [
       { key: api.acme.wide, name: "nobody", status: 404 },
       { key: api.acme.a.key, name: "acme-b", status: 403 },
@@ -224,7 +224,7 @@ describe("the request rate", () => {
     }
   });
 
-  test("shows its headers on every answer under a finite plan, and 429 with Retry-After over it", async () => {
+  test("the request rate shows its headers on every answer under a finite plan, and 429 with Retry-After over it", async () => {
     const limit = { limit: 20, remaining: 3, resetSeconds: 2, retryAfterSeconds: 0 };
     verdict = { allowed: true, ...limit };
     for (const path of ["/v1/domains", "/v1/domains/none"]) {

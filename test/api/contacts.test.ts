@@ -209,7 +209,7 @@ describe("GET /v1/contacts", () => {
 });
 
 describe("a contact", () => {
-  test("changes the given fields: null clears a name, metadata is replaced as a whole", async () => {
+  test("a contact changes the given fields: null clears a name, metadata is replaced as a whole", async () => {
     const { json } = await create({
       email: "change@example.com",
       firstName: "Ada",
@@ -233,7 +233,7 @@ describe("a contact", () => {
     expect((await patch({})).json.updatedAt).toBe(now);
   });
 
-  test("is unsubscribed and subscribed again by a change, and keeps the time it was unsubscribed", async () => {
+  test("a contact is unsubscribed and subscribed again by a change, and keeps the time it was unsubscribed", async () => {
     const { json } = await create({ email: "switch@example.com" });
     const patch = async (body: unknown) => {
       const called = await api.call("PATCH", `/v1/contacts/${json.id}`, { body });
@@ -249,7 +249,7 @@ describe("a contact", () => {
     expect(await patch({ subscribed: true })).toMatchObject({ subscribed: true, unsubscribedAt: null });
   });
 
-  test("refuses invalid changes and stays as it was", async () => {
+  test("a contact refuses invalid changes and stays as it was", async () => {
     const { json } = await create({ email: "stays@example.com", firstName: "Ada" });
     const rows: [unknown, string][] = [
       [{ firstName: "f".repeat(201) }, "firstName"],
@@ -269,7 +269,7 @@ describe("a contact", () => {
     expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(json);
   });
 
-  test("is unsubscribed once, keeps that time, and is not suppressed", async () => {
+  test("a contact is unsubscribed once, keeps that time, and is not suppressed", async () => {
     const { json } = await create({ email: "leaves@example.com" });
     const post = (verb: string) => api.call("POST", `/v1/contacts/${json.id}/${verb}`);
     api.clock.advance(1000);
@@ -289,7 +289,7 @@ describe("a contact", () => {
     expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(back);
   });
 
-  test("is deleted once, and its address is free again", async () => {
+  test("a contact is deleted once, and its address is free again", async () => {
     const { json } = await create({ email: "gone@example.com" });
     const called = await api.call("DELETE", `/v1/contacts/${json.id}`);
     expect([called.status, called.text]).toEqual([204, ""]);

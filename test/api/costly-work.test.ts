@@ -35,7 +35,7 @@ const create = (name: string, key: string) =>
   api.call("POST", "/v1/domains", { key, body: { domain: `${name}.example.com` } });
 
 describe("a project that adds domains in a loop", () => {
-  test("makes one key at a time, and another project's turn is next", async () => {
+  test("a project that adds domains in a loop makes one key at a time, and another project's turn is next", async () => {
     const keys = heldKeys(api);
     const done: string[] = [];
     const looped = Array.from({ length: 5 }, (_, at) =>
@@ -49,7 +49,7 @@ describe("a project that adds domains in a loop", () => {
     expect([keys.most(), done.indexOf("201") <= 2]).toEqual([1, true]);
   });
 
-  test("is refused with 429 once half of the places that wait are its own, and others are not", async () => {
+  test("a project that adds domains in a loop is refused with 429 once half of the places that wait are its own, and others are not", async () => {
     const keys = heldKeys(api);
     const { maxWaiting } = COSTLY_WORK.keys;
     const mine = Array.from({ length: 1 + maxWaiting / 2 + 1 }, (_, at) => create(`d${at}`, api.acme.a.key));
@@ -63,7 +63,7 @@ describe("a project that adds domains in a loop", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 
-  test("may make as many keys in an hour as the setting says, rotations among them", async () => {
+  test("a project that adds domains in a loop may make as many keys in an hour as the setting says, rotations among them", async () => {
     await api.close();
     const limits = { plans: {}, defaultPlan: "free", dkimKeysPerHour: 2 } as const;
     let at = 0;
@@ -91,7 +91,7 @@ describe("costly work", () => {
     content: ["checkEmail", "previewEmail", "previewTemplate", "renderTemplate", "simulateInbound"],
   };
 
-  test("is limited in each route that does it, also in Resend's dialect", async () => {
+  test("costly work is limited in each route that does it, also in Resend's dialect", async () => {
     const routes = await allRoutes();
     const operations = new Map(routes.map((route) => [route.operationId, route]));
     for (const [work, ids] of Object.entries(COSTLY)) {

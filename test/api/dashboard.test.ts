@@ -29,7 +29,7 @@ const visit = (path: string, method = "GET") => api.call(method, path, { key: nu
 
 describe("the dashboard's page", () => {
   test.each(["/", "/messages", "/messages/em_1?tab=raw", "/v1x", "/start"])(
-    "is shown at %s",
+    "the dashboard's page is shown at %s",
     async (path) => {
       const shown = await visit(path);
       expect([shown.status, shown.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
@@ -39,7 +39,7 @@ describe("the dashboard's page", () => {
     },
   );
 
-  test("has one script, and nothing inline or of another origin", async () => {
+  test("the dashboard's page has one script, and nothing inline or of another origin", async () => {
     const { text, headers } = await visit("/messages");
     expect(headers.get("content-security-policy")).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -61,30 +61,30 @@ describe("the dashboard's page", () => {
     "/u/x/y",
     "/metrics",
     "/healthz/x",
-  ])("is not shown at the reserved path %s", async (path) => {
+  ])("the dashboard's page is not shown at the reserved path %s", async (path) => {
     const { status, json } = await visit(path);
     // Resend's errors have a name in place of a type.
     expect([status, json.name ?? json.error.type]).toEqual([404, "not_found"]);
   });
 
-  test("is not shown at /mcp, which asks for a key", async () => {
+  test("the dashboard's page is not shown at /mcp, which asks for a key", async () => {
     const { status, json } = await visit("/mcp");
     expect([status, json.error.type]).toEqual([401, "authentication_error"]);
   });
 
-  test("is not shown to a client that does not ask for html", async () => {
+  test("the dashboard's page is not shown to a client that does not ask for html", async () => {
     for (const accept of ["*/*", "application/json", ""]) {
       const { status, json } = await api.call("GET", "/messages", { key: null, headers: { accept } });
       expect([accept, status, json.error.type]).toEqual([accept, 404, "not_found"]);
     }
   });
 
-  test("is not the answer to a write", async () => {
+  test("the dashboard's page is not the answer to a write", async () => {
     for (const method of ["POST", "PUT", "DELETE", "PATCH"])
       expect((await visit("/messages", method)).status).toBe(404);
   });
 
-  test("is not shown by a process without the api role", async () => {
+  test("the dashboard's page is not shown by a process without the api role", async () => {
     const without = await testApi();
     const { status } = await without.call("GET", "/messages", { key: null, headers: BROWSER });
     await without.close();
@@ -95,7 +95,7 @@ describe("the dashboard's page", () => {
 describe("the dashboard's files", () => {
   const paths = () => files.map(({ name }) => `/ui/assets/${name}`);
 
-  test("are all those that the page names, and each is cached for good", async () => {
+  test("the dashboard's files are all those that the page names, and each is cached for good", async () => {
     const { text } = await visit("/");
     const named = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path);
     const later = files.filter((file) => file.later === true).map(({ name }) => `/ui/assets/${name}`);
@@ -107,7 +107,7 @@ describe("the dashboard's files", () => {
     }
   });
 
-  test("are sent compressed to a client that takes gzip, and else not", async () => {
+  test("the dashboard's files are sent compressed to a client that takes gzip, and else not", async () => {
     const script = paths().find((path) => path.endsWith(".js")) ?? "";
     const fetched = async (encoding: string) => {
       const headers = { "accept-encoding": encoding };
@@ -123,16 +123,16 @@ describe("the dashboard's files", () => {
     }
   });
 
-  test("are nothing but files of the dashboard", async () => {
+  test("the dashboard's files are nothing but files of the dashboard", async () => {
     for (const name of ["main.js", "..%2f..%2fpackage.json", "%00", ""])
       expect((await api.call("GET", `/ui/assets/${name}`, { key: null })).status).toBe(404);
   });
 
-  test("have at most 120 kB, compressed", () => {
+  test("the dashboard's files have at most 120 kB, compressed", () => {
     expect(files.reduce((sum, { gzipped }) => sum + gzipped.size, 0)).toBeLessThanOrEqual(120_000);
   });
 
-  test("have the same names after each build, which several processes share", async () => {
+  test("the dashboard's files have the same names after each build, which several processes share", async () => {
     const names = (of: readonly UiFile[]) => of.map(({ name }) => name);
     expect(names(await uiFiles()())).toEqual(names(files));
   });

@@ -44,15 +44,18 @@ const NAMES: [given: string, ours: string][] = [
 ];
 
 describe("a field that decides when, whether or to whom a message leaves", () => {
-  test.each(NAMES)("is refused as %p, with its right name", async (given, ours) => {
-    const { status, body } = await service.call("POST", "/v1/emails", { ...ITEM, [given]: "x" });
-    expect([status, body.error]).toMatchObject([
-      422,
-      { code: "unknown_field", param: given, message: `"${given}" is not a field. Use "${ours}".` },
-    ]);
-  });
+  test.each(NAMES)(
+    "a field that decides when, whether or to whom a message leaves is refused as %p, with its right name",
+    async (given, ours) => {
+      const { status, body } = await service.call("POST", "/v1/emails", { ...ITEM, [given]: "x" });
+      expect([status, body.error]).toMatchObject([
+        422,
+        { code: "unknown_field", param: given, message: `"${given}" is not a field. Use "${ours}".` },
+      ]);
+    },
+  );
 
-  test("is refused in an item of a batch, and the others are sent", async () => {
+  test("a field that decides when, whether or to whom a message leaves is refused in an item of a batch, and the others are sent", async () => {
     const { status, body } = await service.call("POST", "/v1/emails/batch", {
       emails: [ITEM, { ...ITEM, send_at: "x" }],
     });
@@ -62,12 +65,12 @@ describe("a field that decides when, whether or to whom a message leaves", () =>
     ]);
   });
 
-  test("is refused in a check of a send", async () => {
+  test("a field that decides when, whether or to whom a message leaves is refused in a check of a send", async () => {
     const { body } = await service.call("POST", "/v1/emails/check", { ...ITEM, sendAt: "x" });
     expect(body.error).toMatchObject({ code: "unknown_field", param: "sendAt" });
   });
 
-  test("is refused in a reply, which cannot be scheduled", async () => {
+  test("a field that decides when, whether or to whom a message leaves is refused in a reply, which cannot be scheduled", async () => {
     await receivingInboxes(service, "in.test", ["support@in.test"]);
     const made = await service.call("POST", "/v1/inbound/simulate", {
       to: "support@in.test",
@@ -93,7 +96,7 @@ describe("a field that decides when, whether or to whom a message leaves", () =>
     expect((await service.call("POST", "/v1/emails", { ...ITEM, reply_all: true })).status).toBe(202);
   });
 
-  test("does not take the place of an unknown one, which is ignored", async () => {
+  test("a field that decides when, whether or to whom a message leaves does not take the place of an unknown one, which is ignored", async () => {
     const many = Object.fromEntries(Array.from({ length: MAX_ITEM_FIELDS - 4 }, (_, at) => [`x${at}`, 1]));
     expect((await service.call("POST", "/v1/emails", { ...ITEM, ...many })).status).toBe(202);
     const { body } = await service.call("POST", "/v1/emails", { ...ITEM, ...many, more: 1 });

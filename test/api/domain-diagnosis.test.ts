@@ -38,7 +38,7 @@ async function diagnosis(id: string, purpose: string): Promise<Shown | undefined
 }
 
 describe("a verified record", () => {
-  test("shows its value, and no problem", async () => {
+  test("a verified record shows its value, and no problem", async () => {
     const { id, spf } = await published();
     expect(await diagnosis(id, "spf")).toMatchObject({
       name: spf,
@@ -54,7 +54,7 @@ describe("a verified record", () => {
 describe("the SPF record", () => {
   const checked = async (id: string) => (await api.call("POST", `/v1/domains/${id}/verify`)).json;
 
-  test("is evaluated, and the answer has the lookups that it needs", async () => {
+  test("the SPF record is evaluated, and the answer has the lookups that it needs", async () => {
     const { id, spf } = await published();
     expect((await checked(id)).spf).toEqual({
       result: "pass",
@@ -75,7 +75,7 @@ describe("the SPF record", () => {
     expect(record).toMatchObject({ status: "wrong", problem: evaluated.problem, fix });
   });
 
-  test("is named if it is published with quotation marks, and so is a DMARC record", async () => {
+  test("the SPF record is named if it is published with quotation marks, and so is a DMARC record", async () => {
     const { id, spf, dmarc } = await published();
     api.zone.set(`TXT ${spf}`, [`"v=spf1 ${OURS} ~all"`]).set(`TXT ${dmarc}`, ['"v=DMARC1; p=none"']);
     for (const purpose of ["spf", "dmarc"])
@@ -99,7 +99,7 @@ test("a domain with neither MX record nor address is named, and one with an addr
 });
 
 describe("a missing record", () => {
-  test("has its value as the fix", async () => {
+  test("a missing record has its value as the fix", async () => {
     const { id, dkim } = await published();
     const value = api.zone.get(`CNAME ${dkim}`)?.[0];
     api.zone.delete(`CNAME ${dkim}`);
@@ -111,7 +111,7 @@ describe("a missing record", () => {
     });
   });
 
-  test("is found below the domain a second time, if the DNS host has appended the domain", async () => {
+  test("a missing record is found below the domain a second time, if the DNS host has appended the domain", async () => {
     const { id, domain, dmarc } = await published();
     const value = api.zone.get(`TXT ${dmarc}`) ?? [];
     api.zone.delete(`TXT ${dmarc}`);
@@ -149,7 +149,7 @@ describe("a wrong record", () => {
     });
   });
 
-  test("shows the target or key that is there", async () => {
+  test("a wrong record shows the target or key that is there", async () => {
     const { id, dkim } = await published();
     api.zone.set(`CNAME ${dkim}`, ["old.dkim.other.example"]);
     expect(await diagnosis(id, "dkim")).toMatchObject({ status: "wrong", found: ["old.dkim.other.example"] });
@@ -158,7 +158,7 @@ describe("a wrong record", () => {
     expect(await diagnosis(id, "dkim")).toMatchObject({ status: "wrong", found: ["v=DKIM1; p=AAAA"] });
   });
 
-  test("is a DKIM name with two keys, of which one is ours", async () => {
+  test("a wrong record is a DKIM name with two keys, of which one is ours", async () => {
     const { id, dkim } = await published();
     api.zone.delete(`CNAME ${dkim}`);
     const { publicKey = "" } = (await listDkimKeys(api.db, api.acme.a.id, id))[0] ?? {};
@@ -174,7 +174,7 @@ describe("a wrong record", () => {
   test.each<[string[], RegExp]>([
     [["v=DMARC1; p=none", "v=DMARC1; p=reject"], /There are 2 DMARC records/],
     [["v=DMARC1; p=maybe"], /no valid policy/],
-  ])("says what is wrong with the DMARC records %p", async (texts, problem) => {
+  ])("a wrong record says what is wrong with the DMARC records %p", async (texts, problem) => {
     const { id, dmarc } = await published();
     api.zone.set(`TXT ${dmarc}`, texts);
     expect(await diagnosis(id, "dmarc")).toMatchObject({
@@ -198,7 +198,7 @@ describe("a wrong record", () => {
     });
   });
 
-  test("shows at most ten values, none of them long", async () => {
+  test("a wrong record shows at most ten values, none of them long", async () => {
     const { id, spf } = await published();
     api.zone.set(`TXT ${spf}`, Array(50).fill(`v=spf1 ${"a ".repeat(5000)}`));
     const { found = [] } = (await diagnosis(id, "spf")) ?? {};
@@ -207,7 +207,7 @@ describe("a wrong record", () => {
 });
 
 describe("a record that spreads", () => {
-  test("names the name servers that lack it", async () => {
+  test("a record that spreads names the name servers that lack it", async () => {
     const [first, second]: TestZone[] = [new Map(), new Map()];
     api.nameServers.set("ns1.test", first ?? new Map()).set("ns2.test", second ?? new Map());
     const { id, spf } = await published([api.zone, ...api.nameServers.values()]);

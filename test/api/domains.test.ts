@@ -192,14 +192,14 @@ describe("POST /v1/domains/{id}/verify", () => {
 });
 
 describe("receiving", () => {
-  test("is refused before the domain is verified", async () => {
+  test("receiving is refused before the domain is verified", async () => {
     const { json } = await create();
     const called = await receiving(json.id, true);
     expect([called.status, called.json.error.code]).toEqual([409, "invalid_state"]);
     expect((await receiving(json.id, false)).status).toBe(200);
   });
 
-  test("gives the MX record, which becomes verified once it resolves", async () => {
+  test("receiving gives the MX record, which becomes verified once it resolves", async () => {
     const id = await verified();
     const called = await receiving(id, true);
     const { domain } = (await api.call("GET", `/v1/domains/${id}`)).json;
@@ -235,7 +235,7 @@ describe("receiving", () => {
     expect((await receiving(theirs, true, api.other.a.key)).status).toBe(200);
   });
 
-  test.each([[{}], [{ enabled: "yes" }], [{ enabled: null }]])("refuses %p", async (body) => {
+  test.each([[{}], [{ enabled: "yes" }], [{ enabled: null }]])("receiving refuses %p", async (body) => {
     const id = await verified();
     const called = await api.call("PATCH", `/v1/domains/${id}/receiving`, { body });
     expect([called.status, called.json.error.param]).toEqual([422, "enabled"]);
@@ -301,7 +301,7 @@ describe("a domain", () => {
     expect((await api.call("GET", `/v1/domains/${json.id}`)).json).toEqual(json);
   });
 
-  test("is listed newest first with its records", async () => {
+  test("a domain is listed newest first with its records", async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.unshift((await create()).json.id);
     const first = await api.call("GET", "/v1/domains?limit=2");

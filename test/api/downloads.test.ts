@@ -154,7 +154,7 @@ describe("large downloads", () => {
     await until(async () => (await get(a.key, SIZE)).status === 200);
   });
 
-  test("are cut when their time is over, and not before, and the client sees that", async () => {
+  test("large downloads are cut when their time is over, and not before, and the client sees that", async () => {
     const { a } = api.acme;
     const socket = await slow(a.key);
     await Bun.sleep(SETTLED_MS);

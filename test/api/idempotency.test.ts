@@ -125,7 +125,7 @@ describe("a POST with an Idempotency-Key", () => {
     },
   );
 
-  test("is not stored if a request without effect has a large answer", async () => {
+  test("a POST with an Idempotency-Key is not stored if a request without effect has a large answer", async () => {
     const around = '{"run":000,"text":""}'.length;
     ran.plain = 100;
     for (const [chars, again] of [
@@ -138,7 +138,7 @@ describe("a POST with an Idempotency-Key", () => {
     }
   });
 
-  test("runs again under another key, and without one", async () => {
+  test("a POST with an Idempotency-Key runs again under another key, and without one", async () => {
     const before = ran.plain;
     await post("/v1/plain", newKey());
     await post("/v1/plain", newKey());
@@ -166,7 +166,7 @@ describe("a POST with an Idempotency-Key", () => {
     },
   );
 
-  test("is separate in another project, another path and another account", async () => {
+  test("a POST with an Idempotency-Key is separate in another project, another path and another account", async () => {
     const key = newKey();
     await post("/v1/plain", key);
     expect(replayed(await post("/v1/plain", key, { key: api.acme.b.key }))).toBeNull();
@@ -244,7 +244,7 @@ describe("a POST with an Idempotency-Key", () => {
     expect([called.status, called.json.error.param]).toEqual([400, "Idempotency-Key"]);
   });
 
-  test("is remembered for 24 hours and not a moment longer", async () => {
+  test("a POST with an Idempotency-Key is remembered for 24 hours and not a moment longer", async () => {
     const key = newKey();
     await post("/v1/recorded", key);
     api.clock.advance(IDEMPOTENCY_WINDOW_MS - 1);
@@ -311,7 +311,7 @@ describe("a POST with an Idempotency-Key", () => {
 describe("an answer that holds a secret", () => {
   const body = { name: "made once" };
 
-  test("is stored sealed, and replayed to the key that sent the request", async () => {
+  test("an answer that holds a secret is stored sealed, and replayed to the key that sent the request", async () => {
     const key = newKey();
     const first = await post("/v1/api-keys", key, { key: api.acme.wide, body });
     const row = await api.db.first<{ body: string }>("SELECT body FROM idempotency WHERE key = ?", [key]);
@@ -321,7 +321,7 @@ describe("an answer that holds a secret", () => {
     expect(second.text).toBe(first.text);
   });
 
-  test("is not given to another key of the account", async () => {
+  test("an answer that holds a secret is not given to another key of the account", async () => {
     const key = newKey();
     await post("/v1/api-keys", key, { key: api.acme.wide, body });
     const weaker = await api.key({ scopes: ["api_keys:write"] });

@@ -129,7 +129,7 @@ describe("GET /v1/inboxes", () => {
 });
 
 describe("an inbox", () => {
-  test("changes its name and type, and nothing else", async () => {
+  test("an inbox changes its name and type, and nothing else", async () => {
     const { json } = await create({ localPart: "change", domainId });
     const path = `/v1/inboxes/${json.id}`;
     const other = (await create({ localPart: "besides", domainId })).json;
@@ -141,7 +141,7 @@ describe("an inbox", () => {
     expect((await api.call("GET", `/v1/inboxes/${other.id}`)).json).toEqual(other);
   });
 
-  test("is deleted only if it never received mail", async () => {
+  test("an inbox is deleted only if it never received mail", async () => {
     const { json } = await create({ localPart: "gone", domainId });
     const path = `/v1/inboxes/${json.id}`;
     const fresh = (await create({ localPart: "fresh", domainId })).json;

@@ -106,7 +106,7 @@ async function slow(key: string): Promise<Socket> {
 }
 
 describe("an answer over MCP", () => {
-  test("holds a large message once, and says in its short text where that is", async () => {
+  test("an answer over MCP holds a large message once, and says in its short text where that is", async () => {
     const answer = await post(api.acme.a.key, READ);
     expect(answer.headers.get("content-type")).toBe("application/json");
     const whole = await answer.text();
@@ -116,7 +116,7 @@ describe("an answer over MCP", () => {
     expect(content[0].text).toEndWith("(cut here; structuredContent holds all of it)");
   });
 
-  test("counts against its owner's memory until the client has read it", async () => {
+  test("an answer over MCP counts against its owner's memory until the client has read it", async () => {
     const { a, b } = api.acme;
     for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
     const isRefused = async (key: string) => (await resultOf(await post(key, READ))).isError === true;
@@ -126,7 +126,7 @@ describe("an answer over MCP", () => {
     await until(async () => !(await isRefused(a.key)));
   });
 
-  test("is cut when the time of a body of its size is over", async () => {
+  test("an answer over MCP is cut when the time of a body of its size is over", async () => {
     const socket = await slow(api.acme.a.key);
     const closed = new Promise((resolve) => socket.once("close", resolve));
     clock.advance(BODY_BASE_MS + bodyTimeMs(2 * SIZE));
@@ -135,7 +135,7 @@ describe("an answer over MCP", () => {
     await closed;
   });
 
-  test("is not waited for by more calls of one owner than its share of memory holds", async () => {
+  test("an answer over MCP is not waited for by more calls of one owner than its share of memory holds", async () => {
     const { a, b } = api.acme;
     const wait = call("get_thread", { id: "thr_1" }, { padding: "x".repeat(PADDING) });
     const fit = Math.floor(CALL_LIMITS.perOwner / (CALL_OCTETS + JSON.stringify(wait).length));

@@ -87,7 +87,7 @@ describe("POST /v1/senders", () => {
 });
 
 describe("a project", () => {
-  test("is managed only with an account-wide key", async () => {
+  test("a project is managed only with an account-wide key", async () => {
     for (const [method, path, body] of [
       ["POST", "/v1/senders", { name: "x" }],
       ["GET", "/v1/senders", undefined],
@@ -110,7 +110,7 @@ describe("a project", () => {
     expect((await api.call("GET", path, { key: api.other.wide })).json.name).toBe("other-a");
   });
 
-  test("is listed with its siblings, newest first", async () => {
+  test("a project is listed with its siblings, newest first", async () => {
     const { json } = await api.call("GET", "/v1/senders?limit=1", { key: api.other.wide });
     expect(json.data).toHaveLength(1);
     const next = await api.call("GET", `/v1/senders?limit=100&cursor=${json.nextCursor}`, {
@@ -135,13 +135,16 @@ describe("a project", () => {
     ["its lifting", { suspendedAt: null }, { suspendedAt: null }],
     ["nothing", {}, { name: "New", plan: "free" }],
   ];
-  test.each(changes)("accepts a change of %s and leaves the rest", async (_name, body, expected) => {
-    const before = (await wide("GET", path())).json;
-    const called = await wide("PATCH", path(), body);
-    expect(called.status).toBe(200);
-    expect(called.json).toEqual({ ...before, ...expected });
-    expect((await wide("GET", path())).json).toEqual(called.json);
-  });
+  test.each(changes)(
+    "a project accepts a change of %s and leaves the rest",
+    async (_name, body, expected) => {
+      const before = (await wide("GET", path())).json;
+      const called = await wide("PATCH", path(), body);
+      expect(called.status).toBe(200);
+      expect(called.json).toEqual({ ...before, ...expected });
+      expect((await wide("GET", path())).json).toEqual(called.json);
+    },
+  );
 
   const refused: [string, object, string][] = [
     ["an unknown plan", { plan: "gold" }, "plan"],
@@ -157,12 +160,12 @@ describe("a project", () => {
     ["an empty external id", { externalId: "" }, "externalId"],
     ["an external id that looks like an id", { externalId: "snd_x" }, "externalId"],
   ];
-  test.each(refused)("refuses %s", async (_name, body, param) => {
+  test.each(refused)("a project refuses %s", async (_name, body, param) => {
     const called = await wide("PATCH", path(), body);
     expect([called.status, called.json.error.param]).toEqual([422, param]);
   });
 
-  test("is refused a sibling's external id, and is found only by its new one", async () => {
+  test("a project is refused a sibling's external id, and is found only by its new one", async () => {
     const { json: made } = await wide("POST", "/v1/senders", { name: "Renamed", externalId: "before" });
     const taken = await wide("PATCH", `/v1/senders/${made.id}`, { externalId: "acme-b" });
     expect([taken.status, taken.json.error.code, taken.json.error.param]).toEqual([
@@ -180,7 +183,7 @@ describe("a project", () => {
     }
   });
 
-  test("shows an unpaired surrogate in its name as it is stored", async () => {
+  test("a project shows an unpaired surrogate in its name as it is stored", async () => {
     const { json: made } = await wide("POST", "/v1/senders", { name: "a\ud800b" });
     expect(made.name).toBe("a\ufffdb");
     expect((await wide("GET", `/v1/senders/${made.id}`)).json.name).toBe("a\ufffdb");

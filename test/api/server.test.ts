@@ -178,7 +178,7 @@ describe("a stop", () => {
     return { route, begun, release: () => release() };
   };
 
-  test("waits for running requests and accepts no new one", async () => {
+  test("a stop waits for running requests and accepts no new one", async () => {
     const { route, begun, release } = slow();
     const { port, http } = await started({ routes: () => [route] });
     const answer = fetch(`http://127.0.0.1:${port}/slow`);
@@ -384,7 +384,7 @@ describe("bodies that come slowly", () => {
   ];
 
   test.each(rows)(
-    "have their time: one that is %s is accepted in its last millisecond",
+    "bodies that come slowly have their time: one that is %s is accepted in its last millisecond",
     async (_name, length, first, rest, timeMs) => {
       const { api, port } = await started({ maxBodyBytes: LARGE, routes: MESSAGE_ROUTE });
       const client = await begun(port, api, head(api.acme.a.key, length), first);
@@ -399,7 +399,7 @@ describe("bodies that come slowly", () => {
   );
 
   test.each(rows)(
-    "have no more: one that is %s is answered 408 then, its connection ended, nothing taken",
+    "bodies that come slowly have no more: one that is %s is answered 408 then, its connection ended, nothing taken",
     async (_name, length, first, _rest, timeMs) => {
       const { api, port } = await started({ maxBodyBytes: LARGE, routes: MESSAGE_ROUTE });
       const before = taken;
@@ -420,7 +420,7 @@ describe("bodies that come slowly", () => {
     },
   );
 
-  test("keep their time while they come at the minimum rate", async () => {
+  test("bodies that come slowly keep their time while they come at the minimum rate", async () => {
     const { api, port } = await started({ maxBodyBytes: 4 * 1024 * 1024, routes: MESSAGE_ROUTE });
     const seconds = 60;
     const whole = `${body}${" ".repeat(seconds * MIN_BODY_RATE - body.length)}`;
@@ -542,7 +542,7 @@ describe("the reference page", () => {
     expect((await api.call("GET", "/docs/scalar-1.2.3.js", { key: null })).text).toEndWith("/*script*/");
   });
 
-  test("is missing without its files, but the document is served", async () => {
+  test("the reference page is missing without its files, but the document is served", async () => {
     api = await testApi();
     expect((await api.call("GET", "/docs", { key: null })).status).toBe(404);
     expect((await api.call("GET", "/docs/json", { key: null })).status).toBe(200);

@@ -112,7 +112,7 @@ describe("a sign-in", () => {
     }
   });
 
-  test("has a body of at most 4 KiB", async () => {
+  test("a sign-in has a body of at most 4 KiB", async () => {
     expect((await signIn("x".repeat(4096))).status).toBe(413);
   });
 });
@@ -120,7 +120,7 @@ describe("a sign-in", () => {
 describe("sign-in attempts", () => {
   const verdict = { limit: 1, remaining: 0, resetSeconds: 6, retryAfterSeconds: 6 };
 
-  test("are limited for each address, whether or not the key is right", async () => {
+  test("sign-in attempts are limited for each address, whether or not the key is right", async () => {
     const clock = manualClock();
     const config = { ...loadConfig({}), publicUrl: PUBLIC };
     const { takeSignIn } = openRateLimiter(
@@ -135,7 +135,7 @@ describe("sign-in attempts", () => {
     expect((await takeSignIn("192.0.2.1")).allowed).toBe(true);
   });
 
-  test("are counted by client over a socket, and refused with 429", async () => {
+  test("sign-in attempts are counted by client over a socket, and refused with 429", async () => {
     const asked: string[] = [];
     const config = { ...loadConfig({}), publicUrl: PUBLIC };
     const signIns = async (address: string) => ({ ...verdict, allowed: asked.push(address) < 2 });
@@ -160,7 +160,7 @@ describe("sign-in attempts", () => {
 });
 
 describe("a session", () => {
-  test("has exactly the rights of its key", async () => {
+  test("a session has exactly the rights of its key", async () => {
     const narrow = await api.key({ senderId: api.acme.a.id, scopes: ["domains:read"] });
     for (const key of [api.acme.wide, api.acme.a.key, narrow]) {
       const cookie = await session(key);
@@ -182,7 +182,7 @@ describe("a session", () => {
     expect((await ask(cookie, "GET", "/v1/domains", naming(api.other.a.id))).status).toBe(404);
   });
 
-  test("does not count if the request has a key of its own", async () => {
+  test("a session does not count if the request has a key of its own", async () => {
     const cookie = await session(api.acme.a.key);
     const shown = await api.call("GET", "/v1/me", {
       key: api.acme.b.key,
@@ -194,7 +194,7 @@ describe("a session", () => {
     );
   });
 
-  test("ends with its key, at the next request", async () => {
+  test("a session ends with its key, at the next request", async () => {
     const key = await api.key({ name: "lost" });
     const cookie = await session(key);
     const { id } = (await ask(cookie, "GET", "/v1/me")).json.key;
@@ -204,7 +204,7 @@ describe("a session", () => {
     expect((await ask(cookie, "GET", "/ui/session", {})).status).toBe(401);
   });
 
-  test("ends twelve hours after its last use", async () => {
+  test("a session ends twelve hours after its last use", async () => {
     const cookie = await session();
     api.clock.advance(SESSION_MS - 1);
     const used = await ask(cookie, "GET", "/v1/me");
@@ -217,7 +217,7 @@ describe("a session", () => {
     expect((await ask(cookieOf(used), "GET", "/v1/me")).status).toBe(401);
   });
 
-  test("gets a new cookie only after ten minutes of use, and never one for a refused request", async () => {
+  test("a session gets a new cookie only after ten minutes of use, and never one for a refused request", async () => {
     const cookie = await session();
     const renewed = async (headers: Record<string, string> = OWN) =>
       (await ask(cookie, "GET", "/v1/me", headers)).headers.has("set-cookie");
@@ -246,12 +246,12 @@ describe("a session", () => {
     expect([refused.status, refused.json.error.type]).toEqual([401, "authentication_error"]);
   });
 
-  test("is found among other cookies of the host", async () => {
+  test("a session is found among other cookies of the host", async () => {
     const cookie = `theme=dark; ${await session()}; x=postrider=1`;
     expect((await ask(cookie, "GET", "/v1/me")).status).toBe(200);
   });
 
-  test("is ended by signing out, which no other page can do", async () => {
+  test("a session is ended by signing out, which no other page can do", async () => {
     const cookie = await session();
     expect(
       (await ask(cookie, "DELETE", "/ui/session", { ...OWN, origin: "https://evil.example" })).status,
@@ -344,7 +344,7 @@ describe("a request with a session", () => {
     expect(byKey.status).toBe(400);
   });
 
-  test("makes a change once if it is repeated with its Idempotency-Key", async () => {
+  test("a request with a session makes a change once if it is repeated with its Idempotency-Key", async () => {
     const cookie = await session(api.acme.a.key);
     const headers = { ...OWN, "Idempotency-Key": "once" };
     const first = await ask(cookie, "POST", "/v1/domains", headers, { domain: "a.example" });

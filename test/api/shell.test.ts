@@ -238,13 +238,13 @@ describe("the shell", () => {
     expect(called.headers.get("x-request-id")).toBe("mine.1_a-B");
   });
 
-  test("leaves fields that a schema does not name as they came", async () => {
+  test("the shell leaves fields that a schema does not name as they came", async () => {
     const body = { extra: { deep: [1, null] }, data: { a: { b: { c: [1, "2", null] } }, "": 1 } };
     const { json } = await api.call("POST", "/v1/probe/1", { body });
     expect(json.body).toEqual(body);
   });
 
-  test("reads __proto__ as a name like any other", async () => {
+  test("the shell reads __proto__ as a name like any other", async () => {
     const called = await api.call("POST", "/v1/probe/1", {
       body: '{"__proto__":{"x":1},"data":{"__proto__":2}}',
     });
@@ -260,7 +260,7 @@ describe("the shell", () => {
     ["%F0%9F%93%AE", "\u{1F4EE}"],
     ["'%20OR%201=1--", "' OR 1=1--"],
   ];
-  test.each(SEGMENTS)("passes on the segment %s percent-decoded", async (segment, value) => {
+  test.each(SEGMENTS)("the shell passes on the segment %s percent-decoded", async (segment, value) => {
     const { json } = await api.call("POST", `/v1/probe/${segment}`, { body: {} });
     expect(json.params).toEqual({ id: value });
   });
@@ -301,7 +301,7 @@ describe("hostile ids", () => {
 });
 
 describe("the reference", () => {
-  test("is an OpenAPI document with each route once, named and with its errors", async () => {
+  test("the reference is an OpenAPI document with each route once, named and with its errors", async () => {
     const { status, json } = await api.call("GET", "/docs/json", { key: null });
     expect(status).toBe(200);
     expect(json.openapi).toBe("3.1.0");
@@ -320,7 +320,7 @@ describe("the reference", () => {
     }
   });
 
-  test("shows a query's and a body's fields", async () => {
+  test("the reference shows a query's and a body's fields", async () => {
     const { json } = await api.call("GET", "/docs/json", { key: null });
     const list = json.paths["/v1/domains"].get;
     expect(list.parameters.map((parameter: { name?: string }) => parameter.name)).toContain("limit");

@@ -224,7 +224,7 @@ describe("GET /v1/templates", () => {
 });
 
 describe("a template", () => {
-  test("changes the given fields, and its variables with them, by id or slug", async () => {
+  test("a template changes the given fields, and its variables with them, by id or slug", async () => {
     const { json } = await create({ ...WELCOME, slug: "change" });
     api.clock.advance(1000);
     const patch = (path: string, body: unknown) => api.call("PATCH", `/v1/templates/${path}`, { body });
@@ -259,7 +259,7 @@ describe("a template", () => {
     });
   });
 
-  test("refuses invalid changes and stays as it was", async () => {
+  test("a template refuses invalid changes and stays as it was", async () => {
     await create({ name: "Here", subject: "s", slug: "here" });
     const { json } = await create({ ...WELCOME, slug: "stays" });
     const rows: [unknown, number, string][] = [
@@ -278,7 +278,7 @@ describe("a template", () => {
     expect((await api.call("GET", "/v1/templates/stays")).json).toEqual(json);
   });
 
-  test("is deleted by id or slug, and its slug is free again", async () => {
+  test("a template is deleted by id or slug, and its slug is free again", async () => {
     for (const by of ["id", "slug"] as const) {
       const { json } = await create({ name: "Gone", subject: "s", slug: "gone" });
       const called = await api.call("DELETE", `/v1/templates/${json[by]}`);

@@ -24,12 +24,12 @@ describe("the answer to a write", () => {
     });
   });
 
-  test("has no warnings if all fields are ours, or resemble none", async () => {
+  test("the answer to a write has no warnings if all fields are ours, or resemble none", async () => {
     const { body } = await service.call("POST", "/v1/emails", { ...ITEM, future: 1 });
     expect(Object.keys(body)).toEqual(["id", "status"]);
   });
 
-  test("has them again if it is repeated for its Idempotency-Key", async () => {
+  test("the answer to a write has them again if it is repeated for its Idempotency-Key", async () => {
     const headers = { "idempotency-key": "warned" };
     const body = { ...ITEM, Tags: [] };
     const first = await service.call("POST", "/v1/emails", body, { headers });
@@ -72,7 +72,7 @@ describe("the answer to a write", () => {
     expect(body.data[1].warnings).toBeUndefined();
   });
 
-  test("names ten of more missing variables", async () => {
+  test("the answer to a write names ten of more missing variables", async () => {
     const names = Array.from({ length: 12 }, (_, at) => `v${at}`);
     const text = names.map((name) => `{{ ${name} }}`).join("");
     await service.call("POST", "/v1/templates", { name: "Many", slug: "many", subject: "s", text });

@@ -158,7 +158,7 @@ describe("a webhook", () => {
     expect((await api.call("GET", path)).json.enabled).toBe(true);
   });
 
-  test("is gone once deleted", async () => {
+  test("a webhook is gone once deleted", async () => {
     const { json } = await create();
     const path = `/v1/webhooks/${json.id}`;
     const called = await api.call("DELETE", path);
@@ -179,7 +179,7 @@ describe("a webhook", () => {
     expect((await api.call("GET", "/v1/webhooks?limit=100")).text).not.toContain(json.id);
   });
 
-  test("is listed newest first, in pages", async () => {
+  test("a webhook is listed newest first, in pages", async () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.unshift((await create()).json.id);
     const first = await api.call("GET", "/v1/webhooks?limit=2");

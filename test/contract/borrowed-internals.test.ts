@@ -31,7 +31,7 @@ describe("libsql", () => {
     database.close();
   });
 
-  test("refuses to sync a database without a primary", async () => {
+  test("libsql refuses to sync a database without a primary", async () => {
     const database = new Database(":memory:");
     await expect(syncOffLoop(database)).rejects.toThrow(/sync/i);
     database.close();
@@ -91,7 +91,7 @@ describe("postal-mime", () => {
     return Object.fromEntries(names.map((name) => [name, typeof Reflect.get(value, name)]));
   }
 
-  test("keeps the state and the steps that we read mail with", () => {
+  test("postal-mime keeps the state and the steps that we read mail with", () => {
     expect(kindsOf(openReader(), Object.keys(READER))).toEqual(READER);
     expect(kindsOf(openReader().root, Object.keys(PART))).toEqual(PART);
   });

@@ -86,7 +86,7 @@ function isText({ schema }: Place): boolean {
 
 describe("hostile input", () => {
   // Before the bodies, because some of them make resources with these very names.
-  test("is harmless in every segment of every path", async () => {
+  test("hostile input is harmless in every segment of every path", async () => {
     const tally = newTally(world);
     for (const [index, operation] of known().entries()) {
       if (operation.pathParams.length === 0) continue;
@@ -107,14 +107,14 @@ describe("hostile input", () => {
     expect(tally.accepted).toBe(0);
   });
 
-  test("is harmless in every field of every body: no 500, the envelope, and no header that was not requested", async () => {
+  test("hostile input is harmless in every field of every body: no 500, the envelope, and no header that was not requested", async () => {
     const tally = newTally(world);
     for (const operation of known()) await attackAll(tally, operation, bodyAttacks(operation));
     report("bodies", tally);
     expect(tally.composed).toBeGreaterThan(100);
   });
 
-  test("is harmless in every value of every query", async () => {
+  test("hostile input is harmless in every value of every query", async () => {
     const tally = newTally(world);
     for (const [index, operation] of known().entries()) {
       const attacks = operation.query.flatMap(({ name }, at) =>
@@ -144,7 +144,7 @@ describe("hostile input", () => {
     report("queries", tally);
   });
 
-  test("is harmless in every header that the service reads, and some that it does not", async () => {
+  test("hostile input is harmless in every header that the service reads, and some that it does not", async () => {
     const tally = newTally(world);
     const pairs = HEADER_NAMES.flatMap((name) => HEADER_VALUES.map((value) => [name, ...value] as const));
     for (const [index, operation] of known().entries()) {
@@ -201,7 +201,7 @@ describe("the check of composed bytes", () => {
     ["a bare LF", good.replace("X-A: 1", "X-A:\n1"), ["a bare CR or LF"]],
     ["NUL", good.replace("X-A", "\0"), ["NUL"]],
   ];
-  test.each(rows)("finds %s", (_name, bytes, faults) => {
+  test.each(rows)("the check of composed bytes finds %s", (_name, bytes, faults) => {
     expect(wireFaults(bytes, [])).toEqual(faults);
   });
 });

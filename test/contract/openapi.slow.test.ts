@@ -63,7 +63,7 @@ function absent(tool: Tool): string {
 }
 
 describe("the OpenAPI document", () => {
-  test("gives the format of times, addresses and webhook URLs in requests and answers", () => {
+  test("the OpenAPI document gives the format of times, addresses and webhook URLs in requests and answers", () => {
     const formatsIn = (part: unknown): string[] =>
       [...JSON.stringify(part).matchAll(/"format":"([^"]*)"/g)].map(([, format = ""]) => format);
     const paths: object[] = Object.values(whole(world.document.paths));
@@ -89,7 +89,7 @@ describe("the OpenAPI document", () => {
     expect(times.filter((time) => !time.includes('"format":"date-time"'))).toEqual([]);
   });
 
-  test("writes a choice between texts as one enum, so that client generators make one type", () => {
+  test("the OpenAPI document writes a choice between texts as one enum, so that client generators make one type", () => {
     const text = JSON.stringify(world.document);
     expect(text).not.toMatch(/"anyOf":\[\{"const":/);
     expect(text).toContain(
@@ -98,7 +98,7 @@ describe("the OpenAPI document", () => {
     expect(text).toContain('"anyOf":[{"type":"string","enum":["hard","soft"]},{"type":"null"}]');
   });
 
-  test("names what it shows in several places, so that client generators make one type each", () => {
+  test("the OpenAPI document names what it shows in several places, so that client generators make one type each", () => {
     const { schemas = {} } = world.document.components;
     const names = Object.keys(schemas);
     for (const name of ["Message", "Contact", "Domain", "Webhook", "Thread", "SendItem", "Template", "Error"])
@@ -111,7 +111,7 @@ describe("the OpenAPI document", () => {
     expect(inline).toBeLessThan(120);
   });
 
-  test("names exactly the statuses that can occur", () => {
+  test("the OpenAPI document names exactly the statuses that can occur", () => {
     const statuses = (key: string) => world.operations.find((one) => one.key === key)?.answers.keys() ?? [];
     // Its only value is any text.
     expect([...statuses("GET /v1/inboxes")]).not.toContain(422);
@@ -122,7 +122,7 @@ describe("the OpenAPI document", () => {
     for (const path of ["o", "c"]) expect([...statuses(`GET /${path}/{}`)]).not.toContain(503);
   });
 
-  test("gives no name to two schemas", () => {
+  test("the OpenAPI document gives no name to two schemas", () => {
     const of = (name: string) => ({
       type: "object",
       title: "Thing",

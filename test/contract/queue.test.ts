@@ -345,7 +345,7 @@ describe("the queue in the process", () => {
     expect(second.keys).toEqual(jobs(5).map(({ key }) => key));
   });
 
-  test("holds as many jobs as its limit and drops the next one", async () => {
+  test("the queue in the process holds as many jobs as its limit and drops the next one", async () => {
     const queue = track(openMemoryQueue(deps));
     await queue.add("transmit", jobs(MAX_WAITING_JOBS));
     expect(told).toEqual([]);
@@ -353,7 +353,7 @@ describe("the queue in the process", () => {
     expect(told.length).toBe(1);
   });
 
-  test("keeps nothing if the process has no worker, and does not log it", async () => {
+  test("the queue in the process keeps nothing if the process has no worker, and does not log it", async () => {
     const queue = track(openQueue(deps, { redisUrl: null, works: false }));
     await queue.add("transmit", jobs(MAX_WAITING_JOBS + 1));
     expect(told).toEqual([]);
@@ -390,7 +390,7 @@ describe("the queue in the process", () => {
 });
 
 describe("the queue BullMQ on Redis", () => {
-  test("is shared: two workers run jobs of one queue at a time, each job once", async () => {
+  test("the queue BullMQ on Redis is shared: two workers run jobs of one queue at a time, each job once", async () => {
     const prefix = `test${++prefixes}`;
     const [one, two] = [openOnRedis(prefix), openOnRedis(prefix)];
     const [first, second] = [holder(), holder()];
@@ -432,7 +432,7 @@ describe("the queue BullMQ on Redis", () => {
     expect([mine.keys, theirs.keys]).toEqual([["mine"], ["theirs"]]);
   });
 
-  test("leaves nothing of a finished job in Redis", async () => {
+  test("the queue BullMQ on Redis leaves nothing of a finished job in Redis", async () => {
     const prefix = `test${++prefixes}`;
     const queue = openOnRedis(prefix);
     const seen = collector(2);
@@ -449,23 +449,26 @@ describe("the queue BullMQ on Redis", () => {
     ["has ended", (key: string) => ["del", `${key}:1:lock`]],
     ["is another worker's", (key: string) => ["set", `${key}:1:lock`, "another"]],
     ["has ended, and that waits again", (key: string) => ["lrem", `${key}:active`, "0", "1"]],
-  ])("reports that a job whose lock %s, as after a blocked event loop, may come again", async (_, meddle) => {
-    const prefix = `test${++prefixes}`;
-    const queue = openOnRedis(prefix);
-    const hold = holder();
-    queue.work("transmit", hold.handler, 1);
-    await queue.add("transmit", jobs(2));
-    await hold.reached(1);
-    await redis.command(...meddle(`${prefix}:transmit`));
-    hold.release("job0");
-    // The next one is handed out as well.
-    await hold.reached(2);
-    hold.release("job1");
-    const told = new Set(warnings.map(({ message }) => message));
-    expect([...told]).toEqual(["a job outlived its lock, it may run again"]);
-  });
+  ])(
+    "the queue BullMQ on Redis reports that a job whose lock %s, as after a blocked event loop, may come again",
+    async (_, meddle) => {
+      const prefix = `test${++prefixes}`;
+      const queue = openOnRedis(prefix);
+      const hold = holder();
+      queue.work("transmit", hold.handler, 1);
+      await queue.add("transmit", jobs(2));
+      await hold.reached(1);
+      await redis.command(...meddle(`${prefix}:transmit`));
+      hold.release("job0");
+      // The next one is handed out as well.
+      await hold.reached(2);
+      hold.release("job1");
+      const told = new Set(warnings.map(({ message }) => message));
+      expect([...told]).toEqual(["a job outlived its lock, it may run again"]);
+    },
+  );
 
-  test("loses its jobs to a flush, including a running one, and continues", async () => {
+  test("the queue BullMQ on Redis loses its jobs to a flush, including a running one, and continues", async () => {
     const queue = openOnRedis();
     const hold = holder();
     queue.work("transmit", hold.handler, 1);
@@ -481,7 +484,7 @@ describe("the queue BullMQ on Redis", () => {
     expect(hold.started).toEqual(["job0", "job2", "job0"]);
   });
 
-  test("refuses an add at once while Redis is down and continues when an empty one is back", async () => {
+  test("the queue BullMQ on Redis refuses an add at once while Redis is down and continues when an empty one is back", async () => {
     const queue = openOnRedis();
     const hold = holder();
     queue.work("transmit", hold.handler, 1);
@@ -500,13 +503,13 @@ describe("the queue BullMQ on Redis", () => {
     await queue.check();
   });
 
-  test("gives a job whose worker died to another soon, without a new hint", async () => {
+  test("the queue BullMQ on Redis gives a job whose worker died to another soon, without a new hint", async () => {
     const { keys, afterMs } = await inherited;
     expect(keys).toEqual(["held"]);
     expect(afterMs).toBeLessThan(20_000);
   });
 
-  test("closes while Redis is down", async () => {
+  test("the queue BullMQ on Redis closes while Redis is down", async () => {
     const queue = openOnRedis();
     const hold = holder();
     queue.work("transmit", hold.handler, 1);
@@ -520,7 +523,7 @@ describe("the queue BullMQ on Redis", () => {
     await redis.restart();
   });
 
-  test("closes right after Redis came back", async () => {
+  test("the queue BullMQ on Redis closes right after Redis came back", async () => {
     const queue = openOnRedis();
     const hold = holder();
     queue.work("transmit", hold.handler, 1);
@@ -533,7 +536,7 @@ describe("the queue BullMQ on Redis", () => {
     expect(systemClock.now() - closingSince).toBeLessThan(WELL_BEFORE_MS);
   });
 
-  test("starts while Redis is down and works when it is there", async () => {
+  test("the queue BullMQ on Redis starts while Redis is down and works when it is there", async () => {
     await redis.kill();
     const queue = openOnRedis();
     const seen = collector(1);
@@ -545,7 +548,7 @@ describe("the queue BullMQ on Redis", () => {
     expect(seen.keys).toEqual(["new"]);
   });
 
-  test("opens and closes without any Redis", async () => {
+  test("the queue BullMQ on Redis opens and closes without any Redis", async () => {
     const queue = track(openQueue(deps, { redisUrl: `redis://127.0.0.1:${freePort()}`, works: true }));
     queue.work("transmit", async () => {}, 1);
     queue.work("push", async () => {}, 1);
@@ -553,7 +556,7 @@ describe("the queue BullMQ on Redis", () => {
     await queue.close(GRACE_MS);
   });
 
-  test("gives up an add and a check that a frozen Redis does not answer, and drops jobs past its limit", async () => {
+  test("the queue BullMQ on Redis gives up an add and a check that a frozen Redis does not answer, and drops jobs past its limit", async () => {
     const timeouts = new Set<() => void>();
     const clock: Clock = {
       ...systemClock,

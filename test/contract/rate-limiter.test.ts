@@ -200,7 +200,7 @@ describe("the rate limiter on Redis", () => {
     expect((await Promise.all(takes)).filter((taken) => taken?.allowed)).toHaveLength(5);
   });
 
-  test("keeps a bucket no longer than it takes to fill", async () => {
+  test("the rate limiter on Redis keeps a bucket no longer than it takes to fill", async () => {
     const { buckets, prefix } = await openOnRedis();
     await buckets.take("a", "slow");
     const ttl = Number(await redis.command("PTTL", `${prefix}:rate:a`));
@@ -216,14 +216,14 @@ describe("the rate limiter on Redis", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("counts in the process if a key has another type", async () => {
+  test("the rate limiter on Redis counts in the process if a key has another type", async () => {
     const { buckets, prefix } = await openOnRedis();
     await redis.command("SET", `${prefix}:rate:a`, "nonsense");
     expect(await buckets.take("a", "slow")).toMatchObject({ allowed: true, remaining: 4 });
     expect(warnings).toEqual(["request rates are counted in this process only"]);
   });
 
-  test("counts in the process before it has reached the server", async () => {
+  test("the rate limiter on Redis counts in the process before it has reached the server", async () => {
     const buckets = open(systemClock, `redis://127.0.0.1:${freePort()}`);
     expect(await passed(buckets, "a", "slow", 10)).toBe(5);
   });

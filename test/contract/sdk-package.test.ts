@@ -98,7 +98,7 @@ async function started({ POST, default: app }: Module): Promise<{ url: string; s
 
 describe("the package of the SDK", () => {
   test.skipIf(Bun.which("npm") === null)(
-    "is built by npm pack, and holds the client, its types, README and license, and nothing else",
+    "the package of the SDK is built by npm pack, and holds the client, its types, README and license, and nothing else",
     () => {
       rmSync(join(SDK, "dist"), { recursive: true });
       const { stdout } = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--silent"], { cwd: SDK });
@@ -119,7 +119,7 @@ describe("the package of the SDK", () => {
     },
   );
 
-  test("has no dependencies, and the version of the service", () => {
+  test("the package of the SDK has no dependencies, and the version of the service", () => {
     const own = JSON.parse(readFileSync(join(SDK, "package.json"), "utf8"));
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     expect([own.dependencies, own.peerDependencies, own.version]).toEqual([undefined, undefined, version]);
@@ -141,7 +141,7 @@ describe("the package of the SDK", () => {
     expect(exitCode).toBe(0);
   });
 
-  test("is at most 16 kB minified", async () => {
+  test("the package of the SDK is at most 16 kB minified", async () => {
     const { outputs } = await Bun.build({ entrypoints: [join(SDK, "dist/esm/index.js")], minify: true });
     expect(outputs[0]?.size).toBeLessThan(16_000);
   });

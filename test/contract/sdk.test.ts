@@ -136,7 +136,7 @@ describe("the SDK", () => {
     expect(await Bun.file(TYPES_FILE).text(), "run: bun scripts/sdk-types.ts").toBe(current);
   });
 
-  test("has a method for each operation under /v1", async () => {
+  test("the SDK has a method for each operation under /v1", async () => {
     const { paths } = (await service.call("GET", "/docs/json")).body as {
       paths: Record<string, Record<string, { operationId: string }>>;
     };

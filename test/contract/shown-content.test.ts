@@ -69,7 +69,7 @@ describe("a key that may change something but not read it", () => {
     return (await service.call("POST", "/v1/api-keys", wanted)).body.secret;
   };
 
-  test("gets a confirmation of a change to a template, contact or suppression", async () => {
+  test("a key that may change something but not read it gets a confirmation of a change to a template, contact or suppression", async () => {
     const template = { name: "T", subject: "S", text: "secret words" };
     const { id } = (await service.call("POST", "/v1/templates", template)).body;
     const contact = (await service.call("POST", "/v1/contacts", { email: "ana@x.test", firstName: "Ana" }))
@@ -93,7 +93,7 @@ describe("a key that may change something but not read it", () => {
     }
   });
 
-  test("gets no more of an answer that is replayed", async () => {
+  test("a key that may change something but not read it gets no more of an answer that is replayed", async () => {
     const contact = (await service.call("POST", "/v1/contacts", { email: "cy@x.test" })).body.id;
     const path = `/v1/contacts/${contact}/unsubscribe`;
     const headers = { "idempotency-key": "once" };

@@ -29,7 +29,7 @@ const decide = (id: string, verb: "approve" | "reject", key = service.projectKey
   service.call("POST", `/v1/emails/${id}/${verb}`, body, { key });
 
 describe("a key with allowRecipients", () => {
-  test("sends to its addresses and domains only, in every kind of recipient", async () => {
+  test("a key with allowRecipients sends to its addresses and domains only, in every kind of recipient", async () => {
     const key = await secretOf({ allowRecipients: ["Delivered@Simulator.Mail.Test", "@ok.test"] });
     expect((await send(key)).status).toBe(202);
     expect((await send(key, { ...mail("any@ok.test") })).status).toBe(202);
@@ -55,7 +55,7 @@ describe("a key with allowRecipients", () => {
     ]);
   });
 
-  test("is refused with an entry that is neither an address nor a domain", async () => {
+  test("a key with allowRecipients is refused with an entry that is neither an address nor a domain", async () => {
     for (const entry of ["ok.test", "@", "@-", "a b@ok.test", ""])
       expect([entry, (await make({ allowRecipients: [entry] })).body.error?.param]).toEqual([
         entry,
@@ -111,7 +111,7 @@ describe("a key with bounds", () => {
     }
   });
 
-  test("changes nothing of the account, whatever operation it tries", async () => {
+  test("a key with bounds changes nothing of the account, whatever operation it tries", async () => {
     const changes = (await allRoutes()).filter(
       ({ level, method, path }) => level === "account" && method !== "GET" && !path.startsWith("/test/"),
     );
@@ -155,7 +155,7 @@ describe("a key with bounds", () => {
 });
 
 describe("a send of a key with approval", () => {
-  test("waits, and goes out once another key approves it", async () => {
+  test("a send of a key with approval waits, and goes out once another key approves it", async () => {
     const key = await secretOf({ approval: true });
     const sent = await send(key);
     expect(sent).toMatchObject({ status: 202, body: { status: "accepted" } });
@@ -188,7 +188,7 @@ describe("a send of a key with approval", () => {
     expect((await decide(id, "reject")).body.error.code).toBe("invalid_state");
   });
 
-  test("fails with the reason if it is rejected", async () => {
+  test("a send of a key with approval fails with the reason if it is rejected", async () => {
     const { id } = (await send(await secretOf({ approval: true }))).body;
     expect((await decide(id, "reject", undefined, { reason: "x".repeat(501) })).status).toBe(422);
     const answer = await decide(id, "reject", undefined, { reason: "wrong recipient" });
@@ -201,7 +201,7 @@ describe("a send of a key with approval", () => {
     });
   });
 
-  test("waits for its time after the approval, and for the approval after its time", async () => {
+  test("a send of a key with approval waits for its time after the approval, and for the approval after its time", async () => {
     const key = await secretOf({ approval: true });
     const at = new Date(clock.now() + 3_600_000).toISOString();
     const early = (await send(key, { ...mail(), scheduledAt: at })).body.id;
@@ -214,7 +214,7 @@ describe("a send of a key with approval", () => {
     await service.message(late, "delivered");
   });
 
-  test("fails after seven days without an approval", async () => {
+  test("a send of a key with approval fails after seven days without an approval", async () => {
     const { id } = (await send(await secretOf({ approval: true }))).body;
     clock.shift(APPROVAL_MS - 60_000);
     expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("accepted");
@@ -223,7 +223,7 @@ describe("a send of a key with approval", () => {
     expect(record.recipients).toMatchObject([{ reason: "approval_expired" }]);
   });
 
-  test("cannot be moved to another time before or after the approval, which is about that time", async () => {
+  test("a send of a key with approval cannot be moved to another time before or after the approval, which is about that time", async () => {
     const key = await secretOf({ approval: true });
     const inAnHour = new Date(clock.now() + 3_600_000).toISOString();
     const { id } = (await send(key, { ...mail(), scheduledAt: inAnHour })).body;
@@ -242,7 +242,7 @@ describe("a send of a key with approval", () => {
     await service.message(id, "delivered");
   });
 
-  test("shows its approver the template as it leaves, whatever happens to the template", async () => {
+  test("a send of a key with approval shows its approver the template as it leaves, whatever happens to the template", async () => {
     const template = {
       name: "T",
       subject: "Hi {{ n }}",
@@ -275,7 +275,7 @@ describe("a send of a key with approval", () => {
     expect(raw).not.toContain("Pay now");
   });
 
-  test("is refused if its template does not render", async () => {
+  test("a send of a key with approval is refused if its template does not render", async () => {
     const broken = { name: "B", subject: "x", text: "{{ missing }}" };
     const made = (await service.call("POST", "/v1/templates", broken)).body;
     const asked = { from: FROM, to: TO, templateId: made.id, data: { n: 1 } };
@@ -303,7 +303,7 @@ describe("scheduled mail of a revoked key", () => {
     return record(id);
   };
 
-  test("is held at its time with the reason, until somebody approves or cancels it", async () => {
+  test("scheduled mail of a revoked key is held at its time with the reason, until somebody approves or cancels it", async () => {
     const { id: keyId, secret } = (await make({})).body;
     const [approved, canceled, forgotten] = await Promise.all([secret, secret, secret].map(scheduled));
     const live = await scheduled(service.projectKey);
@@ -327,7 +327,7 @@ describe("scheduled mail of a revoked key", () => {
     ]);
   });
 
-  test("is held as well if it is moved to now", async () => {
+  test("scheduled mail of a revoked key is held as well if it is moved to now", async () => {
     const { id: keyId, secret } = (await make({})).body;
     const id = await scheduled(secret);
     await service.call("DELETE", `/v1/api-keys/${keyId}`);
@@ -335,7 +335,7 @@ describe("scheduled mail of a revoked key", () => {
     expect((await held(id)).recipients[0].reason).toBe("key_revoked");
   });
 
-  test("goes out if another key has approved it", async () => {
+  test("scheduled mail of a revoked key goes out if another key has approved it", async () => {
     const { id: keyId, secret } = (await make({ approval: true })).body;
     const id = await scheduled(secret);
     await decide(id, "approve");

@@ -57,7 +57,7 @@ async function attemptsOf(id: string, query = ""): Promise<ShownAttempt[]> {
 describe("the attempts of a message", () => {
   afterEach(stopAll);
 
-  test("show each conversation in order of time, without the message", async () => {
+  test("the attempts of a message show each conversation in order of time, without the message", async () => {
     const peer = await startMxService();
     peer.set({ RCPT: ["451 4.3.0 Later", "250 2.1.5 ok"], ".": "250 2.0.0 taken" });
     const id = await send(["a@one.test"]);
@@ -95,7 +95,7 @@ describe("the attempts of a message", () => {
     }
   });
 
-  test("are listed in pages, each attempt once", async () => {
+  test("the attempts of a message are listed in pages, each attempt once", async () => {
     await startMxService();
     const to = Array.from({ length: 5 }, (_, at) => `r${at}@one.test`);
     const id = await send(to);
@@ -183,7 +183,7 @@ describe("the attempts of a message", () => {
     },
   );
 
-  test("are empty if nothing was tried: a suppressed recipient, a scheduled and a received message", async () => {
+  test("the attempts of a message are empty if nothing was tried: a suppressed recipient, a scheduled and a received message", async () => {
     service = await startService();
     await verifiedDomain(service, "sender.test");
     await service.call("POST", "/v1/suppressions", { email: "no@one.test" });
@@ -201,7 +201,7 @@ describe("the attempts of a message", () => {
     }
   });
 
-  test("are 404 for a message of another project", async () => {
+  test("the attempts of a message are 404 for a message of another project", async () => {
     service = await startService();
     const { status, body } = await service.call("GET", `/v1/emails/msg_${"0".repeat(26)}/attempts`);
     expect([status, body.error.type]).toEqual([404, "not_found"]);
@@ -279,7 +279,7 @@ describe("a stored conversation", () => {
     if (cut === 0) expect(kept).toEqual(lines);
   });
 
-  test("is cut at its limit without splitting a character", () => {
+  test("a stored conversation is cut at its limit without splitting a character", () => {
     const [cut = ""] = boundedTranscript([`${"x".repeat(MAX_TRANSCRIPT_LINE_CHARS - 1)}😀`]);
     expect(cut.length).toBe(MAX_TRANSCRIPT_LINE_CHARS);
     expect(cut.isWellFormed()).toBe(true);

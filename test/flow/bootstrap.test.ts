@@ -38,7 +38,7 @@ async function counts(db: Db): Promise<Record<string, number>> {
 }
 
 describe("the first start", () => {
-  test("makes an account, an unlimited project and two working keys, printed once", async () => {
+  test("the first start makes an account, an unlimited project and two working keys, printed once", async () => {
     const { db } = database;
     const secrets = await start(db);
     const wide = await findKeyByHash(db, hashSecret(secrets?.accountKey ?? ""));
@@ -50,7 +50,7 @@ describe("the first start", () => {
     expect((await publicInstallationKey(db))?.status).toBe("active");
   });
 
-  test("uses ROOT_API_KEY as the account-wide key and prints nothing", async () => {
+  test("the first start uses ROOT_API_KEY as the account-wide key and prints nothing", async () => {
     const { db } = database;
     const secret = "a-root-key-of-at-least-32-printable-characters";
     expect(await start(db, secret)).toBeNull();

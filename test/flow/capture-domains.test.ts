@@ -47,7 +47,7 @@ describe("in capture mode", () => {
 });
 
 describe("an inbox at inbox. + service domain", () => {
-  test("needs no domain, and takes mail by SMTP and from simulate, and its replies go out", async () => {
+  test("an inbox at inbox. + service domain needs no domain, and takes mail by SMTP and from simulate, and its replies go out", async () => {
     const made = await newInbox("support@inbox.mail.test");
     expect([made.status, made.body.warnings]).toEqual([201, undefined]);
     const from = "delivered@simulator.mail.test";
@@ -66,7 +66,7 @@ describe("an inbox at inbox. + service domain", () => {
     expect((await service.message(reply.body.id, "delivered")).from).toBe("support@inbox.mail.test");
   });
 
-  test("is made once if two are asked for at once, and the domain is listed", async () => {
+  test("an inbox at inbox. + service domain is made once if two are asked for at once, and the domain is listed", async () => {
     const made = await Promise.all([newInbox("a@x.inbox.mail.test"), newInbox("b@x.inbox.mail.test")]);
     expect(made.map(({ status }) => status)).toEqual([201, 201]);
     const { data } = (await service.call("GET", "/v1/domains")).body;

@@ -160,7 +160,7 @@ describe("a webhook", () => {
     expect(signed).toEqual([2, 1]);
   });
 
-  test("gets events from while it was ahead after the delay before a first attempt", async () => {
+  test("a webhook gets events from while it was ahead after the delay before a first attempt", async () => {
     firstDelaySeconds = 60;
     const job = await told();
     await push(deps(), job);

@@ -170,7 +170,7 @@ describe("backup", () => {
     expect([readdirSync(target), readFileSync(join(target, name), "utf8")]).toEqual([[name], "precious"]);
   });
 
-  test("leaves nothing behind if the copy fails", async () => {
+  test("backup leaves nothing behind if the copy fails", async () => {
     const source = newFolder("command");
     writeFileSync(join(source, "postrider.db"), "this is no database, whatever its name says".repeat(100));
     const target = newFolder("command");
@@ -180,7 +180,7 @@ describe("backup", () => {
     expect(ran.stderr).toContain("holds something else");
   });
 
-  test("leaves nothing behind if the copy cannot be finished, and names the file", async () => {
+  test("backup leaves nothing behind if the copy cannot be finished, and names the file", async () => {
     const target = newFolder("command");
     const file = join(target, "copy.db");
     // Limits our files to that many blocks of 512 bytes.

@@ -35,7 +35,7 @@ describe("keys", () => {
     expect((await postrider(["keys", "revoke", String(id)], env)).code).toBe(0);
   });
 
-  test("are for a project, by its external id, and for the named scopes", async () => {
+  test("keys are for a project, by its external id, and for the named scopes", async () => {
     const key = await createKey(
       "--name",
       "ci",
@@ -49,7 +49,7 @@ describe("keys", () => {
     expect(await statusWith(service.url, String(key.secret), "/v1/templates")).toBe(403);
   });
 
-  test("are listed without a secret or its hash, newest first, and no more than requested", async () => {
+  test("keys are listed without a secret or its hash, newest first, and no more than requested", async () => {
     const [first, second] = [await createKey("--name", "a"), await createKey("--name", "b")];
     const all = await postrider(["keys", "list"], env);
     expect(all.json().slice(0, 2)).toMatchObject([{ id: second.id }, { id: first.id }]);
@@ -86,7 +86,7 @@ describe("keys", () => {
     expect(ran.stderr).toContain(says);
   });
 
-  test("may have their secret written into a new file that only its owner can read, and printed nowhere", async () => {
+  test("keys may have their secret written into a new file that only its owner can read, and printed nowhere", async () => {
     const file = join(newFolder("command"), "postrider.key");
     const key = await createKey("--name", "kept", "--out", file);
     const secret = readFileSync(file, "utf8").trim();
@@ -112,7 +112,7 @@ describe("keys", () => {
     expect((await postrider(["keys", "list", "--no-json"], env)).stdout).toMatch(/^id +name/);
   });
 
-  test("are made as soon as another process releases the database", async () => {
+  test("keys are made as soon as another process releases the database", async () => {
     const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
     database.exec("BEGIN IMMEDIATE");
     const waiting = Promise.withResolvers<void>();
@@ -129,7 +129,7 @@ describe("keys", () => {
 });
 
 describe("projects", () => {
-  test("are made with plan and tier, or with the settings' defaults, and listed", async () => {
+  test("projects are made with plan and tier, or with the settings' defaults, and listed", async () => {
     const wanted = [
       "--name",
       "Newsletter",
@@ -165,7 +165,7 @@ describe("projects", () => {
 });
 
 describe("the database", () => {
-  test("is not created by a query, and its absence is reported", async () => {
+  test("the database is not created by a query, and its absence is reported", async () => {
     const empty = newFolder("command");
     const ran = await postrider(["keys", "list"], { DATA_DIR: empty });
     expect([ran.code, existsSync(join(empty, "postrider.db"))]).toEqual([70, false]);

@@ -39,7 +39,7 @@ async function record(id: unknown): Promise<Record<string, unknown>> {
 const withKey = ["--key-file", keyFile];
 
 describe("send", () => {
-  test("prints the id and the status of the accepted message", async () => {
+  test("send prints the id and the status of the accepted message", async () => {
     const { code, json } = await send(`${OWNER},${simulated("delivered")}`, [
       ...withKey,
       "--text",
@@ -82,13 +82,13 @@ describe("send", () => {
       ["--html", "-", "--text", "beside it"],
       { text: "beside it", html: "from a pipe" },
     ],
-  ])("reads %s from standard input", async (_case, flags, bodies) => {
+  ])("send reads %s from standard input", async (_case, flags, bodies) => {
     const ran = await send(OWNER, [...withKey, ...flags], { stdin: "from a pipe" });
     expect(ran.code).toBe(0);
     expect(await record(ran.json()[0]?.id)).toMatchObject(bodies);
   });
 
-  test("reads the key from standard input, and accepts an account-wide one with the project's name", async () => {
+  test("send reads the key from standard input, and accepts an account-wide one with the project's name", async () => {
     const accountKey = { stdin: `${service.key}\n` };
     const flags = ["--key-file", "-", "--text", "x"];
     const without = await send(OWNER, flags, accountKey);
@@ -97,7 +97,7 @@ describe("send", () => {
     expect([named.code, named.json()]).toMatchObject([0, [{ status: "queued" }]]);
   });
 
-  test("uses the key of the environment if no flag gives one", async () => {
+  test("send uses the key of the environment if no flag gives one", async () => {
     const key = (await Bun.file(keyFile).text()).trim();
     const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", "--text", "x"];
     expect((await postrider(args, { ...env, POSTRIDER_API_KEY: key })).code).toBe(0);
@@ -112,7 +112,7 @@ describe("send", () => {
     expect((await postrider(args, other)).code).toBe(1);
   });
 
-  test("accepts a name with the address", async () => {
+  test("send accepts a name with the address", async () => {
     const copies = ["--cc", `Co <${simulated("delivered")}>`, "--reply-to", "Help <help@example.com>"];
     const flags = ["--from", `Ärzte, Co <${FROM}>`, ...copies, ...withKey, "--text", "x"];
     const { json } = await send(OWNER, flags);
@@ -137,7 +137,7 @@ describe("send", () => {
     expect(found[0]?.email).toBe(OWNER);
   });
 
-  test("reads as much of standard input as the API accepts for a text, and no byte more", async () => {
+  test("send reads as much of standard input as the API accepts for a text, and no byte more", async () => {
     const most = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES) });
     expect(most.code).toBe(0);
     const over = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES + 1) });
@@ -212,7 +212,7 @@ describe("send", () => {
     }
   });
 
-  test("sends the key only to the service, and reports another server as such", async () => {
+  test("send sends the key only to the service, and reports another server as such", async () => {
     const seen: string[] = [];
     const other = Bun.serve({
       port: 0,

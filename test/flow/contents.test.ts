@@ -46,7 +46,7 @@ function sendWith(attachments: readonly Buffer[], more: Record<string, unknown> 
 }
 
 describe("a send with a large attachment", () => {
-  test("is sent with it and returns its bytes, and a second send stores it once", async () => {
+  test("a send with a large attachment is sent with it and returns its bytes, and a second send stores it once", async () => {
     const first = await sendWith([LARGE, Buffer.from("small")]);
     expect(first.status).toBe(202);
     const record = await service.message(first.body.id, "delivered");
@@ -69,7 +69,7 @@ describe("a send with a large attachment", () => {
     expect((await download(`${body.id}/raw`)).length).toBeGreaterThan(2 * text.length);
   });
 
-  test("is refused before anything of it is written if its project has no volume left", async () => {
+  test("a send with a large attachment is refused before anything of it is written if its project has no volume left", async () => {
     const senders = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
     const { id, dailyQuota } = senders.body.data[0];
     const quota = (value: number | null) =>
@@ -86,7 +86,7 @@ describe("a send with a large attachment", () => {
     expect(await service.app.db.first<unknown>(written, args)).toEqual({ n: 0 });
   });
 
-  test("is refused without leaving anything permanent if its project may not send", async () => {
+  test("a send with a large attachment is refused without leaving anything permanent if its project may not send", async () => {
     const bytes = bytesOf(900_000, 11);
     const refused = await sendWith([bytes], { from: { email: "a@nowhere.test" } });
     expect(refused.status).toBeGreaterThanOrEqual(400);
@@ -188,7 +188,7 @@ function letter(to: string | readonly string[], bytes: Buffer, id: string) {
 }
 
 describe("a large incoming message", () => {
-  test("is read and returned as it came, below our own fields", async () => {
+  test("a large incoming message is read and returned as it came, below our own fields", async () => {
     const sent = letter("a@in.test", LARGE, "one");
     const id = await delivered(service, sent);
     const record = (await service.call("GET", `/v1/emails/${id}`)).body;
@@ -210,7 +210,7 @@ describe("a large incoming message", () => {
     expect((await download(`${id}/attachments/${part}`)).equals(LARGE)).toBe(true);
   });
 
-  test("is accepted once if it is delivered again, and stored once for two inboxes and a second message of the same bytes", async () => {
+  test("a large incoming message is accepted once if it is delivered again, and stored once for two inboxes and a second message of the same bytes", async () => {
     const both = letter(["a@in.test", "b@in.test"], bytesOf(700_000, 13), "two");
     const id = await delivered(service, both);
     expect(await delivered(service, both)).toBe(id);

@@ -124,7 +124,7 @@ describe("a killed process", () => {
     expect(peer.messages.items.length).toBeLessThanOrEqual(2);
   });
 
-  test("loses no mail if Redis is flushed while the process is down", async () => {
+  test("a killed process loses no mail if Redis is flushed while the process is down", async () => {
     redis = await startRedis();
     await service.kill();
     peer.set({ RCPT: "451 4.3.0 Later" });

@@ -90,7 +90,7 @@ function add(body: object, at = id) {
 }
 
 describe("a delegated domain", () => {
-  test("is verified by its NS record alone, and refused before that", async () => {
+  test("a delegated domain is verified by its NS record alone, and refused before that", async () => {
     const made = await service.call("POST", "/v1/domains", { domain: DOMAIN, delegated: true });
     expect(made.status).toBe(201);
     expect(made.body.records).toHaveLength(3);
@@ -112,7 +112,7 @@ describe("a delegated domain", () => {
     expect(await asked(DOMAIN, "NS")).toEqual([host]);
   });
 
-  test("has its own return path in the zone without a record of its owner's", async () => {
+  test("a delegated domain has its own return path in the zone without a record of its owner's", async () => {
     const { body } = await service.call("GET", `/v1/domains/${id}`);
     const alias = { type: "CNAME", name: `bounce.${DOMAIN}`, value: `bounce.${SERVICE_DOMAIN}` };
     expect(body.recommended).toEqual([{ ...alias, purpose: "return_path", verified: true }]);
@@ -121,7 +121,7 @@ describe("a delegated domain", () => {
     expect([inTheWay.status, inTheWay.body.error.type]).toEqual([409, "conflict"]);
   });
 
-  test("receives without another record, and mail comes in", async () => {
+  test("a delegated domain receives without another record, and mail comes in", async () => {
     const { status, body } = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
     expect(status).toBe(200);
     expect(body.records[0]).toMatchObject({ type: "MX", verified: true });
@@ -131,7 +131,7 @@ describe("a delegated domain", () => {
     expect(record).toMatchObject({ subject: "In", direction: "inbound" });
   });
 
-  test("has the records of its owner, none of which is in the way of another", async () => {
+  test("a delegated domain has the records of its owner, none of which is in the way of another", async () => {
     const rows: [object, number, object?][] = [
       [{ type: "A", name: `www.${DOMAIN}`, value: "192.0.2.7" }, 201],
       [{ type: "A", name: `www.${DOMAIN}`, value: "192.0.2.7" }, 409, { code: "duplicate" }],
@@ -180,7 +180,7 @@ describe("a delegated domain", () => {
     await untilServed(`any.wild.${DOMAIN}`, "A", "nxdomain");
   });
 
-  test("sends mail that is signed with the key in its zone, also after a rotation", async () => {
+  test("a delegated domain sends mail that is signed with the key in its zone, also after a rotation", async () => {
     const { body } = await service.call("POST", "/v1/emails", {
       from: { email: `news@${DOMAIN}` },
       to: [{ email: `somebody@${RECIPIENT}` }],

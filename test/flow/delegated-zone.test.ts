@@ -221,7 +221,7 @@ describe("a name that several projects ask for", () => {
     for (const { type, name, value } of records) api.zone.set(`${type} ${name}`, [value]);
   };
 
-  test("is refused until the NS record of one registration is seen, and then served for that one alone", async () => {
+  test("a name that several projects ask for is refused until the NS record of one registration is seen, and then served for that one alone", async () => {
     const { rcode } = await server();
     const [first, second] = [(await post("a")).json, (await post("stranger")).json];
     const hosts = [first, second].map(({ delegation }: Registered) => delegation.records[0]?.value);
@@ -237,7 +237,7 @@ describe("a name that several projects ask for", () => {
     expect(await served()).toBe(second.id);
   });
 
-  test("is not proven by the name server without a token, nor by the token of a registration that was deleted", async () => {
+  test("a name that several projects ask for is not proven by the name server without a token, nor by the token of a registration that was deleted", async () => {
     const { rcode } = await server();
     const gone = (await post("a")).json;
     await prove(gone);
@@ -253,14 +253,14 @@ describe("a name that several projects ask for", () => {
     expect([await served(), await rcode(NAME)]).toEqual([null, 5]);
   });
 
-  test("stays with the project that it was delegated to by the name without a token", async () => {
+  test("a name that several projects ask for stays with the project that it was delegated to by the name without a token", async () => {
     const { json: old } = await post("a");
     await prove(old);
     api.zone.set(`NS ${NAME}`, [`ns.${SERVICE_DOMAIN}`]);
     expect(await verify("a", old)).toMatchObject({ status: "verified", delegation: { status: "active" } });
   });
 
-  test("goes to the next owner once the NS record of the former one is gone, with its certificate", async () => {
+  test("a name that several projects ask for goes to the next owner once the NS record of the former one is gone, with its certificate", async () => {
     const { json: former } = await post("a");
     await prove(former);
     const wish = { id: former.id, names: [NAME], directory: "https://ca.test" };
@@ -277,7 +277,7 @@ describe("a name that several projects ask for", () => {
     expect(await served()).toBe(next.id);
   });
 
-  test("is served for one of two registrations whose checks run at the same time", async () => {
+  test("a name that several projects ask for is served for one of two registrations whose checks run at the same time", async () => {
     const both = [(await post("a")).json, (await post("stranger")).json] as [Registered, Registered];
     const hosts = both.flatMap(({ delegation }) => delegation.records.map(({ value }) => value));
     api.zone.set(`NS ${NAME}`, hosts);
@@ -287,7 +287,7 @@ describe("a name that several projects ask for", () => {
     expect(await served()).toBe(after.find(({ status }) => status === "verified")?.id);
   });
 
-  test("is served at once if its records are verified, whatever its NS record is, and never refused", async () => {
+  test("a name that several projects ask for is served at once if its records are verified, whatever its NS record is, and never refused", async () => {
     const { rcode } = await server();
     const { json: own } = await post("stranger", NAME, false);
     publish(own.records);
@@ -300,14 +300,14 @@ describe("a name that several projects ask for", () => {
     expect(await rcode(NAME)).toBe(0);
   });
 
-  test("is served once its records are verified, before the NS record is published", async () => {
+  test("a name that several projects ask for is served once its records are verified, before the NS record is published", async () => {
     const { json: own } = await post("a");
     publish(own.records);
     expect((await verify("a", own)).delegation.status).toBe("pending");
     expect(await served()).toBe(own.id);
   });
 
-  test("is not taken from its owner by a former one whose records count for 72 hours more", async () => {
+  test("a name that several projects ask for is not taken from its owner by a former one whose records count for 72 hours more", async () => {
     const { json: former } = await post("stranger", NAME, false);
     publish(former.records);
     await verify("stranger", former);

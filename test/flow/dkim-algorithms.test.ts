@@ -43,7 +43,7 @@ describe("a domain with keys of two algorithms", () => {
     ["rsa", { dkimKeys: "rsa" }, ["pr1"]],
     ["ed25519", { dkimKeys: "ed25519" }, ["pe1"]],
     ["both", { dkimKeys: "both" }, ["pr1", "pe1"]],
-  ])("has a record for each key: %s", async (_, body, expected) => {
+  ])("a domain with keys of two algorithms has a record for each key: %s", async (_, body, expected) => {
     const { status, json } = await register(body);
     expect([status, selectors(json.records)]).toEqual([201, expected]);
     expect(json.records).toHaveLength(2 + expected.length);
@@ -51,12 +51,12 @@ describe("a domain with keys of two algorithms", () => {
     expect(await signing()).toEqual(expected);
   });
 
-  test("is asked for one of the three choices", async () => {
+  test("a domain with keys of two algorithms is asked for one of the three choices", async () => {
     const { status, json } = await register({ dkimKeys: "dsa" });
     expect([status, json.error.param]).toEqual([422, "dkimKeys"]);
   });
 
-  test("is verified only with the records of both", async () => {
+  test("a domain with keys of two algorithms is verified only with the records of both", async () => {
     const { json } = await register({ dkimKeys: "both" });
     publish(json.records, /^(?!pe1)/);
     const half = await verified();
@@ -83,7 +83,7 @@ describe("a domain with keys of two algorithms", () => {
     expect((await rotate()).json.error.code).toBe("invalid_state");
   });
 
-  test("changes to other algorithms by a rotation, and back under the same names", async () => {
+  test("a domain with keys of two algorithms changes to other algorithms by a rotation, and back under the same names", async () => {
     publish((await register({})).json.records);
     await verified();
     const steps: [string | undefined, string[]][] = [
@@ -102,7 +102,7 @@ describe("a domain with keys of two algorithms", () => {
     }
   });
 
-  test("gives up keys that were never published for a rotation to others, but not for the same", async () => {
+  test("a domain with keys of two algorithms gives up keys that were never published for a rotation to others, but not for the same", async () => {
     publish((await register({})).json.records);
     await verified();
     expect((await rotate({ dkimKeys: "ed25519" })).status).toBe(200);

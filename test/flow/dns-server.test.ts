@@ -90,7 +90,7 @@ async function verdicts(resolver: Resolver) {
 }
 
 describe("our own resolver", () => {
-  test("verifies a customer's message by the CNAME that leads into our zone", async () => {
+  test("our own resolver verifies a customer's message by the CNAME that leads into our zone", async () => {
     const resolver = resolverOf({ ip: "127.0.0.1", port }, world);
     expect(await verdicts(resolver)).toEqual([`${CUSTOMER} pass`]);
   });

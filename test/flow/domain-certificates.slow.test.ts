@@ -111,7 +111,7 @@ describe("the certificates of domains", () => {
     return record.id;
   }
 
-  test("are ordered after our own, in turn for each project, and no project takes more orders than it leaves", async () => {
+  test("the certificates of domains are ordered after our own, in turn for each project, and no project takes more orders than it leaves", async () => {
     const { db, clock } = api;
     const many = await wanted("a", ...Array.from({ length: 8 }, (_, at) => `d${at}.a.example`));
     const [lone = ""] = await wanted("b", "lone.b.example");
@@ -147,7 +147,7 @@ describe("the certificates of domains", () => {
     expect([await ordered(), await ordered(), await ordered()]).toEqual([open, planned, null]);
   });
 
-  test("wait while the delegation is not seen, and none are added", async () => {
+  test("the certificates of domains wait while the delegation is not seen, and none are added", async () => {
     const { db } = api;
     const [id = ""] = await wanted("a", "news.a.example");
     const { json } = await api.call("POST", "/v1/domains", {
@@ -165,7 +165,7 @@ describe("the certificates of domains", () => {
     expect(await ordered()).toBe(id);
   });
 
-  test("go with their domain, or when its zone is no longer ours", async () => {
+  test("the certificates of domains go with their domain, or when its zone is no longer ours", async () => {
     const { db, acme, zone } = api;
     const [gone = "", switched = ""] = await wanted("a", "gone.a.example", "switched.a.example");
     const version = await domainCertificatesVersion(db);
@@ -191,7 +191,7 @@ describe("the certificates of domains", () => {
     expect(acme.a.id).not.toBe("");
   });
 
-  test("come from another CA from the next order on if the directory changes", async () => {
+  test("the certificates of domains come from another CA from the next order on if the directory changes", async () => {
     const { db } = api;
     const [id = ""] = await wanted("a", "news.a.example");
     while ((await ordered()) !== null);

@@ -89,7 +89,7 @@ describe("a verified domain whose record goes", () => {
     api.zone.delete(SPF);
   });
 
-  test("is checked hourly, is verified for 72 hours of failing checks, then pending and failing, then verified again", async () => {
+  test("a verified domain whose record goes is checked hourly, is verified for 72 hours of failing checks, then pending and failing, then verified again", async () => {
     await nextCheck();
     for (let check = 0; check < 3; check++) expect(await nextCheck()).toBe(HOUR);
     await checkAfter(FALL_BACK_AFTER_MS - 3 * HOUR - 1);
@@ -103,7 +103,7 @@ describe("a verified domain whose record goes", () => {
     expect((await call("/verify")).json.status).toBe("verified");
   });
 
-  test("loses no time of its 72 hours while a DNS server does not answer", async () => {
+  test("a verified domain whose record goes loses no time of its 72 hours while a DNS server does not answer", async () => {
     await nextCheck();
     await checkAfter(40 * HOUR);
     for (const type of ["TXT", "CNAME", "MX"])
@@ -118,7 +118,7 @@ describe("a verified domain whose record goes", () => {
     expect((await domain()).status).toBe("pending");
   });
 
-  test("counts from zero again once a check has found everything", async () => {
+  test("a verified domain whose record goes counts from zero again once a check has found everything", async () => {
     await nextCheck();
     api.clock.advance(71 * HOUR);
     publish((await call("", "GET")).json.records);

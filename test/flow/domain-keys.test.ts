@@ -49,7 +49,7 @@ async function minutesUntilSigning(wanted: string, most: number): Promise<number
 }
 
 describe("a new DKIM key", () => {
-  test("is searched every five minutes even if the domain is verified, and signs once it is published", async () => {
+  test("a new DKIM key is searched every five minutes even if the domain is verified, and signs once it is published", async () => {
     const { json } = await call("/rotate-dkim");
     expect(cnames(json.records)).toEqual([`pr1._domainkey.${NAME}`, `pr2._domainkey.${NAME}`]);
     expect(await minutesUntilSigning("pr2", 20)).toBe(Number.POSITIVE_INFINITY);
@@ -59,7 +59,7 @@ describe("a new DKIM key", () => {
     expect(cnames((await call("", "GET")).json.records)).toEqual([`pr2._domainkey.${NAME}`]);
   });
 
-  test("is searched hourly if its record has not appeared in 48 hours", async () => {
+  test("a new DKIM key is searched hourly if its record has not appeared in 48 hours", async () => {
     await call("/rotate-dkim");
     const made = api.clock.now();
     const checkedAt = async (minutes: number) => {
@@ -105,7 +105,7 @@ describe("a new DKIM key", () => {
     expect(await selector()).toBe("pr2");
   });
 
-  test("is not made twice within seven days, to the millisecond", async () => {
+  test("a new DKIM key is not made twice within seven days, to the millisecond", async () => {
     publish((await call("/rotate-dkim")).json.records);
     expect((await call("/rotate-dkim")).json.error.code).toBe("invalid_state");
     await call("/verify");
@@ -149,7 +149,7 @@ describe("a name that changes its owner", () => {
   const receiving = (of: string, key: string, enabled = true) =>
     api.call("PATCH", `/v1/domains/${of}/receiving`, { body: { enabled }, key });
 
-  test("stays with the former owner until it has failed for 72 hours, and then belongs to the next verified one", async () => {
+  test("a name that changes its owner stays with the former owner until it has failed for 72 hours, and then belongs to the next verified one", async () => {
     const { a: old } = api.acme;
     const { a: heir } = api.other;
     expect((await receiving(id, old.key)).status).toBe(200);
@@ -168,7 +168,7 @@ describe("a name that changes its owner", () => {
     expect((await receiving(id, old.key)).json.error.code).toBe("invalid_state");
   });
 
-  test("is not taken by an unverified owner, nor by disabling receiving", async () => {
+  test("a name that changes its owner is not taken by an unverified owner, nor by disabling receiving", async () => {
     const { a: old } = api.acme;
     await receiving(id, old.key);
     api.zone.clear();

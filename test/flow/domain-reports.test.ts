@@ -74,7 +74,7 @@ async function inboundMessages(): Promise<number> {
 }
 
 describe("a DMARC report to the mailbox that our records name", () => {
-  test("is added to the sums of its domain, and is no message", async () => {
+  test("a DMARC report to the mailbox that our records name is added to the sums of its domain, and is no message", async () => {
     const id = await verifiedDomain(service, "sums.test");
     const before = await inboundMessages();
     const records: ReportedMail[] = [
@@ -104,7 +104,7 @@ describe("a DMARC report to the mailbox that our records name", () => {
     expect(await inboundMessages()).toBe(before);
   });
 
-  test("counts once for each id and organization", async () => {
+  test("a DMARC report to the mailbox that our records name counts once for each id and organization", async () => {
     const id = await verifiedDomain(service, "twice.test");
     for (const mailFrom of [GOOGLE, GOOGLE, STRANGER, STRANGER])
       expect(await report({ domain: "twice.test", id: "same", mailFrom })).toMatch(TAKEN);
@@ -118,7 +118,7 @@ describe("a DMARC report to the mailbox that our records name", () => {
     ]);
   });
 
-  test("is shown to the project that has verified the domain, and to no other", async () => {
+  test("a DMARC report to the mailbox that our records name is shown to the project that has verified the domain, and to no other", async () => {
     const { key } = await newProject();
     const id = await verifiedDomain(service, "theirs.test", key);
     const pending = await newProject();
@@ -149,7 +149,7 @@ describe("a DMARC report to the mailbox that our records name", () => {
   test.each([
     ["31 days old", { daysAgo: 32 }],
     ["of the day after tomorrow", { daysAgo: -2 }],
-  ])("is dropped if it is %s", async (what, form) => {
+  ])("a DMARC report to the mailbox that our records name is dropped if it is %s", async (what, form) => {
     const domain = `${what.replaceAll(" ", "-")}.test`;
     const id = await verifiedDomain(service, domain);
     expect(await report({ domain, ...form })).toMatch(TAKEN);
@@ -165,12 +165,12 @@ describe("a DMARC report to the mailbox that our records name", () => {
     expect(await inboundMessages()).toBe(before + 2);
   });
 
-  test("is a message of the first project if it cannot be read within the limits, as a bomb is", async () => {
+  test("a DMARC report to the mailbox that our records name is a message of the first project if it cannot be read within the limits, as a bomb is", async () => {
     const bomb = fileLetter(gzipSync(Buffer.alloc(100 * 1024 * 1024)), { from: GOOGLE });
     expect(await deliver(service, bomb)).toMatch(/^250 2\.0\.0 OK msg_/);
   });
 
-  test("is also a message of a mailbox that does not take reports", async () => {
+  test("a DMARC report to the mailbox that our records name is also a message of a mailbox that does not take reports", async () => {
     const id = await verifiedDomain(service, "both.test");
     const xml = dmarcXml({ domain: "both.test", records: [{ ip: OURS }] });
     const letter = {
@@ -185,7 +185,7 @@ describe("a DMARC report to the mailbox that our records name", () => {
 });
 
 describe("a TLS report", () => {
-  test("is added up by domain, host and result", async () => {
+  test("a TLS report is added up by domain, host and result", async () => {
     const [one, two] = [
       await verifiedDomain(service, "tls-one.test"),
       await verifiedDomain(service, "tls-two.test"),
@@ -258,7 +258,7 @@ describe("the rows of a day", () => {
     expect(await sources()).toEqual({ named: limit, other: 2000 - 2 * limit - 1 });
   });
 
-  test("come from so many reports of strangers at most", async () => {
+  test("the rows of a day come from so many reports of strangers at most", async () => {
     const id = await verifiedDomain(service, "flood.test");
     for (let at = 0; at <= MAX_OTHER_REPORTS; at++)
       await report({ domain: "flood.test", mailFrom: STRANGER });
@@ -267,7 +267,7 @@ describe("the rows of a day", () => {
     expect(await rowsOf(id)).toHaveLength(2);
   });
 
-  test("are deleted with the reports that made them, once their day is too old", async () => {
+  test("the rows of a day are deleted with the reports that made them, once their day is too old", async () => {
     const id = await verifiedDomain(service, "old.test");
     for (const daysAgo of [20, 21, 22]) await report({ domain: "old.test", daysAgo });
     const { db } = service.app;
@@ -282,7 +282,7 @@ describe("the rows of a day", () => {
     expect(await left()).toEqual([1, 1]);
   });
 
-  test("are listed by day", async () => {
+  test("the rows of a day are listed by day", async () => {
     const id = await verifiedDomain(service, "days.test");
     for (const daysAgo of [1, 3, 5]) await report({ domain: "days.test", daysAgo });
     const dayAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
@@ -295,7 +295,7 @@ describe("the rows of a day", () => {
 });
 
 describe("policy advice", () => {
-  test("counts reports of proven organizations, and only shows others", async () => {
+  test("policy advice counts reports of proven organizations, and only shows others", async () => {
     const id = await verifiedDomain(service, "judged.test");
     const good = { domain: "judged.test", records: [{ ip: OURS, count: 50 }] };
     const forged = [STRANGER, "user@yahoo.com", GOOGLE.replace("google", "goog1e")];
@@ -313,7 +313,7 @@ describe("policy advice", () => {
     expect(await adviceOf(id)).toMatchObject({ now: "none", safe: "quarantine", since: expect.any(String) });
   });
 
-  test("has the policy that is published above a domain without its own", async () => {
+  test("policy advice has the policy that is published above a domain without its own", async () => {
     const id = await verifiedDomain(service, "sub.inherits.test");
     service.dns.remove("_dmarc.sub.inherits.test");
     service.dns.add({ name: "_dmarc.inherits.test", type: "TXT", data: "v=DMARC1; p=reject; sp=quarantine" });
@@ -348,7 +348,7 @@ describe("a domain whose policy the service moves", () => {
     });
   }
 
-  test("goes to quarantine when reports show that it is safe, and back at once when mail fails", async () => {
+  test("a domain whose policy the service moves goes to quarantine when reports show that it is safe, and back at once when mail fails", async () => {
     const id = await delegated("auto.test");
     const good = { domain: "auto.test", records: [{ ip: OURS, count: 50 }] };
     for (let daysAgo = 13; daysAgo >= 1; daysAgo--) await report({ ...good, daysAgo });
@@ -385,7 +385,7 @@ describe("a domain whose policy the service moves", () => {
     return records.find((record) => record.name === dmarcName(name))?.ttl;
   }
 
-  test("is moved by hand only if that is switched off, and publishes p=none then", async () => {
+  test("a domain whose policy the service moves is moved by hand only if that is switched off, and publishes p=none then", async () => {
     const id = await delegated("manual.test");
     for (let daysAgo = 29; daysAgo > 0; daysAgo--)
       await report({ domain: "manual.test", records: [{ ip: OURS, count: 50 }], daysAgo });
@@ -399,7 +399,7 @@ describe("a domain whose policy the service moves", () => {
     expect(await published(id)).toBe("none");
   });
 
-  test("is a delegated one", async () => {
+  test("a domain whose policy the service moves is a delegated one", async () => {
     const made = await service.call("POST", "/v1/domains", { domain: "hand.test", dmarc: "auto" });
     expect(made).toMatchObject({ status: 422, body: { error: { param: "dmarc" } } });
     const id = await verifiedDomain(service, "hand.test");

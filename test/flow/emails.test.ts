@@ -59,7 +59,7 @@ describe("a simulated recipient", () => {
     ]);
   });
 
-  test("can receive mail from the onboarding domain", async () => {
+  test("a simulated recipient can receive mail from the onboarding domain", async () => {
     const id = await send(
       mail(`delivered@simulator.${SERVICE_DOMAIN}`, { from: { email: `a@onboarding.${SERVICE_DOMAIN}` } }),
     );
@@ -79,7 +79,7 @@ describe("a simulated recipient", () => {
 });
 
 describe("a scheduled message", () => {
-  test("can be canceled only while it waits", async () => {
+  test("a scheduled message can be canceled only while it waits", async () => {
     const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
     const canceled = await service.call("POST", `/v1/emails/${id}/cancel`);
     expect({ status: canceled.status, body: canceled.body }).toEqual({
@@ -104,7 +104,7 @@ describe("a scheduled message", () => {
     ).toBe(1);
   });
 
-  test("can be moved, also to now", async () => {
+  test("a scheduled message can be moved, also to now", async () => {
     const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
     const to = later(2 * HOUR);
     const moved = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: to });
@@ -119,7 +119,7 @@ describe("a scheduled message", () => {
   test.each([
     ["31 days ahead", later(31 * 24 * HOUR), "schedule_out_of_range"],
     ["to no time", "soon", undefined],
-  ])("cannot be moved %s", async (_, scheduledAt, code) => {
+  ])("a scheduled message cannot be moved %s", async (_, scheduledAt, code) => {
     const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
     const refused = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt });
     expect(refused.status).toBe(422);
@@ -234,7 +234,7 @@ describe("bytes", () => {
 });
 
 describe("the list", () => {
-  test("is narrowed by each filter, and by several together", async () => {
+  test("the list is narrowed by each filter, and by several together", async () => {
     const one = await send(
       mail("ada@one.test", { subject: "Spring 100%", tags: [{ name: "kind", value: "news" }] }),
     );
@@ -289,7 +289,7 @@ describe("the list", () => {
     expect(answer.body.error.param).toBe(query.split("=")[0]);
   });
 
-  test("has no gaps or duplicates in its pages while messages arrive", async () => {
+  test("the list has no gaps or duplicates in its pages while messages arrive", async () => {
     const first = [];
     for (let at = 0; at < 7; at++) first.push(await send(mail(`r${at}@one.test`)));
     const seen: string[] = [];
@@ -304,7 +304,7 @@ describe("the list", () => {
     expect(seen).toEqual(first.reverse());
   });
 
-  test("finds a text of two characters below thousands of messages, with pages that may be empty", async () => {
+  test("the list finds a text of two characters below thousands of messages, with pages that may be empty", async () => {
     const oldest = await send(mail("old@one.test", { subject: "a qz" }));
     const { senderId } = (await service.call("GET", `/v1/emails/${oldest}`)).body;
     const others = Array.from({ length: MAX_LOOKED_AT + 1 }, () =>
@@ -317,7 +317,7 @@ describe("the list", () => {
     expect(body).toEqual({ data: [expect.objectContaining({ id: oldest })], nextCursor: null });
   });
 
-  test("refuses a cursor of another query", async () => {
+  test("the list refuses a cursor of another query", async () => {
     for (let at = 0; at < 3; at++) await send(mail(`r${at}@one.test`));
     const { body } = await service.call("GET", "/v1/emails?limit=2");
     const other = await service.call(

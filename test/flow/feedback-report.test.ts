@@ -73,7 +73,7 @@ describe("a feedback report", () => {
   });
 
   // RFC 5965 §2
-  test("may contain only the header of the message", async () => {
+  test("a feedback report may contain only the header of the message", async () => {
     const { service } = scene;
     const { id, returnPath } = await sent();
     const { headers, body } = report("fbl.test", returnPath);
@@ -83,7 +83,7 @@ describe("a feedback report", () => {
     expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
   });
 
-  test("is read at its beginning, because the returned message may be of any size", async () => {
+  test("a feedback report is read at its beginning, because the returned message may be of any size", async () => {
     const { service } = scene;
     const { id, returnPath } = await sent();
     const large = report("far.test", returnPath, "x\r\n".repeat(1_000_000));
@@ -161,7 +161,7 @@ describe("a complaint whose return path was removed", () => {
     return (await scene.service.call("GET", `/v1/emails/${id}`)).body.recipients[0].status;
   }
 
-  test("is about the recipient named by the token in List-Unsubscribe or CFBL-Feedback-ID, unless it is forged", async () => {
+  test("a complaint whose return path was removed is about the recipient named by the token in List-Unsubscribe or CFBL-Feedback-ID, unless it is forged", async () => {
     for (const fieldOf of [
       ({ id }: { id: string }) => ["List-Unsubscribe: <https://x.test/u/", unsubscribeToken(id), ">"],
       ({ id }: { id: string }) => [
@@ -183,7 +183,7 @@ describe("a complaint whose return path was removed", () => {
     }
   });
 
-  test("is about the recipient of our Message-ID, if its sender is proven and names no other", async () => {
+  test("a complaint whose return path was removed is about the recipient of our Message-ID, if its sender is proven and names no other", async () => {
     const mail = await sent();
     const fields = [`Message-ID: <${mail.id}@in.test>`];
     const proven = provenProvider("hot.test");

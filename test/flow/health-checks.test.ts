@@ -46,7 +46,7 @@ test.each<[string[], string]>([
 });
 
 describe("a health report", () => {
-  test("has a line for each check in their order, and if a check throws, only its line fails", async () => {
+  test("a health report has a line for each check in their order, and if a check throws, only its line fails", async () => {
     const lines = await runHealth(manualClock(), [
       check("a", () => ok("fine")),
       check("b", () => {
@@ -64,7 +64,7 @@ describe("a health report", () => {
     expect(worstOf(lines)).toBe("fail");
   });
 
-  test("does not wait for a check that hangs longer than its time", async () => {
+  test("a health report does not wait for a check that hangs longer than its time", async () => {
     const clock = manualClock();
     const looking = runHealth(clock, [
       check("hangs", () => new Promise(() => undefined)),
@@ -99,7 +99,7 @@ describe("a health report", () => {
     expect(lines[0]?.name).toBe("holds");
   });
 
-  test("is made at most every ten seconds, however many callers there are", async () => {
+  test("a health report is made at most every ten seconds, however many callers there are", async () => {
     const clock = manualClock();
     let looks = 0;
     const health = cachedHealth(clock, [check("a", () => ok(String(++looks)))]);

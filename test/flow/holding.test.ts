@@ -60,7 +60,7 @@ async function held(id: string, reason = "sender_suspended") {
 const types = (record: { events: { type: string }[] }) => record.events.map(({ type }) => type);
 
 describe("mail that waits when its project is suspended", () => {
-  test("is held, and sent once the suspension is lifted", async () => {
+  test("mail that waits when its project is suspended is held, and sent once the suspension is lifted", async () => {
     const id = await send("a@one.test", inAMinute());
     await suspend();
     await passes(MINUTE_MS);
@@ -85,7 +85,7 @@ describe("mail that waits when its project is suspended", () => {
     return id;
   }
 
-  test("is held between two tries too, and that does not count as a try", async () => {
+  test("mail that waits when its project is suspended is held between two tries too, and that does not count as a try", async () => {
     const id = await suspendedBetweenTries();
     expect((await held(id)).recipients[0]).toMatchObject({ status: "delivery_delayed", attempts: 1 });
     await lift();
@@ -93,7 +93,7 @@ describe("mail that waits when its project is suspended", () => {
     expect((await service.message(id, "sent")).recipients[0].attempts).toBe(2);
   });
 
-  test("is rejected if the suspension outlasts the retry period", async () => {
+  test("mail that waits when its project is suspended is rejected if the suspension outlasts the retry period", async () => {
     const id = await send("a@one.test", inAMinute());
     await suspend();
     await passes(MINUTE_MS);
@@ -124,7 +124,7 @@ describe("mail that waits when its project is suspended", () => {
     await service.message(id, "sent");
   }
 
-  test("is sent as soon even if the clock was set forward and back in between", async () => {
+  test("mail that waits when its project is suspended is sent as soon even if the clock was set forward and back in between", async () => {
     const id = await send("a@one.test", inAMinute());
     await suspend();
     await passes(MINUTE_MS);
@@ -134,10 +134,13 @@ describe("mail that waits when its project is suspended", () => {
   test.each([
     ["the clock was set forward and back", 10 * HOUR_MS, () => clock.step(10 * HOUR_MS)],
     ["it came while the clock was ahead", 20 * HOUR_MS, () => clock.advance(10 * HOUR_MS)],
-  ])("is sent as soon after a try even if %s", async (_, aheadMs, pass) => {
-    const id = await suspendedBetweenTries();
-    await heldWhileAhead(id, pass, aheadMs);
-  });
+  ])(
+    "mail that waits when its project is suspended is sent as soon after a try even if %s",
+    async (_, aheadMs, pass) => {
+      const id = await suspendedBetweenTries();
+      await heldWhileAhead(id, pass, aheadMs);
+    },
+  );
 });
 
 describe("mail that waits when its domain falls back to pending", () => {
@@ -146,7 +149,7 @@ describe("mail that waits when its domain falls back to pending", () => {
     await service.app.db.write([{ sql: "UPDATE domains SET status = 'pending'", args: [] }]);
   }
 
-  test("is held, and sent once the domain is verified again", async () => {
+  test("mail that waits when its domain falls back to pending is held, and sent once the domain is verified again", async () => {
     const id = await send("a@one.test", inAMinute());
     await lapse();
     await passes(MINUTE_MS);
@@ -162,7 +165,7 @@ describe("mail that waits when its domain falls back to pending", () => {
     expect(types(sent)).toEqual(["accepted", "queued", "sending", "sent"]);
   });
 
-  test("is rejected if that outlasts the retry period", async () => {
+  test("mail that waits when its domain falls back to pending is rejected if that outlasts the retry period", async () => {
     relay.set({ RCPT: "451 4.3.0 later" });
     const id = await send("a@one.test");
     await service.message(id, "delivery_delayed");

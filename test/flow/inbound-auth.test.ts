@@ -127,7 +127,7 @@ async function raw(id: string): Promise<string> {
 }
 
 describe("the authentication result of a message", () => {
-  test("is in the record, in its event, and on top of the raw bytes", async () => {
+  test("the authentication result of a message is in the record, in its event, and on top of the raw bytes", async () => {
     const domain = author({ dmarc: "p=reject", spf: "ip4:127.0.0.1 -all", key: true });
     const mail = await signed(mailOf(domain), domain);
     expect(await deliver(mail, `ann@${domain}`)).toStartWith("250");
@@ -152,7 +152,7 @@ describe("the authentication result of a message", () => {
     expect(kept.length - mail.length).toBeLessThan(2000);
   });
 
-  test("is our own result, whatever the message claims about itself", async () => {
+  test("the authentication result of a message is our own result, whatever the message claims about itself", async () => {
     const domain = author({ dmarc: "p=none", spf: "-all" });
     const forged = `Authentication-Results: ${HOST}; dmarc=pass header.from=${domain}; spf=pass\r\n`;
     const honest = mailOf(domain);
@@ -168,7 +168,7 @@ describe("the authentication result of a message", () => {
     expect(kept.match(/^Authentication-Results:/gim)).toHaveLength(1);
   });
 
-  test("follows the domain's current records, even if its last message had another result", async () => {
+  test("the authentication result of a message follows the domain's current records, even if its last message had another result", async () => {
     const domain = `d${++domains}.test`;
     const publish = (spf: string): void => {
       service.dns.remove(domain);
@@ -184,7 +184,7 @@ describe("the authentication result of a message", () => {
     expect(replies).toEqual(["250", "250", "550", "550", "250"]);
   });
 
-  test("is empty for a simulated message", async () => {
+  test("the authentication result of a message is empty for a simulated message", async () => {
     const simulated = await service.call("POST", "/v1/inbound/simulate", { inboxId: inboxes[0], text: "x" });
     const { body } = await service.call("GET", `/v1/emails/${simulated.body.messageId}`);
     expect(body.auth).toMatchObject({ spf: { result: "none" }, dmarc: { result: "none", policy: null } });
@@ -300,7 +300,7 @@ describe("a message that fails DMARC", () => {
     expect(shown.body).toMatchObject({ status: "inbound_rejected", envelope: { rcptTo: ["c@other.test"] } });
   });
 
-  test("is refused whatever its ARC chain says, because no sealer is trusted", async () => {
+  test("a message that fails DMARC is refused whatever its ARC chain says, because no sealer is trusted", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     const sealer = author({ key: true });
     const mail = mailOf(domain);
@@ -326,16 +326,19 @@ describe("a message with the policy reject and a check delayed by name servers:"
     ["the key of a signature that would align", (domain) => `k._domainkey.${domain}`],
     ["the SPF record of a sender that would align", (domain) => domain],
   ];
-  test.each(TROUBLES)("is deferred, and nothing is recorded: %s", async (_, trouble) => {
-    const domain = author({ dmarc: "p=reject", spf: "-all", key: true });
-    service.dns.behave("servfail", trouble(domain));
-    const mail = trouble(domain).startsWith("k.") ? await signed(mailOf(domain), domain) : mailOf(domain);
-    expect(await deliver(mail, `ann@${domain}`)).toStartWith(PUT_OFF);
-    const list = await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`);
-    expect(list.body.data).toEqual([]);
-  });
+  test.each(TROUBLES)(
+    "a message with the policy reject and a check delayed by name servers is deferred, and nothing is recorded: %s",
+    async (_, trouble) => {
+      const domain = author({ dmarc: "p=reject", spf: "-all", key: true });
+      service.dns.behave("servfail", trouble(domain));
+      const mail = trouble(domain).startsWith("k.") ? await signed(mailOf(domain), domain) : mailOf(domain);
+      expect(await deliver(mail, `ann@${domain}`)).toStartWith(PUT_OFF);
+      const list = await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`);
+      expect(list.body.data).toEqual([]);
+    },
+  );
 
-  test("is accepted if the policy is quarantine, because the check would change nothing", async () => {
+  test("a message with the policy reject and a check delayed by name servers is accepted if the policy is quarantine, because the check would change nothing", async () => {
     const domain = author({ dmarc: "p=quarantine", spf: "-all" });
     service.dns.behave("servfail", domain);
     expect(await deliver(mailOf(domain), `ann@${domain}`)).toStartWith("250");
@@ -370,7 +373,7 @@ describe("a From without a domain never passes", () => {
 });
 
 describe("a message that arrives again", () => {
-  test("is answered 250 with the same id, and stored once in each inbox", async () => {
+  test("a message that arrives again is answered 250 with the same id, and stored once in each inbox", async () => {
     const domain = author({});
     const mail = mailOf(domain);
     const first = await deliver(mail, `x@${domain}`);

@@ -68,7 +68,7 @@ describe("an inbox gets mail", () => {
 });
 
 describe("a domain that stops receiving", () => {
-  test("refuses at RCPT, keeps inboxes and threads, and accepts again later", async () => {
+  test("a domain that stops receiving refuses at RCPT, keeps inboxes and threads, and accepts again later", async () => {
     const { inbox, name, receive } = await newDomain();
     const message = `<before@${name}>`;
     const before = await deliveredRecord(scene.service, {
@@ -93,7 +93,7 @@ describe("a domain that stops receiving", () => {
     expect(after.threadId).toBe(before.threadId);
   });
 
-  test("refuses at the end of DATA a recipient accepted at RCPT", async () => {
+  test("a domain that stops receiving refuses at the end of DATA a recipient accepted at RCPT", async () => {
     const { inbox, receive } = await newDomain();
     const session = await smtpSession(scene.service.smtpPort);
     await session.say("MAIL FROM:<ada@client.test>");
@@ -156,7 +156,7 @@ describe("an inbox at a domain", () => {
     expect(simulated.status).toBe(202);
   });
 
-  test("keeps the domain from being deleted until it is gone", async () => {
+  test("an inbox at a domain keeps the domain from being deleted until it is gone", async () => {
     const { inbox, path } = await newDomain();
     expect(await scene.service.call("DELETE", path)).toMatchObject({
       status: 409,
@@ -169,7 +169,7 @@ describe("an inbox at a domain", () => {
 });
 
 describe("deleting an inbox", () => {
-  test("is a conflict once mail came over SMTP, even after receiving was disabled", async () => {
+  test("deleting an inbox is a conflict once mail came over SMTP, even after receiving was disabled", async () => {
     const { inbox, receive } = await newDomain();
     const { threadId } = await deliveredRecord(scene.service, { to: inbox.address });
     await receive(false);
@@ -180,7 +180,7 @@ describe("deleting an inbox", () => {
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).status).toBe(200);
   });
 
-  test("is allowed if it had only simulated and sent mail, and removes their threads", async () => {
+  test("deleting an inbox is allowed if it had only simulated and sent mail, and removes their threads", async () => {
     const { id, address } = await newInbox();
     const simulated = await scene.service.call("POST", "/v1/inbound/simulate", {
       inboxId: id,
@@ -221,7 +221,7 @@ describe("deleting an inbox", () => {
 });
 
 describe("a send from an inbox", () => {
-  test("has its name and type changed by PATCH for later replies", async () => {
+  test("a send from an inbox has its name and type changed by PATCH for later replies", async () => {
     const { id, address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const changed = await scene.service.call("PATCH", `/v1/inboxes/${id}`, {

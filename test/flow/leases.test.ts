@@ -56,7 +56,7 @@ describe("a process", () => {
   test.each([
     ["forward", HOUR_MS],
     ["back", -HOUR_MS],
-  ])("is not declared dead when a clock is set %s by an hour", async (_, step) => {
+  ])("a process is not declared dead when a clock is set %s by an hour", async (_, step) => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(2, here.heartbeat, there.heartbeat);
     clock.step(step);

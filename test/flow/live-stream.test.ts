@@ -82,7 +82,7 @@ test("an unknown type is refused with the names of all", async () => {
 describe("a stream that is opened again", () => {
   const idsOf = (events: SentEvent[]) => events.map(({ id }) => id);
 
-  test("goes on after the last event that it names in the header or the query, and repeats none", async () => {
+  test("a stream that is opened again goes on after the last event that it names in the header or the query, and repeats none", async () => {
     const first = await open();
     await send("ana@example.com");
     const seen = await first.until(({ event }) => event === "sending");
@@ -100,7 +100,7 @@ describe("a stream that is opened again", () => {
     for (const stream of again) stream.close();
   });
 
-  test("is refused if the event is unknown, of another project, or older than an hour", async () => {
+  test("a stream that is opened again is refused if the event is unknown, of another project, or older than an hour", async () => {
     const stream = await open();
     await send("ana@example.com");
     const [event] = await stream.until(() => true);

@@ -67,7 +67,7 @@ describe("a list that waits", () => {
     expect((await delivered).data[0]).toMatchObject({ id, status: "delivered" });
   });
 
-  test("leaves older messages out if it has a time", async () => {
+  test("a list that waits leaves older messages out if it has a time", async () => {
     await send("old@example.com");
     const late = wait(
       `to=old@example.com&after=${encodeURIComponent(new Date(systemClock.now() + 60_000).toISOString())}`,
@@ -76,7 +76,7 @@ describe("a list that waits", () => {
     expect((await late).data).toEqual([]);
   });
 
-  test("does not wait for a page after the first", async () => {
+  test("a list that waits does not wait for a page after the first", async () => {
     for (const subject of ["one", "two"]) await send("pages@example.com", subject);
     const first = await wait("to=pages@example.com&limit=1");
     const second = await wait(`to=pages@example.com&limit=1&cursor=${first.nextCursor}`);
@@ -94,7 +94,7 @@ describe("a list that waits", () => {
     expect([status, body.error.param]).toEqual([422, name]);
   });
 
-  test("is forgotten when its client goes", async () => {
+  test("a list that waits is forgotten when its client goes", async () => {
     const stop = new AbortController();
     const asked = fetch(`${service.url}/v1/emails?to=gone@example.com&wait=60`, {
       headers: { authorization: `Bearer ${service.projectKey}` },
@@ -106,7 +106,7 @@ describe("a list that waits", () => {
     await waiting(0);
   });
 
-  test("is answered with 401 if its key was revoked in the meantime", async () => {
+  test("a list that waits is answered with 401 if its key was revoked in the meantime", async () => {
     const account = { key: service.accountKey };
     const { senderId } = (await service.call("GET", "/v1/inboxes")).body.data[0];
     const made = await service.call("POST", "/v1/api-keys", { name: "wait", senderId }, account);
@@ -119,7 +119,7 @@ describe("a list that waits", () => {
     expect((await asked).status).toBe(401);
   });
 
-  test("is refused with 429 if a thousand of the project wait already", async () => {
+  test("a list that waits is refused with 429 if a thousand of the project wait already", async () => {
     const { port } = new URL(service.url);
     const request = `GET /v1/emails?to=many@example.com&wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.projectKey}\r\n\r\n`;
     const sockets: Socket[] = [];

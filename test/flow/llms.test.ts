@@ -56,7 +56,7 @@ describe("the documentation for programs", () => {
     }
   });
 
-  test("is Markdown that may be cached for an hour", async () => {
+  test("the documentation for programs is Markdown that may be cached for an hour", async () => {
     const { headers } = await fetch(`${service.url}/docs/send.md`);
     expect([headers.get("content-type"), headers.get("cache-control")]).toEqual([
       "text/markdown; charset=utf-8",

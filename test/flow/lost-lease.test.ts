@@ -111,21 +111,24 @@ describe("a process that wakes after its lease with a message that another proce
     return { mx, id };
   }
 
-  test.each(["EHLO", "RCPT"] as const)("does not send it, if it was at %s", async (held) => {
-    const { mx, id } = await wokenAt(held);
-    // Later mail is sent as usual.
-    await service.call("POST", "/v1/emails", {
-      from: { email: "news@sender.test" },
-      to: [{ email: LAST }],
-      subject: "Hi",
-      text: "x",
-    });
-    await mx.messages.reached(1);
-    expect(mx.messages.items.map(({ rcptTo }) => rcptTo)).toEqual([[LAST]]);
-    const record = (await service.call("GET", `/v1/emails/${id}`)).body;
-    expect(record.events.map(({ type }: { type: string }) => type)).not.toContain("delivery_delayed");
-    expect(await findRecipient(service.app.db, id, 0)).toMatchObject({ status: "sending", attempts: 2 });
-  });
+  test.each(["EHLO", "RCPT"] as const)(
+    "a process that wakes after its lease with a message that another process has claimed does not send it, if it was at %s",
+    async (held) => {
+      const { mx, id } = await wokenAt(held);
+      // Later mail is sent as usual.
+      await service.call("POST", "/v1/emails", {
+        from: { email: "news@sender.test" },
+        to: [{ email: LAST }],
+        subject: "Hi",
+        text: "x",
+      });
+      await mx.messages.reached(1);
+      expect(mx.messages.items.map(({ rcptTo }) => rcptTo)).toEqual([[LAST]]);
+      const record = (await service.call("GET", `/v1/emails/${id}`)).body;
+      expect(record.events.map(({ type }: { type: string }) => type)).not.toContain("delivery_delayed");
+      expect(await findRecipient(service.app.db, id, 0)).toMatchObject({ status: "sending", attempts: 2 });
+    },
+  );
 });
 
 /** Another process sees no heartbeat of ours for the lease: our process, or the machine, stood still. */

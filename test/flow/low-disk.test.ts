@@ -20,7 +20,7 @@ describe("a disk is low", () => {
     expect(isLow({ free: free * MIB, total: total * MIB }, 512 * MIB)).toBe(low);
   });
 
-  test("never if it is not watched", () => {
+  test("a disk is low never if it is not watched", () => {
     expect(isLow({ free: 0, total: 1 }, 0)).toBe(false);
   });
 });
@@ -116,7 +116,7 @@ describe("a service whose disk is low", () => {
     await delivered(service, { to: "box@in.test" });
   });
 
-  test("delivers, pushes, reads and deletes on", async () => {
+  test("a service whose disk is low delivers, pushes, reads and deletes on", async () => {
     become(ROOMY);
     const hook = await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes: ["*"] });
     const soon = new Date(clock.now() + 300).toISOString();
@@ -127,7 +127,7 @@ describe("a service whose disk is low", () => {
     expect((await service.call("DELETE", `/v1/webhooks/${hook.body.id}`)).status).toBe(204);
   });
 
-  test("says so at /readyz, which stays 200, and in its health", async () => {
+  test("a service whose disk is low says so at /readyz, which stays 200, and in its health", async () => {
     expect(await service.call("GET", "/readyz")).toMatchObject({
       status: 200,
       body: { status: "ok", checks: { disk: "low" } },

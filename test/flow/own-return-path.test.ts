@@ -61,7 +61,7 @@ async function send(domain: string): Promise<MxMessage & { id: string; path: str
 }
 
 describe("the recommended record for a domain's own return path", () => {
-  test("is shown and never needed, and is used from the check that finds it until one that does not", async () => {
+  test("the recommended record for a domain's own return path is shown and never needed, and is used from the check that finds it until one that does not", async () => {
     const id = await verifiedDomain(service, "news.test");
     const { body } = await service.call("GET", `/v1/domains/${id}`);
     const record = {
@@ -85,7 +85,7 @@ describe("the recommended record for a domain's own return path", () => {
     expect((await send("news.test")).path).toBe(OURS);
   });
 
-  test("is wrong with another target, and then not used", async () => {
+  test("the recommended record for a domain's own return path is wrong with another target, and then not used", async () => {
     const id = await verifiedDomain(service, "wrong.test");
     service.dns.add({ name: "bounce.wrong.test", type: "CNAME", data: "bounce.other.test" });
     const { recommended, status } = await verify(id);
@@ -100,7 +100,7 @@ describe("the recommended record for a domain's own return path", () => {
     expect((await send("wrong.test")).path).toBe(OURS);
   });
 
-  test("comes before the From domain itself if that receives, too", async () => {
+  test("the recommended record for a domain's own return path comes before the From domain itself if that receives, too", async () => {
     const { id, name } = await domainOfItsOwn();
     const { body } = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
     publish(service.dns, body.records);
@@ -178,7 +178,7 @@ describe("mail to a domain's own return path", () => {
     expect(recipients[0]).toMatchObject({ email: sent.rcptTo[0], enhancedCode: "5.1.1" });
   });
 
-  test("reaches the customer's postmaster, and nobody without a token at it or at another customer's", async () => {
+  test("mail to a domain's own return path reaches the customer's postmaster, and nobody without a token at it or at another customer's", async () => {
     const { id, name } = await domainOfItsOwn();
     const letter = (to: string) => deliver(service, { to });
     expect(await letter(`postmaster@bounce.${name}`)).toStartWith("250");
@@ -190,7 +190,7 @@ describe("mail to a domain's own return path", () => {
     expect(await letter(`postmaster@bounce.${name}`)).toStartWith("550");
   });
 
-  test("is not the postmaster of a project that never verified the domain", async () => {
+  test("mail to a domain's own return path is not the postmaster of a project that never verified the domain", async () => {
     const { body } = await service.call("POST", "/v1/domains", { domain: "unproven.test" });
     service.dns.add({ name: "bounce.unproven.test", type: "CNAME", data: OURS });
     expect((await verify(body.id)).recommended[0].verified).toBe(true);

@@ -25,7 +25,7 @@ const send = (content: object) =>
 const preview = (id: string, query = "") => service.call("GET", `/v1/emails/${id}/preview${query}`);
 
 describe("the preview of a message", () => {
-  test("is a page with a policy that lets it load and run nothing", async () => {
+  test("the preview of a message is a page with a policy that lets it load and run nothing", async () => {
     const { status, headers, body } = await preview(await send({ html: "<p>Hello</p>" }));
     expect(status).toBe(200);
     expect(body).toEndWith("<p>Hello</p>");
@@ -61,7 +61,7 @@ describe("the preview of a message", () => {
     },
   );
 
-  test("has the images that the message carries, sent or received", async () => {
+  test("the preview of a message has the images that the message carries, sent or received", async () => {
     const html = '<img src="cid:dot@x"><img src="cid:vector"><img src="cid:none">';
     const picture = { filename: "dot.gif", content: DOT, contentType: "image/gif", contentId: "dot@x" };
     const vector = { filename: "v.svg", content: DOT, contentType: "image/svg+xml", contentId: "vector" };
@@ -105,7 +105,7 @@ describe("the preview of a message", () => {
     expect(shown.body).toContain("too large for a preview");
   });
 
-  test("does not exist without html, or for another project", async () => {
+  test("the preview of a message does not exist without html, or for another project", async () => {
     expect((await preview(await send({ text: "x" }))).status).toBe(404);
     expect((await preview("msg_none")).status).toBe(404);
     const id = await send({ html: "secret" });
@@ -121,7 +121,7 @@ describe("the preview of a message", () => {
 describe("the preview of a draft", () => {
   const draft = (html: string) => service.call("POST", "/ui/preview", { html });
 
-  test("has a URL of its own, and the same policy", async () => {
+  test("the preview of a draft has a URL of its own, and the same policy", async () => {
     const made = await draft("<script>x</script><p>Hi</p>");
     expect([made.status, made.body.url]).toEqual([201, expect.stringMatching(/^\/ui\/preview\/\w{16}$/)]);
     const { status, headers, body } = await service.call("GET", `${made.body.url}?theme=dark`);
@@ -130,13 +130,13 @@ describe("the preview of a draft", () => {
     expect(body).toEndWith("<p>Hi</p>");
   });
 
-  test("is shown to no other key, and without a key to none", async () => {
+  test("the preview of a draft is shown to no other key, and without a key to none", async () => {
     const { url } = (await draft("x")).body;
     expect((await service.call("GET", url, undefined, { key: service.accountKey })).status).toBe(404);
     expect((await fetch(`${service.url}${url}`)).status).toBe(401);
   });
 
-  test("works for five minutes", async () => {
+  test("the preview of a draft works for five minutes", async () => {
     const { url } = (await draft("x")).body;
     clock.shift(DRAFT_MS - 10_000);
     expect((await service.call("GET", url)).status).toBe(200);
@@ -144,7 +144,7 @@ describe("the preview of a draft", () => {
     expect((await service.call("GET", url)).status).toBe(404);
   });
 
-  test("is forgotten when 32 newer ones were made, and has at most 1 MiB", async () => {
+  test("the preview of a draft is forgotten when 32 newer ones were made, and has at most 1 MiB", async () => {
     const { url } = (await draft("first")).body;
     for (let count = 0; count < 31; count++) await draft("x");
     expect((await service.call("GET", url)).status).toBe(200);

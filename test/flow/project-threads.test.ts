@@ -84,7 +84,7 @@ describe("GET /v1/threads", () => {
 });
 
 describe("a thread", () => {
-  test("is unread until the client marks it as read, and again when mail arrives", async () => {
+  test("a thread is unread until the client marks it as read, and again when mail arrives", async () => {
     const { id, address } = await newInbox();
     const message = scene.newMessageId();
     const { threadId } = await deliveredRecord(scene.service, {
@@ -100,7 +100,7 @@ describe("a thread", () => {
     expect(await idsOf({ inboxId: id, unread: "true" })).toEqual([threadId]);
   });
 
-  test("stays read when the project replies", async () => {
+  test("a thread stays read when the project replies", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     await update(threadId, { read: true });
@@ -108,7 +108,7 @@ describe("a thread", () => {
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.read).toBe(true);
   });
 
-  test("is listed only among archived ones once archived, and comes back with new mail", async () => {
+  test("a thread is listed only among archived ones once archived, and comes back with new mail", async () => {
     const { id, address } = await newInbox();
     const message = scene.newMessageId();
     const { threadId } = await deliveredRecord(scene.service, {
@@ -125,7 +125,7 @@ describe("a thread", () => {
     expect(await inbox()).toMatchObject([{ id: threadId, read: false, archived: false }]);
   });
 
-  test("can be marked as unread and brought back by the client", async () => {
+  test("a thread can be marked as unread and brought back by the client", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     await update(threadId, { read: true, archived: true });
@@ -136,7 +136,7 @@ describe("a thread", () => {
     });
   });
 
-  test("refuses what is no boolean, and an unknown id", async () => {
+  test("a thread refuses what is no boolean, and an unknown id", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const { status, body } = await update(threadId, { read: "yes" });

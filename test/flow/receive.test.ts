@@ -129,7 +129,7 @@ describe("a message to an inbox", () => {
     expect(new Set(threads).size).toBe(2);
   });
 
-  test("reaches each of several inboxes as a separate message that does not name the other addresses", async () => {
+  test("a message to an inbox reaches each of several inboxes as a separate message that does not name the other addresses", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
     expect((await swaks("--to", "a@in.test,a+x@in.test,b@in.test", "--body", "To all")).code).toBe(0);
     const records = await inbound();
@@ -145,7 +145,7 @@ describe("a message to an inbox", () => {
     expect(await service.app.db.all<unknown>(kept)).toEqual([{ refs: 2 }]);
   });
 
-  test("is refused once receiving is disabled", async () => {
+  test("a message to an inbox is refused once receiving is disabled", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test"]);
     const domains = await service.call("GET", "/v1/domains");
     await service.call("PATCH", `/v1/domains/${domains.body.data[0].id}/receiving`, { enabled: false });

@@ -75,7 +75,7 @@ function faultOf(error: unknown): string | null {
 }
 
 describe("a server", () => {
-  test("gives rows as a file database does: by name only, with numbers, text, null and bytes", async () => {
+  test("a server gives rows as a file database does: by name only, with numbers, text, null and bytes", async () => {
     const row = await db.first(
       "SELECT typeof(?) AS a, x'00ff' AS b, 1.5 AS c, NULL AS d, 'é' AS e, 7 AS f",
       [5],
@@ -86,7 +86,7 @@ describe("a server", () => {
     expect(row).toEqual({ a: "real", b: bytes, c: 1.5, d: null, e: "é", f: 7 });
   });
 
-  test("says who broke a constraint, whichever of its codes it uses", async () => {
+  test("a server says who broke a constraint, whichever of its codes it uses", async () => {
     for (const fineCodes of [false, true]) {
       const other = await startPrimary({ fineCodes });
       const there = await openDb(systemClock, { url: other.url, authToken: null, syncUrl: null });
@@ -292,7 +292,7 @@ describe("a replica", () => {
     await replica.close();
   });
 
-  test("reads in its own file, writes at the primary, and reads its own writes", async () => {
+  test("a replica reads in its own file, writes at the primary, and reads its own writes", async () => {
     replica = await openDb(systemClock, options("reads.db"));
     const before = await primary.counts();
     for (let turn = 0; turn < 20; turn++) {
@@ -306,7 +306,7 @@ describe("a replica", () => {
     expect(await rowsLike("own-%")).toHaveLength(20);
   });
 
-  test("works as well if the primary speaks sqld's gRPC instead of Turso's HTTP", async () => {
+  test("a replica works as well if the primary speaks sqld's gRPC instead of Turso's HTTP", async () => {
     const sqld = await startPrimary({ sync: "grpc" });
     const settings = { url: `file:${join(folder, "grpc.db")}`, authToken: null, syncUrl: sqld.url };
     replica = await openDb(systemClock, settings);
@@ -358,7 +358,7 @@ describe("a replica", () => {
     await sqld.stop();
   });
 
-  test("opens while its primary cannot give newer frames, and follows once it can", async () => {
+  test("a replica opens while its primary cannot give newer frames, and follows once it can", async () => {
     const sqld = await startPrimary({ sync: "grpc" });
     const settings = { url: `file:${join(folder, "opens.db")}`, authToken: null, syncUrl: sqld.url };
     const other = await openDb(systemClock, { url: sqld.url, authToken: null, syncUrl: null });
@@ -398,7 +398,7 @@ describe("a replica", () => {
     expect(await replica.first("SELECT b FROM t WHERE a = 'taken'")).toEqual({ b: 5 });
   });
 
-  test("does not trust its file after a write whose reply was lost, because it may have been committed", async () => {
+  test("a replica does not trust its file after a write whose reply was lost, because it may have been committed", async () => {
     replica = await openDb(systemClock, options("lost.db"));
     await primary.make({ loseReplies: 1 });
     expect(faultOf(await caught(replica.write([put("told nobody", 7)])))).toBe("lost");
@@ -433,7 +433,7 @@ describe("a replica", () => {
     await second.close();
   });
 
-  test("is not made of a file that is a separate database", async () => {
+  test("a replica is not made of a file that is a separate database", async () => {
     replica = await openDb(systemClock, options("other.db"));
     const own = await openDb(systemClock, {
       url: `file:${join(folder, "own.db")}`,
@@ -445,7 +445,7 @@ describe("a replica", () => {
     expect(String(error)).toContain("is a database but not a replica");
   });
 
-  test("does not block the event loop while it syncs", async () => {
+  test("a replica does not block the event loop while it syncs", async () => {
     replica = await openDb(systemClock, options("slow.db"));
     await primary.make({ delayMs: 300 });
     let turns = 0;

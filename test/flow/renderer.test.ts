@@ -155,7 +155,7 @@ describe("a message is the same wherever it is composed", () => {
 });
 
 describe("a template", () => {
-  test("is rendered in a thread", async () => {
+  test("a template is rendered in a thread", async () => {
     const { started, ...threads } = renderer();
     const source = { subject: "Hi {{ name }}", html: "<p>{{ name }}</p>", text: "{{ gone }}" };
     expect(await threads.template("snd_1", source, { name: "<Ada>" })).toEqual({
@@ -168,7 +168,7 @@ describe("a template", () => {
   });
 
   test.each([0, MAX_SOURCE_OCTETS_HERE])(
-    "shows its variables, with %i octets around them",
+    "a template shows its variables, with %i octets around them",
     async (around) => {
       const threads = renderer();
       const html = `${"x".repeat(around)}{{ a.b }}{{ c }}`;

@@ -102,7 +102,7 @@ describe("the recipients of a reply", () => {
     ["the inbox alone", ["From: BOX@in.test", "To: BOX@in.test"]],
     ["a Reply-To in quotes", ["From: no-reply@a.test", 'Reply-To: "john smith"@a.test']],
     ["a Reply-To in quotes and brackets", ["From: no-reply@a.test", 'Reply-To: <"john smith"@a.test>']],
-  ])("is a conflict if the message has %s", async (_, headers) => {
+  ])("the recipients of a reply is a conflict if the message has %s", async (_, headers) => {
     const { address } = await newInbox();
     const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));
     const { threadId } = await deliveredRecord(scene.service, { to: address, mailFrom: "", headers: own });
@@ -110,7 +110,7 @@ describe("the recipients of a reply", () => {
     expect(refused).toMatchObject({ status: 409, body: { error: { code: "invalid_state" } } });
   });
 
-  test("is refused if a reply to all has more recipients than a send may have", async () => {
+  test("the recipients of a reply is refused if a reply to all has more recipients than a send may have", async () => {
     const { address } = await newInbox();
     const many = Array.from({ length: 50 }, (_, at) => `r${at}@a.test`);
     const { threadId } = await deliveredRecord(scene.service, {
@@ -187,7 +187,7 @@ describe("a reply", () => {
   test.each([
     ["text", { text: "Yes.\n\nOn Tue, Nov 14, 2023 at 10:13 PM Ann <ann@example.com> wrote:\n> Really?\n" }],
     ["html", { text: undefined, html: "<p>Yes.</p><blockquote type=cite><p>Really?</p></blockquote>" }],
-  ])("has no quoted text in its preview: %s", async (_, body) => {
+  ])("a reply has no quoted text in its preview: %s", async (_, body) => {
     const { threadId } = await answerTo([], body);
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Yes.");
   });
@@ -211,7 +211,7 @@ describe("a reply", () => {
     });
   });
 
-  test("may answer an automatic message, because a client asked for it", async () => {
+  test("a reply may answer an automatic message, because a client asked for it", async () => {
     const headers = ["From: robot@r.test", "Auto-Submitted: auto-replied", "Precedence: bulk"];
     expect((await answerTo(headers)).to).toEqual(["robot@r.test"]);
   });
@@ -227,7 +227,7 @@ describe("a reply", () => {
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.messageCount).toBe(2);
   });
 
-  test("is one of at most twenty a minute, even if they come at the same time", async () => {
+  test("a reply is one of at most twenty a minute, even if they come at the same time", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const answers = await Promise.all(Array.from({ length: 25 }, () => reply(threadId)));
@@ -236,7 +236,7 @@ describe("a reply", () => {
     expect(refused.map(({ headers }) => headers.get("retry-after"))).toEqual(Array(5).fill("60"));
   });
 
-  test("is not refused because of earlier ones from a clock that was ahead", async () => {
+  test("a reply is not refused because of earlier ones from a clock that was ahead", async () => {
     const clock = shiftedClock();
     const service = await startService({}, clock);
     try {
@@ -253,7 +253,7 @@ describe("a reply", () => {
     }
   });
 
-  test("is one of at most twenty a minute, even over two processes", async () => {
+  test("a reply is one of at most twenty a minute, even over two processes", async () => {
     const { service } = scene;
     const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
     const second = await startService({ ...service.sameDatabase, MASTER_KEY: masterKey, ROLES: "api" });
@@ -275,7 +275,7 @@ describe("a reply", () => {
     }
   });
 
-  test("keeps the thread when its answer comes, and the record names each participant once", async () => {
+  test("a reply keeps the thread when its answer comes, and the record names each participant once", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: `${address.replace("@", "+t@")}` });
     const { messageId } = await replied(threadId);

@@ -26,7 +26,7 @@ describe("the subject of a reply", () => {
     expect((await answerTo([`Subject: ${subject}`])).subject).toBe(wanted);
   });
 
-  test("is cut to the limit of a send, without half of a character", async () => {
+  test("the subject of a reply is cut to the limit of a send, without half of a character", async () => {
     const emoji = Buffer.from("😀".repeat(600)).toString("base64");
     const { subject } = await answerTo([`Subject: =?UTF-8?B?${emoji}?=`]);
     expect(subject).toBe(`Re: ${"😀".repeat(497)}`);
@@ -46,7 +46,7 @@ async function wireFields(id: string): Promise<string[]> {
 }
 
 describe("the references of a reply", () => {
-  test("name the answered message and all before it, on the wire too", async () => {
+  test("the references of a reply name the answered message and all before it, on the wire too", async () => {
     const { address } = await newInbox({ displayName: "Müller & Söhne" });
     const [root, parent] = [newMessageId(), newMessageId()];
     const headers = [`Message-ID: ${parent}`, `References: ${root} ${parent}`, `In-Reply-To: ${root}`];
@@ -62,13 +62,13 @@ describe("the references of a reply", () => {
   });
 
   // RFC 5322 §3.6.4
-  test("name the message that the answered one answers, if it has no references", async () => {
+  test("the references of a reply name the message that the answered one answers, if it has no references", async () => {
     const [root, parent] = [newMessageId(), newMessageId()];
     const { id } = await answerTo([`Message-ID: ${parent}`, `In-Reply-To: ${root}`]);
     expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${root} ${parent}`]);
   });
 
-  test("name the message that our own one answered, if the reply follows our own", async () => {
+  test("the references of a reply name the message that our own one answered, if the reply follows our own", async () => {
     const { address } = await newInbox();
     const { body } = await scene.service.call("POST", "/v1/emails", {
       from: { email: address },
@@ -85,7 +85,7 @@ describe("the references of a reply", () => {
     ]);
   });
 
-  test("are the first and the newest of many, in lines of at most 998 octets", async () => {
+  test("the references of a reply are the first and the newest of many, in lines of at most 998 octets", async () => {
     const ids = Array.from({ length: 90 }, (_, at) => `<${"y".repeat(100 + at)}@client.test>`);
     const parent = newMessageId();
     const { id } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
@@ -105,7 +105,7 @@ describe("the references of a reply", () => {
     expect(headers.References.split(" ")).toEqual([long(0), long(7), long(8), long(9), parent]);
   });
 
-  test("are the first and the newest of a field longer than the record shows", async () => {
+  test("the references of a reply are the first and the newest of a field longer than the record shows", async () => {
     const parent = newMessageId();
     const ids = Array.from({ length: 1500 }, (_, at) => `<${`${at}`.padStart(40, "q")}@client.test>`);
     const { headers } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
@@ -116,7 +116,7 @@ describe("the references of a reply", () => {
     ]);
   });
 
-  test("are on the wire if the answered message has a Message-ID as long as a line allows", async () => {
+  test("the references of a reply are on the wire if the answered message has a Message-ID as long as a line allows", async () => {
     const parent = `<${"i".repeat(997 - "<@client.test>".length)}@client.test>`;
     const { id } = await answerTo([`Message-ID: ${parent}`]);
     expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${parent}`]);
@@ -139,7 +139,7 @@ describe("the references of a reply", () => {
     ]);
   });
 
-  test("are empty if the answered message has no Message-ID", async () => {
+  test("the references of a reply are empty if the answered message has no Message-ID", async () => {
     expect((await answerTo(["References: <x@client.test>"])).headers).toEqual({});
   });
 });

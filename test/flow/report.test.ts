@@ -213,7 +213,7 @@ describe("a report to a return path", () => {
     },
   );
 
-  test("changes a delivered recipient too, whose host accepted the message before it knew", async () => {
+  test("a report to a return path changes a delivered recipient too, whose host accepted the message before it knew", async () => {
     const { id, returnPath } = await sent();
     await service.app.db.write([
       { sql: "UPDATE recipients SET status = 'delivered' WHERE message_id = ?", args: [id] },
@@ -431,7 +431,7 @@ describe("a complaint whose recipient, deferred before, changes at the same time
   const tryAgain = (id: string) =>
     service.app.db.write([{ sql: "UPDATE recipients SET due_at = 1 WHERE message_id = ?", args: [id] }]);
 
-  test("counts the recipient as settled once if the next try has settled it", async () => {
+  test("a complaint whose recipient, deferred before, changes at the same time counts the recipient as settled once if the next try has settled it", async () => {
     const id = await putOff();
     const taken = await take(id, async () => {
       relay.set({ RCPT: "250 ok" });
@@ -443,7 +443,7 @@ describe("a complaint whose recipient, deferred before, changes at the same time
     expect(await counted()).toEqual([{ settled: 1, bounced: 0, complained: 1 }]);
   });
 
-  test("is deferred if the next try is in progress", async () => {
+  test("a complaint whose recipient, deferred before, changes at the same time is deferred if the next try is in progress", async () => {
     const id = await putOff();
     const { promise: reply, resolve: release } = Promise.withResolvers<string>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
@@ -481,7 +481,7 @@ describe("a complaint to the address for complaints", () => {
     );
   };
 
-  test("is about the recipient in the return path of its message", async () => {
+  test("a complaint to the address for complaints is about the recipient in the return path of its message", async () => {
     const { id, returnPath } = await sent();
     expect(await take(arf.replace("RETURN-PATH", returnPath))).toBe("taken");
     expect((await service.message(id, "complained")).status).toBe("complained");

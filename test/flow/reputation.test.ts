@@ -120,7 +120,7 @@ describe("a sender", () => {
   const isSuspended = async ({ id, accountId }: Project) =>
     (await findProject(db, accountId, id))?.suspendedAt === NOW;
 
-  test("is suspended for outcomes of seven days, today the last of them", async () => {
+  test("a sender is suspended for outcomes of seven days, today the last of them", async () => {
     const suspended = async (daysAgo: number) => {
       const sender = await newSender();
       await db.write([past(sender.id, 200, 200, NOW - daysAgo * DAY_MS)]);
@@ -165,7 +165,7 @@ describe("a sender", () => {
     expect(await complain(sender.id, "last@one.test")).toBe(found);
   });
 
-  test("is not suspended by soft bounces, nor by those of a lane that is not steady", async () => {
+  test("a sender is not suspended by soft bounces, nor by those of a lane that is not steady", async () => {
     const sender = await newSender();
     for (let bounce = 0; bounce < 200; bounce++)
       expect(await outcome(sender.id, "sending", "bounced", { excused: true })).toBeNull();
@@ -179,7 +179,7 @@ describe("a sender", () => {
     expect(await countNearSuspension(db, limitsOf(5), NOW)).toBe(1);
   });
 
-  test("is suspended by the rates of the settings, and by none that is 0", async () => {
+  test("a sender is suspended by the rates of the settings, and by none that is 0", async () => {
     const bounced = async (limits: ReputationLimits) => {
       const sender = await newSender();
       await db.write([past(sender.id, 199, 3, NOW)]);
@@ -203,7 +203,7 @@ describe("a sender", () => {
       )
     )?.count;
 
-  test("is not suspended by one recipient's complaints, however many: each counts once in seven days", async () => {
+  test("a sender is not suspended by one recipient's complaints, however many: each counts once in seven days", async () => {
     const sender = await newSender();
     await db.write([past(sender.id, 200, 0, NOW)]);
     for (let at = 0; at < 20; at++) await complain(sender.id, "one@one.test");
@@ -214,7 +214,7 @@ describe("a sender", () => {
     expect(await counted(sender.id)).toBe(2);
   });
 
-  test("is not suspended by complaints that nothing proves", async () => {
+  test("a sender is not suspended by complaints that nothing proves", async () => {
     const sender = await newSender();
     await db.write([past(sender.id, 200, 0, NOW)]);
     for (let at = 0; at < 20; at++) expect(await outcome(sender.id, "delivered", "complained")).toBeNull();

@@ -170,7 +170,7 @@ describe("content past its retention", () => {
     expect((await get(`/v1/emails/${id}`)).body.text).toBe("Cheap");
   });
 
-  test("is null in a webhook that is delivered later", async () => {
+  test("content past its retention is null in a webhook that is delivered later", async () => {
     const url = sink.url;
     const hook = (await service.call("POST", "/v1/webhooks", { url, eventTypes: ["inbound_received"] })).body;
     const id = await received();
@@ -188,7 +188,7 @@ describe("content past its retention", () => {
     });
   });
 
-  test("stays until every webhook delivery of the message is made", async () => {
+  test("content past its retention stays until every webhook delivery of the message is made", async () => {
     await service.restart({ WEBHOOK_RETRY_SECONDS: "0,93600" });
     sink.answer(500, 200);
     const url = sink.url;
@@ -207,7 +207,7 @@ describe("content past its retention", () => {
     });
   });
 
-  test("is not in its thread's preview either, and the thread can still be answered", async () => {
+  test("content past its retention is not in its thread's preview either, and the thread can still be answered", async () => {
     const id = await received();
     const { threadId } = (await get(`/v1/emails/${id}`)).body;
     expect((await get(`/v1/threads/${threadId}`)).body.preview).toContain("cost");
@@ -223,7 +223,7 @@ describe("content past its retention", () => {
 });
 
 describe("messages past their retention", () => {
-  test("are removed from the record, the lists, the search and their thread", async () => {
+  test("messages past their retention are removed from the record, the lists, the search and their thread", async () => {
     const [out, into] = [await sent(), await received()];
     const { threadId } = (await get(`/v1/emails/${into}`)).body;
     clock.shift(2 * DAY_MS + HOUR_MS);
@@ -244,7 +244,7 @@ describe("messages past their retention", () => {
     expect((await get(`/v1/inboxes/${inboxId}/threads`)).body.data).toEqual([]);
   });
 
-  test("are removed even if the content of the message that their thread keeps cannot be read", async () => {
+  test("messages past their retention are removed even if the content of the message that their thread keeps cannot be read", async () => {
     const first = await received();
     const { threadId } = (await get(`/v1/emails/${first}`)).body;
     const { db } = service.app;
@@ -270,7 +270,7 @@ describe("messages past their retention", () => {
     expect(await db.first<unknown>(row, [threadId])).toEqual({ last: first, preview: "" });
   });
 
-  test("leave a thread the preview of its remaining last message", async () => {
+  test("messages past their retention leave a thread the preview of its remaining last message", async () => {
     const headers = ["From: ann@client.test", "Subject: Question", "Message-ID: <quoting@client.test>"];
     const first = await received(
       headers,
@@ -289,14 +289,14 @@ describe("messages past their retention", () => {
     });
   });
 
-  test("leave the inbox marked as having received mail", async () => {
+  test("messages past their retention leave the inbox marked as having received mail", async () => {
     await received();
     clock.shift(2 * DAY_MS + HOUR_MS);
     await messages();
     expect((await service.call("DELETE", `/v1/inboxes/${inboxId}`)).status).toBe(409);
   });
 
-  test("leave suppressions, contacts and statistics as they are", async () => {
+  test("messages past their retention leave suppressions, contacts and statistics as they are", async () => {
     const bounced = await service.call("POST", "/v1/suppressions", { email: "gone@home.test" });
     await service.call("POST", "/v1/contacts", { email: "ann@home.test" });
     await sent();
@@ -308,7 +308,7 @@ describe("messages past their retention", () => {
     expect((await get("/v1/stats")).body.totals).toEqual(totals);
   });
 
-  test("may be removed while a client reads the list: the next page continues after the last one", async () => {
+  test("messages past their retention may be removed while a client reads the list: the next page continues after the last one", async () => {
     const ids: string[] = [];
     for (let at = 0; at < 4; at++) ids.unshift(await sent({ attachments: [] }));
     const first = (await get("/v1/emails?limit=2")).body;

@@ -84,7 +84,7 @@ async function setReceiving(domainId: string, enabled: boolean): Promise<void> {
 }
 
 describe("the return path", () => {
-  test("is at the From domain if that receives, and otherwise at the bounce domain", async () => {
+  test("the return path is at the From domain if that receives, and otherwise at the bounce domain", async () => {
     const id = await verifiedDomain(service, "sender.test");
     await verifiedDomain(service, "other.test");
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
@@ -95,7 +95,7 @@ describe("the return path", () => {
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
   });
 
-  test("is at the bounce domain until the MX record of the From domain is there, because no report would arrive", async () => {
+  test("the return path is at the bounce domain until the MX record of the From domain is there, because no report would arrive", async () => {
     const id = await verifiedDomain(service, "sender.test");
     const { body } = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
@@ -123,7 +123,7 @@ describe("a report to a return path at a customer's domain", () => {
     expect(threads.body.data).toEqual([]);
   });
 
-  test("counts even if the domain has stopped receiving since, or was deleted", async () => {
+  test("a report to a return path at a customer's domain counts even if the domain has stopped receiving since, or was deleted", async () => {
     const domainId = await verifiedDomain(service, "sender.test");
     await setReceiving(domainId, true);
     const [first, second] = [await send("news@sender.test"), await send("news@sender.test", "b@one.test")];

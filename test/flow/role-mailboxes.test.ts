@@ -86,7 +86,7 @@ describe("a message to a role mailbox of the service", () => {
     [`abuse@bounce.${SERVICE_DOMAIN}`],
     [`dmarc+x@${SERVICE_DOMAIN}`],
     ["postmaster"],
-  ])("is a message of the first project: %s", async (to) => {
+  ])("a message to a role mailbox of the service is a message of the first project: %s", async (to) => {
     const record = await deliveredRecord(service, {
       to,
       mailFrom: "",
@@ -110,7 +110,7 @@ describe("a message to a role mailbox of the service", () => {
     expect(raw.body).toContain("What has happened");
   });
 
-  test("does not appear in another project", async () => {
+  test("a message to a role mailbox of the service does not appear in another project", async () => {
     const made = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
     const id = await delivered(service, { to: `abuse@${SERVICE_DOMAIN}` });
     const other = { key: service.accountKey, headers: { "x-service-product": made.body.id } };
@@ -118,7 +118,7 @@ describe("a message to a role mailbox of the service", () => {
     expect((await service.call("GET", "/v1/emails", undefined, other)).body.data).toEqual([]);
   });
 
-  test("is one message for all its addresses there, which names each", async () => {
+  test("a message to a role mailbox of the service is one message for all its addresses there, which names each", async () => {
     const { id, envelope } = await deliveredRecord(service, {
       to: [`postmaster@${SERVICE_DOMAIN}`, `postmaster+x@${SERVICE_DOMAIN}`],
     });
@@ -127,7 +127,7 @@ describe("a message to a role mailbox of the service", () => {
     expect(list.body.data.map((summary: { id: string }) => summary.id)).toEqual([id]);
   });
 
-  test("is pushed with neither inbox nor thread", async () => {
+  test("a message to a role mailbox of the service is pushed with neither inbox nor thread", async () => {
     const sink = startSink();
     await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes: ["inbound_received"] });
     const id = await delivered(service, { to: `abuse@${SERVICE_DOMAIN}`, headers: ["Subject: Spam"] });
@@ -159,7 +159,7 @@ describe("a message to a role mailbox of the service", () => {
 describe("a customer's domain that receives", () => {
   startedForEach();
 
-  test("has a postmaster without an inbox of that name, for the customer's project, and no other role mailbox", async () => {
+  test("a customer's domain that receives has a postmaster without an inbox of that name, for the customer's project, and no other role mailbox", async () => {
     const made = await service.call("POST", "/v1/senders", { name: "Shop" }, { key: service.accountKey });
     const key = (
       await service.call(
@@ -183,7 +183,7 @@ describe("a customer's domain that receives", () => {
     expect((await service.call("GET", `/v1/emails/${message}`)).status).toBe(404);
   });
 
-  test("gives its postmaster's mail to the inbox of that name if it exists", async () => {
+  test("a customer's domain that receives gives its postmaster's mail to the inbox of that name if it exists", async () => {
     const [inboxId] = await receivingInboxes(service, "in.test", ["postmaster@in.test"]);
     expect(await deliveredRecord(service, { to: "PostMaster@in.test" })).toMatchObject({
       inboxId,
@@ -216,7 +216,7 @@ describe("a DMARC policy of p=reject", () => {
     });
   });
 
-  test("applies to a message that is also for an inbox", async () => {
+  test("a DMARC policy of p=reject applies to a message that is also for an inbox", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test"]);
     const to = [`postmaster@${SERVICE_DOMAIN}`, "a@in.test"];
     expect(await deliver(service, { to, mailFrom: "boss@bank.test", headers: forged })).toStartWith(

@@ -91,7 +91,7 @@ describe("scheduled mail", () => {
   const SPAN_MS = 2 * HOUR_MS;
   const LATEST_MS = MINUTE_MS;
 
-  test("is sent once, never early and at most a minute late, over restarts and steps of the clock", async () => {
+  test("scheduled mail is sent once, never early and at most a minute late, over restarts and steps of the clock", async () => {
     await start();
     const random = seeded(20_260_131);
     const began = clock.now();
@@ -234,7 +234,7 @@ test("if the clock is set back by a year, an undeliverable message is still give
 });
 
 describe("setting the clock back by an hour", () => {
-  test("delays neither new mail nor a retry", async () => {
+  test("setting the clock back by an hour delays neither new mail nor a retry", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
     const deferred = await send("retry@one.test");
@@ -260,7 +260,7 @@ describe("setting the clock back by an hour", () => {
     await service.message(scheduled, "sent");
   });
 
-  test("sends mail that was tried before its time at its time, and not when the clock has caught up", async () => {
+  test("setting the clock back by an hour sends mail that was tried before its time at its time, and not when the clock has caught up", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
     const early = await send("early@one.test", clock.now() + MINUTE_MS);
@@ -294,7 +294,7 @@ describe("the bytes of a message", () => {
   const composed = async (id: string): Promise<string> =>
     (await service.call("GET", `/v1/emails/${id}/raw`)).body;
 
-  test("are the same at each later try, so that a peer whose 250 was lost recognises it", async () => {
+  test("the bytes of a message are the same at each later try, so that a peer whose 250 was lost recognises it", async () => {
     await start();
     const id = await send("retry@one.test");
     await service.message(id, "sent");
@@ -302,7 +302,7 @@ describe("the bytes of a message", () => {
     expect(await composed(id)).toBe(relay.messages.items[0]?.data.toString() ?? "");
   });
 
-  test("are dated as scheduled, or with the time of posting if that is later", async () => {
+  test("the bytes of a message are dated as scheduled, or with the time of posting if that is later", async () => {
     await start();
     const dated = (at: number) => `Date: ${new Date(at).toUTCString().replace("GMT", "+0000")}\r\n`;
     const posted = clock.now();

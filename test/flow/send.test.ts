@@ -349,7 +349,7 @@ describe("batch", () => {
 describe("an Idempotency-Key", () => {
   const headers = { "Idempotency-Key": "once" };
 
-  test("sends once and gives the same answer again; another body is a conflict", async () => {
+  test("an Idempotency-Key sends once and gives the same answer again; another body is a conflict", async () => {
     service = await startService();
     await verifiedDomain(service, "sender.test");
     const first = await service.call("POST", "/v1/emails", mail("a@one.test"), { headers });

@@ -180,7 +180,7 @@ describe("a stream", () => {
     expect(await like(db, "% it expired")).toEqual(["after it expired", "before it expired"]);
   });
 
-  test("is closed after a minute, because a server's settings hold for the connections that it opens later", async () => {
+  test("a stream is closed after a minute, because a server's settings hold for the connections that it opens later", async () => {
     const before = await server.counts();
     const steps = AGE_MS / STEP_MS + 2;
     for (let at = 0; at < steps; at++, ahead += STEP_MS) await db.write([put(`old-${at}`)]);
@@ -190,7 +190,7 @@ describe("a stream", () => {
     expect(await like(db, "old-%")).toHaveLength(steps);
   });
 
-  test("sends a text once that many statements of a write have", async () => {
+  test("a stream sends a text once that many statements of a write have", async () => {
     const before = await server.counts();
     const names = Array.from({ length: MANY }, (_, at) => `text-${at}`);
     await db.write(names.map(put));

@@ -264,7 +264,7 @@ describe("a recipient that is deferred again and again", () => {
   const GIVE_UP_MS = 72 * HOUR_MS;
   const JITTER = 0.2;
 
-  test("is retried by the schedule, announced each time, and given up after 72 hours as a soft bounce", async () => {
+  test("a recipient that is deferred again and again is retried by the schedule, announced each time, and given up after 72 hours as a soft bounce", async () => {
     const to = `full@${domainFor(answering("RCPT", "452 4.2.2 full"))}`;
     const before = await reputation();
     const began = clock.now();
@@ -396,7 +396,7 @@ describe("a recipient whose message fails through our fault", () => {
   beforeAll(() => start(), START_MS);
   afterAll(stop);
 
-  test("is retried, and when it is given up no address is suppressed and nothing counted", async () => {
+  test("a recipient whose message fails through our fault is retried, and when it is given up no address is suppressed and nothing counted", async () => {
     await service.app.db.write([{ sql: "UPDATE dkim_keys SET private_key = 'unreadable'", args: [] }]);
     const to = `a@${domainFor({})}`;
     const id = await send([to]);

@@ -52,13 +52,16 @@ describe("a simulated message", () => {
   test.each([
     ["Yes.", "Yes.", null],
     ["Yes.\n\nOn 1 May, Bob wrote:\n> Well?", "Yes.", "Yes."],
-  ])("has its reply text, which is stored if it is not all of its text: %p", async (text, shown, kept) => {
-    const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text });
-    const { replyText } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
-    expect(replyText.trim()).toBe(shown);
-    expect((await bodyOf(body.messageId)).replyText).toBe(kept);
-    expect((await service.call("GET", `/v1/threads/${body.threadId}`)).body.preview).toBe(shown);
-  });
+  ])(
+    "a simulated message has its reply text, which is stored if it is not all of its text: %p",
+    async (text, shown, kept) => {
+      const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text });
+      const { replyText } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
+      expect(replyText.trim()).toBe(shown);
+      expect((await bodyOf(body.messageId)).replyText).toBe(kept);
+      expect((await service.call("GET", `/v1/threads/${body.threadId}`)).body.preview).toBe(shown);
+    },
+  );
 
   test("a simulated message in html only has its reply text, too", async () => {
     const html =
@@ -68,7 +71,7 @@ describe("a simulated message", () => {
     expect({ text, replyText }).toEqual({ text: null, replyText: "Yes." });
   });
 
-  test("is to the address that it names, with its label", async () => {
+  test("a simulated message is to the address that it names, with its label", async () => {
     const { body } = await service.call("POST", "/v1/inbound/simulate", { to: "Box+Tag@in.test", text: "x" });
     const { to, envelope } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
     expect({ to, rcptTo: envelope.rcptTo }).toEqual({ to: ["Box+Tag@in.test"], rcptTo: ["Box+Tag@in.test"] });
@@ -96,7 +99,7 @@ describe("a simulated message", () => {
     });
   });
 
-  test("is no larger than the listener accepts", async () => {
+  test("a simulated message is no larger than the listener accepts", async () => {
     const content = Buffer.alloc(MAX_MESSAGE_BYTES).toString("base64");
     const answer = await service.call("POST", "/v1/inbound/simulate", {
       inboxId,
@@ -105,7 +108,7 @@ describe("a simulated message", () => {
     expect(answer).toMatchObject({ status: 422, body: { error: { code: "message_too_large" } } });
   });
 
-  test("returns its attachments' bytes as they came", async () => {
+  test("a simulated message returns its attachments' bytes as they came", async () => {
     const attachments = [
       { filename: "a.txt", content: Buffer.from("first").toString("base64"), contentType: "text/plain" },
       { filename: "b.bin", content: Buffer.alloc(300_000, 7).toString("base64") },
@@ -132,7 +135,7 @@ describe("a simulated message", () => {
     expect((await inbound()).length).toBe(before + 1);
   });
 
-  test("is rolled back if its answer could not be stored because another process was first", async () => {
+  test("a simulated message is rolled back if its answer could not be stored because another process was first", async () => {
     const before = await inbound();
     const { db, queue } = service.app;
     const senderId =

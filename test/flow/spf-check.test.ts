@@ -137,7 +137,7 @@ describe("the advice on an SPF record", () => {
     }
   });
 
-  test("names a limit also if our mail passes before it", async () => {
+  test("the advice on an SPF record names a limit also if our mail passes before it", async () => {
     const found = await check([`v=spf1 ${OURS} ${includes(10)} -all`]);
     expect(found).toMatchObject({
       state: "present",
@@ -146,7 +146,7 @@ describe("the advice on an SPF record", () => {
     });
   });
 
-  test("counts the lookups of a receiver that reads the record to its end, and the void ones", async () => {
+  test("the advice on an SPF record counts the lookups of a receiver that reads the record to its end, and the void ones", async () => {
     expect(await check([`v=spf1 ${OURS} a:x.test include:nested.example ~all`])).toMatchObject({
       state: "present",
       lookups: 5,
@@ -155,7 +155,7 @@ describe("the advice on an SPF record", () => {
     });
   });
 
-  test("comes soon for a record whose includes multiply", async () => {
+  test("the advice on an SPF record comes soon for a record whose includes multiply", async () => {
     const found = await check([`v=spf1 ${"include:loop.example ".repeat(40)}${OURS} -all`]);
     expect(found).toMatchObject({ state: "absent", problem: expect.stringContaining("costs most") });
   });

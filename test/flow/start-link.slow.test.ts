@@ -39,7 +39,7 @@ describe("the token of a start link", () => {
   const make = async () => (await makeStartLink({ db: database.db, clock }, accountId)).token;
   const use = (token: string) => useStartToken(database.db, token, clock.now());
 
-  test("is made by the first start, opens one session with the account-wide key, and is stored hashed", async () => {
+  test("the token of a start link is made by the first start, opens one session with the account-wide key, and is stored hashed", async () => {
     const stored = await database.db.all<{ token_hash: string }>("SELECT token_hash FROM start_tokens");
     expect(stored.map(({ token_hash }) => token_hash)).toEqual([Bun.SHA256.hash(first, "hex")]);
     const key = await database.db.first<{ id: string }>("SELECT id FROM api_keys WHERE sender_id IS NULL");
@@ -47,7 +47,7 @@ describe("the token of a start link", () => {
     expect(await use(first)).toBeNull();
   });
 
-  test("works for fifteen minutes", async () => {
+  test("the token of a start link works for fifteen minutes", async () => {
     const [early, late] = [await make(), await make()];
     clock.advance(START_LINK_MS - 1);
     expect(await use(early)).not.toBeNull();
@@ -59,7 +59,7 @@ describe("the token of a start link", () => {
     expect(rows).toHaveLength(1);
   });
 
-  test("works once, even if several processes get it at the same time", async () => {
+  test("the token of a start link works once, even if several processes get it at the same time", async () => {
     const second = await database.another();
     const token = await make();
     const uses = [database.db, second, database.db, second].map((db) =>
@@ -69,11 +69,11 @@ describe("the token of a start link", () => {
     await second.close();
   });
 
-  test.each(["", "x", "'--", "\0", "x".repeat(4000)])("is not %j", async (text) => {
+  test.each(["", "x", "'--", "\0", "x".repeat(4000)])("the token of a start link is not %j", async (text) => {
     expect(await use(text)).toBeNull();
   });
 
-  test("needs an account-wide key with every scope, and uses the oldest", async () => {
+  test("the token of a start link needs an account-wide key with every scope, and uses the oldest", async () => {
     const [oldest] = await database.db.all<{ id: string }>("SELECT id FROM api_keys WHERE sender_id IS NULL");
     expect(await use(await make())).toBe(oldest?.id ?? "");
     await database.db.write([{ sql: "UPDATE api_keys SET scopes = '[\"emails:read\"]'", args: [] }]);
@@ -109,7 +109,7 @@ describe("a running service", () => {
   const printed = (): string =>
     /Open http:\/\/localhost:\d+\/start#(\w+)/.exec(service.output().stdout)?.[1] ?? "";
 
-  test("has printed a link at its first start, also with ROOT_API_KEY, which signs in once", async () => {
+  test("a running service has printed a link at its first start, also with ROOT_API_KEY, which signs in once", async () => {
     const token = printed();
     expect(token).toHaveLength(32);
     const opened = await signIn({ token });
@@ -121,7 +121,7 @@ describe("a running service", () => {
     expect([again.status, await again.text()]).toEqual([401, expect.stringContaining("postrider open")]);
   });
 
-  test("takes a link that `postrider open` makes next to it", async () => {
+  test("a running service takes a link that `postrider open` makes next to it", async () => {
     const { code, stdout, stderr } = run("open");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const { url, expiresAt } = JSON.parse(stdout);
@@ -131,13 +131,13 @@ describe("a running service", () => {
     expect((await signIn({ token })).status).toBe(204);
   });
 
-  test("takes a key or a token, and not both", async () => {
+  test("a running service takes a key or a token, and not both", async () => {
     expect((await signIn({})).status).toBe(422);
     expect((await signIn({ key: service.key, token: "x" })).status).toBe(422);
     expect((await signIn({ key: service.key })).status).toBe(204);
   });
 
-  test("writes no token, key or cookie of a session to its log", async () => {
+  test("a running service writes no token, key or cookie of a session to its log", async () => {
     const [token, cookie] = [printed(), (await signIn({ key: service.key })).headers.get("set-cookie") ?? ""];
     const { stdout, stderr } = service.output();
     expect(stdout.split(token)).toHaveLength(2);
@@ -146,7 +146,7 @@ describe("a running service", () => {
     expect(stderr).toContain("/ui/session");
   });
 
-  test("prints no link at a later start", async () => {
+  test("a running service prints no link at a later start", async () => {
     await service.terminate();
     await service.start();
     expect(service.output().stdout).not.toContain("start#");

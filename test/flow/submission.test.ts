@@ -44,7 +44,7 @@ function unsigned(raw: string): string {
 const FORGED_FROM = [`From: "${FROM}"${" \r\n ".repeat(17_000 / 2)}<ceo@victim.test>`, `To: ${TO}`];
 
 describe("a submitted message", () => {
-  test("is kept octet by octet, with parts of every kind, and signed", async () => {
+  test("a submitted message is kept octet by octet, with parts of every kind, and signed", async () => {
     const header = [
       "Date: Sat, 31 Jan 2026 09:30:00 +0100",
       "Message-ID: <its.own@from.test>",
@@ -113,7 +113,7 @@ describe("a submitted message", () => {
     );
   });
 
-  test("goes to the envelope's recipients: those in To and Cc are that, and the others are blind copies", async () => {
+  test("a submitted message goes to the envelope's recipients: those in To and Cc are that, and the others are blind copies", async () => {
     const header = [`From: ${FROM}`, "To: Ben <BEN@to.test>, ann@to.test", "Cc: cy@to.test"];
     const id = idIn(await submit(service, { header, to: [TO, "cy@to.test", "di@to.test"] }));
     const record = await service.message(id, "delivered");
@@ -156,7 +156,7 @@ describe("a submitted message", () => {
     },
   );
 
-  test("loses findings and signatures in our name", async () => {
+  test("a submitted message loses findings and signatures in our name", async () => {
     const forged = ["Authentication-Results : (x) MX.mail.test;\r\n dmarc=pass", "Subject: x"];
     const id = idIn(await submit(service, { header: [`From: ${FROM}`, ...forged] }));
     const raw = await rawOf(service, id);
@@ -164,7 +164,7 @@ describe("a submitted message", () => {
     expect(raw).not.toContain("Authentication-Results");
   });
 
-  test("gets Date and Message-ID if it has none", async () => {
+  test("a submitted message gets Date and Message-ID if it has none", async () => {
     const id = idIn(await submit(service));
     const raw = await rawOf(service, id);
     expect(raw).toContain(`\r\nMessage-ID: <${id}@from.test>\r\n`);
@@ -172,7 +172,7 @@ describe("a submitted message", () => {
     expect((await service.message(id, "delivered")).messageId).toBe(`<${id}@from.test>`);
   });
 
-  test("may have any return path, and may come by BDAT", async () => {
+  test("a submitted message may have any return path, and may come by BDAT", async () => {
     expect(await submit(service, { mailFrom: "" })).toStartWith("250");
     const client = await loggedIn(service, service.projectKey);
     await client.say("MAIL FROM:<bounces@elsewhere.example> BODY=8BITMIME");
@@ -183,20 +183,20 @@ describe("a submitted message", () => {
     idIn((await client.reply()).trimEnd());
   });
 
-  test("reaches only the owner from the onboarding domain", async () => {
+  test("a submitted message reaches only the owner from the onboarding domain", async () => {
     const header = [`From: me@onboarding.${SERVICE_DOMAIN}`, "To: x"];
     expect(await submit(service, { header, to: [OWNER] })).toStartWith("250 2.0.0");
     expect(await submit(service, { header })).toStartWith("550 5.7.1 From the onboarding domain");
   });
 
-  test("leaves suppressed recipients out", async () => {
+  test("a submitted message leaves suppressed recipients out", async () => {
     await service.call("POST", "/v1/suppressions", { email: "no@to.test" });
     const id = idIn(await submit(service, { to: ["No@to.test", TO] }));
     const { recipients } = await service.message(id, "rejected");
     expect(recipients).toMatchObject([{ status: "delivered" }, { status: "rejected", reason: "suppressed" }]);
   });
 
-  test("is one simulated bounce like a posted one", async () => {
+  test("a submitted message is one simulated bounce like a posted one", async () => {
     const id = idIn(await submit(service, { to: [`bounced@simulator.${SERVICE_DOMAIN}`] }));
     await service.message(id, "bounced");
   });
@@ -297,13 +297,13 @@ describe("a key with bounds", () => {
     return (await service.call("POST", "/v1/api-keys", made)).body.secret;
   }
 
-  test("reaches the recipients that it may send to, and no others", async () => {
+  test("a key with bounds reaches the recipients that it may send to, and no others", async () => {
     const key = await bound({ allowRecipients: [TO] });
     expect(await submit(service, { key })).toStartWith("250 2.0.0");
     expect(await submit(service, { key, to: [TO, "other@to.test"] })).toStartWith("550 5.7.1");
   });
 
-  test("waits for approval if it needs that", async () => {
+  test("a key with bounds waits for approval if it needs that", async () => {
     const key = await bound({ approval: true });
     const id = idIn(await submit(service, { key }));
     const { status, recipients } = (await service.call("GET", `/v1/emails/${id}`)).body;
@@ -330,7 +330,7 @@ describe("an account-wide key", () => {
 });
 
 describe("a repeated Idempotency-Key", () => {
-  test("gets the same id and sends nothing, whatever the message is", async () => {
+  test("a repeated Idempotency-Key gets the same id and sends nothing, whatever the message is", async () => {
     const header = [`From: ${FROM}`, `To: ${TO}`, "Subject: one", "Idempotency-Key: order-1"];
     const id = idIn(await submit(service, { header }));
     expect(idIn(await submit(service, { header: [...header, "X-Other: 1"], body: "another\r\n" }))).toBe(id);
@@ -339,7 +339,7 @@ describe("a repeated Idempotency-Key", () => {
     expect(await rawOf(service, id)).not.toContain("Idempotency-Key");
   });
 
-  test("counts once, even in sessions at the same time", async () => {
+  test("a repeated Idempotency-Key counts once, even in sessions at the same time", async () => {
     const header = [`From: ${FROM}`, `To: ${TO}`, "Idempotency-Key: order-2"];
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => idIn(await submit(service, { header }))),

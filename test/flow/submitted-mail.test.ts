@@ -53,7 +53,7 @@ const HTML = [
 ];
 
 describe("what leaves", () => {
-  test("is tracked and signed, with octets beyond ASCII", async () => {
+  test("what leaves is tracked and signed, with octets beyond ASCII", async () => {
     const body = '<p>gr\u00fcn <a href="https://example.com/x">link</a></p>\r\n';
     const { left, record } = await sent({ header: [...HTML, "Content-Transfer-Encoding: 8bit"], body });
     expect(await signatures(left)).toEqual(["pass"]);
@@ -65,7 +65,7 @@ describe("what leaves", () => {
     expect(record.html).toBe('<p>grün <a href="https://example.com/x">link</a></p>\n');
   });
 
-  test("is untouched if tracking is off, and its octets beyond ASCII are encoded before it is signed", async () => {
+  test("what leaves is untouched if tracking is off, and its octets beyond ASCII are encoded before it is signed", async () => {
     for (const [word, encoding] of [
       ["green", null],
       ["gr\u00fcn", "quoted-printable"],
@@ -97,14 +97,14 @@ describe("what leaves", () => {
     expect((await parseMail(left.data)).html?.trim()).toBe(body.trim());
   });
 
-  test("keeps a signature of its client's, next to ours", async () => {
+  test("what leaves keeps a signature of its client's, next to ours", async () => {
     const own = "DKIM-Signature: v=1; a=rsa-sha256; d=other.test; s=x; h=from; bh=eA==; b=eA==";
     const { left } = await sent({ header: [own, ...HTML] });
     expect(left.data.toString()).toContain(`\r\n${own}\r\n`);
     expect(await signatures(left)).toContain("pass");
   });
 
-  test("has the links and fields of unsubscribing if it asks for them", async () => {
+  test("what leaves has the links and fields of unsubscribing if it asks for them", async () => {
     const body = "<a href='{{unsubscribeUrl}}'>unsubscribe</a>\r\n";
     const { left } = await sent({ header: [...HTML, "X-Postrider-Unsubscribe: on"], body });
     const text = left.data.toString();

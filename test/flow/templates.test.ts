@@ -41,7 +41,7 @@ function mail(more: Record<string, unknown>) {
 const send = (more: Record<string, unknown>) => service.send(mail(more));
 
 describe("a templated send", () => {
-  test("is rendered once, however many recipients need it at a time", async () => {
+  test("a templated send is rendered once, however many recipients need it at a time", async () => {
     const to = Array.from({ length: 20 }, (_, n) => ({ email: `${n}@one.test` }));
     const sent = await send({ to, templateId: await template(), data: { user: { name: "Ada" } } });
     await service.message(sent, "sent");
@@ -54,7 +54,7 @@ describe("a templated send", () => {
     );
   });
 
-  test("does not read properties that every object inherits", async () => {
+  test("a templated send does not read properties that every object inherits", async () => {
     const templateId = await template({ text: "{{ __proto__ }} {{ o.toString }} {{ o }} [{{ valueOf }}]" });
     const data = JSON.parse('{"__proto__": "own", "o": {"toString": "its"}}');
     const sent = await send({ templateId, data });
@@ -116,7 +116,7 @@ describe("a templated send", () => {
     },
   );
 
-  test("uses inline parts instead of the template's, unrendered", async () => {
+  test("a templated send uses inline parts instead of the template's, unrendered", async () => {
     await template();
     const sent = await send({
       templateId: "welcome",
@@ -149,7 +149,7 @@ describe("a templated send", () => {
     });
   });
 
-  test("keeps its rendered text over a retry, even if the template has changed", async () => {
+  test("a templated send keeps its rendered text over a retry, even if the template has changed", async () => {
     const id = await template();
     relay.set({ RCPT: ["451 4.3.0 Later", "250 ok"] });
     const sent = await send({ templateId: "welcome", data: { user: { name: "Ada" } } });
@@ -195,7 +195,7 @@ describe("an unsubscribe link", () => {
   const own = (wire: string): string =>
     /^List-Unsubscribe:\s+<https:\/\/mail\.example(\/u\/\S+)>/m.exec(wire)?.[1] ?? "";
 
-  test("is separate for each recipient, signed with the message, and takes effect only by POST", async () => {
+  test("an unsubscribe link is separate for each recipient, signed with the message, and takes effect only by POST", async () => {
     await template({
       subject: "Stop by {{ unsubscribeUrl }}",
       html: '<a href="{{ unsubscribeUrl }}">stop</a>',
@@ -243,7 +243,7 @@ describe("an unsubscribe link", () => {
     expect((await service.message(plain, "sent")).status).toBe("sent");
   });
 
-  test("is separate for each recipient even if a filter has made it part of another link", async () => {
+  test("an unsubscribe link is separate for each recipient even if a filter has made it part of another link", async () => {
     await template({
       html: '<a data-no-track href="https://prefs.test/?stop={{ unsubscribeUrl | url_encode }}">settings</a>',
       text: "https://prefs.test/?stop={{ unsubscribeUrl | url_encode }}&last={{ unsubscribeUrl | split: '/' | last }}",
@@ -259,7 +259,7 @@ describe("an unsubscribe link", () => {
     expect(wire).toContain(`&last=3D${path.slice("/u/".length)}`);
   });
 
-  test("replaces its merge variable in inline subject, html and text, too, but only on request", async () => {
+  test("an unsubscribe link replaces its merge variable in inline subject, html and text, too, but only on request", async () => {
     const inline = {
       subject: "stop: {{unsubscribeUrl}}",
       html: "<a href='{{ unsubscribeUrl }}'>stop</a>",

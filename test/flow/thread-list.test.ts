@@ -32,7 +32,7 @@ async function walk(inboxId: string, query: Record<string, string>, between = as
 }
 
 describe("the list of threads", () => {
-  test("has no gaps or duplicates in its pages while new mail moves threads up", async () => {
+  test("the list of threads has no gaps or duplicates in its pages while new mail moves threads up", async () => {
     const { id, address } = await newInbox();
     const made: { thread: string; message: string }[] = [];
     for (let at = 0; at < 12; at++) {
@@ -85,7 +85,7 @@ describe("the list of threads", () => {
     ["the inbox's own address", "@in.test", false],
     ["an earlier mail's text", "first text", false],
     ["an absent text", "zebra", false],
-  ])("is searched by %s", async (_, q, found) => {
+  ])("the list of threads is searched by %s", async (_, q, found) => {
     const { id, address } = await newInbox();
     const message = `<q${++count}@client.test>`;
     const { threadId } = await deliveredRecord(scene.service, {
@@ -112,7 +112,7 @@ describe("the list of threads", () => {
     expect(idsOf(await list(id, { q }))).toEqual(found ? [threadId] : []);
   });
 
-  test("is searched in pages, whose cursor is bound to the text", async () => {
+  test("the list of threads is searched in pages, whose cursor is bound to the text", async () => {
     const { id, address } = await newInbox();
     const wanted: string[] = [];
     for (let at = 0; at < 6; at++) {
@@ -131,7 +131,7 @@ describe("the list of threads", () => {
       expect((await scene.service.call("GET", `/v1/inboxes/${id}/threads?q=${q}`)).status).toBe(422);
   });
 
-  test("is searched up to a number of threads for each page, and the next page continues after them", async () => {
+  test("the list of threads is searched up to a number of threads for each page, and the next page continues after them", async () => {
     const { id } = await newInbox();
     const { db } = scene.service.app;
     // One past the limit: the oldest thread is not read.
@@ -154,7 +154,7 @@ describe("the list of threads", () => {
 });
 
 describe("a thread", () => {
-  test("has attachments once a message has come with one, and still after one without", async () => {
+  test("a thread has attachments once a message has come with one, and still after one without", async () => {
     const { id, address } = await newInbox();
     const message = "<attached@client.test>";
     await delivered(scene.service, {
@@ -170,7 +170,7 @@ describe("a thread", () => {
     expect((await list(id)).data).toMatchObject([{ messageCount: 2, hasAttachments: true }]);
   });
 
-  test("has exactly the fields of its record", async () => {
+  test("a thread has exactly the fields of its record", async () => {
     const { id, address } = await newInbox();
     const record = await deliveredRecord(scene.service, {
       to: address,
@@ -202,7 +202,7 @@ describe("a thread", () => {
     expect(whole).toEqual({ ...thread, messages: [message] });
   });
 
-  test("shows the first participants in order of arrival, each once", async () => {
+  test("a thread shows the first participants in order of arrival, each once", async () => {
     const { address } = await newInbox();
     const many = Array.from({ length: MAX_PARTICIPANTS }, (_, at) => `p${MAX_PARTICIPANTS - at}@p.test`);
     const first = `<crowd${++count}@client.test>`;
@@ -222,7 +222,7 @@ describe("a thread", () => {
     expect(participants).toEqual(["ada@client.test", ...many.slice(0, MAX_PARTICIPANTS - 1)]);
   });
 
-  test("shows its last hundred messages, oldest first, and all of them in pages", async () => {
+  test("a thread shows its last hundred messages, oldest first, and all of them in pages", async () => {
     const { address } = await newInbox();
     const first = `<long${++count}@client.test>`;
     const ids = [await delivered(scene.service, { to: address, headers: [`Message-ID: ${first}`] })];
@@ -265,7 +265,7 @@ describe("a thread", () => {
     expect(JSON.stringify(messages).length).toBeLessThan(MAX_CONVERSATION_CHARS * 1.2);
   });
 
-  test("shows the outcome of its messages", async () => {
+  test("a thread shows the outcome of its messages", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const bounced = await scene.service.call("POST", `/v1/threads/${threadId}/reply`, {

@@ -153,21 +153,21 @@ describe("messages that name an unknown id are in one thread if", () => {
 });
 
 describe("a message that arrives before its parent", () => {
-  test("is joined by its parent", async () => {
+  test("a message that arrives before its parent is joined by its parent", async () => {
     const { address } = await newInbox();
     const [parent, child] = [newMessageId(), newMessageId()];
     const first = await threadOf(address, [`Message-ID: ${child}`, `In-Reply-To: ${parent}`]);
     expect(await threadOf(address, [`Message-ID: ${parent}`])).toBe(first);
   });
 
-  test("is joined by its siblings, even if the parent never comes", async () => {
+  test("a message that arrives before its parent is joined by its siblings, even if the parent never comes", async () => {
     const { address } = await newInbox();
     const [root, left, right] = [newMessageId(), newMessageId(), newMessageId()];
     const first = await threadOf(address, [`References: ${root} ${left}`]);
     expect(await threadOf(address, [`References: ${root} ${right}`])).toBe(first);
   });
 
-  test("is not joined by messages that name another id, or in another inbox", async () => {
+  test("a message that arrives before its parent is not joined by messages that name another id, or in another inbox", async () => {
     const [here, elsewhere] = [await newInbox(), await newInbox()];
     const parent = newMessageId();
     const first = await threadOf(here.address, [`In-Reply-To: ${parent}`]);
@@ -185,7 +185,7 @@ describe("a message that arrives before its parent", () => {
     expect(await Promise.all(conversations)).toEqual(conversations.map(() => 1));
   });
 
-  test("leaves the parent in the thread of the parent's own references", async () => {
+  test("a message that arrives before its parent leaves the parent in the thread of the parent's own references", async () => {
     const { address } = await newInbox();
     const [root, parent] = [newMessageId(), newMessageId()];
     const old = await threadOf(address, [`Message-ID: ${root}`]);
@@ -194,7 +194,7 @@ describe("a message that arrives before its parent", () => {
     expect(await threadOf(address, [`Message-ID: ${parent}`, `References: ${root}`])).toBe(old);
   });
 
-  test("is remembered by a limited number of its nearest references", async () => {
+  test("a message that arrives before its parent is remembered by a limited number of its nearest references", async () => {
     const { id, address } = await newInbox();
     const references = Array.from({ length: MAX_REMEMBERED_REFERENCES + 1 }, () => newMessageId());
     const first = await threadOf(address, [`References: ${references.join("\r\n ")}`]);

@@ -22,7 +22,7 @@ async function reply(threadId: string, body: Record<string, unknown> = {}) {
 }
 
 describe("a simulated message", () => {
-  test("is parsed like any other, flagged, pushed to webhooks, and lets the inbox be deleted", async () => {
+  test("a simulated message is parsed like any other, flagged, pushed to webhooks, and lets the inbox be deleted", async () => {
     const sink = startSink();
     await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes: ["inbound_received"] });
     const content = Buffer.from("hello").toString("base64");
@@ -79,7 +79,7 @@ describe("a simulated message", () => {
 });
 
 describe("a reply", () => {
-  test("goes from the inbox to the sender, in the thread, with subject and references", async () => {
+  test("a reply goes from the inbox to the sender, in the thread, with subject and references", async () => {
     const { messageId, threadId } = await simulate({ from: { email: "ada@client.test" }, subject: "Help" });
     const original = (await service.call("GET", `/v1/emails/${messageId}`)).body;
     const sent = await reply(threadId);
@@ -161,7 +161,7 @@ describe("a reply", () => {
 });
 
 describe("threads", () => {
-  test("are listed by last activity, each once over all pages", async () => {
+  test("threads are listed by last activity, each once over all pages", async () => {
     const threads: string[] = [];
     for (let at = 0; at < 5; at++) threads.push((await simulate({ subject: `s${at}` })).threadId);
     await reply(threads[0] ?? "");
@@ -177,7 +177,7 @@ describe("threads", () => {
     expect(seen.toSorted()).toEqual(threads.toSorted());
   });
 
-  test("show counts, participants and their messages, oldest first", async () => {
+  test("threads show counts, participants and their messages, oldest first", async () => {
     const { threadId, messageId } = await simulate({
       from: { email: "ada@client.test" },
       subject: "Help",

@@ -102,13 +102,13 @@ describe("a message", () => {
     [{ clicks: false }, true, false],
     [{ opens: false, clicks: false }, false, false],
     [{}, true, true],
-  ])("is tracked as it asks for: %j", async (tracking, opens, clicks) => {
+  ])("a message is tracked as it asks for: %j", async (tracking, opens, clicks) => {
     const { html } = await bodies(await send({ tracking }));
     expect(html.includes(`${PUBLIC_URL}/o/`)).toBe(opens);
     expect(html.includes(`${PUBLIC_URL}/c/`)).toBe(clicks);
   });
 
-  test("is tracked by its project's setting if it has none of its own", async () => {
+  test("a message is tracked by its project's setting if it has none of its own", async () => {
     const { body } = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
     const path = `/v1/senders/${body.data[0].id}`;
     const set = (tracking: object) => service.call("PATCH", path, { tracking }, { key: service.accountKey });
@@ -129,7 +129,7 @@ describe("a message", () => {
     expect((await bodies(id)).text.trim()).toBe("It works.");
   });
 
-  test("keeps its unsubscribe link working", async () => {
+  test("a message keeps its unsubscribe link working", async () => {
     const id = await send({
       unsubscribeLink: true,
       html: `<a href="${PUBLIC_URL}/u/own">stop</a><a href="${TARGET}">shop</a>`,
@@ -141,7 +141,7 @@ describe("a message", () => {
     expect((await visit(link)).status).toBe(200);
   });
 
-  test("is not tracked for addresses it was not sent to", async () => {
+  test("a message is not tracked for addresses it was not sent to", async () => {
     const scheduledAt = new Date(systemClock.now() + 3_600_000).toISOString();
     const id = await send({ scheduledAt }, "accepted");
     expect((await bodies(id)).html.trim()).toBe(HTML);
@@ -149,7 +149,7 @@ describe("a message", () => {
 });
 
 describe("an open", () => {
-  test("is answered with a pixel that must not be cached, and reported once as the first", async () => {
+  test("an open is answered with a pixel that must not be cached, and reported once as the first", async () => {
     const id = await sendEarlier();
     const answer = await visit(pixelOf(id));
     expect(answer.status).toBe(200);
@@ -173,7 +173,7 @@ describe("an open", () => {
     expect(firsts.filter((first) => first === true)).toHaveLength(1);
   });
 
-  test("is recorded for each recipient", async () => {
+  test("an open is recorded for each recipient", async () => {
     const id = await sendEarlier({ to: [{ email: ONE }, { email: TWO }] });
     await visit(pixelOf(id, 1));
     await visit(pixelOf(id, 0));
@@ -183,7 +183,7 @@ describe("an open", () => {
     ]);
   });
 
-  test("reaches the webhooks that want it, and so does a click", async () => {
+  test("an open reaches the webhooks that want it, and so does a click", async () => {
     const pushed = Promise.withResolvers<void>();
     const bodies = new Map<string, unknown>();
     const sink = Bun.serve({
@@ -317,18 +317,18 @@ describe("a stranger", () => {
     ["a picture altered", () => `/o/${tokenOf(mine, 0).slice(0, -1)}!`],
     ["an endless token", () => `/o/${"0".repeat(8000)}`],
   ];
-  test.each(attacks)("gets 404 and no redirect with %s", async (_what, path) => {
+  test.each(attacks)("a stranger gets 404 and no redirect with %s", async (_what, path) => {
     const answer = await visit(path());
     expect(answer.status).toBe(404);
     expect(answer.headers.get("location")).toBeNull();
     expect(await answer.json()).toMatchObject({ error: { type: "not_found" } });
   });
 
-  test("leaves no event behind", async () => {
+  test("a stranger leaves no event behind", async () => {
     expect([await hits(mine), await hits(other)]).toEqual([[], []]);
   });
 
-  test.each(["POST", "PUT", "DELETE", "PATCH"])("cannot %s", async (method) => {
+  test.each(["POST", "PUT", "DELETE", "PATCH"])("a stranger cannot %s", async (method) => {
     for (const path of [pixelOf(mine), linkOf(mine)]) {
       const answer = await visit(path, { method });
       expect([answer.status, answer.headers.get("location")]).toEqual([405, null]);
@@ -373,7 +373,7 @@ describe("visits of a recipient are bounded", () => {
 });
 
 describe("a database failure", () => {
-  test("delays no visitor, and holds a limited number of visits", async () => {
+  test("a database failure delays no visitor, and holds a limited number of visits", async () => {
     const id = await send();
     const clock = manualClock(systemClock.now());
     const { db, queue } = service.app;

@@ -160,7 +160,7 @@ describe("a verified domain", () => {
     expect([again.status, again.failingSince]).toEqual(["verified", T0 + FALL_BACK_AFTER_MS + HOUR]);
   });
 
-  test("loses nothing while the DNS does not answer, however long", () => {
+  test("a verified domain loses nothing while the DNS does not answer, however long", () => {
     const silent = { dkim: "unknown", spf: "unknown", dmarc: "unknown", mx: "unknown" } as const;
     const after = judge(SOUND, silent, null, T0 + 100 * FALL_BACK_AFTER_MS);
     expect(after).toMatchObject({ status: "verified", verified: SOUND.verified, failingSince: null });

@@ -46,7 +46,7 @@ describe("a project's limit is the lower of its quota and its tier", () => {
 });
 
 describe("the volume of a day", () => {
-  test("starts again at midnight UTC, which a refusal names", async () => {
+  test("the volume of a day starts again at midnight UTC, which a refusal names", async () => {
     const at = await openVolume({ dailyQuota: 2, trustTier: "unlimited" });
     at.clock.advance(Date.parse("2026-02-28T23:59:59.999Z") - at.clock.now());
     await at.commit(counted([2]));
@@ -59,7 +59,7 @@ describe("the volume of a day", () => {
     expect((await at.commit(counted([2]))).size).toBe(0);
   });
 
-  test("is used by sends in order, and a send that is too large does not block smaller ones", async () => {
+  test("the volume of a day is used by sends in order, and a send that is too large does not block smaller ones", async () => {
     const at = await openVolume({ dailyQuota: 5, trustTier: "unlimited" });
     const sends = counted([2, 4, 2, 2, 1, 1]);
     const refused = await at.commit(sends);
@@ -88,7 +88,7 @@ describe("the volume of a day", () => {
     expect(await at.used()).toBe(10);
   });
 
-  test("is not used by a write that fails for another reason", async () => {
+  test("the volume of a day is not used by a write that fails for another reason", async () => {
     const at = await openVolume({ dailyQuota: 5, trustTier: "unlimited" });
     const [first] = counted([2]);
     if (first === undefined) throw new Error("no send");
@@ -119,7 +119,7 @@ describe("the API", () => {
     return service;
   }
 
-  test("counts each accepted recipient once, including suppressed, simulated and scheduled ones, and refuses the next", async () => {
+  test("the API counts each accepted recipient once, including suppressed, simulated and scheduled ones, and refuses the next", async () => {
     const service = await limited({ dailyQuota: 5 });
     await service.call("POST", "/v1/emails", mail(["a@one.test", "A@one.test", "b@one.test"]));
     await service.app.db.write([suppress(await senderId(service), "gone@one.test")]);
@@ -186,7 +186,7 @@ describe("the API", () => {
     expect(await usedToday(service)).toBe(3);
   });
 
-  test("sends through two processes on one database never exceed the limit", async () => {
+  test("the API sends through two processes on one database never exceed the limit", async () => {
     const service = await limited({ dailyQuota: 25 });
     const url = `file:${service.folder}/postrider.db`;
     const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
@@ -206,7 +206,7 @@ describe("the API", () => {
     expect(recipients?.count).toBe(25);
   });
 
-  test("is shown with the rest of it, to the project's own key too", async () => {
+  test("the API is shown with the rest of it, to the project's own key too", async () => {
     const service = await limited({ dailyQuota: 3 });
     const quota = async (key: string) => (await service.call("GET", "/v1/quota", undefined, { key })).body;
     expect(await quota(service.projectKey)).toMatchObject({ limit: 3, used: 0, remaining: 3 });
@@ -226,7 +226,7 @@ describe("the API", () => {
     expect(await quota(service.projectKey)).toMatchObject({ limit: null, used: 2, remaining: null });
   });
 
-  test("counts requests under the project's plan and refuses those over it", async () => {
+  test("the API counts requests under the project's plan and refuses those over it", async () => {
     const service = await start({ PLAN_TINY: "1/3" });
     await change(service, { plan: "tiny" });
     const answers = await Promise.all(Array.from({ length: 30 }, () => service.call("GET", "/v1/emails")));

@@ -174,7 +174,7 @@ describe("an attempt that ends late", () => {
     });
   });
 
-  test("does not disable it if another attempt has succeeded in the meantime", async () => {
+  test("an attempt that ends late does not disable it if another attempt has succeeded in the meantime", async () => {
     const succeed = async (id: string) => {
       await scene.service.call("POST", `/v1/webhooks/${id}/test`);
       const failing = () =>

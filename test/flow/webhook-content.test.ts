@@ -111,7 +111,7 @@ test("outbound mail is reported without the words of other servers, and with its
 });
 
 describe("the right to content", () => {
-  test("cannot be requested or restored by a key without emails:read", async () => {
+  test("the right to content cannot be requested or restored by a key without emails:read", async () => {
     const body = { url: scene.sink.url, eventTypes: ["*"], content: true };
     const made = await callNarrow("POST", "/v1/webhooks", body);
     expect([made.status, made.body.error.code, made.body.error.param]).toEqual([
@@ -144,7 +144,7 @@ describe("the right to content", () => {
     expect(again.body.content).toBe(content);
   });
 
-  test("is lost if the URL changes: pending deliveries go to the new one without content", async () => {
+  test("the right to content is lost if the URL changes: pending deliveries go to the new one without content", async () => {
     scene.sink.answer((request) => new Response(null, { status: request.path === "/new" ? 200 : 500 }));
     const { id } = await scene.subscribe(["inbound_received"], `${scene.sink.url}/old`);
     await arrival();

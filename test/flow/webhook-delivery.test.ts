@@ -19,7 +19,7 @@ async function ended(webhookId: string, id: string) {
 }
 
 describe("the log of a webhook delivery", () => {
-  test("has every attempt and the body of the last one", async () => {
+  test("the log of a webhook delivery has every attempt and the body of the last one", async () => {
     const { id } = await scene.subscribe(["bounce"]);
     let tries = 0;
     scene.sink.answer(async () =>
@@ -41,7 +41,7 @@ describe("the log of a webhook delivery", () => {
     });
   });
 
-  test("keeps the attempts before a replay, and the last twenty of many", async () => {
+  test("the log of a webhook delivery keeps the attempts before a replay, and the last twenty of many", async () => {
     const { id } = await scene.subscribe(["bounce"]);
     const sample = (await scene.service.call("POST", `/v1/webhooks/${id}/test`)).body;
     expect((await ended(id, sample.id)).attemptLog).toHaveLength(1);
@@ -56,7 +56,7 @@ describe("the log of a webhook delivery", () => {
     expect((await ended(id, sample.id)).attemptLog).toHaveLength(MAX_LOGGED_ATTEMPTS);
   });
 
-  test("shows the error of an attempt without an answer", async () => {
+  test("the log of a webhook delivery shows the error of an attempt without an answer", async () => {
     await scene.service.restart({ WEBHOOK_RETRY_SECONDS: "0", ALLOW_PRIVATE_WEBHOOKS: "1" });
     const { id } = await scene.subscribe(["bounce"], "http://127.0.0.1:1/");
     const sample = (await scene.service.call("POST", `/v1/webhooks/${id}/test`)).body;
@@ -65,7 +65,7 @@ describe("the log of a webhook delivery", () => {
     ]);
   });
 
-  test("shows no content to a key that may not read messages, and no body once the message is gone", async () => {
+  test("the log of a webhook delivery shows no content to a key that may not read messages, and no body once the message is gone", async () => {
     const { id } = await scene.subscribe(["delivery"]);
     const sent = await scene.service.call("POST", "/v1/emails", {
       from: "hello@onboarding.mail.test",

@@ -170,7 +170,7 @@ describe("the delivery log", () => {
     }
   };
 
-  test("shows the endpoint's answers, and a replay pushes the same id again", async () => {
+  test("the delivery log shows the endpoint's answers, and a replay pushes the same id again", async () => {
     await verifiedDomain(scene.service, "sender.test");
     const { id } = await subscribe(["delivery"]);
     scene.sink.answer(() => new Response("no thanks", { status: 400 }));
@@ -245,7 +245,7 @@ test("a batch of more deliveries than a write makes reaches every webhook, each 
 });
 
 describe("an endpoint that hangs", () => {
-  test("delays no other", async () => {
+  test("an endpoint that hangs delays no other", async () => {
     await verifiedDomain(scene.service, "sender.test");
     const held: (() => void)[] = [];
     scene.sink.answer((request) =>

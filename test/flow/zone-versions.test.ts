@@ -231,7 +231,7 @@ describe("a notice", () => {
   }
   const failure = () => failedNotices(api.db, `127.0.0.1:${secondary.port}`);
 
-  test("names the zone and its serial, and is over when it is acknowledged", async () => {
+  test("a notice names the zone and its serial, and is over when it is acknowledged", async () => {
     await openNotices(api, settings)();
     const notices = secondary.notices.items.map((packet) => decode(packet));
     expect(notices.map(({ questions }) => questions?.[0]?.name).sort()).toEqual(
@@ -247,7 +247,7 @@ describe("a notice", () => {
     expect(await failure()).toBeNull();
   });
 
-  test("is repeated with growing pauses until it is acknowledged", async () => {
+  test("a notice is repeated with growing pauses until it is acknowledged", async () => {
     secondary.answer = () => null;
     expect(await sentAfter(0, true)).toBe(2);
     expect(await failure()).toMatchObject({ count: 2, error: "it does not answer" });
@@ -274,7 +274,7 @@ describe("a notice", () => {
       /does not know the key/,
     ],
   ];
-  test.each(rows)("counts %s as a failure, with the reason", async (_what, answer, reason) => {
+  test.each(rows)("a notice counts %s as a failure, with the reason", async (_what, answer, reason) => {
     secondary.answer = answer;
     await openNotices(api, settings)();
     expect((await failure())?.error).toMatch(reason);

@@ -72,7 +72,7 @@ describe("a customer's key", () => {
     expect(await keyOf(zone, key.token)).toBeNull();
   });
 
-  test("stays for seven days after its successor, in no cache for longer, and is replaced by a third", async () => {
+  test("a customer's key stays for seven days after its successor, in no cache for longer, and is replaced by a third", async () => {
     const { acme, clock, domains, zone: world } = api;
     const zone = await openZone(api, SETTINGS);
     const { id, key: first } = await registered("a.example.com");
@@ -104,7 +104,7 @@ describe("a customer's key", () => {
     expect((await keyOf(zone, third.token))?.[0]).toMatchObject({ ttl: KEY_TTL_SECONDS });
   });
 
-  test("is read from the database once in thirty seconds; invented tokens of our form each time, others never", async () => {
+  test("a customer's key is read from the database once in thirty seconds; invented tokens of our form each time, others never", async () => {
     const db = watched(api.db);
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     const { key } = await registered("a.example.com");
@@ -121,7 +121,7 @@ describe("a customer's key", () => {
     expect(db.asked).toBe(4);
   });
 
-  test("is SERVFAIL while the database fails: never that there is none", async () => {
+  test("a customer's key is SERVFAIL while the database fails: never that there is none", async () => {
     const db = watched(api.db);
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     const { key } = await registered("a.example.com");
@@ -131,7 +131,7 @@ describe("a customer's key", () => {
     expect(await keyOf(zone, key.token)).not.toBeNull();
   });
 
-  test("waits with a limited number of others if the database hangs, and one more fails at once", async () => {
+  test("a customer's key waits with a limited number of others if the database hangs, and one more fails at once", async () => {
     const db = watched(api.db);
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     db.state = "hanging";

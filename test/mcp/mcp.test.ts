@@ -186,18 +186,21 @@ describe("words of strangers", () => {
     };
   });
 
-  test.each(TOOLS.map(({ name }) => name))("are marked in all that %s answers", async (name) => {
-    const result = await session("streamable HTTP", service.projectKey, (client) =>
-      client.callTool({ name, arguments: args[name] ?? { id: "the test has no arguments for this tool" } }),
-    );
-    expect(result.isError).not.toBe(true);
-    const whole = JSON.stringify(result);
-    const { untrusted = "" } = result.structuredContent as { untrusted?: string };
-    expect(whole.includes(WORD) ? untrusted : MARK).toContain(MARK);
-    const [first] = result.content as { text: string }[];
-    const text = first?.text ?? "";
-    expect(text.includes(WORD) ? text : MARK).toContain(MARK);
-  });
+  test.each(TOOLS.map(({ name }) => name))(
+    "words of strangers are marked in all that %s answers",
+    async (name) => {
+      const result = await session("streamable HTTP", service.projectKey, (client) =>
+        client.callTool({ name, arguments: args[name] ?? { id: "the test has no arguments for this tool" } }),
+      );
+      expect(result.isError).not.toBe(true);
+      const whole = JSON.stringify(result);
+      const { untrusted = "" } = result.structuredContent as { untrusted?: string };
+      expect(whole.includes(WORD) ? untrusted : MARK).toContain(MARK);
+      const [first] = result.content as { text: string }[];
+      const text = first?.text ?? "";
+      expect(text.includes(WORD) ? text : MARK).toContain(MARK);
+    },
+  );
 
   test("reach the agent from mail, from DNS and in suppressed addresses", async () => {
     await session("streamable HTTP", service.projectKey, async (client) => {
@@ -211,13 +214,13 @@ describe("arguments as models write them", () => {
   const call = (name: string, given: Record<string, unknown>) =>
     session("streamable HTTP", service.projectKey, (client) => callTool(client, name, given));
 
-  test("may have numbers and booleans in quotes", async () => {
+  test("arguments as models write them may have numbers and booleans in quotes", async () => {
     expect((await call("search_emails", { limit: "1" })).json.data).toHaveLength(1);
     expect((await call("list_threads", { limit: "10", unread: "false" })).isError).toBe(false);
   });
 
   test.each([{ limit: "101" }, { limit: "ten" }, { limit: "" }, { limit: "1e1" }, { limit: "-1" }])(
-    "are refused if they are no number in the range: %j",
+    "arguments as models write them are refused if they are no number in the range: %j",
     async (given) => {
       const refused = await call("search_emails", given);
       expect(refused).toMatchObject({ isError: true, text: expect.stringContaining('"limit" must be') });
@@ -225,7 +228,7 @@ describe("arguments as models write them", () => {
   );
 
   test.each(["a\r\nx-service-product: other", "a\nb", "", "\u00e9", "x".repeat(257)])(
-    "are refused if an idempotency key would be no header: %j",
+    "arguments as models write them are refused if an idempotency key would be no header: %j",
     async (idempotencyKey) => {
       const refused = await call("send_email", {
         from: "agent@in.test",
@@ -242,7 +245,7 @@ describe("arguments as models write them", () => {
 });
 
 describe("an agent that answers another program", () => {
-  test("gives up after ten automatic replies in an hour, and a person may go on", async () => {
+  test("an agent that answers another program gives up after ten automatic replies in an hour, and a person may go on", async () => {
     const made = await service.call("POST", "/v1/inbound/simulate", {
       to: "agent@in.test",
       from: "bot@example.com",

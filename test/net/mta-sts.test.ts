@@ -98,7 +98,7 @@ async function renewed(sts: MtaSts): Promise<StoredPolicy | null> {
 }
 
 describe("a policy", () => {
-  test("is fetched from the well-known URL once for all domains, and stored", async () => {
+  test("a policy is fetched from the well-known URL once for all domains, and stored", async () => {
     const sts = mtaSts();
     const both = await Promise.all([sts.policyFor(DOMAIN), sts.policyFor(DOMAIN.toUpperCase())]);
     for (const found of both)
@@ -121,14 +121,14 @@ describe("a policy", () => {
     });
   });
 
-  test("is not fetched without its record", async () => {
+  test("a policy is not fetched without its record", async () => {
     announce("not an id");
     expect(await modeOf(mtaSts())).toBe("no policy");
     expect(host.requests.items).toEqual([]);
   });
 
   test.each(["[127.0.0.1]", "a@in.test", "in.test/x", "in.test:25", "in test", "in..test", ""])(
-    "is not fetched at %j",
+    "a policy is not fetched at %j",
     async (domain) => {
       const before = dns.count();
       expect(await modeOf(mtaSts(), domain)).toBe("no policy");
@@ -136,7 +136,7 @@ describe("a policy", () => {
     },
   );
 
-  test("may have a media type with parameters, and chunked encoding", async () => {
+  test("a policy may have a media type with parameters, and chunked encoding", async () => {
     const chunks = [POLICY.slice(0, 20), POLICY.slice(20)];
     host.answer(
       () =>
@@ -238,7 +238,7 @@ describe("a fetch without a policy", () => {
 });
 
 describe("a host that is slow", () => {
-  test("delays mail no longer than its time; then mail goes as without it, and it is fetched again after a pause", async () => {
+  test("a host that is slow delays mail no longer than its time; then mail goes as without it, and it is fetched again after a pause", async () => {
     const sink = startRawSink(
       "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nv",
       "wait",
@@ -258,7 +258,7 @@ describe("a host that is slow", () => {
     expect(sink.connections.items).toHaveLength(1);
   });
 
-  test("is fetched again when the pause after a failure is over", async () => {
+  test("a host that is slow is fetched again when the pause after a failure is over", async () => {
     answer("x", {}, 500);
     const sts = mtaSts();
     expect(await modeOf(sts)).toBe("no policy");
@@ -271,7 +271,7 @@ describe("a host that is slow", () => {
 });
 
 describe("a stored policy", () => {
-  test("holds if the record disappears and the host fails, over a restart, until it expires", async () => {
+  test("a stored policy holds if the record disappears and the host fails, over a restart, until it expires", async () => {
     expect(await modeOf(mtaSts())).toBe("enforce");
     dns.remove(`_mta-sts.${DOMAIN}`);
     answer("gone", {}, 404);
@@ -283,7 +283,7 @@ describe("a stored policy", () => {
     expect(await modeOf(mtaSts())).toBe("no policy");
   });
 
-  test("holds while the name server fails", async () => {
+  test("a stored policy holds while the name server fails", async () => {
     expect(await modeOf(mtaSts())).toBe("enforce");
     dns.behave("servfail", `_mta-sts.${DOMAIN}`);
     try {
@@ -293,7 +293,7 @@ describe("a stored policy", () => {
     }
   });
 
-  test("is renewed when the id changes, and the mail that noticed still uses the older one", async () => {
+  test("a stored policy is renewed when the id changes, and the mail that noticed still uses the older one", async () => {
     const sts = mtaSts();
     await modeOf(sts);
     announce("two");
@@ -305,7 +305,7 @@ describe("a stored policy", () => {
     expect(saved.get(DOMAIN)).toMatchObject({ id: "two", mode: "none" });
   });
 
-  test("holds if its renewal fails", async () => {
+  test("a stored policy holds if its renewal fails", async () => {
     const sts = mtaSts();
     await modeOf(sts);
     announce("two");
@@ -315,7 +315,7 @@ describe("a stored policy", () => {
     expect(saved.get(DOMAIN)).toMatchObject({ id: "one" });
   });
 
-  test("is renewed each day even if its id stays or the record is suppressed", async () => {
+  test("a stored policy is renewed each day even if its id stays or the record is suppressed", async () => {
     const sts = mtaSts();
     await modeOf(sts);
     clock.advance(REFRESH_AFTER_SECONDS * 1000 - 1);
@@ -334,7 +334,7 @@ describe("a stored policy", () => {
     expect(host.requests.items).toHaveLength(2);
   });
 
-  test("is not replaced by a store read that began before it came", async () => {
+  test("a stored policy is not replaced by a store read that began before it came", async () => {
     const early = Promise.withResolvers<null>();
     const loads = [early.promise];
     const sts = mtaSts({ store: { ...store, load: async () => loads.shift() ?? null } });

@@ -47,7 +47,7 @@ describe("the server of these tests", () => {
       expect([answer.ok, await answer.text()]).toEqual([says === "", expect.stringContaining(says)]);
     });
 
-  test("refuses a URL once it has expired, and not before", async () => {
+  test("the server of these tests refuses a URL once it has expired, and not before", async () => {
     const url = new Bun.S3Client(options).presign("one", { method: "PUT", expiresIn: 60 });
     server.ahead(MINUTE_MS / 2);
     expect((await fetch(url, { method: "PUT" })).status).toBe(200);
@@ -257,7 +257,7 @@ describe("from the environment", () => {
 });
 
 describe("a check of the store", () => {
-  test("leaves no object behind if it succeeds", async () => {
+  test("a check of the store leaves no object behind if it succeeds", async () => {
     await checkObjectStore(store, "probe");
     expect(server.objects.has("probe")).toBe(false);
   });
@@ -271,7 +271,7 @@ describe("a check of the store", () => {
       server.objects.delete("probe");
     });
 
-  test("fails if other bytes are read than were stored", async () => {
+  test("a check of the store fails if other bytes are read than were stored", async () => {
     const forgetful = { ...store, get: async () => new Uint8Array(64) };
     expect((await trouble(checkObjectStore(forgetful, "probe"))).message).toContain("other bytes");
   });

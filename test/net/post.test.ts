@@ -109,12 +109,12 @@ describe("a request", () => {
     ).toEqual([`hook.test:${server.port}`, String(Buffer.byteLength(body)), "close", null]);
   });
 
-  test("goes to an address whose certificate names it", async () => {
+  test("a request goes to an address whose certificate names it", async () => {
     const server = sink(cert);
     expect(await send(`https://127.0.0.1:${server.port}/`)).toMatchObject({ status: 200 });
   });
 
-  test("goes to the next address if the first takes no connection", async () => {
+  test("a request goes to the next address if the first takes no connection", async () => {
     const server = sink(cert);
     expect(await send(`https://second.test:${server.port}/`)).toMatchObject({ status: 200 });
   });
@@ -126,7 +126,7 @@ describe("a request", () => {
     expect((await server.requests.reached(1)).body).toBe(pieces.join(""));
   });
 
-  test("goes to the checked address even if the environment names a proxy", async () => {
+  test("a request goes to the checked address even if the environment names a proxy", async () => {
     const server = sink();
     const before = process.env.HTTP_PROXY;
     process.env.HTTP_PROXY = "http://127.0.0.1:9";
@@ -301,7 +301,7 @@ describe("an answer", () => {
     expect(server.taken()).toBeLessThan(32 * 1024 * 1024);
   });
 
-  test("may say when to try again", async () => {
+  test("an answer may say when to try again", async () => {
     const server = rawSink("HTTP/1.1 503 No\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n");
     expect(await send(`http://localhost:${server.port}/`)).toMatchObject({
       status: 503,

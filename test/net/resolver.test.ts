@@ -298,7 +298,7 @@ describe("forged answers", () => {
     const isMixed = (spelling: string) => /[a-z]/.test(spelling) && /[A-Z]/.test(spelling);
     beforeEach(() => dns.add({ name: LONG, type: "A", data: "192.0.2.3" }));
 
-    test("is another one each time, and an answer that keeps it counts", async () => {
+    test("the spelling of a question is another one each time, and an answer that keeps it counts", async () => {
       const resolver = resolverOver();
       for (let time = 0; time < 2; time++)
         expect(await resolver.resolve(LONG, "A", { fresh: true })).toMatchObject({ status: "ok" });

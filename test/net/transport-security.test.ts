@@ -107,7 +107,7 @@ describe("the requirements for hosts", () => {
     expect(shown(await secured(["none.in.test"], older, null))).toStartWith(NO_HOST);
   });
 
-  test("have no DANE if the DNS servers are not trusted, and MTA-STS remains", async () => {
+  test("the requirements for hosts have no DANE if the DNS servers are not trusted, and MTA-STS remains", async () => {
     const found: StsFinding = {
       kind: "found",
       policy: policy("enforce", "dane.in.test"),
@@ -124,7 +124,7 @@ describe("the requirements for hosts", () => {
     ]);
   });
 
-  test("are unknown while the policy is", async () => {
+  test("the requirements for hosts are unknown while the policy is", async () => {
     const deferred: StsFinding = { kind: "deferred", reason: "not yet" };
     const deps = {
       resolver: testResolver(dns),
@@ -180,7 +180,7 @@ describe("connections", () => {
     expect(one).toBe(other ?? "");
   });
 
-  test("do not mix the policies of two domains at one host", async () => {
+  test("connections do not mix the policies of two domains at one host", async () => {
     const found = await secured(["none.in.test"], policy("enforce", "*.in.test"));
     const [first] = found.kind === "hosts" ? found.hosts : [];
     expect(JSON.stringify(first?.security)).not.toContain("in.test");

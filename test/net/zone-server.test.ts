@@ -239,7 +239,7 @@ describe("by TCP (RFC 7766)", () => {
 });
 
 describe("the listener", () => {
-  test("has one port for both transports, on each of its addresses", async () => {
+  test("the listener has one port for both transports, on each of its addresses", async () => {
     const both = await startZoneServer(
       { clock, log: quietLog(), zone: testZone() },
       { hosts: ["127.0.0.1", "127.0.0.2"], port: 0 },
@@ -258,7 +258,7 @@ describe("the listener", () => {
     both.stop();
   });
 
-  test("reports a port in use, and releases the ones it had", async () => {
+  test("the listener reports a port in use, and releases the ones it had", async () => {
     const deps = { clock, log: quietLog(), zone: testZone() };
     const hosts = ["127.0.0.2", "127.0.0.1"];
     await expect(startZoneServer(deps, { hosts, port: server.port })).rejects.toThrow("Failed to listen");
@@ -267,7 +267,7 @@ describe("the listener", () => {
     again.stop();
   });
 
-  test("closes connections when it stops", async () => {
+  test("the listener closes connections when it stops", async () => {
     const { closed, answers, socket } = await tcpClient();
     socket.write(framed(queryOctets(ORIGIN, "NS")));
     await answers.reached(1);

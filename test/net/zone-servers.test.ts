@@ -80,7 +80,7 @@ describe("the delegation of a name", () => {
     expect(await resolveDelegation(deps(), name)).toMatchObject({ status: "ok", records });
   });
 
-  test("is none if the zone above has none, whatever a resolver says", async () => {
+  test("the delegation of a name is none if the zone above has none, whatever a resolver says", async () => {
     cache.add(ns("gone.shop.test", "claimed.test"));
     expect((await resolveDelegation(deps(), "gone.shop.test")).status).toBe("nxdomain");
   });

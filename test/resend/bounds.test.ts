@@ -67,7 +67,7 @@ describe("a body of Resend's API", () => {
     expect(unbounded(schema)).toEqual(faults);
   });
 
-  test("has a limit for every text, list and map that a route reads", async () => {
+  test("a body of Resend's API has a limit for every text, list and map that a route reads", async () => {
     const withBody = (await routes()).filter(({ method }) => method === "POST" || method === "PATCH");
     expect(withBody.length).toBeGreaterThan(20);
     const faults = withBody.flatMap(({ operationId, body, bodyCheckedBy }) => {
@@ -105,7 +105,7 @@ describe("a body of Resend's API", () => {
       { ...template, variables: [variable] },
       '"html" must have at most 2097152 bytes with a fallback at each placeholder.',
     ],
-  ])("is refused for %s", async (_name, path, body, message) => {
+  ])("a body of Resend's API is refused for %s", async (_name, path, body, message) => {
     const refused = await service.call("POST", `/resend${path}`, body);
     expect([refused.status, refused.body.message]).toEqual([422, expect.stringContaining(message)]);
   });
@@ -121,7 +121,7 @@ describe("a file as byte numbers", () => {
       attachments: [{ filename: "a.bin", content }],
     });
 
-  test("may have more bytes than a body has other values, and arrives as it is", async () => {
+  test("a file as byte numbers may have more bytes than a body has other values, and arrives as it is", async () => {
     const bytes = Array.from({ length: MAX_JSON_VALUES + 1 }, (_, at) => at % 256);
     const { status, body } = await send(bytes);
     expect(status).toBe(200);
@@ -130,7 +130,7 @@ describe("a file as byte numbers", () => {
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(Buffer.from(bytes))).toBe(true);
   });
 
-  test("may be a Buffer as Node writes it", async () => {
+  test("a file as byte numbers may be a Buffer as Node writes it", async () => {
     const { status, body } = await send({ type: "Buffer", data: [104, 105] });
     const files = await service.call("GET", `/resend/emails/${body.id}/attachments`);
     expect([status, files.body.data[0].size]).toEqual([200, 2]);
@@ -138,12 +138,12 @@ describe("a file as byte numbers", () => {
     expect((await send({ type: "Blob", data: [1] })).status).toBe(422);
   });
 
-  test("is refused with one byte too many", async () => {
+  test("a file as byte numbers is refused with one byte too many", async () => {
     const { status, body } = await send(new Array(MAX_LIST_NUMBERS + 1).fill(1));
     expect([status, body.message]).toEqual([422, expect.stringContaining("Send larger files as base64.")]);
   });
 
-  test.each([[[256]], [[-1]], [[1.5]]])("is refused with %j", async (bytes) => {
+  test.each([[[256]], [[-1]], [[1.5]]])("a file as byte numbers is refused with %j", async (bytes) => {
     const { status, body } = await send(bytes);
     expect([status, body.message]).toEqual([
       422,

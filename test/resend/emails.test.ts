@@ -145,7 +145,7 @@ describe("emails of the package resend", () => {
     expect(other.error).toMatchObject({ statusCode: 409, name: "invalid_idempotent_request" });
   });
 
-  test("lists go back by after and forward by before", async () => {
+  test("emails of the package resend lists go back by after and forward by before", async () => {
     const ids: string[] = [];
     for (let count = 0; count < 5; count++) ids.unshift(await send({ subject: `n${count}` }));
     const page = (await resend.emails.list({ limit: 2 })).data;
@@ -163,13 +163,13 @@ describe("a batch of the package resend", () => {
   const good = { from: FROM, to: TO, subject: "Good", text: "Hi" };
   const bad = { ...good, to: "nobody" };
 
-  test("sends all messages", async () => {
+  test("a batch of the package resend sends all messages", async () => {
     const { data } = await resend.batch.send([good, { ...good, subject: "Other" }]);
     expect(data?.data).toHaveLength(2);
     expect(data).not.toHaveProperty("errors");
   });
 
-  test("is refused as a whole if one message is bad", async () => {
+  test("a batch of the package resend is refused as a whole if one message is bad", async () => {
     const before = (await resend.emails.list({ limit: 1 })).data?.data[0]?.id;
     const { error } = await resend.batch.send([good, bad]);
     expect(error).toMatchObject({ statusCode: 422 });
@@ -177,7 +177,7 @@ describe("a batch of the package resend", () => {
     expect((await resend.emails.list({ limit: 1 })).data?.data[0]?.id).toBe(before);
   });
 
-  test("sends the good messages if it is permissive, and says what is wrong with the others", async () => {
+  test("a batch of the package resend sends the good messages if it is permissive, and says what is wrong with the others", async () => {
     const { data } = await resend.batch.send([bad, good], { batchValidation: "permissive" });
     expect(data?.data).toHaveLength(1);
     expect(data?.errors).toEqual([{ index: 0, message: expect.stringContaining("address") }]);

@@ -196,7 +196,7 @@ describe("API keys of the package resend", () => {
 });
 
 describe("received messages of the package resend", () => {
-  test("are listed, read with their raw bytes and attachments, and forwarded", async () => {
+  test("received messages of the package resend are listed, read with their raw bytes and attachments, and forwarded", async () => {
     const [inbox] = await receivingInboxes(service, "in.test", ["support@in.test"]);
     const made = await service.call("POST", "/v1/inbound/simulate", {
       to: "support@in.test",

@@ -15,7 +15,7 @@ async function received(count: number) {
 }
 
 describe("webhooks of the package resend", () => {
-  test("get Resend's events, which its own verify and Svix accept", async () => {
+  test("webhooks of the package resend get Resend's events, which its own verify and Svix accept", async () => {
     const resend = client();
     await verifiedDomain(hooks.service, "shop.test");
     const made = await resend.webhooks.create({
@@ -103,7 +103,7 @@ describe("webhooks of the package resend", () => {
     expect(types).toEqual(["email.scheduled", "email.suppressed"]);
   });
 
-  test("are listed, changed, rotated and removed apart from those of /v1", async () => {
+  test("webhooks of the package resend are listed, changed, rotated and removed apart from those of /v1", async () => {
     const resend = client();
     const own = await hooks.subscribe(["delivery"]);
     const id =

@@ -156,7 +156,7 @@ describe("login", () => {
     ["in the clear", {}, "never"],
     ["if STARTTLS was stripped", {}, "opportunistic"],
     ["over an invalid certificate", { tls: true }, "opportunistic"],
-  ] as const)("is not tried %s", async (_, options, tls) => {
+  ] as const)("login is not tried %s", async (_, options, tls) => {
     const selfSigned = await makeCert(["mx.test"]);
     const mx = peer({ extensions: ["AUTH PLAIN"], ...("tls" in options ? { tls: selfSigned } : {}) });
     const { result } = await send(mx, { to: { auth, tls } });

@@ -143,7 +143,7 @@ test("if a host puts one message off and takes the next, both connections are us
 });
 
 describe("connections to the next host", () => {
-  test("count with those to the first: the one makes room for the other, again and again", async () => {
+  test("connections to the next host count with those to the first: the one makes room for the other, again and again", async () => {
     const [first, second] = peers(later, {}) as [TestMx, TestMx];
     const pool = poolOf(1);
     for (let nth = 1; nth <= 3; nth++) {
@@ -153,7 +153,7 @@ describe("connections to the next host", () => {
     }
   });
 
-  test("are kept in addition to those to the first if there is room", async () => {
+  test("connections to the next host are kept in addition to those to the first if there is room", async () => {
     const [first, second] = peers(later, {}) as [TestMx, TestMx];
     const pool = poolOf(2);
     for (const name of ["a", "b", "c"]) await pool.deliver(to([first, second]), mail(name));
@@ -162,7 +162,7 @@ describe("connections to the next host", () => {
   });
 
   test.each([1, 2, 5])(
-    "never exceed %d together with all others, and no message waits in vain",
+    "connections to the next host never exceed %d together with all others, and no message waits in vain",
     async (limit) => {
       const [first, second, third] = peers(later, later, {}) as [TestMx, TestMx, TestMx];
       const mxs = [first, second, third];

@@ -134,7 +134,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(1);
   });
 
-  test("pass to the next message if the peer cannot take the first", async () => {
+  test("kept connections pass to the next message if the peer cannot take the first", async () => {
     const mx = peer({ extensions: ["SIZE 100"] });
     const pool = poolOf();
     const large = { ...mail("large"), raw: Buffer.from(`Subject: large\r\n\r\n${"x".repeat(200)}\r\n`) };
@@ -146,7 +146,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(1);
   });
 
-  test("are limited over all destinations: the one unused for longest is closed", async () => {
+  test("kept connections are limited over all destinations: the one unused for longest is closed", async () => {
     const mxs = [peer(), peer(), peer()] as const;
     const pool = poolOf({ maxIdle: 2 });
     const send = (at: 0 | 1 | 2) => pool.deliver(to([mxs[at]], { key: `k${at}` }), mail("x"));
@@ -409,7 +409,7 @@ describe("hosts in order", () => {
 });
 
 describe("a peer that accepts few connections", () => {
-  test("gets its messages over those it accepts", async () => {
+  test("a peer that accepts few connections gets its messages over those it accepts", async () => {
     const mx = peer();
     const gate = Promise.withResolvers<string>();
     mx.set({ ".": [() => gate.promise, "250 ok"] });

@@ -224,7 +224,7 @@ test.each([
 );
 
 describe("the requirement of one host", () => {
-  test("is a subject alternative name, not a common name, if a policy requires it", async () => {
+  test("the requirement of one host is a subject alternative name, not a common name, if a policy requires it", async () => {
     const tls = await makeCommonNameCert(NAME, ca);
     const asking = peer({ tls });
     expect(await wayOf(asking, asked("verified"))).toBe(
@@ -236,7 +236,7 @@ describe("the requirement of one host", () => {
     expect(result).toMatchObject({ code: 250 });
   });
 
-  test("does not apply to another host, and the mail goes to the one that meets its own", async () => {
+  test("the requirement of one host does not apply to another host, and the mail goes to the one that meets its own", async () => {
     const bad = peer({ tls: certs.selfSigned });
     const good = peer({ tls: certs.good, ip: "127.0.0.2", port: bad.port });
     const hosts = [
@@ -249,7 +249,7 @@ describe("the requirement of one host", () => {
     expect(good.messages.items).toHaveLength(1);
   });
 
-  test("applies even if the destination itself requires less", async () => {
+  test("the requirement of one host applies even if the destination itself requires less", async () => {
     const mx = peer();
     expect((await send(mx, { security: asked("verified"), to: { tls: "never" } })).result).toMatchObject({
       kind: "trouble",
@@ -376,7 +376,7 @@ describe("DANE", () => {
 });
 
 describe("the record of an attempt", () => {
-  test("has version, cipher and certificate, and how far it was verified", async () => {
+  test("the record of an attempt has version, cipher and certificate, and how far it was verified", async () => {
     const verified = await send(peer({ tls: certs.good }), { security: asked("verified") });
     expect(verified.tls).toMatch(/^TLSv1\.3 [A-Z0-9_]+$/);
     const { validFrom, validTo } = new X509Certificate(certs.good.cert);
@@ -393,7 +393,7 @@ describe("the record of an attempt", () => {
     expect(bound.transcript).toContain(`* TLS: ${bound.tls}, verified by DANE`);
   });
 
-  test("has them too if they made the delivery fail", async () => {
+  test("the record of an attempt has them too if they made the delivery fail", async () => {
     const { transcript, result } = await send(peer({ tls: certs.wrongName }), {
       security: asked("verified"),
     });
@@ -401,7 +401,7 @@ describe("the record of an attempt", () => {
     expect(transcript.filter((line) => line.startsWith("* TLS")).length).toBe(3);
   });
 
-  test("has them for each message of a kept connection", async () => {
+  test("the record of an attempt has them for each message of a kept connection", async () => {
     const mx = peer({ tls: certs.good });
     const shared = pool();
     const reports = [];
@@ -412,7 +412,7 @@ describe("the record of an attempt", () => {
       expect(transcript.filter((line) => line.startsWith("* TLS")).length).toBe(3);
   });
 
-  test("shows no more of a certificate than its limit, and no control characters", async () => {
+  test("the record of an attempt shows no more of a certificate than its limit, and no control characters", async () => {
     const names = Array.from(
       { length: MAX_NAMES_SHOWN + 5 },
       (_, at) => `${"a".repeat(60)}.${"b".repeat(60)}.n${at}.test`,
@@ -465,7 +465,7 @@ describe("a peer's limits", () => {
     expect(mx.commands.items).toContain(`MAIL FROM:<b+1@out.test>${parameters}`);
   });
 
-  test("count only as announced under TLS: an announcement injected before it is forgotten", async () => {
+  test("a peer's limits count only as announced under TLS: an announcement injected before it is forgotten", async () => {
     const mx = peer({ tls: certs.good });
     mx.set({ EHLO: ["250-mx.test\r\n250-SIZE 1\r\n250 STARTTLS", "250-mx.test\r\n250 8BITMIME"] });
     expect((await send(mx, { security: asked("verified") })).result).toMatchObject({ code: 250 });
@@ -508,7 +508,7 @@ describe("a smarthost", () => {
     },
   );
 
-  test("does not get the password in plain text after a broken handshake", async () => {
+  test("a smarthost does not get the password in plain text after a broken handshake", async () => {
     const mx = peer({ extensions: ["STARTTLS", "AUTH PLAIN"], answers: { STARTTLS: "close" } });
     const { result } = await send(mx, { to: { auth, tls: "opportunistic" } });
     expect(result).toMatchObject({ kind: "trouble", stage: "starttls" });

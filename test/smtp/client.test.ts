@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 describe("a message", () => {
-  test("arrives octet for octet, stuffed on the wire", async () => {
+  test("a message arrives octet for octet, stuffed on the wire", async () => {
     const mx = peer();
     const report = await send(mx);
     expect(report.result).toEqual({
@@ -41,13 +41,13 @@ describe("a message", () => {
   test.each([
     [["PIPELINING"], ["MAIL FROM:<b+1@out.test>\r\nRCPT TO:<to@in.test>\r\nDATA\r\n"]],
     [[], ["MAIL FROM:<b+1@out.test>\r\n", "RCPT TO:<to@in.test>\r\n", "DATA\r\n"]],
-  ])("is sent after %j in bursts %j", async (extensions, bursts) => {
+  ])("a message is sent after %j in bursts %j", async (extensions, bursts) => {
     const mx = peer({ extensions });
     await send(mx);
     expect(mx.chunks.slice(1, 1 + bursts.length)).toEqual(bursts);
   });
 
-  test("is sent to a peer that only knows HELO", async () => {
+  test("a message is sent to a peer that only knows HELO", async () => {
     const mx = peer({ answers: { EHLO: "500 what" } });
     expect((await send(mx)).result).toMatchObject({ stage: "final", code: 250 });
     const commands = ["EHLO us.test", "HELO us.test", "MAIL FROM:<b+1@out.test>"];
@@ -215,7 +215,7 @@ describe("a 2xx of any kind", () => {
     { answers: { EHLO: "220 mx.test" } },
     { answers: { EHLO: "500 what", HELO: "299 mx.test" } },
     { answers: { MAIL: "251 ok", RCPT: "252 ok", ".": "299 ok" } },
-  ])("counts as yes: %j", async (options) => {
+  ])("a 2xx of any kind counts as yes: %j", async (options) => {
     expect((await send(peer(options))).result).toMatchObject({ stage: "final", kind: "reply" });
   });
 });

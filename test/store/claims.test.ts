@@ -81,7 +81,7 @@ async function claim(read: TriedRecipient, instanceId: string, now = NOW): Promi
 }
 
 describe("a waiting recipient", () => {
-  test("is the requested one, if several are due", async () => {
+  test("a waiting recipient is the requested one, if several are due", async () => {
     const { senderId } = await waiting();
     const second = newId("msg", NOW);
     const queued = { kind: "to" as const, status: "queued" as const, reason: null, dueAt: NOW };
@@ -112,7 +112,7 @@ describe("a waiting recipient", () => {
     ]);
   });
 
-  test("is claimed by one of two workers that have both read it, with one event", async () => {
+  test("a waiting recipient is claimed by one of two workers that have both read it, with one event", async () => {
     const read = await waiting();
     const claims = await Promise.all([claim(read, "ins_1"), claim(read, "ins_2")]);
     expect(claims).toEqual([true, false]);
@@ -120,7 +120,7 @@ describe("a waiting recipient", () => {
     expect(await findRecipient(database.db, messageId, 0)).toMatchObject({ status: "sending", attempts: 1 });
   });
 
-  test("is not claimed with facts read before another worker's whole attempt", async () => {
+  test("a waiting recipient is not claimed with facts read before another worker's whole attempt", async () => {
     const read = await waiting();
     expect(await claim(read, "ins_1")).toBe(true);
     await database.db.write([
@@ -133,7 +133,7 @@ describe("a waiting recipient", () => {
     expect(await claim(await waiting(), "ins_2")).toBe(true);
   });
 
-  test("cannot be claimed before its time, or while it is put off", async () => {
+  test("a waiting recipient cannot be claimed before its time, or while it is put off", async () => {
     expect(await waitingRecipient(database.db, messageId, 0, NOW - 1)).toBeNull();
     const read = await waiting();
     await database.db.write([holdRecipient(read, "sender_suspended", NOW + 1000, NOW)]);
@@ -142,7 +142,7 @@ describe("a waiting recipient", () => {
     expect(await waiting(NOW + 1000)).toMatchObject({ status: "queued", attempts: 0 });
   });
 
-  test("is held by the claim that took it, and not by one that differs in any way", async () => {
+  test("a waiting recipient is held by the claim that took it, and not by one that differs in any way", async () => {
     expect(await claim(await waiting(), "ins_1")).toBe(true);
     const held = { messageId, ord: 0, instanceId: "ins_1", attempt: 1 };
     expect(await isClaimHeld(database.db, held)).toBe(true);
@@ -150,7 +150,7 @@ describe("a waiting recipient", () => {
     for (const other of others) expect(await isClaimHeld(database.db, { ...held, ...other })).toBe(false);
   });
 
-  test("is not put off once a worker has claimed it", async () => {
+  test("a waiting recipient is not put off once a worker has claimed it", async () => {
     const read = await waiting();
     await claim(read, "ins_1");
     const [held] = await database.db.write([holdRecipient(read, "sender_suspended", NOW + 1000, NOW)]);
@@ -163,7 +163,7 @@ describe("a waiting recipient", () => {
     ["shop.test", 1, 0, null],
     ["other.test", 1, 1, null],
   ])(
-    "has its bounces at %s, receiving %i, by an MX record seen %i, only if that is the From domain",
+    "a waiting recipient has its bounces at %s, receiving %i, by an MX record seen %i, only if that is the From domain",
     async (name, receiving, mx, wanted) => {
       const { senderId } = await waiting();
       await database.db.write([
@@ -212,7 +212,7 @@ describe("a recipient's message", () => {
     ["its domain is verified", domain(OWN, "shop.test", "verified"), {}],
     ["another domain is not verified", domain(OWN, "other.test", "pending"), {}],
     ["another project's domain is not verified", domain(STRANGER.id, "shop.test", "pending"), {}],
-  ])("is judged by its own project's facts: %s", async (_, { sql, args }, wanted) => {
+  ])("a recipient's message is judged by its own project's facts: %s", async (_, { sql, args }, wanted) => {
     const { senderId } = await waiting();
     await database.db.write([
       insertProject(STRANGER),
@@ -222,7 +222,7 @@ describe("a recipient's message", () => {
     expect(await waitingRecipient(database.db, messageId, 0, NOW)).toMatchObject({ ...FREE, ...wanted });
   });
 
-  test("may go to an unsubscribed contact if it has no unsubscribe link", async () => {
+  test("a recipient's message may go to an unsubscribed contact if it has no unsubscribe link", async () => {
     const { senderId } = await waiting();
     await database.db.write([contact(senderId, KEY, 0)]);
     expect(await waitingRecipient(database.db, messageId, 0, NOW)).toMatchObject(FREE);
@@ -231,7 +231,7 @@ describe("a recipient's message", () => {
 
 describe("a message's status", () => {
   test.each(ROLL_UP_ORDER.map((status, rank) => [status, ROLL_UP_ORDER.slice(rank)] as const))(
-    "is %s if one recipient is, and the others are in earlier states",
+    "a message's status is %s if one recipient is, and the others are in earlier states",
     async (status, others) => {
       const { senderId } = await waiting();
       const rows = [...others].reverse().map((other, ord) => ({

@@ -72,7 +72,7 @@ describe("group commit", () => {
     expect(check instanceof ConstraintError && check.unique).toBeNull();
   });
 
-  test("reads that are asked for together show the same state", async () => {
+  test("group commit reads that are asked for together show the same state", async () => {
     await base.db.write([put("a", 0), put("b", 0)]);
     const writer = await base.another();
     const value = async (a: string) =>
@@ -160,7 +160,7 @@ describe("an open file", () => {
     ["journal_mode", "wal"],
     ["synchronous", 2],
     ["foreign_keys", 1],
-  ])("has %s = %p", async (name, expected) => {
+  ])("an open file has %s = %p", async (name, expected) => {
     const row = await base.db.first<Record<string, unknown>>(`PRAGMA ${name}`);
     expect(row?.[name]).toBe(expected);
   });

@@ -98,7 +98,7 @@ describe("a cached configuration query", () => {
     approval: false,
   };
 
-  test("matches the database after each write of this process", async () => {
+  test("a cached configuration query matches the database after each write of this process", async () => {
     const { db } = database;
     expect(await findKeyByHash(db, secretHash)).toBeNull();
     await db.write([insertKey(key, secretHash)]);
@@ -108,7 +108,7 @@ describe("a cached configuration query", () => {
     expect((await findProject(db, SENDER.accountId, SENDER.id))?.name).toBe("renamed");
   });
 
-  test("matches the database after a write of another process", async () => {
+  test("a cached configuration query matches the database after a write of another process", async () => {
     const { db } = database;
     const another = await database.another();
     try {
@@ -129,7 +129,7 @@ describe("a cached configuration query", () => {
 });
 
 describe("the tables that configuration queries read", () => {
-  test("are configuration", async () => {
+  test("the tables that configuration queries read are configuration", async () => {
     const queries = await queriesAsked();
     expect(queries.length).toBe(10);
     const tables = await configuration();
@@ -151,12 +151,12 @@ describe("the tables that configuration queries read", () => {
     }
   });
 
-  test("do not contain times or counts that change with traffic", async () => {
+  test("the tables that configuration queries read do not contain times or counts that change with traffic", async () => {
     for (const { sql } of await queriesAsked())
       expect(sql).not.toMatch(/received_count|unixepoch|_until\b|now/i);
   });
 
-  test("count every change, except a domain's first received mail", async () => {
+  test("the tables that configuration queries read count every change, except a domain's first received mail", async () => {
     const tables = await configuration();
     expect(tables.size).toBe(8);
     for (const [table, counted] of tables) {
@@ -171,7 +171,7 @@ describe("the tables that configuration queries read", () => {
     }
   });
 
-  test("are changed by no write to another table", async () => {
+  test("the tables that configuration queries read are changed by no write to another table", async () => {
     const tables = await configuration();
     const schema = await database.db.all<{ type: string; name: string; tbl_name: string; sql: string }>(
       "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND sql IS NOT NULL",

@@ -99,14 +99,14 @@ test("unsubscribing or subscribing twice keeps the first time", async () => {
 describe("unsubscribing an address", () => {
   const unsubscribe = (given: Contact) => api.db.write([unsubscribeAddress(given)]);
 
-  test("makes the contact if there is none", async () => {
+  test("unsubscribing an address makes the contact if there is none", async () => {
     await unsubscribe(contact("new"));
     expect(await getContact(api.db, mine, "con_new")).toEqual(
       contact("new", { subscribed: false, unsubscribedAt: NOW }),
     );
   });
 
-  test("leaves the other fields of an existing contact, and the time if it was already unsubscribed", async () => {
+  test("unsubscribing an address leaves the other fields of an existing contact, and the time if it was already unsubscribed", async () => {
     const saved = contact("old");
     await save(saved);
     const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };

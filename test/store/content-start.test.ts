@@ -108,7 +108,7 @@ describe("the start of a body in chunks", () => {
     expect(start).toEqual({ html: clipped(html), text: clipped(text), headers: body.headers ?? HEADERS });
   });
 
-  test("takes no more chunks than have it, however large the body is", async () => {
+  test("the start of a body in chunks takes no more chunks than have it, however large the body is", async () => {
     const body = { html: lines(40 * CHUNK_OCTETS), text: lines(40 * CHUNK_OCTETS), headers: HEADERS };
     const { budget, reads } = noted();
     await startOfKept(await prepareBody({ db, clock }, SENDER, body), budget);

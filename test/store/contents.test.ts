@@ -202,7 +202,7 @@ test("if two writers store one large content at once, it is complete and has two
 describe("the sweep", () => {
   const sweep = (): Promise<void> => removeUnusedContents({ db, clock });
 
-  test("leaves a content that is written ahead alone for an hour from its last chunk, then removes it", async () => {
+  test("the sweep leaves a content that is written ahead alone for an hour from its last chunk, then removes it", async () => {
     await keepContent({ db, clock }, SENDER, random(3 * CHUNK_OCTETS));
     clock.advance(UNUSED_KEPT_MS);
     await sweep();
@@ -212,7 +212,7 @@ describe("the sweep", () => {
     expect([await refsOf(), await chunks()]).toEqual([[], 0]);
   });
 
-  test("removes a content an hour after its last reference went, and nothing else", async () => {
+  test("the sweep removes a content an hour after its last reference went, and nothing else", async () => {
     const [small, large, named] = [text(2000), random(2 * CHUNK_OCTETS), random(2 * CHUNK_OCTETS, 7)];
     const [first, second, third] = [
       await keepContent({ db, clock }, SENDER, small),
@@ -241,7 +241,7 @@ describe("the sweep", () => {
     clock.advance(UNUSED_KEPT_MS + 1);
   }
 
-  test("removes in one turn as many bodies and raw messages as a turn of retention releases, in small writes", async () => {
+  test("the sweep removes in one turn as many bodies and raw messages as a turn of retention releases, in small writes", async () => {
     await storeUnused(2 * CONTENTS.rows * CONTENTS.pages);
     let largest = 0;
     const watched = before(async ({ length }) => {
@@ -262,20 +262,23 @@ describe("the sweep", () => {
     [MAX_CHUNKS_PER_WRITE / 4, CONTENT_WRITES_PER_TURN * 4],
     [MAX_CHUNKS_PER_WRITE / 4 + 1, CONTENT_WRITES_PER_TURN * 4],
     [MAX_CHUNKS_PER_WRITE, CONTENT_WRITES_PER_TURN],
-  ])("makes no more writes for contents of %d chunks than for small ones", async (chunksOfEach, removed) => {
-    await storeUnused(removed + 1, chunksOfEach);
-    let writes = 0;
-    const watched = before(async () => void writes++);
-    await removeUnusedContents({ db: watched, clock });
-    expect([(await refsOf()).length, writes]).toEqual([1, CONTENT_WRITES_PER_TURN]);
-    await sweep();
-    expect(await refsOf()).toEqual([]);
-  });
+  ])(
+    "the sweep makes no more writes for contents of %d chunks than for small ones",
+    async (chunksOfEach, removed) => {
+      await storeUnused(removed + 1, chunksOfEach);
+      let writes = 0;
+      const watched = before(async () => void writes++);
+      await removeUnusedContents({ db: watched, clock });
+      expect([(await refsOf()).length, writes]).toEqual([1, CONTENT_WRITES_PER_TURN]);
+      await sweep();
+      expect(await refsOf()).toEqual([]);
+    },
+  );
 
   test.each([
     ["small", text(2000)],
     ["large", random(2 * CHUNK_OCTETS)],
-  ])("keeps a %s content that gets a reference just before", async (_, bytes) => {
+  ])("the sweep keeps a %s content that gets a reference just before", async (_, bytes) => {
     const content = await keepContent({ db, clock }, SENDER, bytes);
     await db.write([storeContent(content, NOW), releaseContent(content.key, NOW)]);
     clock.advance(UNUSED_KEPT_MS + 1);

@@ -57,19 +57,19 @@ const claims = async () => {
 };
 
 describe("a due delivery", () => {
-  test("is claimed once, without its neighbours", async () => {
+  test("a due delivery is claimed once, without its neighbours", async () => {
     expect(await Promise.all([claim("dlv_2", "ins_1"), claim("dlv_2", "ins_2")])).toEqual([true, false]);
     expect(await claims()).toEqual([null, "ins_1", null]);
   });
 
-  test("is not claimed before its time, nor by an instance that is no longer registered", async () => {
+  test("a due delivery is not claimed before its time, nor by an instance that is no longer registered", async () => {
     expect(await claim("dlv_1", "ins_1", NOW - 1)).toBe(false);
     await database.db.write([deleteInstance("ins_2")]);
     expect(await claim("dlv_1", "ins_2")).toBe(false);
     expect(await claim("dlv_1", "ins_1")).toBe(true);
   });
 
-  test("is put off before its first attempt, without its neighbours", async () => {
+  test("a due delivery is put off before its first attempt, without its neighbours", async () => {
     await database.db.write([delayFirstAttempt("dlv_2", 500)]);
     expect([await claim("dlv_1", "ins_1"), await claim("dlv_2", "ins_1", NOW + 499)]).toEqual([true, false]);
     expect(await claim("dlv_2", "ins_1", NOW + 500)).toBe(true);
@@ -77,7 +77,7 @@ describe("a due delivery", () => {
     expect(await claim("dlv_2", "ins_1")).toBe(true);
   });
 
-  test("is listed page by page, each once", async () => {
+  test("a due delivery is listed page by page, each once", async () => {
     await pending("dlv_0", NOW - 1);
     await pending("dlv_9", NOW + 1);
     const pages: string[][] = [];
@@ -101,13 +101,13 @@ describe("claims of an instance", () => {
       expect(await claim(id, by)).toBe(true);
   });
 
-  test("are freed one by one, except those that another instance has by now", async () => {
+  test("claims of an instance are freed one by one, except those that another instance has by now", async () => {
     await database.db.write(freeDeliveries(["dlv_1", "dlv_3"], "ins_1", NOW));
     expect(await claims()).toEqual([null, "ins_1", "ins_2"]);
     expect(await claim("dlv_1", "ins_2")).toBe(true);
   });
 
-  test("are freed all together, if the guard holds", async () => {
+  test("claims of an instance are freed all together, if the guard holds", async () => {
     const never = { sql: "1 = ?", args: [0] };
     await database.db.write([freeDeliveryClaims("ins_1", NOW, never)]);
     expect(await claims()).toEqual(["ins_1", "ins_1", "ins_2"]);

@@ -92,21 +92,24 @@ describe("a log with few matches", () => {
     ["status", { status: "failed" }],
     ["message", { messageId: MESSAGE }],
     ["both", { status: "failed", messageId: MESSAGE }],
-  ])("is read up to a limit for each page, and shows each match once: by %s", async (_, filter) => {
-    expect(await paged("whk_long", filter, 20)).toEqual([ids.slice(0, 2), ids.slice(2)]);
-    expect((await paged("whk_long", filter, 1)).filter((page) => page.length > 0)).toEqual(
-      ids.map((id) => [id]),
-    );
-  });
+  ])(
+    "a log with few matches is read up to a limit for each page, and shows each match once: by %s",
+    async (_, filter) => {
+      expect(await paged("whk_long", filter, 20)).toEqual([ids.slice(0, 2), ids.slice(2)]);
+      expect((await paged("whk_long", filter, 1)).filter((page) => page.length > 0)).toEqual(
+        ids.map((id) => [id]),
+      );
+    },
+  );
 
-  test("is not read past the message that is asked for", async () => {
+  test("a log with few matches is not read past the message that is asked for", async () => {
     // Made when the last delivery was. All other deliveries are more than a day older.
     const late = newId("msg", NOW + COUNT + DAY_MS);
     const { rows, stoppedAt } = await listDeliveries(api.db, mine, "whk_long", { messageId: late }, null, 20);
     expect([rows, stoppedAt]).toEqual([[], null]);
   });
 
-  test("shows a delivery that seems older than its message because the clock was set back", async () => {
+  test("a log with few matches shows a delivery that seems older than its message because the clock was set back", async () => {
     await change([idOf(5)], "message_id = ?", newId("msg", NOW + 5 + DAY_MS));
     const [row] = await api.db.all<{ id: string }>(
       "SELECT message_id AS id FROM webhook_deliveries WHERE id = ?",
@@ -116,7 +119,7 @@ describe("a log with few matches", () => {
     expect(pages.flat()).toEqual([idOf(5)]);
   });
 
-  test("is visible only to its own project", async () => {
+  test("a log with few matches is visible only to its own project", async () => {
     const other = await listDeliveries(api.db, api.acme.b.id, "whk_long", { status: "failed" }, null, 20);
     expect(other.rows).toEqual([]);
   });

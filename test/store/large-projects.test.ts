@@ -256,7 +256,7 @@ describe("inboxes", () => {
 });
 
 describe("events of a message", () => {
-  test("are read completely, oldest first, in steps that leave turns to other requests", async () => {
+  test("events of a message are read completely, oldest first, in steps that leave turns to other requests", async () => {
     await outbound("msg_events", null);
     const count = 2 * EVENTS_AT_A_TIME;
     await events("msg_events", count);
@@ -272,7 +272,7 @@ describe("events of a message", () => {
     expect(first.map(({ id }) => id)).toEqual(found.slice(0, EVENTS_AT_A_TIME + 1).map(({ id }) => id));
   });
 
-  test("are shown in a conversation up to a limit, and a message that has more says so", async () => {
+  test("events of a message are shown in a conversation up to a limit, and a message that has more says so", async () => {
     const counts = { msg_all: MAX_EVENTS_SHOWN, msg_more: MAX_EVENTS_SHOWN + 1 };
     for (const [id, count] of Object.entries(counts)) {
       await outbound(id, "thr_events");
@@ -335,7 +335,7 @@ async function thread(id: string, lastInboundAt: number | null): Promise<void> {
 describe("a thread of many messages", () => {
   beforeAll(() => inbox("inb_mail", 1));
 
-  test("is answered at its newest inbound one, even if an older one reached the database later", async () => {
+  test("a thread of many messages is answered at its newest inbound one, even if an older one reached the database later", async () => {
     const ids = [newId("msg", NOW), newId("msg", NOW + 5)] as const;
     for (const [at, id] of ids.entries()) await inbound(id, "thr_late", `<late${at}@x>`, NOW + 5 * at);
     for (const at of [NOW + 5, NOW]) await api.db.write([stepOf("thr_late", "inb_mail", at)]);
@@ -357,7 +357,7 @@ describe("a thread of many messages", () => {
     });
   });
 
-  test("is answered at its last inbound one, or else its last, without reading through our own", async () => {
+  test("a thread of many messages is answered at its last inbound one, or else its last, without reading through our own", async () => {
     const id = (at: number) => newId("msg", at);
     await thread("thr_answered", NOW + 1);
     const [first, second] = [id(NOW), id(NOW + 1)];

@@ -128,7 +128,7 @@ describe("sends that commit together", () => {
     expect(await database.db.all("SELECT accepted FROM stats")).toEqual([{ accepted: 37 }]);
   });
 
-  test("do not fail with the one among them that does", async () => {
+  test("sends that commit together do not fail with the one among them that does", async () => {
     await database.db.write(send("msg_there", "there"));
     const ids = [...Array.from({ length: 20 }, (_, n) => `msg_some_${n}`)].toSpliced(11, 0, "msg_there");
     const ended = await Promise.allSettled(ids.map((id) => database.db.write(send(id, `body of ${id}`))));
@@ -141,7 +141,7 @@ describe("sends that commit together", () => {
     ).toEqual({ n: 20 });
   });
 
-  test("need as few statements with webhooks and Idempotency-Keys, and each key keeps one answer", async () => {
+  test("sends that commit together need as few statements with webhooks and Idempotency-Keys, and each key keeps one answer", async () => {
     const keys = Array.from({ length: 16 }, (_, n) => `key_${n}`).toSpliced(9, 0, "key_3");
     const writes = keys.map((key, n) => [...send(`msg_key_${n}`, `${n}`), ...more(`msg_key_${n}`, key)]);
     const ended = await Promise.allSettled(writes.map((write) => database.db.write(write)));
@@ -174,7 +174,7 @@ describe("sends that commit together", () => {
     ]);
   });
 
-  test("stop at the limit of the day", async () => {
+  test("sends that commit together stop at the limit of the day", async () => {
     const used = await usageOf(database.db, project.id, DAY);
     const ended = await Promise.allSettled(
       Array.from({ length: 9 }, (_, n) => database.db.write(send(`msg_limit_${n}`, "x", used + 5))),
@@ -361,7 +361,7 @@ describe("statements", () => {
     );
   });
 
-  test("stay on their side of a statement that does something else", () => {
+  test("statements stay on their side of a statement that does something else", () => {
     const count = { sql: "INSERT INTO log SELECT count(*) FROM messages", args: [] };
     const parent = (id: string): ReadyStatement => rowsStatement(PARENTS, [id, 1]) as ReadyStatement;
     const few = mergeStatements([parent("a"), parent("b"), count, parent("c"), parent("d")]) ?? [];
@@ -377,7 +377,7 @@ describe("statements", () => {
     expect(few.map(({ indexes }) => indexes)).toEqual([[1, 3], [0], [2], [4]]);
   });
 
-  test("stay as they are if none can be joined", () => {
+  test("statements stay as they are if none can be joined", () => {
     const parent = rowsStatement(PARENTS, ["a", 1]) as ReadyStatement;
     expect(mergeStatements([parent, { sql: "DELETE FROM log", args: [] }, parent])).toBeNull();
     expect(mergeStatements([])).toBeNull();

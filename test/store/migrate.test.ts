@@ -45,7 +45,7 @@ describe("a further step", () => {
   const notes = async () =>
     (await base.db.all<{ text: string }>("SELECT text FROM notes ORDER BY text")).map(({ text }) => text);
 
-  test("is applied once to a database that has the others, and keeps its rows", async () => {
+  test("a further step is applied once to a database that has the others, and keeps its rows", async () => {
     await base.db.write([addAccount("acc_1")]);
     expect(await migrate(base.db, 2, [...MIGRATIONS, FURTHER])).toEqual([NEWEST + 1]);
     expect(await migrate(base.db, 3, [...MIGRATIONS, FURTHER])).toEqual([]);
@@ -53,7 +53,7 @@ describe("a further step", () => {
     expect(await notes()).toEqual(["acc_1", "acc_2"]);
   });
 
-  test("is applied once if two processes start together", async () => {
+  test("a further step is applied once if two processes start together", async () => {
     const steps = [...MIGRATIONS, FURTHER];
     const applied = await Promise.all([migrate(base.db, 2, steps), migrate(base.db, 2, steps)]);
     expect(applied.flat()).toEqual([NEWEST + 1]);
@@ -65,14 +65,14 @@ describe("a further step", () => {
     expect(await migrate(base.db, 2, [...MIGRATIONS, FURTHER])).toEqual([NEWEST + 1]);
   });
 
-  test("stops the start of a program that does not know it, with both versions in the message", async () => {
+  test("a further step stops the start of a program that does not know it, with both versions in the message", async () => {
     await migrate(base.db, 2, [...MIGRATIONS, FURTHER]);
     expect(await refusal()).toContain(
       `the database is at schema ${NEWEST + 1}, which needs a program with schema ${NEWEST + 1}; this program has ${NEWEST}`,
     );
   });
 
-  test("does not stop the program of the version before, if it only adds", async () => {
+  test("a further step does not stop the program of the version before, if it only adds", async () => {
     await migrate(base.db, 2, [...MIGRATIONS, { ...FURTHER, worksWith: NEWEST }]);
     expect(await refusal()).toBe("");
     expect(await migrationStates(base.db)).toHaveLength(MIGRATIONS.length);
@@ -133,7 +133,7 @@ test("the states of the schema's checks are those of the state table", async () 
 });
 
 describe("statements", () => {
-  test("end at a semicolon that ends a line, a trigger at END;", () => {
+  test("statements end at a semicolon that ends a line, a trigger at END;", () => {
     const sql =
       "-- a\nCREATE TABLE a (\n  b TEXT -- c; d\n);\n\nCREATE TRIGGER t AFTER INSERT ON a\nBEGIN\n  SELECT 1;\n  SELECT 2;\nEND;\nDROP TABLE a;\n";
     expect(splitStatements(sql).map((statement) => statement.split("\n").length)).toEqual([3, 5, 1]);

@@ -225,7 +225,7 @@ describe("a row of another project is treated as absent", () => {
     expect(await everything()).toBe(before);
   });
 
-  test("lists of projects show only the account's own", async () => {
+  test("a row of another project is treated as absent lists of projects show only the account's own", async () => {
     const ids = (await listProjects(api.db, api.acme.id, null, 10)).map(({ id }) => id);
     expect(ids).toEqual([theirs, mine]);
     expect(await listProjects(api.db, api.acme.id, theirs, 10)).toHaveLength(1);

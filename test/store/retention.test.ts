@@ -380,7 +380,7 @@ describe("threads", () => {
       "SELECT id, message_count AS count, last_message_id AS last, preview FROM threads ORDER BY id",
     );
 
-  test("count the remaining messages, and are removed with their last message and remembered Message-IDs", async () => {
+  test("threads count the remaining messages, and are removed with their last message and remembered Message-IDs", async () => {
     const [first, last, only] = [
       old({ threadId: "thr_1" }),
       message(senderId, { createdAt: NOW, threadId: "thr_1" }),
@@ -396,7 +396,7 @@ describe("threads", () => {
     expect(await lists.db.first("SELECT received_count AS n FROM inboxes")).toEqual({ n: 7 });
   });
 
-  test("are found by removed Message-IDs while they have a message, and not after", async () => {
+  test("threads are found by removed Message-IDs while they have a message, and not after", async () => {
     const ours = { threadId: "thr_1", inboxId: "inb_1" };
     const [lost, named, last, only] = [
       old({ ...ours, rfcMessageId: "<lost@x>" }),
@@ -420,7 +420,7 @@ describe("threads", () => {
     expect(await ids("thread_references", "rfc_message_id")).toEqual([]);
   });
 
-  test("show nothing of a last message that lost its content, and still show the others", async () => {
+  test("threads show nothing of a last message that lost its content, and still show the others", async () => {
     const [first, last, only] = [
       old({ threadId: "thr_1" }),
       old({ threadId: "thr_1" }),
@@ -472,7 +472,7 @@ describe("the webhook log", () => {
   const line = (createdAt: number) => newId("dlv", createdAt);
   const forgetLines = () => forgetDeliveries({ db: lists.db, clock }, DAYS)();
 
-  test("loses lines that ended before the retention, and no others", async () => {
+  test("the webhook log loses lines that ended before the retention, and no others", async () => {
     const lines = {
       over: line(OLD),
       never: line(OLD),
@@ -491,7 +491,7 @@ describe("the webhook log", () => {
     expect(await ids("webhook_deliveries")).toEqual([lines.lately, lines.pending, lines.young].sort());
   });
 
-  test("keeps a line that is replayed while it is about to be removed", async () => {
+  test("the webhook log keeps a line that is replayed while it is about to be removed", async () => {
     const [over, replayed] = [line(OLD), line(OLD)];
     await lists.db.write([over, replayed].map((id) => delivery(id, "msg_1", "succeeded")));
     const meanwhile: Db = {
@@ -519,7 +519,7 @@ describe("the webhook log", () => {
     expect(await projectsOf(lists.db, behind)).toEqual([{ id: projects[1] ?? "" }]);
   });
 
-  test("is read in a limited number of lines a turn, and one more waits for the next", async () => {
+  test("the webhook log is read in a limited number of lines a turn, and one more waits for the next", async () => {
     const all = DELIVERIES.rows * DELIVERIES.pages + 1;
     const statements = Array.from({ length: all }, () => delivery(line(OLD), "msg_1", "succeeded"));
     for (let at = 0; at < all; at += 500) await lists.db.write(statements.slice(at, at + 500));
@@ -545,7 +545,7 @@ describe("suppressions", () => {
       bounceType: "soft",
     });
 
-  test("are removed a day after they have expired, and no others are", async () => {
+  test("suppressions are removed a day after they have expired, and no others are", async () => {
     await lists.db.write([
       suppression("gone@a.test", GONE),
       suppression("lately@a.test", GONE + 1),
@@ -569,7 +569,7 @@ describe("suppressions", () => {
     expect(await ids("suppressions", "email")).toEqual(["again@a.test"]);
   });
 
-  test("are read in a limited number a turn, however many stay, and again an hour after the last", async () => {
+  test("suppressions are read in a limited number a turn, however many stay, and again an hour after the last", async () => {
     const own = manualClock(NOW);
     const stay = SUPPRESSIONS.rows * SUPPRESSIONS.pages;
     const statements = Array.from({ length: stay }, (_, at) => suppression(`${at}@a.test`, null));
@@ -665,7 +665,7 @@ describe("figures", () => {
       expect(await times(table, "day")).toEqual(kept(day, 1, days.slice(0, 2)));
   });
 
-  test("are removed in a limited number a write, and the rest an hour later", async () => {
+  test("figures are removed in a limited number a write, and the rest an hour later", async () => {
     const own = manualClock(NOW);
     const id = "snd_00000000000000000000000001";
     await lists.db.write([project(id)]);

@@ -133,7 +133,7 @@ describe("the facts that a send reads", () => {
     ...[0, 1].map((subscribed) => `${mark}${subscribed}@contact.test`),
   ]);
 
-  test("come from the project's own rows", async () => {
+  test("the facts that a send reads come from the project's own rows", async () => {
     expect(await ask(home, { keys: every })).toEqual({
       verified: true,
       routedBy: null,
@@ -148,7 +148,7 @@ describe("the facts that a send reads", () => {
     expect(await ask(stranger, { keys: every })).toMatchObject({ verified: false, inboxId: "inb_stranger" });
   });
 
-  test("are empty for a project that has nothing, in an account that has everything", async () => {
+  test("the facts that a send reads are empty for a project that has nothing, in an account that has everything", async () => {
     expect(await ask(sibling, { keys: every })).toEqual({
       verified: false,
       routedBy: null,
@@ -169,14 +169,14 @@ describe("the facts that a send reads", () => {
     expect((await ask(home, { keys })).suppressed.size).toBe(count);
   });
 
-  test("leave unsubscribed contacts out unless requested", async () => {
+  test("the facts that a send reads leave unsubscribed contacts out unless requested", async () => {
     const keys = ["home0@contact.test"];
     expect((await ask(home, { keys })).unsubscribed).toEqual(new Set(keys));
     expect((await ask(home, { keys, unsubscribeLink: false })).unsubscribed).toEqual(new Set());
   });
 
   test.each([{ fromDomain: "other.test" }, { inboxAddress: `else@${DOMAIN}` }])(
-    "contain no inbox for %j",
+    "the facts that a send reads contain no inbox for %j",
     async (question) => {
       expect((await ask(home, question)).inboxId).toBeNull();
     },
@@ -215,7 +215,7 @@ describe("a project's rows, if another account has a domain of the same name", (
 });
 
 describe("an outgoing message", () => {
-  test("has its content and the active keys of its project's domain", async () => {
+  test("an outgoing message has its content and the active keys of its project's domain", async () => {
     expect(await findOutgoing(database, home.id, "msg_home_outbound", reservedBudget())).toMatchObject({
       from: { email: INBOX },
       html: "<p>",
@@ -231,11 +231,11 @@ describe("an outgoing message", () => {
     ["another project's", home, "msg_stranger_outbound"],
     ["a sibling project's", sibling, "msg_home_outbound"],
     ["an inbound one", home, "msg_home_inbound"],
-  ])("is not one: %s", async (_, sender, id) => {
+  ])("an outgoing message is not one: %s", async (_, sender, id) => {
     expect(await findOutgoing(database, sender.id, id, reservedBudget())).toBeNull();
   });
 
-  test("is not sent empty if the content of its body is gone", async () => {
+  test("an outgoing message is not sent empty if the content of its body is gone", async () => {
     const id = "msg_home_outbound";
     const name = (body: Uint8Array) =>
       database.db.write([
@@ -247,7 +247,7 @@ describe("an outgoing message", () => {
     expect(await findOutgoing(database, home.id, id, reservedBudget())).toMatchObject({ html: "<p>" });
   });
 
-  test("has no key once its domain is deleted", async () => {
+  test("an outgoing message has no key once its domain is deleted", async () => {
     const id = "msg_stranger_outbound";
     await database.db.write([
       { sql: "DELETE FROM inboxes WHERE domain_id = 'dom_stranger'", args: [] },

@@ -190,7 +190,7 @@ describe("the time that deliveries took", () => {
   });
   afterEach(() => base.remove());
 
-  test("counts from acceptance, or from the scheduled time", async () => {
+  test("the time that deliveries took counts from acceptance, or from the scheduled time", async () => {
     const { db } = base;
     const sent = async (id: string, domain: string, scheduledAt: number | null) =>
       db.write([...taken({ id, domain, scheduledAt }), moved(id, "delivered", NOW + HOUR_MS)]);

@@ -47,7 +47,7 @@ const find = async (email: string, now: number, senderId = mine) =>
   (await findSuppressions(api.db, senderId, [email], now)).get(email) ?? null;
 
 describe("an entry", () => {
-  test("is found and removed only in its own project", async () => {
+  test("an entry is found and removed only in its own project", async () => {
     const saved = entry("sup_1", "a@own.example");
     await add(saved);
     expect(await find(saved.email, NOW)).toEqual(saved);
@@ -123,7 +123,7 @@ describe("a bounce or complaint", () => {
       expect(await find(email, NOW + 11)).toMatchObject({ ...rest, id: named(id) });
     });
 
-  test("writes nothing if its guard fails", async () => {
+  test("a bounce or complaint writes nothing if its guard fails", async () => {
     const email = "guard@rules.example";
     const { note: _note, ...fresh } = entry("sup_guard", email, hard);
     await api.db.write([suppress(fresh, { sql: "? = 2", args: [1] })]);

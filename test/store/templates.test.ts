@@ -47,7 +47,7 @@ function template(last: string, changes: Partial<SavedTemplate> = {}): SavedTemp
 const save = (...templates: SavedTemplate[]) => api.db.write(templates.map(insertTemplate));
 
 describe("a saved template", () => {
-  test("is found by id or slug only in its own project", async () => {
+  test("a saved template is found by id or slug only in its own project", async () => {
     const saved = template("1");
     await save(saved);
     expect(await findTemplate(api.db, mine, saved.id)).toEqual(saved);
@@ -61,14 +61,14 @@ describe("a saved template", () => {
     for (const name of ["", idOf("2"), "SLUG-1"]) expect(await variables(mine, name)).toBeNull();
   });
 
-  test("has a slug that no other template of the project has", async () => {
+  test("a saved template has a slug that no other template of the project has", async () => {
     await save(template("3"));
     const error = await save(template("4", { slug: "slug-3" })).catch((thrown: unknown) => thrown);
     expect(error instanceof ConstraintError && error.unique).toBe("templates.sender_id, templates.slug");
     await save(template("5", { slug: "slug-3", senderId: theirs }));
   });
 
-  test("is replaced only if it has not changed since it was read", async () => {
+  test("a saved template is replaced only if it has not changed since it was read", async () => {
     const before = template("6", { html: "<p>", text: null });
     await save(before);
     const after = { ...before, subject: "new", html: null, text: "x", variables: ["x"], updatedAt: NOW + 1 };
@@ -89,7 +89,7 @@ describe("a saved template", () => {
     expect(await replaceTemplate(api.db, before, after)).toBe(false);
   });
 
-  test("is deleted once, and only in its own project", async () => {
+  test("a saved template is deleted once, and only in its own project", async () => {
     await save(template("7"), template("8"));
     for (const name of [idOf("7"), "slug-7"]) expect(await deleteTemplate(api.db, theirs, name)).toBe(false);
     expect(await deleteTemplate(api.db, mine, idOf("7"))).toBe(true);
@@ -133,14 +133,14 @@ describe("a free slug", () => {
     save(...slugs.map((slug) => template(`f${++made}`, { slug, senderId: senderId() })));
   const free = (base: string) => freeSlug(api.db, senderId(), base);
 
-  test("is the first that is not taken", async () => {
+  test("a free slug is the first that is not taken", async () => {
     expect(await free("base")).toBe("base");
     await take("base", "base-3", "base-2x");
     expect(await free("base")).toBe("base-2");
     expect(await freeSlug(api.db, mine, "base")).toBe("base");
   });
 
-  test("is cut if its number would make it too long, and never ends in two hyphens there", async () => {
+  test("a free slug is cut if its number would make it too long, and never ends in two hyphens there", async () => {
     const long = "y".repeat(MAX_SLUG_CHARS);
     const hyphened = `${"z".repeat(MAX_SLUG_CHARS - 3)}-zz`;
     await take(long, hyphened);
@@ -148,7 +148,7 @@ describe("a free slug", () => {
     expect(await free(hyphened)).toBe(`${"z".repeat(MAX_SLUG_CHARS - 3)}-2`);
   });
 
-  test("is searched up to its last number", async () => {
+  test("a free slug is searched up to its last number", async () => {
     const numbered = (number: number) => `full-${number}`;
     const slugs = ["full", ...Array.from({ length: MAX_SLUG_NUMBER - 2 }, (_, index) => numbered(index + 2))];
     await take(...slugs);

@@ -195,7 +195,7 @@ describe("the reputation of seven days", () => {
     expect((await getProject(db, "acc", good))?.suspendedAt).toBeNull();
   });
 
-  test("counts are not added if the guard fails", async () => {
+  test("the reputation of seven days counts are not added if the guard fails", async () => {
     const id = await sender();
     const never: Guard = { sql: "1 = ?", args: [0] };
     await db.write([

@@ -101,22 +101,25 @@ describe("a content that is hashed and compressed where it is stored", () => {
   test.each([
     ["in the thread", true],
     ["here", false],
-  ])("is stored the same, with two references: %s", async (_, onCpu) => {
-    const { engine, given } = await started();
-    const before = given();
-    const content = new DeferredContent("snd_1", plain);
-    await engine.batch([...(onCpu ? HEAVY : []), row(content), row(content)]);
-    expect(given() - before).toBe(onCpu ? 1 : 0);
-    const { key, encoding, bytes } = contentValues("snd_1", plain);
-    const [kept, ...others] = await stored();
-    expect(others).toEqual([]);
-    expect(kept).toMatchObject({ refs: 2, encoding });
-    expect(Buffer.from(kept?.key ?? new ArrayBuffer()).equals(key)).toBe(true);
-    expect(Buffer.from(kept?.bytes ?? new ArrayBuffer()).equals(bytes)).toBe(true);
-    expect(encoding).toBe("zstd");
-  });
+  ])(
+    "a content that is hashed and compressed where it is stored is stored the same, with two references: %s",
+    async (_, onCpu) => {
+      const { engine, given } = await started();
+      const before = given();
+      const content = new DeferredContent("snd_1", plain);
+      await engine.batch([...(onCpu ? HEAVY : []), row(content), row(content)]);
+      expect(given() - before).toBe(onCpu ? 1 : 0);
+      const { key, encoding, bytes } = contentValues("snd_1", plain);
+      const [kept, ...others] = await stored();
+      expect(others).toEqual([]);
+      expect(kept).toMatchObject({ refs: 2, encoding });
+      expect(Buffer.from(kept?.key ?? new ArrayBuffer()).equals(key)).toBe(true);
+      expect(Buffer.from(kept?.bytes ?? new ArrayBuffer()).equals(bytes)).toBe(true);
+      expect(encoding).toBe("zstd");
+    },
+  );
 
-  test("goes to the thread once, however often it is referred to, and without its hash", () => {
+  test("a content that is hashed and compressed where it is stored goes to the thread once, however often it is referred to, and without its hash", () => {
     const content = new DeferredContent("snd_1", plain);
     const { values, bytes } = new StatementEncoder().encode([row(content), row(content), put("x")]);
     expect(bytes?.byteLength).toBe(plain.length);
@@ -175,7 +178,7 @@ test("a thread writes the same as the event loop, and returns the same", async (
 });
 
 describe("the transactions for the thread", () => {
-  test("are those with many values, or with much content or text", async () => {
+  test("the transactions for the thread are those with many values, or with much content or text", async () => {
     const { engine, given } = await started();
     const begun = given();
     await engine.batch(weighing(VALUES_HERE));
@@ -188,7 +191,7 @@ describe("the transactions for the thread", () => {
     expect(given()).toBe(begun + 3);
   });
 
-  test("wait for its start only if they are very long", async () => {
+  test("the transactions for the thread wait for its start only if they are very long", async () => {
     const { engine, workers, given } = watched();
     await engine.batch([put(1)]);
     expect(workers.length).toBe(0);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Fifo, setBounded } from "../../../src/core/collections.ts";
 
 describe("a Fifo returns items in the order in which they were added", () => {
-  test("keeps order and size over thousands of interleaved adds and takes", () => {
+  test("a Fifo returns items in the order in which they were added keeps order and size over thousands of interleaved adds and takes", () => {
     const fifo = new Fifo<number>();
     const taken: (number | undefined)[] = [];
     let added = 0;
@@ -15,7 +15,7 @@ describe("a Fifo returns items in the order in which they were added", () => {
     expect(taken).toEqual(Array.from({ length: added }, (_, at) => at));
   });
 
-  test("returns nothing while empty, and works again after", () => {
+  test("a Fifo returns items in the order in which they were added returns nothing while empty, and works again after", () => {
     const fifo = new Fifo<string>();
     expect([fifo.take(), fifo.take(), fifo.size]).toEqual([undefined, undefined, 0]);
     fifo.add("a");

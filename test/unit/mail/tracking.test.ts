@@ -231,7 +231,7 @@ describe("the tracking pixel is inserted", () => {
     "<style>never closed",
     `hi <a href="https://a.test/`,
     `hi <a title="a > b`,
-  ])("never where it would be text: %s", (html) => {
+  ])("the tracking pixel is inserted never where it would be text: %s", (html) => {
     expect(pixel(html)).toBe(html);
   });
 
@@ -265,7 +265,7 @@ describe("a tracking link", () => {
   const own = token(MESSAGE, 0);
   const sealed = sealUrl(KEY, own, URL_);
 
-  test("names its recipient and contains its URL", () => {
+  test("a tracking link names its recipient and contains its URL", () => {
     const click = {
       recipient: { messageId: MESSAGE, ord: 0 },
       url: URL_,
@@ -275,7 +275,7 @@ describe("a tracking link", () => {
     expect(clickOn(LINKS, `${own.toUpperCase()}.${sealed}`)).toEqual(click);
   });
 
-  test("is invalid if any character is altered", () => {
+  test("a tracking link is invalid if any character is altered", () => {
     for (let at = 0; at < sealed.length; at++) {
       const altered = sealed.slice(0, at) + (sealed[at] === "A" ? "B" : "A") + sealed.slice(at + 1);
       expect(clickOn(LINKS, `${own}.${altered}`)).toBeNull();
@@ -305,7 +305,7 @@ describe("a tracking link", () => {
     ["additional characters", own, `${sealed}AAAA`],
     ["invalid characters", own, "é\u0000"],
     ["no token", "", sealed],
-  ])("is invalid with %s", (_what, recipient, target) => {
+  ])("a tracking link is invalid with %s", (_what, recipient, target) => {
     expect(clickOn(LINKS, `${recipient}.${target}`)).toBeNull();
   });
 
@@ -329,7 +329,7 @@ describe("a tracking link", () => {
     expect(clickOn(LINKS, `${own}.${sealUrl(KEY, own, url)}`)).toBeNull();
   });
 
-  test("is not valid as a pixel address, nor the other way round", () => {
+  test("a tracking link is not valid as a pixel address, nor the other way round", () => {
     expect(openedBy(LINKS, sealed)).toBeNull();
     expect(openedBy(LINKS, own)).toEqual({ messageId: MESSAGE, ord: 0 });
     for (const name of [own, `${own}.`, `${own}.${own}`, `.${sealed}`, "."])
@@ -351,7 +351,7 @@ describe("a message of one recipient", () => {
   const message = { id: MESSAGE, trackOpens: true, trackClicks: true, linkUrl: LINKS.publicUrl };
   const html = `<a href="https://a.test/">x</a>`;
 
-  test("has the tracking that its switches request", () => {
+  test("a message of one recipient has the tracking that its switches request", () => {
     const link = `https://mail.test/c/${token(MESSAGE, 2)}.${sealUrl(KEY, token(MESSAGE, 2), "https://a.test/")}`;
     const picture = `<img src="https://mail.test/o/${token(MESSAGE, 2)}"`;
     const marked = trackedHtml(LINKS, message, 2, html);
@@ -366,14 +366,14 @@ describe("a message of one recipient", () => {
     expect(trackedHtml(LINKS, auto, 2, short)).toContain("<img");
   });
 
-  test("leaves the unsubscribe link and tracked links alone", () => {
+  test("a message of one recipient leaves the unsubscribe link and tracked links alone", () => {
     const unsubscribe = unsubscribeUrl({ publicUrl: LINKS.publicUrl, unsubscribeKey: OTHER_KEY }, MESSAGE, 0);
     const once = trackedHtml(LINKS, { ...message, trackOpens: false }, 0, html);
     for (const kept of [`<a href="${unsubscribe}">x</a>`, `<a href="https://mail.test&#x2F;u/x">x</a>`, once])
       expect(trackedHtml(LINKS, { ...message, trackOpens: false }, 0, kept)).toBe(kept);
   });
 
-  test("has its links at the host of its domain, and leaves those at PUBLIC_URL alone", () => {
+  test("a message of one recipient has its links at the host of its domain, and leaves those at PUBLIC_URL alone", () => {
     const linkUrl = "https://links.news.test";
     const marked = trackedHtml(LINKS, { ...message, linkUrl }, 0, html);
     expect(marked).toContain(`href="${linkUrl}/c/`);

@@ -13,13 +13,13 @@ const KEY = Buffer.alloc(32, 1);
 const ID = idBytes("msg", newId("msg", 1_700_000_000_000)) ?? new Uint8Array();
 
 describe("a VERP token", () => {
-  test.each([0, 1, 49, 255, 256, MAX_VERP_ORD])("names recipient %d of its message", (ord) => {
+  test.each([0, 1, 49, 255, 256, MAX_VERP_ORD])("a VERP token names recipient %d of its message", (ord) => {
     const token = encodeVerp(KEY, ID, ord);
     expect(decodeVerp(KEY, token)).toEqual({ messageId: ID, ord });
     expect(decodeVerp(KEY, token.toUpperCase())).toEqual({ messageId: ID, ord });
   });
 
-  test("makes a bounce address within 64 octets, the limit that some servers set (RFC 5321 §4.5.3.1.1)", () => {
+  test("a VERP token makes a bounce address within 64 octets, the limit that some servers set (RFC 5321 §4.5.3.1.1)", () => {
     const address = verpAddress(encodeVerp(KEY, ID, 3), "bounce.example.com");
     const [local = "", domain] = address.split("@");
     expect(domain).toBe("bounce.example.com");
@@ -27,7 +27,7 @@ describe("a VERP token", () => {
     expect(decodeVerp(KEY, verpToken(local.toUpperCase()) ?? "")).toEqual({ messageId: ID, ord: 3 });
   });
 
-  test("is invalid if any character is altered", () => {
+  test("a VERP token is invalid if any character is altered", () => {
     const token = encodeVerp(KEY, ID, 7);
     for (let at = 0; at < token.length; at++) {
       const altered = token.slice(0, at) + (token[at] === "0" ? "1" : "0") + token.slice(at + 1);
@@ -44,7 +44,7 @@ describe("a VERP token", () => {
     "u".repeat(48),
     "!".repeat(48),
     "é".repeat(48),
-  ])("is not %j", (token) => {
+  ])("a VERP token is not %j", (token) => {
     expect(decodeVerp(KEY, token)).toBeNull();
   });
 
@@ -52,11 +52,11 @@ describe("a VERP token", () => {
     expect(decodeVerp(KEY, encodeVerp(Buffer.alloc(32, 2), ID, 7))).toBeNull();
   });
 
-  test.each([-1, MAX_VERP_ORD + 1, 1.5])("cannot hold the number %d", (ord) => {
+  test.each([-1, MAX_VERP_ORD + 1, 1.5])("a VERP token cannot hold the number %d", (ord) => {
     expect(() => encodeVerp(KEY, ID, ord)).toThrow(RangeError);
   });
 
-  test.each(["bounce", "b", "bb+x", "user+b"])("is not in the local part %j", (local) => {
+  test.each(["bounce", "b", "bb+x", "user+b"])("a VERP token is not in the local part %j", (local) => {
     expect(verpToken(local)).toBeNull();
   });
 

@@ -112,7 +112,7 @@ describe("a policy", () => {
   const long = (chars: number): string =>
     `mx: ${"a.".repeat(Math.floor((chars - 1) / 2)).padEnd(chars, "b")}`;
 
-  test("has no more patterns than allowed, and of no more characters in all", () => {
+  test("a policy has no more patterns than allowed, and of no more characters in all", () => {
     expect(parseStsPolicy(Buffer.from(full(...patterns(MAX_MX_PATTERNS))))?.mx).toHaveLength(MAX_MX_PATTERNS);
     expect(parseStsPolicy(Buffer.from(full(...patterns(MAX_MX_PATTERNS + 1))))).toBeNull();
     const many = Array.from({ length: MAX_MX_CHARS / 128 }, () => long(128));
@@ -120,7 +120,7 @@ describe("a policy", () => {
     expect(parseStsPolicy(Buffer.from(full(...many, "mx: a")))).toBeNull();
   });
 
-  test("is no longer than 64 KiB", () => {
+  test("a policy is no longer than 64 KiB", () => {
     const text = full(MX, "x: ");
     const padded = (octets: number): Buffer => Buffer.from(text.padEnd(octets, "y"));
     expect(parseStsPolicy(padded(MAX_POLICY_OCTETS))).not.toBeNull();
@@ -168,7 +168,7 @@ describe("a policy", () => {
     ["test", ["*.test"], false],
     ["test", ["test"], true],
     ["*.mail.test", ["*.mail.test"], true],
-  ])("matches %s by %j: %j", (host, mx, named) => {
+  ])("a policy matches %s by %j: %j", (host, mx, named) => {
     expect(namesHost({ mode: "enforce", mx, maxAgeSeconds: 1 }, host)).toBe(named);
   });
 });

@@ -48,14 +48,14 @@ function listOf(subject: string): Sheet["answers"] {
 }
 
 describe("a page that the server draws", () => {
-  test("shows what the answers say, and hands it to the browser", async () => {
+  test("a page that the server draws shows what the answers say, and hands it to the browser", async () => {
     const { html, values } = await draw(sheet({ answers: listOf("Hello") }));
     expect(html).toContain("Hello");
     expect(html).toContain("ben@example.com");
     expect(values["pages /v1/emails"]).toMatchObject({ rows: [{ subject: "Hello" }], next: null });
   });
 
-  test("shows the text of a message as text, whatever it contains", async () => {
+  test("a page that the server draws shows the text of a message as text, whatever it contains", async () => {
     const subject = `</a><script>alert(1)</script><img src=x onerror="alert(2)"> & 'more'`;
     const { html } = await draw(sheet({ answers: listOf(subject) }));
     expect(html).not.toContain("<script");
@@ -70,11 +70,11 @@ describe("a page that the server draws", () => {
     expect(html).not.toContain("<b>");
   });
 
-  test("has no style attributes, which the page's policy forbids", async () => {
+  test("a page that the server draws has no style attributes, which the page's policy forbids", async () => {
     expect((await draw(sheet({ answers: listOf("Hello") }))).html).not.toMatch(/<[^>]* style=/);
   });
 
-  test("shows the project that the browser has chosen, and its answers alone", async () => {
+  test("a page that the server draws shows the project that the browser has chosen, and its answers alone", async () => {
     const cookie = "other=1; postrider.project=acc_1%20two";
     const chosen = await draw(sheet({ cookie, project: "two", answers: listOf("Of two") }));
     expect(chosen.html).toContain('<option selected value="two">');
@@ -83,17 +83,17 @@ describe("a page that the server draws", () => {
     expect(foreign.html).toContain('<option selected value="one">');
   });
 
-  test("is not drawn if the browser has chosen a project that is not listed", async () => {
+  test("a page that the server draws is not drawn if the browser has chosen a project that is not listed", async () => {
     expect((await draw(sheet({ search: "?project=three" }))).html).toBe("");
   });
 
-  test("leaves out what it has no answer for", async () => {
+  test("a page that the server draws leaves out what it has no answer for", async () => {
     const { html, values } = await draw(sheet({ path: "/domains", answers: {} }));
     expect(html).toContain("<h1>Domains</h1>");
     expect(values).toEqual({});
   });
 
-  test("has nothing of a page that is drawn at the same time, or was drawn before", async () => {
+  test("a page that the server draws has nothing of a page that is drawn at the same time, or was drawn before", async () => {
     const drawn = await Promise.all(
       ["First", "Second", "Third"].map((name) => draw(sheet({ answers: listOf(name) }))),
     );
@@ -103,7 +103,7 @@ describe("a page that the server draws", () => {
     expect(html).not.toContain("Third");
   });
 
-  test("has nothing of another project that is drawn in between", async () => {
+  test("a page that the server draws has nothing of another project that is drawn in between", async () => {
     const pages = Array.from({ length: 20 }, (_, at) => {
       const project = at % 2 === 0 ? "one" : "two";
       const cookie = `postrider.project=acc_1%20${project}; postrider.theme=${at % 2 === 0 ? "dark" : "light"}`;
@@ -119,7 +119,7 @@ describe("a page that the server draws", () => {
     }
   });
 
-  test("shows a message with html in the browser's own colours, whose frame the browser adds", async () => {
+  test("a page that the server draws shows a message with html in the browser's own colours, whose frame the browser adds", async () => {
     const message = {
       id: "msg_1",
       status: "delivered",

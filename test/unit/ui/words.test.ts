@@ -83,13 +83,13 @@ describe("a send as code", () => {
     expect(sendAsCurl(item, { origin: "http://localhost:3000", project: null })).toContain("It'\\''s here");
   });
 
-  test("names the project only if the key does not imply it", () => {
+  test("a send as code names the project only if the key does not imply it", () => {
     const origin = "http://localhost:3000";
     expect(sendAsTypeScript(item, { origin, project: "shop" })).toContain('project: "shop"');
     expect(sendAsTypeScript(item, { origin, project: null })).not.toContain("project");
   });
 
-  test("shows only the beginning of an attachment", () => {
+  test("a send as code shows only the beginning of an attachment", () => {
     const attachments = [{ filename: "a.txt", content: "A".repeat(1000) }];
     const text = sendAsTypeScript(
       { ...item, attachments },
@@ -98,7 +98,7 @@ describe("a send as code", () => {
     expect(text).toContain(`content: "${"A".repeat(24)}…"`);
   });
 
-  test("has no body for a read", () => {
+  test("a send as code has no body for a read", () => {
     const text = curlText("GET", "/v1/emails", undefined, { origin: "http://localhost:3000", project: null });
     expect(text).not.toMatch(/-d|-X/);
   });
@@ -134,15 +134,15 @@ describe("the answer about a message", () => {
       events: [],
     }) as unknown as Message;
 
-  test("names the server, the time and the encryption", () => {
+  test("the answer about a message names the server, the time and the encryption", () => {
     expect(messageAnswer(message(recipient))).toBe("Delivered to mx.example.com in 1.2 s over TLS 1.3.");
   });
 
-  test("says that nothing left the machine in capture mode", () => {
+  test("the answer about a message says that nothing left the machine in capture mode", () => {
     expect(messageAnswer(message({ ...recipient, mx: "capture" }))).toStartWith("Kept on this machine");
   });
 
-  test("counts several recipients by their status", () => {
+  test("the answer about a message counts several recipients by their status", () => {
     expect(messageAnswer(message(recipient, { ...recipient, status: "bounced" }))).toBe(
       "2 recipients: 1 delivered, 1 bounced.",
     );

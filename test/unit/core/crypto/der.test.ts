@@ -3,7 +3,7 @@ import { der, derTime, readDer, readDerParts, TAG } from "../../../../src/core/c
 
 describe("a value in DER", () => {
   test.each([0, 1, 127, 128, 255, 256, 65_535, 65_536])(
-    "is read as it was written, with %d octets",
+    "a value in DER is read as it was written, with %d octets",
     (length) => {
       const content = Buffer.alloc(length, 7);
       const octets = Buffer.concat([Buffer.from([0xff]), der(TAG.octetString, content), Buffer.from([0xff])]);
@@ -14,14 +14,14 @@ describe("a value in DER", () => {
     },
   );
 
-  test("gives its parts in order", () => {
+  test("a value in DER gives its parts in order", () => {
     const parts = readDerParts(
       readDer(der(TAG.sequence, der(TAG.null), der(TAG.integer, Buffer.from([1])), der(TAG.null))),
     );
     expect(parts.map(({ tag }) => tag)).toEqual([TAG.null, TAG.integer, TAG.null]);
   });
 
-  test("has a length of at most four octets", () => {
+  test("a value in DER has a length of at most four octets", () => {
     expect(readDer(Buffer.from("0484000000010a", "hex")).content).toEqual(Buffer.from([0x0a]));
     expect(() => readDer(Buffer.from("048500000000010a", "hex"))).toThrow(RangeError);
   });
@@ -29,7 +29,7 @@ describe("a value in DER", () => {
   test.each([
     ["2049-12-31T23:59:59Z", TAG.utcTime, "491231235959Z"],
     ["2050-01-01T00:00:00Z", TAG.generalizedTime, "20500101000000Z"],
-  ])("holds the time %s with the digits of its year", (time, tag, digits) => {
+  ])("a value in DER holds the time %s with the digits of its year", (time, tag, digits) => {
     const { tag: is, content } = readDer(derTime(Date.parse(time)));
     expect([is, content.toString()]).toEqual([tag, digits]);
   });
@@ -41,7 +41,7 @@ describe("a value in DER", () => {
     ["a length of five octets", "308500000000010a"],
     ["a length without end", "3080"],
     ["a cut length", "3082ff"],
-  ])("is refused if it is %s", (_what, hex) => {
+  ])("a value in DER is refused if it is %s", (_what, hex) => {
     expect(() => readDer(Buffer.from(hex, "hex"))).toThrow(RangeError);
   });
 });

@@ -59,7 +59,7 @@ describe("an address in text form", () => {
     ]);
   });
 
-  test("cannot begin another header field with its name, and has a limit", () => {
+  test("an address in text form cannot begin another header field with its name, and has a limit", () => {
     const named = (name: string) => addressIssues(`${name} <ana@example.com>`, "from");
     expect(named("A\r\nBcc: x")).toMatchObject([{ param: "from" }]);
     expect(named("x".repeat(MAX_NAME_CHARS))).toEqual([]);

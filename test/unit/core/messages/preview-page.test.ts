@@ -26,12 +26,12 @@ describe("the page of a preview", () => {
     "<frame\fsrc=//a>",
     "<object data=//a></object>",
     "<embed src=//a>",
-  ])("has no tag such as %j, which acts by itself", (tag) => {
+  ])("the page of a preview has no tag such as %j, which acts by itself", (tag) => {
     const own = page("").length;
     expect(page(`a${tag}b`).slice(own)).not.toMatch(/<\/?(?:link|meta|base|i?frame|object|embed)\b/i);
   });
 
-  test("keeps tags that only begin like one of them", () => {
+  test("the page of a preview keeps tags that only begin like one of them", () => {
     for (const tag of ["<metal>", "<linked>", "<basefont>", "<header>"]) expect(page(tag)).toEndWith(tag);
   });
 
@@ -39,7 +39,7 @@ describe("the page of a preview", () => {
     expect(page('<img ReferrerPolicy="unsafe-url">')).toEndWith('<img inert-ReferrerPolicy="unsafe-url">');
   });
 
-  test("has the colours of its theme", () => {
+  test("the page of a preview has the colours of its theme", () => {
     const dark = previewPage({ html: "", cut: false, images: new Map() }, "dark");
     expect(dark).toContain("color-scheme:dark");
     expect(page("")).toContain("color-scheme:light");
@@ -54,7 +54,7 @@ describe("the message's own images", () => {
     ["<td style='background:url(cid:a@b)'>", "a@b"],
     ['<img src="cid:a&amp;b">', "a&b"],
     ['<img src="cid:%">', "%"],
-  ])("are found in %s and put into the page", (html, id) => {
+  ])("the message's own images are found in %s and put into the page", (html, id) => {
     expect(contentIdsIn(html)).toEqual([id]);
     expect(page(html, [[id, PICTURE]])).toContain(PICTURE);
     expect(page(html, [[id, PICTURE]])).not.toMatch(/cid:/i);
@@ -66,7 +66,7 @@ describe("the message's own images", () => {
     expect(contentIdsIn("<p>see cid:none</p>")).toEqual([]);
   });
 
-  test("have a limit together, however often one is used", () => {
+  test("the message's own images have a limit together, however often one is used", () => {
     const large = `data:image/png;base64,${"A".repeat(MAX_INLINE_CHARS / 4)}`;
     const shown = page('<img src="cid:a">'.repeat(10), [["a", large]]);
     expect(shown.split(large)).toHaveLength(4);
@@ -75,7 +75,7 @@ describe("the message's own images", () => {
 });
 
 describe("a message that is too large for browsers", () => {
-  test("is shown up to its limit of characters, with a note", () => {
+  test("a message that is too large for browsers is shown up to its limit of characters, with a note", () => {
     const just = "x".repeat(MAX_PREVIEW_CHARS);
     expect(shownPart(just)).toBe(just);
     expect(shownPart(`${just}x`)).toBe(just);
@@ -83,13 +83,13 @@ describe("a message that is too large for browsers", () => {
     expect(page("x")).not.toContain("too large");
   });
 
-  test("is shown up to its limit of open elements", () => {
+  test("a message that is too large for browsers is shown up to its limit of open elements", () => {
     const just = "<div>".repeat(MAX_OPEN_ELEMENTS);
     expect(shownPart(`${just}x`)).toBe(`${just}x`);
     expect(shownPart(`${just}x<b>y`)).toBe(`${just}x`);
   });
 
-  test("may have any number of elements one after the other", () => {
+  test("a message that is too large for browsers may have any number of elements one after the other", () => {
     for (const part of ["<i>x</i>", "<p>x", "<li>x", "<br>", "<img src=x>", "<tr><td>x", "</div>"]) {
       const html = part.repeat(10_000);
       expect(shownPart(html)).toBe(html);

@@ -41,7 +41,7 @@ describe("an RFC 3339 date-time", () => {
 });
 
 describe("a day", () => {
-  test("is its midnight in UTC", () => {
+  test("a day is its midnight in UTC", () => {
     expect(parseDay("2024-02-29")).toBe(Date.parse("2024-02-29T00:00:00Z"));
   });
 

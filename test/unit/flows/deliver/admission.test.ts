@@ -91,7 +91,7 @@ describe("jobs that render a template", () => {
     expect(waiting.map(({ calls }) => calls)).toEqual([1, 1, 1]);
   });
 
-  test("may wait up to a limit, of which one project gets half", () => {
+  test("jobs that render a template may wait up to a limit, of which one project gets half", () => {
     enterAll("snd_a");
     let waiting = 0;
     while (jobs.wait(newKey(), one("snd_a")) !== null) waiting++;

@@ -5,12 +5,12 @@ const all = ["203.0.113.1", "203.0.113.2", "203.0.113.3"].map((ip) => ({ ip, poo
 const bulk = { ip: "203.0.113.9", pool: "bulk", name: null };
 
 describe("the addresses of a pool", () => {
-  test("are in the same order for a domain, whichever order the setting has", () => {
+  test("the addresses of a pool are in the same order for a domain, whichever order the setting has", () => {
     const order = egressesOf(all, null, "a.test");
     expect(egressesOf([...all].reverse(), null, "a.test")).toEqual(order);
     expect(order).toHaveLength(all.length);
   });
-  test("are each first for about as many domains", () => {
+  test("the addresses of a pool are each first for about as many domains", () => {
     const firsts = new Map<string, number>();
     for (let nth = 0; nth < 3000; nth++) {
       const [first] = egressesOf(all, null, `d${nth}.test`);

@@ -35,7 +35,7 @@ describe("a destination that could not be reached", () => {
     expect(recordReport(destination, lost, { startedAt: 1_000, now: 2_000 }, REST_MS)).toBe(rests);
   });
 
-  test("stops resting once a message that was already under way has got through", () => {
+  test("a destination that could not be reached stops resting once a message that was already under way has got through", () => {
     const destination = newDestination("d", "hosts");
     recordReport(destination, lost, { startedAt: 1_000, now: 2_000 }, REST_MS);
     expect(isResting(destination, 3_000)).toBe(true);
@@ -43,7 +43,7 @@ describe("a destination that could not be reached", () => {
     expect(isResting(destination, 3_000)).toBe(false);
   });
 
-  test("is not tried by a message that is to be put off, even if the rest ends first", async () => {
+  test("a destination that could not be reached is not tried by a message that is to be put off, even if the rest ends first", async () => {
     const clock = manualClock();
     const destination = newDestination("d", "hosts");
     recordReport(destination, lost, { startedAt: clock.elapsed(), now: clock.elapsed() }, REST_MS);
@@ -159,17 +159,20 @@ describe("a destination that rests and has new mail", () => {
       (all: Destinations, destination: Destination) =>
         all.at({ ways: [route], route, destination, foundAt: 0, lookedUpAt: 0 }),
     ],
-  ])("is not forgotten %s when many others rest without new mail", (_, take) => {
-    const clock = manualClock();
-    const all = new Destinations(clock);
-    const rest = (destination: Destination) => {
-      recordReport(destination, lost, { startedAt: clock.elapsed(), now: clock.elapsed() }, REST_MS);
-      all.forget(destination);
-    };
-    const known = all.of("d", "hosts");
-    rest(known);
-    take(all, known).inHand++;
-    for (let nth = 0; nth <= MAX_REMEMBERED; nth++) rest(all.of(`other${nth}`, "hosts"));
-    expect(all.of("d", "hosts")).toBe(known);
-  });
+  ])(
+    "a destination that rests and has new mail is not forgotten %s when many others rest without new mail",
+    (_, take) => {
+      const clock = manualClock();
+      const all = new Destinations(clock);
+      const rest = (destination: Destination) => {
+        recordReport(destination, lost, { startedAt: clock.elapsed(), now: clock.elapsed() }, REST_MS);
+        all.forget(destination);
+      };
+      const known = all.of("d", "hosts");
+      rest(known);
+      take(all, known).inHand++;
+      for (let nth = 0; nth <= MAX_REMEMBERED; nth++) rest(all.of(`other${nth}`, "hosts"));
+      expect(all.of("d", "hosts")).toBe(known);
+    },
+  );
 });

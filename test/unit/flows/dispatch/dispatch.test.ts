@@ -124,7 +124,7 @@ function bench(changes: Partial<DispatchLimits> = {}, more: Partial<DispatchDeps
 const keys = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
 
 describe("a destination", () => {
-  test("starts with one message and gets its full number of connections once it has answered", async () => {
+  test("a destination starts with one message and gets its full number of connections once it has answered", async () => {
     const { offer, end, sent } = bench();
     await offer("a.test", keys("a", 6));
     expect(sent).toEqual(["a0"]);
@@ -134,7 +134,7 @@ describe("a destination", () => {
     expect(sent.length).toBe(5);
   });
 
-  test("gets one more trial message for each that gets no answer in time, up to its number of trials", async () => {
+  test("a destination gets one more trial message for each that gets no answer in time, up to its number of trials", async () => {
     const { offer, pass, sent } = bench();
     await offer("a.test", keys("a", 6));
     await pass(TRIAL_MS - 1);
@@ -145,7 +145,7 @@ describe("a destination", () => {
     expect(sent.length).toBe(2);
   });
 
-  test("is the set of hosts, not the domain: domains at one provider share its places", async () => {
+  test("a destination is the set of hosts, not the domain: domains at one provider share its places", async () => {
     const { offer, end, sent } = bench();
     await offer("one.shared.test", keys("a", 3));
     await offer("two.shared.test", keys("b", 3));
@@ -154,7 +154,7 @@ describe("a destination", () => {
     expect(sent).toEqual(["a0", "a1", "b0", "a2"]);
   });
 
-  test("stays the same if a domain is forgotten while it is looked up again", async () => {
+  test("a destination stays the same if a domain is forgotten while it is looked up again", async () => {
     const again = Promise.withResolvers<DeliveryRoute>();
     const own = bench();
     let asked = 0;
@@ -174,7 +174,7 @@ describe("a destination", () => {
     expect(own.sent).toEqual(["a0", "a1", "a2", "b0", "a3"]);
   });
 
-  test("leaves all places to the other destinations if it hangs", async () => {
+  test("a destination leaves all places to the other destinations if it hangs", async () => {
     const { offer, end, sent } = bench();
     for (let at = 0; at < 40; at++) await offer(`hung${at}.test`, keys(`h${at}.`, 5));
     await offer("good.test", ["g0", "g1"]);
@@ -183,7 +183,7 @@ describe("a destination", () => {
     expect(sent).toContain("g1");
   });
 
-  test("gets no more messages in any second than its rate, but may use what it did not use for a while", async () => {
+  test("a destination gets no more messages in any second than its rate, but may use what it did not use for a while", async () => {
     const clock = manualClock();
     const { offer, sent, held } = bench(
       { perConnection: 100, trials: 100 },
@@ -205,7 +205,7 @@ describe("a destination", () => {
       expect((times[at + 20] ?? Infinity) - time).toBeGreaterThan(998);
   });
 
-  test("gives an unused moment to the next message", async () => {
+  test("a destination gives an unused moment to the next message", async () => {
     const clock = manualClock();
     const { offer, sent } = bench(
       {},
@@ -251,7 +251,7 @@ test("mail that must be tried again later holds no place until then, and a hint 
 });
 
 describe("new mail", () => {
-  test("goes before retries, which get one turn in five", async () => {
+  test("new mail goes before retries, which get one turn in five", async () => {
     const { offer, end, sent } = bench({ perConnection: 1 });
     await offer("a.test", ["first"]);
     await offer("a.test", keys("r", 3), true);
@@ -264,7 +264,7 @@ describe("new mail", () => {
     expect(sent.slice(0, 5)).toEqual(["first", "n0", "n1", "n2", "r0"]);
   });
 
-  test("finds a place even if retries have filled theirs, or if only another domain has one", async () => {
+  test("new mail finds a place even if retries have filled theirs, or if only another domain has one", async () => {
     const { dispatch, offer } = bench({ waiting: 100 });
     await offer("a.test", keys("r", 200), true);
     await offer("a.test", keys("n", 200));
@@ -274,7 +274,7 @@ describe("new mail", () => {
     expect(keys("b", 5).every((key) => dispatch.has(key))).toBe(true);
   });
 
-  test("is known while it waits or runs, and may be offered again afterwards", async () => {
+  test("new mail is known while it waits or runs, and may be offered again afterwards", async () => {
     const { dispatch, offer, end, sent } = bench();
     await offer("a.test", ["a0", "a0", "a1", "a1"]);
     await end("a0");
@@ -311,7 +311,7 @@ describe("a dead destination", () => {
     },
   );
 
-  test("is tried by one message after its rest, however many tried it before", async () => {
+  test("a dead destination is tried by one message after its rest, however many tried it before", async () => {
     const { offer, end, pass, sent } = bench({ deferrals: 0 });
     await offer("a.test", keys("a", 6));
     await pass(TRIAL_MS);
@@ -321,7 +321,7 @@ describe("a dead destination", () => {
     expect(sent).toEqual(["a0", "a1", "a2"]);
   });
 
-  test("is tried by a waiting message when the rest ends", async () => {
+  test("a dead destination is tried by a waiting message when the rest ends", async () => {
     const { offer, end, pass, sent } = bench({ deferrals: 0 });
     await offer("a.test", keys("a", 3));
     await end("a0", "no connection");
@@ -330,7 +330,7 @@ describe("a dead destination", () => {
     expect(sent).toEqual(["a0", "a1"]);
   });
 
-  test("is not dead if one of several connections fails while others get through", async () => {
+  test("a dead destination is not dead if one of several connections fails while others get through", async () => {
     const { offer, end, sent, putOff } = bench();
     await offer("a.test", keys("a", 8));
     await end("a0");
@@ -340,7 +340,7 @@ describe("a dead destination", () => {
     expect(sent.length).toBe(6);
   });
 
-  test("is one where messages wait in vain and none gets through; if a message fails quickly, it is not dead", async () => {
+  test("a dead destination is one where messages wait in vain and none gets through; if a message fails quickly, it is not dead", async () => {
     const { offer, end, pass, putOff } = bench({ trials: 1 });
     await offer("a.test", keys("a", 3));
     await end("a0", "lost");
@@ -376,7 +376,7 @@ describe("a dead destination", () => {
 });
 
 describe("the lookup of a domain", () => {
-  test("holds back only that domain's mail", async () => {
+  test("the lookup of a domain holds back only that domain's mail", async () => {
     const found = Promise.withResolvers<DeliveryRoute>();
     const own = bench();
     const { offer, sent } = bench(
@@ -395,7 +395,7 @@ describe("the lookup of a domain", () => {
     expect(sent).toEqual([]);
   });
 
-  test("is done once for all waiting mail, and again after a while, when the mail may move", async () => {
+  test("the lookup of a domain is done once for all waiting mail, and again after a while, when the mail may move", async () => {
     const { offer, end, pass, looked, sent } = bench({ perConnection: 1 });
     await offer("a.test", keys("a", 4));
     await end("a0");
@@ -499,7 +499,7 @@ describe("the lookup of a domain", () => {
 });
 
 describe("room", () => {
-  test("has a bounded number of places, and frees one once its message is under way", async () => {
+  test("room has a bounded number of places, and frees one once its message is under way", async () => {
     const waits: (() => void)[] = [];
     const own = bench();
     const started: string[] = [];

@@ -53,12 +53,12 @@ describe("the explanation of a deferral", () => {
     expect(found?.nextAttemptAt).toBe(NOW + 20 * MINUTE_MS);
   });
 
-  test("names the date if that is not today's", () => {
+  test("the explanation of a deferral names the date if that is not today's", () => {
     const found = explained({ ...refused("rate", "421 Rate limit"), dueAt: NOW + 24 * 60 * MINUTE_MS });
     expect(found?.why).toContain("until 13:50 UTC on 2026-11-29.");
   });
 
-  test("does not say that a full mailbox asked us to wait", () => {
+  test("the explanation of a deferral does not say that a full mailbox asked us to wait", () => {
     expect(explained(refused("mailbox-full", "452 4.2.2 full"))?.why).toBe(
       "The mailbox is full. The reply: 452 4.2.2 full",
     );

@@ -10,7 +10,7 @@ const HOUR = 3_600_000;
 const limits = { mails: 24, octets: 2400 };
 
 describe("a role mailbox", () => {
-  test("accepts its daily number at once, not one more, and one more each hour", () => {
+  test("a role mailbox accepts its daily number at once, not one more, and one more each hour", () => {
     const clock = manualClock();
     const volume = roleVolume(clock, limits);
     for (let at = 0; at < 24; at++) expect(volume.add("a@x", 1)).toBe(true);
@@ -19,7 +19,7 @@ describe("a role mailbox", () => {
     expect([volume.add("a@x", 1), volume.add("a@x", 1)]).toEqual([true, false]);
   });
 
-  test("accepts its daily octets, including the message that exceeds them", () => {
+  test("a role mailbox accepts its daily octets, including the message that exceeds them", () => {
     const clock = manualClock();
     const volume = roleVolume(clock, limits);
     expect([volume.add("a@x", 2399), volume.add("a@x", 1000), volume.add("a@x", 1)]).toEqual([
@@ -33,7 +33,7 @@ describe("a role mailbox", () => {
     expect(volume.hasRoom("a@x")).toBe(true);
   });
 
-  test("does not use the limit of another", () => {
+  test("a role mailbox does not use the limit of another", () => {
     const volume = roleVolume(manualClock(), limits);
     volume.add("a@x", 5000);
     expect([volume.hasRoom("a@x"), volume.hasRoom("b@x")]).toEqual([false, true]);
@@ -47,7 +47,7 @@ describe("a role mailbox", () => {
     expect(volume.hasRoom("a@x")).toBe(false);
   });
 
-  test("is forgotten if too many others were counted since", () => {
+  test("a role mailbox is forgotten if too many others were counted since", () => {
     const volume = roleVolume(manualClock(), limits);
     volume.add("first@x", 5000);
     for (let at = 1; at < MAX_COUNTED_ROLE_MAILBOXES; at++) volume.add(`${at}@x`, 5000);
@@ -56,7 +56,7 @@ describe("a role mailbox", () => {
     expect([volume.hasRoom("first@x"), volume.hasRoom("1@x")]).toEqual([true, false]);
   });
 
-  test("has limits that an ordinary disk can hold for a year", () => {
+  test("a role mailbox has limits that an ordinary disk can hold for a year", () => {
     expect((365 * ROLE_LIMITS.octets) / 1024 ** 3).toBeLessThan(50);
   });
 });

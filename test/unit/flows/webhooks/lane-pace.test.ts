@@ -23,7 +23,7 @@ function fill(pace: LanePace<Lane>, lanes: readonly Lane[], most = Number.POSITI
 }
 
 describe("lanes of one pace", () => {
-  test("take turns, and so do their projects, however many lanes each has", () => {
+  test("lanes of one pace take turns, and so do their projects, however many lanes each has", () => {
     const begun = fill(new LanePace<Lane>(100, 4), ["a1", "a2", "a3", "b1"].map(lane), 6);
     expect(begun).toEqual(["a1", "b1", "a2", "b1", "a3", "b1"]);
   });
@@ -44,7 +44,7 @@ describe("lanes of one pace", () => {
     expect(begun).not.toContain("a1");
   });
 
-  test("give back their places with their jobs", () => {
+  test("lanes of one pace give back their places with their jobs", () => {
     const pace = new LanePace<Lane>(4, 4);
     const one = lane("a1");
     expect(fill(pace, [one]).length).toBe(2);

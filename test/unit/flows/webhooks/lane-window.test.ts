@@ -19,11 +19,11 @@ describe("the window of an endpoint", () => {
     expect(rounds(new LaneWindow(limits), 6)).toEqual([8, 16, 32, 64, 64, 64]);
   });
 
-  test("does not grow if no further jobs wait", () => {
+  test("the window of an endpoint does not grow if no further jobs wait", () => {
     expect(rounds(new LaneWindow(limits), 3, 100, false)).toEqual([4, 4, 4]);
   });
 
-  test("is halved by a bad answer, once for all jobs that were running, and then grows slowly", () => {
+  test("the window of an endpoint is halved by a bad answer, once for all jobs that were running, and then grows slowly", () => {
     const window = new LaneWindow(limits);
     rounds(window, 4);
     const jobs = Array.from({ length: 64 }, () => window.start());
@@ -32,7 +32,7 @@ describe("the window of an endpoint", () => {
     expect(rounds(window, 3)).toEqual([32, 33, 34]);
   });
 
-  test("never becomes smaller than it begins", () => {
+  test("the window of an endpoint never becomes smaller than it begins", () => {
     const window = new LaneWindow(limits);
     for (let failures = 0; failures < 10; failures++) window.answeredBadly(window.start());
     expect(window.size).toBe(4);
@@ -40,7 +40,7 @@ describe("the window of an endpoint", () => {
     expect(window.size).toBe(4);
   });
 
-  test("does not grow while answers take twice as long as the shortest, until that has been forgotten", () => {
+  test("the window of an endpoint does not grow while answers take twice as long as the shortest, until that has been forgotten", () => {
     const window = new LaneWindow(limits);
     rounds(window, 2);
     expect(rounds(window, 1, 300)).toEqual([16]);

@@ -30,14 +30,14 @@ function counted() {
 }
 
 describe("a payload", () => {
-  test("is made once for all pushes of its event, which share its memory", async () => {
+  test("a payload is made once for all pushes of its event, which share its memory", async () => {
     const { payloads, made, take } = counted();
     const [one, other] = await Promise.all([take("evt_1"), take("evt_1")]);
     expect(one?.octets(true)).toBe(other?.octets(true) as Uint8Array);
     expect([made, payloads.held]).toEqual([["evt_1"], MADE]);
   });
 
-  test("is made while at most one of another project is, and other work gets a turn in between", async () => {
+  test("a payload is made while at most one of another project is, and other work gets a turn in between", async () => {
     const payloads = new SharedPayloads();
     const steps: string[] = [];
     const finish = new Map<string, () => void>();
@@ -65,7 +65,7 @@ describe("a payload", () => {
     await Promise.all(all);
   });
 
-  test("is dropped with the last push that uses it", async () => {
+  test("a payload is dropped with the last push that uses it", async () => {
     const { payloads, made, take } = counted();
     const pushes = [await take("evt_1"), await take("evt_1")];
     pushes[0]?.release();
@@ -76,7 +76,7 @@ describe("a payload", () => {
     expect(made).toEqual(["evt_1", "evt_1"]);
   });
 
-  test("waits if its project holds too much, and leaves other projects their room", async () => {
+  test("a payload waits if its project holds too much, and leaves other projects their room", async () => {
     const { payloads, made, take } = counted();
     const first = await take("evt_1");
     const second = take("evt_2");
@@ -87,7 +87,7 @@ describe("a payload", () => {
     expect(made).toEqual(["evt_1", "evt_3", "evt_2"]);
   });
 
-  test("waits if all projects together hold too much", async () => {
+  test("a payload waits if all projects together hold too much", async () => {
     const { made, take } = counted();
     const held = [await take("evt_1", "a"), await take("evt_2", "b")];
     const third = take("evt_3", "c");

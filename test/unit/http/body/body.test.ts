@@ -138,7 +138,7 @@ describe("the time of a body", () => {
     expect([late, clock.pending()]).toEqual([1, 0]);
   });
 
-  test("does not end a millisecond before the base time", async () => {
+  test("the time of a body does not end a millisecond before the base time", async () => {
     const clock = manualClock();
     let late = 0;
     startBodyTime(clock, () => late++);
@@ -189,7 +189,7 @@ describe("the pieces of a body", () => {
     expect(Buffer.compare(pieces.join(), whole)).toBe(0);
   });
 
-  test("give their memory back as soon as they are copied, if it is theirs alone", () => {
+  test("the pieces of a body give their memory back as soon as they are copied, if it is theirs alone", () => {
     const pieces = new BodyPieces(4_000_000);
     pieces.add(new Uint8Array(2_000_000).fill(1));
     const [own, shared] = [new Uint8Array(1000).fill(2), new Uint8Array(2000).subarray(1000).fill(3)];
@@ -300,7 +300,7 @@ describe("the bodies of all requests", () => {
     expect(refusal(() => reservation.take(1))).toBe(200);
   });
 
-  test("are counted by their declared size before reading, or as they arrive", async () => {
+  test("the bodies of all requests are counted by their declared size before reading, or as they arrive", async () => {
     const reserve = createBudget(REQUEST_BODY_LIMITS);
     reserve("snd_a").take(MAX_BODY_OCTETS_PER_OWNER - LIMIT);
     const request = declared(LIMIT, "x");

@@ -67,7 +67,7 @@ describe("limits of JSON", () => {
   ];
   test.each(rows)("%s", (_name, text, status) => expect(statusOf(text)).toBe(status));
 
-  test("are found before any of the text is parsed", () => {
+  test("limits of JSON are found before any of the text is parsed", () => {
     expect(statusOf(`[nonsense,${nested(MAX_JSON_DEPTH)}]`)).toBe(422);
   });
 });
@@ -209,7 +209,9 @@ describe("the fingerprint of a JSON value", () => {
     ],
     ["a long string", `${long}é`, `${long}\u00e9`],
   ];
-  test.each(alike)("is the same for %s", (_name, one, other) => expect(print(one)).toBe(print(other)));
+  test.each(alike)("the fingerprint of a JSON value is the same for %s", (_name, one, other) =>
+    expect(print(one)).toBe(print(other)),
+  );
 
   const different: [string, unknown, unknown][] = [
     ["values in another order", [1, 2], [2, 1]],
@@ -227,7 +229,7 @@ describe("the fingerprint of a JSON value", () => {
 });
 
 describe("works in steps", () => {
-  test("have one step in a turn of the event loop, and take turns", async () => {
+  test("works in steps have one step in a turn of the event loop, and take turns", async () => {
     const run = createStepRunner();
     const log: string[] = [];
     let turns = 0;
@@ -251,7 +253,7 @@ describe("works in steps", () => {
     expect(turns).toBeGreaterThanOrEqual(8);
   });
 
-  test("work that fails in a step rejects, and does not block other work", async () => {
+  test("works in steps work that fails in a step rejects, and does not block other work", async () => {
     const run = createStepRunner();
     function* failing() {
       yield;

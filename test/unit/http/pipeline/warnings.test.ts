@@ -16,24 +16,24 @@ describe("a field that a send ignores", () => {
     ["HTML", "html"],
     ["attachment", "attachments"],
     ["unsubscribe_link", "unsubscribeLink"],
-  ])("is found with the field that it resembles: %s", (name, meant) => {
+  ])("a field that a send ignores is found with the field that it resembles: %s", (name, meant) => {
     expect(pairs({ [name]: "x" })).toEqual([[name, meant]]);
   });
 
   test.each(["future", "scheduled", "x".repeat(1000), "__proto__", "constructor", ""])(
-    "is passed over if it resembles none: %p",
+    "a field that a send ignores is passed over if it resembles none: %p",
     (name) => {
       expect(pairs(JSON.parse(JSON.stringify({ [name === "" ? "" : name]: 1 })))).toEqual([]);
     },
   );
 
-  test("is not looked for in an object where a list is meant, nor in a list where an object is meant", () => {
+  test("a field that a send ignores is not looked for in an object where a list is meant, nor in a list where an object is meant", () => {
     expect(pairs({ tags: { nmae: "a" }, attachments: { length: 1 }, tracking: [{ open: true }] })).toEqual(
       [],
     );
   });
 
-  test("is found in lists and objects, under its path", () => {
+  test("a field that a send ignores is found in lists and objects, under its path", () => {
     const body = {
       from: { email: "a@example.com", Name: "A" },
       to: ["b@example.com", { email: "c@example.com", nmae: "C" }],
@@ -48,11 +48,11 @@ describe("a field that a send ignores", () => {
     ]);
   });
 
-  test("is not looked for in a value of another kind than the field's", () => {
+  test("a field that a send ignores is not looked for in a value of another kind than the field's", () => {
     expect(pairs({ tags: { nmae: 1 }, attachments: { length: 1 }, tracking: [{ open: true }] })).toEqual([]);
   });
 
-  test("is not looked for if the object may have any names", () => {
+  test("a field that a send ignores is not looked for if the object may have any names", () => {
     expect(pairs({ data: { scheduled_at: 1, To: 2 }, headers: { Subjekt: "x" } })).toEqual([]);
   });
 });

@@ -79,7 +79,7 @@ describe.skipIf(absent)("the SPF suite of RFC 7208", () => {
   const cases = scenarios.flatMap(({ tests, zonedata }) =>
     Object.entries<Yaml>(tests).map(([name, row]) => ({ name, row, zonedata })),
   );
-  test("has its expected number of cases", () => expect(cases.length).toBe(200));
+  test("the SPF suite of RFC 7208 has its expected number of cases", () => expect(cases.length).toBe(200));
   // No case is excepted.
   test.each(cases)("$name", async ({ row, zonedata }) => {
     const envelope = { ip: row.host, helo: String(row.helo ?? ""), mailFrom: String(row.mailfrom ?? "") };
@@ -104,7 +104,7 @@ describe.skipIf(absent)("the validation suite of ARC", () => {
   const cases = scenarios.flatMap(({ tests, "txt-records": dashed, txt_records: records = dashed }) =>
     Object.entries<Yaml>(tests).map(([name, row]) => ({ name, row, records })),
   );
-  test("has its expected number of cases", () => expect(cases.length).toBe(171));
+  test("the validation suite of ARC has its expected number of cases", () => expect(cases.length).toBe(171));
   test.each(cases)("$name", async ({ name, row, records }) => {
     const resolve: AuthResolver = async (host, type) => {
       const text = type === "TXT" ? records?.[host] : undefined;

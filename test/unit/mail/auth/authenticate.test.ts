@@ -242,14 +242,14 @@ describe("the verdict on a received mail", () => {
     expect(verdict).toMatchObject(expected);
   });
 
-  test("is written into one Authentication-Results field", async () => {
+  test("the verdict on a received mail is written into one Authentication-Results field", async () => {
     const { header } = await authenticate({ resolve, host: HOST }, ENVELOPE, signed, NEVER);
     expect(header).toStartWith(`Authentication-Results: ${HOST};`);
     expect(header.replace(/\r\n /g, " ")).toMatch(/dkim=pass .*; spf=pass .*; dmarc=pass .*\r\n$/);
     for (const line of header.trimEnd().split("\r\n")) expect(line.length).toBeLessThanOrEqual(78);
   });
 
-  test("never lets the message or the session add a header field", async () => {
+  test("the verdict on a received mail never lets the message or the session add a header field", async () => {
     const evil = "a\r\nX-Evil: 1\r\n\r\n";
     const { header } = await authenticate(
       { resolve, host: HOST },
@@ -461,7 +461,7 @@ describe("limits", () => {
     expect(cpuMs() - started).toBeLessThan(3000);
   });
 
-  test("makes DNS lookups up to the limit", async () => {
+  test("limits makes DNS lookups up to the limit", async () => {
     let asked = 0;
     const wide: AuthResolver = async (name, type) => {
       asked++;

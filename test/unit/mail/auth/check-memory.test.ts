@@ -34,7 +34,7 @@ function checkOf(names: readonly string[]) {
 }
 
 describe("the remembered outcome of a check", () => {
-  test("is used as long as the name servers answer the same, and no longer", async () => {
+  test("the remembered outcome of a check is used as long as the name servers answer the same, and no longer", async () => {
     const memory = new CheckMemory();
     const zone: Zone = new Map([["a", ["1"]]]);
     const check = checkOf(["a", "b"]);
@@ -75,7 +75,7 @@ describe("the remembered outcome of a check", () => {
     expect([await recall(), check.made]).toEqual(["1", 5]);
   });
 
-  test("is not stored if the check throws or abandons a lookup", async () => {
+  test("the remembered outcome of a check is not stored if the check throws or abandons a lookup", async () => {
     const memory = new CheckMemory();
     const throwing = memory.recall("key", asking(new Map()), () => Promise.reject(new Error("no")));
     expect(String(await reason(throwing))).toContain("no");

@@ -145,14 +145,14 @@ describe("a signed mail", () => {
       "From: a@example.com\r\nSubject: voil\u00e0\r\n\r\nx\r\n",
     ],
     ["a field named twice", "From: a@example.com\r\nTo: a@x.example\r\nTo: b@x.example\r\n\r\nx\r\n"],
-  ])("passes two verifiers: %s", async (_name, raw) => {
+  ])("a signed mail passes two verifiers: %s", async (_name, raw) => {
     const mail = await signed(raw);
     expect(await verdict(mail)).toBe("pass");
     expect(verifiesByHand(mail)).toBe(true);
     expect(mail.subarray(mail.length - Buffer.byteLength(raw)).equals(Buffer.from(raw))).toBe(true);
   });
 
-  test("is signed rsa-sha256, relaxed/relaxed, and names each field once more than it occurs", async () => {
+  test("a signed mail is signed rsa-sha256, relaxed/relaxed, and names each field once more than it occurs", async () => {
     const field = (await signed()).toString().split("\r\nFrom:", 1)[0]?.replace(/\s+/g, "") ?? "";
     expect(field).toStartWith(
       "DKIM-Signature:v=1;a=rsa-sha256;c=relaxed/relaxed;d=example.com;s=pr1;t=1700000000;bh=",
@@ -162,24 +162,30 @@ describe("a signed mail", () => {
     expect(field).toContain(`;h=${present}:${sealed};b=`);
   });
 
-  test.each(SEALED)("is broken by a %s that is added, whether it has one or not", async (name) => {
-    for (const mail of [MAIL, `From: a@example.com\r\n${name}: x\r\n\r\nx\r\n`]) {
-      const added = `${name}: <mailto:mallory@evil.example>\r\n${(await signed(mail)).toString()}`;
-      expect(await verdict(Buffer.from(added))).toBe("fail");
-      expect(verifiesByHand(Buffer.from(added))).toBe(false);
-    }
-  });
+  test.each(SEALED)(
+    "a signed mail is broken by a %s that is added, whether it has one or not",
+    async (name) => {
+      for (const mail of [MAIL, `From: a@example.com\r\n${name}: x\r\n\r\nx\r\n`]) {
+        const added = `${name}: <mailto:mallory@evil.example>\r\n${(await signed(mail)).toString()}`;
+        expect(await verdict(Buffer.from(added))).toBe("fail");
+        expect(verifiesByHand(Buffer.from(added))).toBe(false);
+      }
+    },
+  );
 
-  test.each(SEALED_IF_PRESENT)("is broken by a second %s, and not by the first", async (name) => {
-    const added = `${name}: <mailto:list@example.net>\r\n`;
-    for (const [mail, expected] of [
-      [`From: a@example.com\r\n${name}: x\r\n\r\nx\r\n`, "fail"],
-      ["From: a@example.com\r\n\r\nx\r\n", "pass"],
-    ] as const)
-      expect(await verdict(Buffer.from(added + (await signed(mail)).toString()))).toBe(expected);
-  });
+  test.each(SEALED_IF_PRESENT)(
+    "a signed mail is broken by a second %s, and not by the first",
+    async (name) => {
+      const added = `${name}: <mailto:list@example.net>\r\n`;
+      for (const [mail, expected] of [
+        [`From: a@example.com\r\n${name}: x\r\n\r\nx\r\n`, "fail"],
+        ["From: a@example.com\r\n\r\nx\r\n", "pass"],
+      ] as const)
+        expect(await verdict(Buffer.from(added + (await signed(mail)).toString()))).toBe(expected);
+    },
+  );
 
-  test("passes after a mailing list added its fields", async () => {
+  test("a signed mail passes after a mailing list added its fields", async () => {
     const list = ["List-Id: <l.example.net>", "List-Post: <mailto:l@example.net>", "Reply-To: l@example.net"];
     const mail = (await signed()).toString();
     expect(await verdict(Buffer.from(`${list.join("\r\n")}\r\n${mail}`))).toBe("pass");
@@ -194,7 +200,7 @@ describe("a signed mail", () => {
       expect(await verdict(Buffer.from(mail.toString().replace(`\r\n${field}`, "\r\n")))).not.toBe("pass");
   });
 
-  test("has no line over 78 characters in its signature", async () => {
+  test("a signed mail has no line over 78 characters in its signature", async () => {
     const names = ["To", "Cc", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type"];
     const further = ["Content-Transfer-Encoding", "References", "List-Unsubscribe", "List-Unsubscribe-Post"];
     const domain = "news.mail.department.subsidiary.example.com";
@@ -224,7 +230,7 @@ describe("a signed mail", () => {
       "fail",
     ],
     ["a forwarder adds its own fields", (mail) => `Sender: l@example.net\r\nX-List: l\r\n${mail}`, "pass"],
-  ])("has its verdict if %s", async (_name, change, expected) => {
+  ])("a signed mail has its verdict if %s", async (_name, change, expected) => {
     const result = await verdict(Buffer.from(change((await signed()).toString("latin1")), "latin1"));
     expect(result).toBe(expected);
   });
@@ -235,12 +241,12 @@ describe("a signed mail", () => {
     ["Example.com", "pr1"],
     ["", "pr1"],
     ["example.com", ""],
-  ])("is not made for domain %j and selector %j", async (domain, selector) => {
+  ])("a signed mail is not made for domain %j and selector %j", async (domain, selector) => {
     const keys = [{ ...signerOf("rsa"), selector }];
     await expect(signDkim({ raw: Buffer.from(MAIL), domain, keys })).rejects.toThrow();
   });
 
-  test("needs a From", async () => {
+  test("a signed mail needs a From", async () => {
     await expect(signed("To: a@example.com\r\n\r\nx\r\n")).rejects.toThrow("From");
   });
 });

@@ -42,7 +42,7 @@ const ORIGINAL = [
 const STATUS = ["--b", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.example.net", ""];
 
 describe("a delivery status notification (RFC 3464)", () => {
-  test("gives each recipient's outcome, and prefers the peer's words to the reporter's", async () => {
+  test("a delivery status notification (RFC 3464) gives each recipient's outcome, and prefers the peer's words to the reporter's", async () => {
     const bounce = await bounceOf(
       ...REPORT,
       ...STATUS,
@@ -141,20 +141,20 @@ describe("a delivery status notification (RFC 3464)", () => {
     expect(bounce?.recipients).toMatchObject([{ action }]);
   });
 
-  test("is read if the empty line between recipients is missing", () => {
+  test("a delivery status notification (RFC 3464) is read if the empty line between recipients is missing", () => {
     const found = statusRecipients(
       "Final-Recipient: rfc822; a@x.example\nAction: failed\nFinal-Recipient: rfc822; b@x.example\nAction: failed\n",
     );
     expect(found.map(({ finalRecipient }) => finalRecipient)).toEqual(["a@x.example", "b@x.example"]);
   });
 
-  test("is read for at most a hundred recipients", () => {
+  test("a delivery status notification (RFC 3464) is read for at most a hundred recipients", () => {
     expect(
       statusRecipients("Final-Recipient: rfc822; a@x.example\n\n".repeat(MAX_REPORT_RECIPIENTS + 1)),
     ).toHaveLength(MAX_REPORT_RECIPIENTS);
   });
 
-  test("is read from its text if its MIME structure is broken", async () => {
+  test("a delivery status notification (RFC 3464) is read from its text if its MIME structure is broken", async () => {
     const bounce = await bounceOf(
       ...REPORT.slice(0, 3),
       'Content-Type: multipart/report; boundary="other"',
@@ -191,7 +191,7 @@ describe("a feedback report (RFC 5965)", () => {
       ...ORIGINAL,
     );
 
-  test("gives the complaint about a message", async () => {
+  test("a feedback report (RFC 5965) gives the complaint about a message", async () => {
     expect(await arf("Feedback-Type: Abuse", "Original-Rcpt-To: <Eve@example.org>")).toMatchObject({
       feedbackType: "abuse",
       originalReturnPaths: [],
@@ -202,11 +202,11 @@ describe("a feedback report (RFC 5965)", () => {
   test.each([
     ["Original-Mail-From: <b+token@bounce.example.com>", ["b+token@bounce.example.com"]],
     ["Original-Mail-From: <>", []],
-  ])("gives the return path of that message: %s", async (field, expected) => {
+  ])("a feedback report (RFC 5965) gives the return path of that message: %s", async (field, expected) => {
     expect((await arf("Feedback-Type: abuse", field))?.originalReturnPaths).toEqual(expected);
   });
 
-  test("is read in Hotmail's form", async () => {
+  test("a feedback report (RFC 5965) is read in Hotmail's form", async () => {
     expect(
       await feedbackOf(
         "From: staff@hotmail.com",

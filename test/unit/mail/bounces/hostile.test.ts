@@ -218,13 +218,13 @@ describe("a report of more recipients than are read", () => {
         : `Final-Recipient: rfc822; ${last}\r\nAction: failed\r\nStatus: 5.2.2\r\n`,
     );
 
-  test("includes the concerned recipient among those that are read, in any letter case", async () => {
+  test("a report of more recipients than are read includes the concerned recipient among those that are read, in any letter case", async () => {
     const { bounce } = await timed(many("BOB@Example.org"));
     expect(bounce?.recipients).toHaveLength(MAX_REPORT_RECIPIENTS);
     expect(bounce?.recipients[0]).toMatchObject({ finalRecipient: "BOB@example.org", outcome: "soft" });
   });
 
-  test("loses the rest", async () => {
+  test("a report of more recipients than are read loses the rest", async () => {
     const { bounce } = await timed(many("eve@example.org"));
     expect(bounce?.recipients.some(({ recipient }) => recipient === "eve@example.org")).toBe(false);
   });

@@ -158,7 +158,7 @@ describe("the composed bytes", () => {
     expect(header(raw).split("\r\n")).toContain("References: <a@example.org> <b@example.org>");
   });
 
-  test("are the same for the same input, so that a retry sends the same message", () => {
+  test("the composed bytes are the same for the same input, so that a retry sends the same message", () => {
     const mail = {
       ...BASE,
       html: "<p>ü</p>",
@@ -169,7 +169,7 @@ describe("the composed bytes", () => {
     expect(compose(mail).raw.equals(compose(mail).raw)).toBe(true);
   });
 
-  test("have the fields in the order From, To, Cc, Reply-To, Subject, Message-ID, Date, MIME, own, custom", () => {
+  test("the composed bytes have the fields in the order From, To, Cc, Reply-To, Subject, Message-ID, Date, MIME, own, custom", () => {
     const raw = compose({
       ...BASE,
       cc: [{ email: "c@example.net" }],
@@ -196,7 +196,7 @@ describe("the composed bytes", () => {
     ]);
   });
 
-  test("have To, Cc and Reply-To once each, however many addresses they hold (RFC 5322 §3.6)", () => {
+  test("the composed bytes have To, Cc and Reply-To once each, however many addresses they hold (RFC 5322 §3.6)", () => {
     const two = (place: string) => [
       { email: `${place}1@example.org` },
       { email: `${place}2@example.org`, name: "Two, B." },
@@ -240,9 +240,12 @@ describe("the composed bytes", () => {
         ],
       },
     ],
-  ])("never have a bare CR or LF, NUL, 8-bit octet or line over 998: %s", (_name, part) => {
-    expect(wireFault(compose({ ...BASE, ...part }).raw, false)).toBeNull();
-  });
+  ])(
+    "the composed bytes never have a bare CR or LF, NUL, 8-bit octet or line over 998: %s",
+    (_name, part) => {
+      expect(wireFault(compose({ ...BASE, ...part }).raw, false)).toBeNull();
+    },
+  );
 
   test.each([
     ["a\rb\r\n", "a bare CR"],
@@ -252,20 +255,20 @@ describe("the composed bytes", () => {
     ["a\0\r\n", "a NUL octet"],
     ["\xe9\r\n", "an octet beyond ASCII"],
     [`${"x".repeat(999)}\r\n`, "a line over 998 octets"],
-  ])("are refused if they contain %j", (bytes, fault) => {
+  ])("the composed bytes are refused if they contain %j", (bytes, fault) => {
     expect(wireFault(Buffer.from(bytes, "latin1"), false)).toBe(fault);
   });
 
-  test("may have lines of 998 octets", () => {
+  test("the composed bytes may have lines of 998 octets", () => {
     expect(wireFault(Buffer.from(`${"x".repeat(998)}\r\n`), false)).toBeNull();
   });
 
-  test("never name a Bcc recipient", () => {
+  test("the composed bytes never name a Bcc recipient", () => {
     const withBcc = { ...BASE, bcc: [{ email: "secret@example.net" }] } as OutgoingMail;
     expect(compose(withBcc).raw.toString()).not.toContain("secret");
   });
 
-  test('say "undisclosed recipients" if To is empty', () => {
+  test('the composed bytes say "undisclosed recipients" if To is empty', () => {
     expect(header(compose({ ...BASE, to: [] }).raw)).toContain('To: "undisclosed-recipients":;');
   });
 });
@@ -300,7 +303,7 @@ describe("header injection", () => {
         ],
       },
     ],
-  ])("is impossible through the %s", (_name, part) => {
+  ])("header injection is impossible through the %s", (_name, part) => {
     expect(compose({ ...BASE, ...part }).raw.toString("latin1")).not.toMatch(/^Bcc:/im);
   });
 

@@ -44,7 +44,7 @@ describe("a text part made from html", () => {
       "a < b & c \u{1f600}\n".replace("& c", "&\u00a0c"),
     ],
     ["no control characters", "a\0b\u001bc&#7;", "abc\n"],
-  ])("has %s", (_, html, text) => {
+  ])("a text part made from html has %s", (_, html, text) => {
     expect(textFromHtml(html)).toBe(text);
   });
 
@@ -52,7 +52,7 @@ describe("a text part made from html", () => {
     ["nothing", ""],
     ["white space", " <p>&nbsp;</p>\n"],
     ["a picture without words", '<img src="p.png">'],
-  ])("is left out for html of %s", (_, html) => {
+  ])("a text part made from html is left out for html of %s", (_, html) => {
     expect(textFromHtml(html)).toBeNull();
   });
 
@@ -62,13 +62,16 @@ describe("a text part made from html", () => {
     ["characters", (most: number) => "x".repeat(most), MAX_TEXT_SOURCE_CHARS],
     ["nested levels", nested, MAX_TEXT_SOURCE_DEPTH],
     ["children of one element", (most: number) => lines(most), MAX_TEXT_SOURCE_CHILDREN],
-  ])("is left out if the html has too many %s, because half a text would mislead", (_, html, most) => {
-    expect(html(most).length).toBeLessThanOrEqual(MAX_TEXT_SOURCE_CHARS);
-    expect(textFromHtml(html(most))).not.toBeNull();
-    expect(textFromHtml(html(most + 1))).toBeNull();
-  });
+  ])(
+    "a text part made from html is left out if the html has too many %s, because half a text would mislead",
+    (_, html, most) => {
+      expect(html(most).length).toBeLessThanOrEqual(MAX_TEXT_SOURCE_CHARS);
+      expect(textFromHtml(html(most))).not.toBeNull();
+      expect(textFromHtml(html(most + 1))).toBeNull();
+    },
+  );
 
-  test("does not multiply nested lists, quotes and links", () => {
+  test("a text part made from html does not multiply nested lists, quotes and links", () => {
     const deep = (tag: string): string => `<${tag}>`.repeat(45) + "<br>x".repeat(5000);
     for (const tag of ["blockquote", "ul", "ul><li", 'a href="https://x.test/"'])
       expect(textFromHtml(deep(tag))?.length).toBeLessThan(2 * deep(tag).length);

@@ -101,13 +101,13 @@ describe("a large text", () => {
     }
   });
 
-  test("is complete up to the characters that are read, and not beyond", () => {
+  test("a large text is complete up to the characters that are read, and not beyond", () => {
     const said = (count: number) => mailText(() => ["x".repeat(count - 1), "y"]);
     expect(said(BEGINNING_CHARS - 1)?.whole).toBe(true);
     expect(said(BEGINNING_CHARS)?.whole).toBe(false);
   });
 
-  test("is never cut within a line end or a character at the end of a piece", () => {
+  test("a large text is never cut within a line end or a character at the end of a piece", () => {
     const text = "a\r\nb\r\r\n😀\ud83d \udc00\r";
     const found = mailText(() => [..."a\r\nb\r\r\n", "\ud83d", "\ude00", "\ud83d", " ", "\udc00", "\r"]);
     expect(found === null ? null : wholeText(found)).toBe(storedText(text));
@@ -181,7 +181,7 @@ describe("a body written in chunks equals the body written at once", () => {
     expect(written(CHUNK_OCTETS + 1).chunks?.length).toBe(2);
   });
 
-  test("is also stored for a message that only has a large header", async () => {
+  test("a body written in chunks equals the body written at once is also stored for a message that only has a large header", async () => {
     const fields = Array.from({ length: 40 }, (_, at) => `X-${at}: ${"a".repeat(10_000)}`);
     const deps = { clock: systemClock, host: "mx.example", resolve: async () => [] };
     const { body, largeBody } = (await inspectMail(deps, { raw: mail(fields, "x"), session: null })).contents;

@@ -18,7 +18,7 @@ describe("words of base64 that divide a character", () => {
     `=?utf-8?B?${octets.subarray(from, to).toString("base64")}?=`;
   const words = [word(0, 4), word(4, 11), word(11)];
 
-  test("are decoded as one, in a subject, an author's name and a file's", async () => {
+  test("words of base64 that divide a character are decoded as one, in a subject, an author's name and a file's", async () => {
     const { subject, from, attachments } = await parseMail(
       bytes(
         `Subject: Re: ${words.join("\r\n ")} =?iso-8859-1?B?/A==?=`,
@@ -49,7 +49,7 @@ describe("words of base64 that divide a character", () => {
     ["Japanese, each from and to ASCII", ["GyRCRnxLXBsoQg==", "GyRCOGwbKEI="], "iso-2022-jp", "日本語"],
     ["Japanese, that goes on in the next word", ["GyRCRnxL", "XDhsGyhC"], "iso-2022-jp", "日本語"],
   ])(
-    "are decoded separately in a charset that resets its state in each: %s",
+    "words of base64 that divide a character are decoded separately in a charset that resets its state in each: %s",
     async (_name, texts, charset, subject) => {
       const field = `Subject: ${texts.map((text) => `=?${charset}?B?${text}?=`).join("\r\n ")}`;
       expect((await parseMail(bytes(field, "", "x"))).subject).toBe(subject);
@@ -65,7 +65,7 @@ describe("words of base64 that divide a character", () => {
     "=?",
     "A",
     "=?a?b?A?=\t",
-  ])("are found in linear time in %j repeated", (piece) => {
+  ])("words of base64 that divide a character are found in linear time in %j repeated", (piece) => {
     const value = `=?utf-8?B?${piece.repeat(MAX_ADDRESS_FIELD_CHARS)}`.slice(0, MAX_ADDRESS_FIELD_CHARS);
     const started = cpuMs();
     joinedWords(value);

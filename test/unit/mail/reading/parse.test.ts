@@ -27,7 +27,7 @@ function bytes(...lines: string[]): Buffer {
 }
 
 describe("a received message", () => {
-  test("is read into the values it was made of", async () => {
+  test("a received message is read into the values it was made of", async () => {
     const { raw } = compose({
       from: { email: "ann@example.com", name: "Änn" },
       to: [{ email: "bob@example.org", name: "Bob, B." }, { email: "eve@example.org" }],
@@ -97,7 +97,7 @@ describe("a received message", () => {
     });
   });
 
-  test("keeps a nested message as one attachment", async () => {
+  test("a received message keeps a nested message as one attachment", async () => {
     const mail = await parseMail(
       bytes(
         "Content-Type: multipart/mixed; boundary=b",
@@ -143,56 +143,64 @@ describe("a received message", () => {
     ["base64", "YWJj\r\n\r\n\r\n\r\nZGVm\r\n", "abcdef"],
     ["base64", "YWI\r\n \r\n__\r\nThe footer of a list\r\n", "ab"],
     ["base64", "\r\n\r\n!\r\nYWJj\r\n\r\nZGVm\r\nZw==\r\naA==\r\n", "abcdefgh"],
-  ])("has attachments with their original bytes: %s %j", async (encoding, body, content) => {
-    for (const type of ["text/csv", "message/rfc822", "application/x"]) {
-      const { attachments } = await parseMail(
-        bytes(
-          "Content-Type: multipart/mixed; boundary=b",
-          "",
-          "--b",
-          `Content-Type: ${type}`,
-          "Content-Disposition: attachment; filename=a",
-          `Content-Transfer-Encoding: ${encoding}`,
-          "",
-          body,
-          "--b--",
-          "",
-        ),
-      );
-      expect(attachments.map(({ bytes: found }) => Buffer.from(found).toString("latin1"))).toEqual([content]);
-    }
-  });
+  ])(
+    "a received message has attachments with their original bytes: %s %j",
+    async (encoding, body, content) => {
+      for (const type of ["text/csv", "message/rfc822", "application/x"]) {
+        const { attachments } = await parseMail(
+          bytes(
+            "Content-Type: multipart/mixed; boundary=b",
+            "",
+            "--b",
+            `Content-Type: ${type}`,
+            "Content-Disposition: attachment; filename=a",
+            `Content-Transfer-Encoding: ${encoding}`,
+            "",
+            body,
+            "--b--",
+            "",
+          ),
+        );
+        expect(attachments.map(({ bytes: found }) => Buffer.from(found).toString("latin1"))).toEqual([
+          content,
+        ]);
+      }
+    },
+  );
 
   test.each([
     ["next to a text", "multipart/mixed", 'application/ms-tnef; name="winmail.dat"'],
     ["next to a text, without a name", "multipart/mixed", "application/ms-tnef"],
     ["as another form of the text", "multipart/alternative", "application/vnd.ms-tnef"],
-  ])("keeps a file that Outlook packs, whole and under its usual name: %s", async (_where, whole, type) => {
-    const packed = Buffer.from("789f3e220100000d0a000d0aff", "hex");
-    const { text, attachments } = await parseMail(
-      bytes(
-        `Content-Type: ${whole}; boundary=b`,
-        "",
-        "--b",
-        "Content-Type: text/plain",
-        "",
-        "hello",
-        "--b",
-        `Content-Type: ${type}`,
-        "Content-Transfer-Encoding: base64",
-        "",
-        packed.toString("base64"),
-        "--b--",
-        "",
-      ),
-    );
-    expect(text?.trim()).toBe("hello");
-    expect(attachments.map(({ filename, bytes: found }) => [filename, Buffer.from(found)])).toEqual([
-      ["winmail.dat", packed],
-    ]);
-  });
+  ])(
+    "a received message keeps a file that Outlook packs, whole and under its usual name: %s",
+    async (_where, whole, type) => {
+      const packed = Buffer.from("789f3e220100000d0a000d0aff", "hex");
+      const { text, attachments } = await parseMail(
+        bytes(
+          `Content-Type: ${whole}; boundary=b`,
+          "",
+          "--b",
+          "Content-Type: text/plain",
+          "",
+          "hello",
+          "--b",
+          `Content-Type: ${type}`,
+          "Content-Transfer-Encoding: base64",
+          "",
+          packed.toString("base64"),
+          "--b--",
+          "",
+        ),
+      );
+      expect(text?.trim()).toBe("hello");
+      expect(attachments.map(({ filename, bytes: found }) => [filename, Buffer.from(found)])).toEqual([
+        ["winmail.dat", packed],
+      ]);
+    },
+  );
 
-  test("has its header text in UTF-8 and on one line", async () => {
+  test("a received message has its header text in UTF-8 and on one line", async () => {
     const mail = await parseMail(Buffer.from("From: Jürgen <j@exämple.org>\r\nSubject: Grü\r\n ße\r\n\r\nx"));
     expect(mail).toMatchObject({
       from: { email: "j@xn--exmple-cua.org", name: "Jürgen" },
@@ -200,7 +208,7 @@ describe("a received message", () => {
     });
   });
 
-  test("has a preview of its text, or else of its html's text, of at most 200 characters", () => {
+  test("a received message has a preview of its text, or else of its html's text, of at most 200 characters", () => {
     expect(previewOf(" a\n\n b ", "<p>c</p>")).toBe("a b");
     expect(
       previewOf(
@@ -468,7 +476,7 @@ describe("the end of a header", () => {
 });
 
 describe("a header block", () => {
-  test("gives the first id of a long References field and as many of the newest as fit", () => {
+  test("a header block gives the first id of a long References field and as many of the newest as fit", () => {
     const ids = Array.from({ length: 60 }, (_, n) => `<${n}${"x".repeat(500)}@far.test>`);
     const { fields } = headerBlock(bytes(`References: ${ids.join("\r\n ")}`, "", ""));
     const shown = fields[0]?.value.split(" ") ?? [];
@@ -477,7 +485,7 @@ describe("a header block", () => {
     expect(room).toBeWithin(0, (ids.at(-1)?.length ?? 0) + 1);
   });
 
-  test("gives the facts that threading and loop protection need, with CRLF or LF", () => {
+  test("a header block gives the facts that threading and loop protection need, with CRLF or LF", () => {
     for (const end of ["\r\n", "\n"]) {
       const block = headerBlock(
         Buffer.from(

@@ -105,7 +105,7 @@ describe("flowed text (RFC 3676)", () => {
     expect(unflow(["日本 \n語"], true)).toBe("日本語");
   });
 
-  test("is decoded when a message is read", async () => {
+  test("flowed text (RFC 3676) is decoded when a message is read", async () => {
     const mail = bytes("Content-Type: text/plain; format=flowed", "", "> one? ", "yes", "");
     expect((await parseMail(mail)).text).toBe("> one? \nyes\n");
   });
@@ -144,17 +144,20 @@ describe("a multipart without a boundary parameter", () => {
     expect(mail).toMatchObject({ ok: true, text: null, html: null, attachments: [] });
   });
 
-  test.each([MAX_PARTS, MAX_PARTS + 1])("has at most that many parts: %d", async (count) => {
-    const body = Array.from({ length: count }, () => [
-      "--b",
-      "Content-Type: application/x-y",
-      "",
-      "z",
-    ]).flat();
-    const { attachments, text } = await parseMail(bytes("Content-Type: multipart/mixed", "", ...body));
-    expect(attachments.length).toBe(count > MAX_PARTS ? 0 : count);
-    expect(text === null).toBe(count <= MAX_PARTS);
-  });
+  test.each([MAX_PARTS, MAX_PARTS + 1])(
+    "a multipart without a boundary parameter has at most that many parts: %d",
+    async (count) => {
+      const body = Array.from({ length: count }, () => [
+        "--b",
+        "Content-Type: application/x-y",
+        "",
+        "z",
+      ]).flat();
+      const { attachments, text } = await parseMail(bytes("Content-Type: multipart/mixed", "", ...body));
+      expect(attachments.length).toBe(count > MAX_PARTS ? 0 : count);
+      expect(text === null).toBe(count <= MAX_PARTS);
+    },
+  );
 });
 
 describe("parts that are files", () => {

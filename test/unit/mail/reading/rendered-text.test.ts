@@ -40,19 +40,19 @@ describe("html rendered from text parts", () => {
   const whole = "<div>x&#x3C;<br />y</div>";
   const marks = whole.length - "<div></div>".length;
 
-  test("is complete if there is room for it, and ends with whole characters and tags", () => {
+  test("html rendered from text parts is complete if there is room for it, and ends with whole characters and tags", () => {
     expect(shown(" x<\ny ", "html", marks)).toBe(whole);
     expect(shown("x<\nyy?", "html", marks + 1)).toBe("<div>x&#x3C;<br />yy</div>");
     expect(shown("x<\nyy", "html", 3)).toBe("<div></div>");
   });
 
-  test("stays ended: later text does not fill room that earlier text was too large for", () => {
+  test("html rendered from text parts stays ended: later text does not fill room that earlier text was too large for", () => {
     const room = { chars: 20 };
     const parts = ["?".repeat(4), "b"].map((text) => [...rendered(() => [text], "html")(room)].join(""));
     expect(parts).toEqual(["<div></div>", "<div></div>"]);
   });
 
-  test("is bounded in length, even if it consists of markup alone", () => {
+  test("html rendered from text parts is bounded in length, even if it consists of markup alone", () => {
     const piece = "<".repeat(64 * 1024);
     const text = function* (): Generator<string> {
       for (let at = 0; at < 400; at++) yield piece;
@@ -76,7 +76,7 @@ describe("a message that shows a text and much html", () => {
     return Buffer.from(`${head}${parts.join("")}--b--\r\n`, "latin1");
   };
 
-  test("keeps its html, and of its rendered text the beginning after all of its own text", async () => {
+  test("a message that shows a text and much html keeps its html, and of its rendered text the beginning after all of its own text", async () => {
     const { text, html } = await parseMail(mail(2 * MAX_HTML_READ_CHARS));
     expect(text).toMatch(/^own\n\s*first\s/);
     expect(text).toMatch(/\sfooter\n$/);
@@ -85,11 +85,11 @@ describe("a message that shows a text and much html", () => {
     expect(html).toMatch(/last\n\n<div>footer<\/div>$/);
   });
 
-  test("keeps all rendered text of html that is not larger", async () => {
+  test("a message that shows a text and much html keeps all rendered text of html that is not larger", async () => {
     expect((await parseMail(mail(MAX_HTML_READ_CHARS / 2))).text).toContain("last");
   });
 
-  test("is the same each time that it is read", async () => {
+  test("a message that shows a text and much html is the same each time that it is read", async () => {
     const opened = await openMail(mail(2 * MAX_HTML_READ_CHARS));
     const { text } = await parseMail(mail(2 * MAX_HTML_READ_CHARS));
     if (opened.text === null) throw new Error("the mail has a text");

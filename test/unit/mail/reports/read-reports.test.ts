@@ -294,7 +294,7 @@ describe("a TLS report", () => {
       ),
     );
 
-  test("is one report for each domain", async () => {
+  test("a TLS report is one report for each domain", async () => {
     const found = await report([
       policy("a.test"),
       policy("B.test."),
@@ -323,11 +323,11 @@ describe("a TLS report", () => {
     ["a policy that is none", [null, 5, "x", {}, { policy: [] }]],
     ["a domain that is none", [policy("not a domain")]],
     ["a count that is none", [policy("a.test", [], "many")]],
-  ])("has no rows of %s", async (_what, policies) => {
+  ])("a TLS report has no rows of %s", async (_what, policies) => {
     expect(await report(policies as unknown[])).toEqual([]);
   });
 
-  test("has so many policies and failures of one", async () => {
+  test("a TLS report has so many policies and failures of one", async () => {
     const policies = Array.from({ length: MAX_POLICIES + 1 }, () => policy("a.test"));
     expect((await report(policies))[0]?.rows).toMatchObject([{ count: MAX_POLICIES }]);
     const failure = { "result-type": "tlsa-invalid", "failed-session-count": 1 };

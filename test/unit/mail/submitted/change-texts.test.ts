@@ -46,7 +46,7 @@ describe("a changed text", () => {
     expect(raw.toString("latin1").match(/^Content-Transfer-Encoding:/gm)).toHaveLength(1);
   });
 
-  test("leaves all other octets of the message as they are", () => {
+  test("a changed text leaves all other octets of the message as they are", () => {
     const file = ["Content-Type: application/x-unknown", "X-Odd :  y", "", "\x01\xff MARK"];
     const text = ["Content-Type: text/plain", "", "MARK"];
     const lines = multipart("mixed", text, HTML, file);
@@ -56,7 +56,7 @@ describe("a changed text", () => {
     expect(changed(lines)).toBe(before.replace(html, written));
   });
 
-  test("is found in nested parts and under any boundary", async () => {
+  test("a changed text is found in nested parts and under any boundary", async () => {
     const inner = multipart("alternative", ["", "plain"], HTML).map((line) => line.replace("=b", "=b=2"));
     const raw = changeTexts(bytes(["MIME-Version: 1.0", ...multipart("related", inner, ["", "x"])]), CHANGE);
     expect((await parseMail(raw)).html).toContain(MARK);
@@ -69,7 +69,7 @@ describe("a changed text", () => {
     expect(changed(["Content-Type: text/html; charset=utf-16", "", "MARK"])).not.toContain(MARK);
   });
 
-  test("has lines that fit SMTP, however long its links are", () => {
+  test("a changed text has lines that fit SMTP, however long its links are", () => {
     const long: ChangeText = (text) => text.replace("MARK", "x".repeat(5000));
     for (const line of changed(["MIME-Version: 1.0", ...HTML], long).split("\r\n"))
       expect(line.length).toBeLessThan(998);

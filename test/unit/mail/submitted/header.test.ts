@@ -12,12 +12,12 @@ function kept(lines: readonly string[], body?: string): string {
 }
 
 describe("the header of a submitted message", () => {
-  test("is kept octet by octet, with folds, order, case and octets beyond ASCII", () => {
+  test("the header of a submitted message is kept octet by octet, with folds, order, case and octets beyond ASCII", () => {
     const lines = ["Received: by x", "FROM :a@b.example", "Subject: a\r\n\tb  \r\n c", "X: \xe4\xff", "x: 2"];
     expect(kept(lines)).toBe(`${lines.join("\r\n")}\r\n\r\n`);
   });
 
-  test("loses hidden recipients and control fields, also folded ones and in any case", () => {
+  test("the header of a submitted message loses hidden recipients and control fields, also folded ones and in any case", () => {
     const hidden = [
       "bcc: x@y.example,\r\n z@y.example",
       "Resent-Bcc: q@y.example",
@@ -34,7 +34,7 @@ describe("the header of a submitted message", () => {
     ]);
   });
 
-  test("may be all of the message, or empty", () => {
+  test("the header of a submitted message may be all of the message, or empty", () => {
     expect(kept(["From: a@b.example"], "")).toBe("From: a@b.example\r\n\r\n");
     expect(kept([], "\r\nbody\r\n")).toBe("\r\n");
   });
@@ -45,9 +45,12 @@ describe("the header of a submitted message", () => {
     ["a name with a space", ["From: a@b.example", "X Y: z"]],
     ["a fold before any field", [" x", "From: a@b.example"]],
     ["an empty name", ["From: a@b.example", ": x"]],
-  ])("is refused with %s, after which readers could disagree", (_, lines) => {
-    expect(kept(lines)).toMatch(/^Line [12] of the header is no field/);
-  });
+  ])(
+    "the header of a submitted message is refused with %s, after which readers could disagree",
+    (_, lines) => {
+      expect(kept(lines)).toMatch(/^Line [12] of the header is no field/);
+    },
+  );
 
   test.each([
     ["a vertical tab", "X: a\x0bFrom: b@c.example"],
@@ -55,16 +58,19 @@ describe("the header of a submitted message", () => {
     ["a record separator", "X: a\x1eFrom: b@c.example"],
     ["the line separator of Unicode", "X: a\xe2\x80\xa8From: b@c.example"],
     ["a next line", "X: a\xc2\x85From: b@c.example"],
-  ])("is refused with %s, after which a field could begin for others", (_, line) => {
-    expect(kept(["From: a@b.example", line])).toContain("control character");
-  });
+  ])(
+    "the header of a submitted message is refused with %s, after which a field could begin for others",
+    (_, line) => {
+      expect(kept(["From: a@b.example", line])).toContain("control character");
+    },
+  );
 
-  test("is refused with a line over 998 octets, which a server could split before a field", () => {
+  test("the header of a submitted message is refused with a line over 998 octets, which a server could split before a field", () => {
     expect(kept([`X: ${"y".repeat(995)}`, `X-Postrider-Data: ${"y".repeat(9000)}`])).toStartWith("X: y");
     expect(kept([`X: ${"y".repeat(990)}From: b@c.example`])).toContain("A line of x is over 998 octets");
   });
 
-  test("is refused with a field or an octet more than the limits", () => {
+  test("the header of a submitted message is refused with a field or an octet more than the limits", () => {
     const fields = Array.from({ length: MAX_HEADER_FIELDS }, () => "X: y");
     expect(kept(fields)).toStartWith("X: y");
     expect(kept([...fields, "X: y"])).toContain(`more than ${MAX_HEADER_FIELDS} fields`);

@@ -189,7 +189,7 @@ describe("the new part of a reply", () => {
     ["Outlook in Croatian", "Od: Ann\nPoslano: utorak\nPrima: Bob\nPredmet: q", "q"],
     ["Outlook in Vietnamese", "Từ: Ann\nĐã gửi: Thứ Ba\nĐến: Bob\nChủ đề: q", "q"],
     ["Foxmail", "发件人： Ann\n日期： 2023-11-14 22:13\n收件人： Bob", "q"],
-  ])("comes before the part that %s quotes", (_, introduction, quoted) => {
+  ])("the new part of a reply comes before the part that %s quotes", (_, introduction, quoted) => {
     expect(replyText(`New.\n\n${introduction}\n\n${quoted}`)).toBe("New.");
   });
 
@@ -204,7 +204,7 @@ describe("the new part of a reply", () => {
     ["Korean", "나의 iPhone에서 보냄"],
     ["Turkish", "iPhone'umdan gönderildi"],
     ["Ukrainian", "Надіслано з iPhone"],
-  ])("comes before a phone's signature in %s", (_, line) => {
+  ])("the new part of a reply comes before a phone's signature in %s", (_, line) => {
     expect(replyText(`New.\n\n${line}\n\n> On 14 Nov 2023, at 22:13, Ann <a@x.test> wrote:\n> \n> q`)).toBe(
       "New.",
     );
@@ -258,7 +258,7 @@ describe("the new part of a reply", () => {
       "Yes.",
     ],
     ["too long to be read", `<p>${"q ".repeat(MAX_HTML_CHARS / 2)}</p>`, null],
-  ])("is found in html: %s", (_name, html, expected) => {
+  ])("the new part of a reply is found in html: %s", (_name, html, expected) => {
     expect(htmlReplyText(html)).toBe(expected);
   });
 
@@ -293,7 +293,7 @@ describe("the new part of a reply", () => {
     "1:11 <\n",
     "_____\n@\n",
     "--\n",
-  ])("is found in linear time in %j repeated", (piece) => {
+  ])("the new part of a reply is found in linear time in %j repeated", (piece) => {
     const text = piece.repeat(MAX_REPLY_CHARS / piece.length);
     const started = cpuMs();
     replyText(text);
@@ -308,14 +308,14 @@ describe("the preview of a message", () => {
   };
   const below = "\nFine.";
 
-  test("shows new text below a quoted message, within the part that is read", () => {
+  test("the preview of a message shows new text below a quoted message, within the part that is read", () => {
     const within = `${quoted(MAX_PREVIEW_READ_CHARS - below.length - 2)}${below}`;
     expect(newPreview({ text: within, html: null })).toBe("Fine.");
     const beyond = `${quoted(MAX_PREVIEW_READ_CHARS)}${below}`;
     expect(newPreview({ text: beyond, html: null })).toStartWith("On Tue,");
   });
 
-  test("reads no more of html than of text, from the body's beginning on", () => {
+  test("the preview of a message reads no more of html than of text, from the body's beginning on", () => {
     const head = `<head><style>${"p { color: red }\n".repeat(1500)}</style></head>`;
     const html = (before: number) =>
       `<html>${head}<BODY class=a>${" ".repeat(before)}<p>Hi</p></BODY></html>`;
@@ -325,12 +325,12 @@ describe("the preview of a message", () => {
     expect(newPreview({ text: null, html: "<p>No body</p>" })).toBe("No body");
   });
 
-  test("leaves out invisible fillers, and keeps characters that join letters", () => {
+  test("the preview of a message leaves out invisible fillers, and keeps characters that join letters", () => {
     const html = `<p>Your order${"&#847;&zwnj;&nbsp;&#8203; ".repeat(100)}</p><p>می\u200cخواهم 👨\u200d👩</p>`;
     expect(newPreview({ text: null, html })).toBe("Your order\u034f\u200c می\u200cخواهم 👨\u200d👩");
   });
 
-  test("is the beginning of its text if it has nothing new", () => {
+  test("the preview of a message is the beginning of its text if it has nothing new", () => {
     expect(newPreview({ text: "> q\n> r", html: null })).toBe("> q > r");
     expect(newPreview({ text: null, html: null })).toBe("");
   });

@@ -18,7 +18,7 @@ const AUTHORIZATION = {
 };
 
 describe("what a CA sends", () => {
-  test("is read: directory, order, authorization, window", () => {
+  test("what a CA sends is read: directory, order, authorization, window", () => {
     const urls = { newNonce: "n", newAccount: "a", newOrder: "o" };
     const meta = { caaIdentities: ["ca.test", 'x" ; other', 5] };
     expect(readDirectory({ ...urls, meta })).toEqual({ ...urls, renewalInfo: null, caaNames: ["ca.test"] });
@@ -56,7 +56,7 @@ describe("what a CA sends", () => {
           answer({ suggestedWindow: { start: "2026-01-02T00:00:00Z", end: "2026-01-01T00:00:00Z" } }),
         ),
     ],
-  ])("is refused by the name of the wrong or missing field: %s", (name, read) => {
+  ])("what a CA sends is refused by the name of the wrong or missing field: %s", (name, read) => {
     expect(read).toThrow(`the CA sent a wrong or missing "${name}"`);
   });
 });
@@ -64,7 +64,7 @@ describe("what a CA sends", () => {
 describe("a problem of a CA", () => {
   const type = "urn:ietf:params:acme:error:rejectedIdentifier";
 
-  test("is told in one line, with those of single names", () => {
+  test("a problem of a CA is told in one line, with those of single names", () => {
     const part = { type: "urn:ietf:params:acme:error:caa", detail: "no", identifier: { value: "a.test" } };
     expect(readProblem({ type, detail: "two\r\nlines\x1b[31m", subproblems: [part] })).toEqual({
       type: "rejectedIdentifier",
@@ -72,7 +72,7 @@ describe("a problem of a CA", () => {
     });
   });
 
-  test("is told in part if it is long, or of many names", () => {
+  test("a problem of a CA is told in part if it is long, or of many names", () => {
     const part = { type, detail: "no", identifier: { value: "a.test" } };
     expect(readProblem({ type, detail: "x".repeat(301) })?.text).toBe(
       `rejectedIdentifier: ${"x".repeat(300)}`,
@@ -80,9 +80,12 @@ describe("a problem of a CA", () => {
     expect(readProblem({ type, subproblems: Array(4).fill(part) })?.text.split("a.test")).toHaveLength(4);
   });
 
-  test.each([[null], ["text"], [[]], [{}], [{ type: 5 }]])("is none if it is %p", (json: unknown) => {
-    expect(readProblem(json)).toBeNull();
-  });
+  test.each([[null], ["text"], [[]], [{}], [{ type: 5 }]])(
+    "a problem of a CA is none if it is %p",
+    (json: unknown) => {
+      expect(readProblem(json)).toBeNull();
+    },
+  );
 
   test("a CA's problem of a type outside ACME has no type of ours", () => {
     expect(readProblem({ type: "about:blank", detail: "x" })).toEqual({ type: null, text: "about:blank: x" });

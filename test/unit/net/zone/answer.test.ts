@@ -297,7 +297,7 @@ describe("the size of an answer", () => {
     if (truncated) expect(octets.length).toBeLessThanOrEqual(packet.length);
   });
 
-  test("is cut at the exact octet, never below 512 and never above 1232", async () => {
+  test("the size of an answer is cut at the exact octet, never below 512 and never above 1232", async () => {
     // The answer's octets besides the text: header, question, pointer, fixed part, one length octet a string, OPT.
     const sizes: [QueryOptions, number][] = [
       [{}, 512],
@@ -348,7 +348,7 @@ describe("the size of an answer", () => {
 });
 
 describe("the question", () => {
-  test("is repeated letter by letter, and names in the answer keep their own case (0x20)", async () => {
+  test("the question is repeated letter by letter, and names in the answer keep their own case (0x20)", async () => {
     const name = "mX.MaIl.tEsT";
     const answer = await ask(name, "A");
     expect(answer.questions?.[0]?.name).toBe(name);
@@ -361,7 +361,7 @@ describe("the question", () => {
     expect((await ask(`no.${ORIGIN}`, "ANY")).rcode).toBe("NXDOMAIN");
   });
 
-  test("keeps id and RD; RA, AD and CD are off", async () => {
+  test("the question keeps id and RD; RA, AD and CD are off", async () => {
     for (const [flags, rd] of [
       [0x0100, true],
       [0x0030, false],

@@ -92,7 +92,7 @@ describe("the name asked for", () => {
     return queryOf(Buffer.concat([header, ...wire, rest])).name;
   }
 
-  test("has a dot only between labels, and keeps every octet of its labels", () => {
+  test("the name asked for has a dot only between labels, and keeps every octet of its labels", () => {
     const random = seeded(SEED);
     for (let left = QUERIES; left > 0; left--) {
       const labels = labelsOf(random, () => below(random, 256));

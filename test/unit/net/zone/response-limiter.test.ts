@@ -31,7 +31,7 @@ describe("answers of one kind to one network", () => {
     },
   );
 
-  test("come back at their rate, and no more of them than a burst", () => {
+  test("answers of one kind to one network come back at their rate, and no more of them than a burst", () => {
     const clock = manualClock();
     const limiter = createResponseLimiter(clock);
     passages(limiter, 100, "records");
@@ -41,7 +41,7 @@ describe("answers of one kind to one network", () => {
     expect(passages(limiter, 100, "records").send).toBe(2 * ANSWERS_PER_SECOND.records);
   });
 
-  test("do not count for another question, kind or network", () => {
+  test("answers of one kind to one network do not count for another question, kind or network", () => {
     const limiter = createResponseLimiter(manualClock());
     passages(limiter, 100, "records");
     expect(limiter.take(NETWORK, "records", "16 b.mail.test")).toBe("send");
@@ -49,13 +49,13 @@ describe("answers of one kind to one network", () => {
     expect(limiter.take("198.51.100", "records", "16 a.mail.test")).toBe("send");
   });
 
-  test("count together if names do not exist, because clients can invent names", () => {
+  test("answers of one kind to one network count together if names do not exist, because clients can invent names", () => {
     const limiter = createResponseLimiter(manualClock());
     const said = Array.from({ length: 50 }, (_, at) => limiter.take(NETWORK, "none", `1 ${at}.mail.test`));
     expect(said.filter((passage) => passage === "send")).toHaveLength(2 * ANSWERS_PER_SECOND.none);
   });
 
-  test("have a limit in total, however many questions they are spread over", () => {
+  test("answers of one kind to one network have a limit in total, however many questions they are spread over", () => {
     const limiter = createResponseLimiter(manualClock());
     const asked = 2 * ANSWERS_PER_SECOND.all + 100;
     const said = Array.from({ length: asked }, (_, at) => limiter.take(NETWORK, "records", `16 k${at}`));
@@ -64,7 +64,7 @@ describe("answers of one kind to one network", () => {
 });
 
 describe("the limiter's table", () => {
-  test("is bounded, and keeps entries in use", () => {
+  test("the limiter's table is bounded, and keeps entries in use", () => {
     const limiter = createResponseLimiter(manualClock(), 100);
     passages(limiter, 100, "records");
     for (let at = 0; at < 1000; at++) {

@@ -48,7 +48,7 @@ describe("a session", () => {
     ["errors", (session) => say(session, ...Array.from({ length: MAX_ERRORS }, () => "WHAT"))],
     ["errors", (session) => say(session, ...BEGIN.slice(0, 2), "BDAT x")],
   ];
-  test.each(ends)("counts as %s by its last word", (end, drive) => {
+  test.each(ends)("a session counts as %s by its last word", (end, drive) => {
     expect(run(drive)).toEqual([[end, 3]]);
   });
 
@@ -57,7 +57,7 @@ describe("a session", () => {
     ["bare_line_end", "a\nb\r\n."],
     ["nul", "a\0b\r\n."],
   ];
-  test.each(refusals)("reports a message refused as %s", (reason, body) => {
+  test.each(refusals)("a session reports a message refused as %s", (reason, body) => {
     const told = run((session) => {
       begin(session);
       say(session, body, "QUIT");
@@ -65,7 +65,7 @@ describe("a session", () => {
     expect(told).toEqual([reason, [reason === "too_large" ? "quit" : "errors", 3]]);
   });
 
-  test("reports a message for which there is no room", () => {
+  test("a session reports a message for which there is no room", () => {
     const drive = (session: Session): void => {
       begin(session);
       say(session, "QUIT");
@@ -73,7 +73,7 @@ describe("a session", () => {
     expect(run(drive, { hasRoom: () => false })).toEqual(["no_room", ["quit", 3]]);
   });
 
-  test("reports no message that is accepted", () => {
+  test("a session reports no message that is accepted", () => {
     const told = run((session) => {
       begin(session);
       say(session, "Hi", ".");

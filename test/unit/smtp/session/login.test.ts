@@ -94,19 +94,19 @@ describe("a session that asks for a login", () => {
     expect(play([EHLO, PLAIN, MAIL], rules, false).codes.slice(1)).toEqual(["235 2.7.0", "250 2.1.0"]);
   });
 
-  test("takes mail without a login if none is required", () => {
+  test("a session that asks for a login takes mail without a login if none is required", () => {
     const seen = play([EHLO, MAIL, RCPT, "DATA", "."], { ...REQUIRED, required: false }, false);
     expect(seen.codes.at(-1)).toBe("250 2.0.0");
     expect(seen.envelopes[0]).not.toHaveProperty("login");
   });
 
-  test("names the client in every envelope after the login", () => {
+  test("a session that asks for a login names the client in every envelope after the login", () => {
     const seen = play([EHLO, PLAIN, MAIL, RCPT, "DATA", ".", EHLO, MAIL, RCPT, "DATA", "."]);
     const login = { user: "ana", identity: "key 1" };
     expect(seen.envelopes.map((envelope) => envelope.login)).toEqual([login, login]);
   });
 
-  test("ends after five wrong passwords", () => {
+  test("a session that asks for a login ends after five wrong passwords", () => {
     const seen = play([EHLO, ...Array.from({ length: MAX_LOGIN_FAILURES + 1 }, () => WRONG)]);
     expect(seen.codes.slice(1)).toEqual([
       ...Array.from({ length: MAX_LOGIN_FAILURES }, () => "535 5.7.8"),
@@ -114,7 +114,7 @@ describe("a session that asks for a login", () => {
     ]);
   });
 
-  test("takes parameters that programs send to any server, and refuses malformed ones", () => {
+  test("a session that asks for a login takes parameters that programs send to any server, and refuses malformed ones", () => {
     const lines = [
       `${MAIL} RET=HDRS ENVID=abc AUTH=<>`,
       `${RCPT} NOTIFY=SUCCESS,FAILURE ORCPT=rfc822;c@d.example`,
@@ -126,7 +126,7 @@ describe("a session that asks for a login", () => {
     expect(play([EHLO, PLAIN, ...lines]).codes.slice(2)).toEqual(codes);
   });
 
-  test("takes several recipients of a message with an empty return path", () => {
+  test("a session that asks for a login takes several recipients of a message with an empty return path", () => {
     const lines = ["MAIL FROM:<>", RCPT, "RCPT TO:<e@d.example>"];
     expect(play([EHLO, PLAIN, ...lines]).codes.slice(2)).toEqual(["250 2.1.0", "250 2.1.5", "250 2.1.5"]);
   });

@@ -92,14 +92,14 @@ describe("memory that is given back", () => {
     expect(memory.free).toBe(0);
   });
 
-  test("is kept up to its number, and not one more", () => {
+  test("memory that is given back is kept up to its number, and not one more", () => {
     const { memory } = scene();
     const messages = Array.from({ length: MAX_FREE + 1 }, () => message(memory, 100 * KIB, 1));
     for (const { buffer } of messages) memory.giveBack(buffer);
     expect(memory.free).toBe(MAX_FREE);
   });
 
-  test("is freed if no large message has come for a while", () => {
+  test("memory that is given back is freed if no large message has come for a while", () => {
     const { clock, memory } = scene();
     memory.giveBack(message(memory, 100 * KIB, 1).buffer);
     clock.advance(IDLE_MS - 1);
@@ -108,7 +108,7 @@ describe("memory that is given back", () => {
     expect(memory.free).toBe(0);
   });
 
-  test("is freed too if the last large message does not give back its own", () => {
+  test("memory that is given back is freed too if the last large message does not give back its own", () => {
     const { clock, memory } = scene();
     const messages = [1, 2].map((octet) => message(memory, 100 * KIB, octet));
     for (const { buffer } of messages) memory.giveBack(buffer);

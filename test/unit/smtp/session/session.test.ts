@@ -379,7 +379,7 @@ describe("dismissing a session", () => {
     text: "421 4.3.2 The service is shutting down, try again later\r\n",
   } as const;
 
-  test("ends an idle one at once", () => {
+  test("dismissing a session ends an idle one at once", () => {
     const { session } = play().say(EHLO, MAIL);
     expect(session.dismiss(REPLIES.shuttingDown)).toEqual([FAREWELL, { kind: "close" }]);
   });
@@ -404,7 +404,7 @@ describe("dismissing a session", () => {
     expect(session.answer(null)).toEqual([]);
   });
 
-  test("sends nothing between STARTTLS and TLS", () => {
+  test("dismissing a session sends nothing between STARTTLS and TLS", () => {
     const { session } = play().say("STARTTLS");
     expect(session.dismiss(REPLIES.shuttingDown)).toEqual([{ kind: "close" }]);
   });
@@ -486,7 +486,7 @@ describe("commands sent far ahead of their replies", () => {
     ]);
   });
 
-  test("are dropped if the session is dismissed", () => {
+  test("commands sent far ahead of their replies are dropped if the session is dismissed", () => {
     const { session } = play();
     session.receive(Buffer.from("NOOP\r\n".repeat(3 * MAX_COMMANDS_IN_A_ROW)));
     expect(repliesIn(session.dismiss(REPLIES.shuttingDown))).toBe(1);
