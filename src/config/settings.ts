@@ -487,7 +487,7 @@ const ROWS = [
     "QUOTA_STORED_OCTETS",
     kind.quota,
     "1073741824,53687091200,none",
-    "Maximum number of bytes that a project can store, for the plans `free,pro,unlimited`; `none` for no limit. [Quotas](self-host.md#quotas) says what counts.",
+    "Maximum number of bytes that a project can store, for the plans `free,pro,unlimited`; `none` for no limit. [Quotas](operate.md#quotas) says what counts.",
   ),
   setting(
     "QUOTA_TEMPLATES",

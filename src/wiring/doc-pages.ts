@@ -1,13 +1,16 @@
 // These imports put the documentation's pages into the program.
 import agents from "../../docs/agents.md" with { type: "text" };
 import dashboard from "../../docs/dashboard.md" with { type: "text" };
+import dns from "../../docs/dns.md" with { type: "text" };
 import domains from "../../docs/domains.md" with { type: "text" };
 import inbox from "../../docs/inbox.md" with { type: "text" };
+import install from "../../docs/install.md" with { type: "text" };
 import live from "../../docs/live.md" with { type: "text" };
 import migrate from "../../docs/migrate.md" with { type: "text" };
+import operate from "../../docs/operate.md" with { type: "text" };
 import receive from "../../docs/receive.md" with { type: "text" };
+import scale from "../../docs/scale.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
-import selfHost from "../../docs/self-host.md" with { type: "text" };
 import send from "../../docs/send.md" with { type: "text" };
 import settings from "../../docs/settings.md" with { type: "text" };
 import testMail from "../../docs/test-mail.md" with { type: "text" };
@@ -29,7 +32,10 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "agents", text: agents },
   { name: "sdk", text: sdk },
   { name: "migrate", text: migrate },
-  { name: "self-host", text: selfHost },
+  { name: "install", text: install },
+  { name: "dns", text: dns },
+  { name: "operate", text: operate },
+  { name: "scale", text: scale },
   { name: "security", text: security },
   { name: "settings", text: settings },
   { name: "troubleshoot", text: troubleshoot },

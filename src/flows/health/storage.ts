@@ -130,7 +130,7 @@ async function database(db: Db): Promise<Finding> {
   if (!(await commitsReachDisk(db)))
     return warn(
       "The database server answers before a commit is on its disk, so a power cut there can lose accepted mail.",
-      "Set durability_mode to strong in sqld's admin API: see docs/self-host.md, Several processes.",
+      "Set durability_mode to strong in sqld's admin API: see docs/scale.md, A database server.",
     );
   const held = await heldFinding(db);
   if (held !== null) return held;
