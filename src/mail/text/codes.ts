@@ -22,7 +22,7 @@ const LINES_BEFORE = 3;
 /** Words that announce a code, in the languages of mail. */
 const WORDS = new RegExp(
   [
-    "\\bcode\\b|\\bcodes\\b|passcode|\\botp\\b|\\bpin\\b|one[- ]time|verification|(?:security|magic|secret) number|\\btoken\\b|2fa|two-factor",
+    "\\bcode\\b|\\bcodes\\b|passcode|\\botp\\b|\\bpin\\b|one[- ]time|verification(?!s\\b)|(?:security|magic|secret) number|\\btoken\\b|2fa|two-factor",
     "sicherheitsnummer|geheimzahl|kode\\b|code\\b|kennwort|einmal|best(?:ä|ae)tigungs|\\bm?tan\\b|passwort",
     "c[oó]digo|codice|\\bcod\\b|contraseñ|\\bkod|k[oó]d(?:\\b|a|u|em|en)|koden|koodi|kodas|vahvistus",
     "пароль|код|одноразов|κωδικ|קוד|رمز|كود|कोड|ओटीपी|รหัส|mã xác|\\bmã\\b|doğrulama|şifre",
@@ -187,12 +187,18 @@ function isNamedNear(place: Place): boolean {
 }
 
 function isLabelled(before: string, after: string): boolean {
-  return /^["”»]?(?:\s*[.!(,]|\s*$)/.test(after.slice(0, 20)) && LABELLED.test(before.slice(-SENTENCE_CHARS));
+  return (
+    /^["”»]?\s*(?:[.!,]|$|\((?:valid|expires|g[uü]ltig|valable|v[aá]lid))/i.test(after.slice(0, 20)) &&
+    LABELLED.test(before.slice(-SENTENCE_CHARS))
+  );
 }
 
 /** Words after a code that saves money: "use SAVE2026 at checkout to confirm your discount". */
 const COUPON =
   /checkout|discount|coupon|promo|voucher|gutschein|rabatt|\bkasse\b|\bcaisse\b|remise|descuento|sconto|desconto|korting|zniżk/i;
+
+/** Words next to letters and digits that name a booking: "check in with QX7L2P to confirm your seat". */
+const JOURNEY = /\b(?:check[ -]?in|flight|seat|boarding|reservation|booking|hotel)\b/i;
 
 /** Returns whether the message asks its reader to enter the candidate, for example to sign in or to confirm something. */
 function isAsked(lines: readonly Line[], at: number, place: Place): boolean {
@@ -203,7 +209,7 @@ function isAsked(lines: readonly Line[], at: number, place: Place): boolean {
   const { said, follows } = sentenceOf(place);
   const presented = /^\W*$|[:：]\s*$/.test(said) && !line.namesOther && PRESENTED.test(follows);
   if (presented) return PURPOSE.test(follows);
-  if (COUPON.test(follows)) return false;
+  if (COUPON.test(follows) || (/[A-Z]/.test(written) && JOURNEY.test(`${said} ${follows}`))) return false;
   const entered = ASKED_AFTER.test(follows) || (ASKED_BEFORE.test(said) && NO_NOUN.test(follows));
   return entered && (PURPOSE.test(said) || PURPOSE.test(follows) || lines[0]?.hasPurpose === true);
 }
