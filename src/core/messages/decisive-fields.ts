@@ -47,27 +47,27 @@ export const MAX_ITEM_FIELDS = 1000;
  */
 export function decisiveFieldIssues(
   item: object,
-  fields: readonly string[],
+  fields: ReadonlySet<string>,
   spelling: (ours: string) => string = (ours) => ours,
 ): Issue[] {
-  const known = new Set(fields);
-  const decisive = [...DECISIVE, ...OF_REPLIES.filter((name) => known.has(name))];
   const names = Object.keys(item);
   if (names.length > MAX_ITEM_FIELDS)
     return [{ param: "", message: `must have at most ${MAX_ITEM_FIELDS} fields.` }];
-  return names.flatMap((name): Issue[] => {
-    if (known.has(name)) return [];
+  const unknown = names.filter((name) => !fields.has(name));
+  if (unknown.length === 0) return [];
+  const decisive = [...DECISIVE, ...OF_REPLIES.filter((name) => fields.has(name))];
+  return unknown.flatMap((name): Issue[] => {
     const meant = FOREIGN.get(plainName(name)) ?? nearField(name, decisive);
     if (meant === null) return [];
     const ours = spelling(meant);
-    const advice = known.has(/^[^.]*/.exec(ours)?.[0] ?? ours)
+    const advice = fields.has(/^[^.]*/.exec(ours)?.[0] ?? ours)
       ? `Use "${ours}".`
       : `There is no "${ours}" here.`;
     return [{ param: name, message: `is not a field. ${advice}`, code: "unknown_field" }];
   });
 }
 
-const ITEM_FIELDS = Object.keys(SendItem.properties);
+const ITEM_FIELDS: ReadonlySet<string> = new Set(Object.keys(SendItem.properties));
 
 /** Returns the issues of a send item's fields that resemble a decisive one. */
 export function itemFieldIssues(item: unknown): Issue[] {

@@ -102,7 +102,7 @@ const FILE_NAMES = {
 const UNNAMED = "attachment";
 
 /** The fields of a send. */
-const FIELDS = Object.keys(SendBody.properties);
+const FIELDS: ReadonlySet<string> = new Set(Object.keys(SendBody.properties));
 /**
  * Returns a send item for the body of a send.
  * @param now milliseconds

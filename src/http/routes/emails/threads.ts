@@ -98,7 +98,7 @@ const ReplyBody = Type.Object({
     }),
   ),
 });
-const REPLY_FIELDS = Object.keys(ReplyBody.properties);
+const REPLY_FIELDS: ReadonlySet<string> = new Set(Object.keys(ReplyBody.properties));
 const Replied = Type.Object({ id: Type.String(), status: Type.String(), threadId: Type.String() });
 
 function show(thread: Thread): Record<string, unknown> {
