@@ -75,7 +75,12 @@ test("a provider that doubts our reputation is left alone until its lane opens, 
   const before = count(first, "MAIL");
   await service.restart();
   const [late = ""] = await sendTo(["late@yahoo.test"]);
-  expect(await lastEvent(late, "delivery_delayed")).toMatchObject({ lane: "yahoo" });
+  const waits = await lastEvent(late, "delivery_delayed");
+  expect(waits).toMatchObject({ lane: "yahoo", category: "reputation" });
+  // The reply was to another message, which may be another project's.
+  expect(waits.diagnostic).toMatch(/^Yahoo asked us to wait \(found \d+ s before\)$/);
+  const { body: explained } = await service.call("GET", `/v1/emails/${late}/explain`);
+  expect(explained.summary).toMatch(/The mail server of yahoo\.test asked us to wait until \d\d:\d\d UTC/);
   expect(count(first, "MAIL")).toBe(before);
   first?.set({ MAIL: "250 ok" });
   clock.shift(20 * MINUTE_MS);

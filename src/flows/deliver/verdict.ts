@@ -49,8 +49,19 @@ export function verdictOf(
       return final(facts, custody, null, null);
     case "undeliverable":
       return undeliverable(facts, report);
-    case "trouble":
-      return deferred(facts, report.reason, report.lane?.cause ?? "infrastructure", 0, tries);
+    case "trouble": {
+      const { lane } = report;
+      const cause = lane?.cause ?? null;
+      // A message that waits for its lane has the lane's trouble, as if the provider had said it to this message.
+      const waits = lane !== undefined && lane.opensInMs > 0 && lane.state !== "steady";
+      return deferred(
+        facts,
+        waits ? (cause ?? report.reason) : report.reason,
+        cause ?? "infrastructure",
+        0,
+        tries,
+      );
+    }
     case "refused":
       return refused(facts, readReply(report.reply), tries);
   }

@@ -225,9 +225,8 @@ function laneReason(lane: Lane | null): string {
   const warmUp = lane?.warmUpReason ?? null;
   if (warmUp !== null) return warmUp;
   const who = lane?.provider?.title ?? "the provider";
-  const reply = lane?.state.cause?.reply;
-  const asked = lane?.word === "blocked" ? "refuses our address" : "asked us to wait";
-  return reply === undefined ? `${who} ${asked}` : `${who} ${asked}: ${reply}`;
+  // Without its reply, which may name a domain or recipient of another project.
+  return lane?.word === "blocked" ? `${who} refuses our address` : `${who} asked us to wait`;
 }
 
 function reasonOf(report: DeliveryReport): string {
