@@ -32,7 +32,7 @@ const RUNS: readonly (readonly [name: string, settings: readonly string[]])[] = 
   ["soak", ["--minutes=3"]],
   ["clock", ["--mails=80"]],
   ["bodies", ["--rounds=1", "--mebibytes=20"]],
-  ["providers", ["--mails=40", "--times=60"]],
+  ["providers", ["--mails=40"]],
   // Without sqld or root it says so and proves nothing.
   ["three-hosts", ["--away=4", "--rate=10"]],
 ];
