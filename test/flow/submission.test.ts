@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/core/time/units.ts";
+import { manualClock } from "../support/manual-clock.ts";
 import { recounted } from "../support/recount.ts";
 import { SERVICE_DOMAIN, OWNER, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import {
@@ -337,6 +339,19 @@ describe("a repeated Idempotency-Key", () => {
     const listed = await service.call("GET", "/v1/emails?q=one");
     expect(listed.body.data).toHaveLength(1);
     expect(await rawOf(service, id)).not.toContain("Idempotency-Key");
+  });
+
+  test("a repeated Idempotency-Key is a new message after 24 hours, and not a millisecond earlier", async () => {
+    const clock = manualClock();
+    const own = await startService(SUBMISSION, clock);
+    const again = async () =>
+      idIn(await submit(own, { key: null, header: [`From: ${FROM}`, "Idempotency-Key: order-3"] }));
+    const first = await again();
+    clock.step(DAY_MS - 1);
+    expect(await again()).toBe(first);
+    clock.step(1);
+    expect(await again()).not.toBe(first);
+    await own.stop();
   });
 
   test("a repeated Idempotency-Key counts once, even in sessions at the same time", async () => {
