@@ -863,6 +863,13 @@ export interface components {
                 message: string;
                 /** @description How to fix it. */
                 fix?: string;
+                /** @description A POST that fixes it, once you have done the rest. */
+                action?: {
+                    /** @example Open the lane */
+                    label: string;
+                    /** @example /v1/lanes/yahoo/open */
+                    path: string;
+                };
             }[];
             /** @description One for each certificate that the servers use or that is ordered for a delegated domain of the account. `nextAt` is when it is renewed or tried again; null if it is not ordered automatically. */
             certificates: {
@@ -3279,7 +3286,10 @@ export interface operations {
     };
     getHealth: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description True to check PTR and SPF of the sending addresses and the zone of the service, too. */
+                dns?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -4,18 +4,15 @@ import { unseal } from "../core/crypto/secretbox.ts";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import { type BlockListParts, blockListChecks, MAX_LISTED_SUBJECTS } from "../flows/health/block-lists.ts";
 import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
-import { ownSpfChecks } from "../flows/health/own-spf.ts";
 import { type DkimSigner, dkimPrivateKey } from "../mail/auth/dkim.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import { domainChecks } from "../flows/health/domains.ts";
 import { egressCheck } from "../flows/health/egress.ts";
-import { reverseChecks } from "../flows/health/reverse.ts";
 import { smarthostCheck } from "../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
 import { tlsPortChecks } from "../flows/health/tls-port.ts";
 import { secondaryChecks } from "../flows/health/secondaries.ts";
-import { zoneChecks } from "../flows/health/zone.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { addressesOfHost } from "../net/dns/lookups.ts";
@@ -27,7 +24,7 @@ import type { Domain } from "../store/domains/domains.ts";
 import { domainsOfAll } from "../store/installation/health.ts";
 import { installationKey, signingKeys } from "../store/messages/sending.ts";
 import { mxName, sendingAddresses } from "./delivery.ts";
-import { type HealthParts, localChecks, storageParts } from "./health.ts";
+import { dnsChecks, type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
 import { MASTER_KEY_FILE, openKeys } from "./store/master-key.ts";
 import { configuredStore, probeName } from "./store/objects.ts";
@@ -81,10 +78,8 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
     ...(config.delivery === "relay"
       ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
       : []),
-    ...(direct ? reverseChecks(resolver, sendingAddresses(config)) : []),
-    ...(direct ? ownSpfChecks(resolver, sendingAddresses(config), config.serviceDomain) : []),
+    ...dnsChecks(parts, resolver),
     ...(options.lists ? blockListChecks(await listSubjects(parts, resolver)) : []),
-    ...zoneChecks({ db, clock, resolver, settings: config }),
     ...tlsPortChecks({ db, clock, resolver, settings: config }),
     ...secondaryChecks({ db, clock, settings: config }),
     ...(await checksOfDomains(parts, resolver)),

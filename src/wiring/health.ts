@@ -10,6 +10,10 @@ import { queueChecks } from "../flows/health/queues.ts";
 import { feedbackCheck, reputationCheck } from "../flows/health/reputation.ts";
 import { laneCheck } from "../flows/health/lanes.ts";
 import { noticeChecks } from "../flows/health/secondaries.ts";
+import { ownSpfChecks } from "../flows/health/own-spf.ts";
+import { reverseChecks } from "../flows/health/reverse.ts";
+import { zoneChecks } from "../flows/health/zone.ts";
+import type { Resolver } from "../net/dns/resolver.ts";
 import { settingsChecks } from "../flows/health/settings.ts";
 import { backupChecks, storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
@@ -18,7 +22,7 @@ import { listAccounts } from "../store/projects/accounts.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
 import { databaseOctets, databaseTime } from "../store/installation/health.ts";
 import { diskOf, existingPath } from "./process/disk.ts";
-import { laneLimits, mxName } from "./delivery.ts";
+import { laneLimits, mxName, sendingAddresses } from "./delivery.ts";
 
 /** Dependencies of the checks. */
 export interface HealthParts {
@@ -51,6 +55,16 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...domainCertificateChecks({ db, clock, settings: config }),
     ...noticeChecks({ db, settings: config }),
     clockCheck(clock, [...clocksOf(parts), ...clocks]),
+  ];
+}
+
+/** Returns the checks that ask DNS what the world sees of us. */
+export function dnsChecks({ config, clock, db }: HealthParts, resolver: Resolver): Check[] {
+  const addresses = config.delivery === "mx" ? sendingAddresses(config) : [];
+  return [
+    ...reverseChecks(resolver, addresses),
+    ...ownSpfChecks(resolver, addresses, config.serviceDomain),
+    ...zoneChecks({ db, clock, resolver, settings: config }),
   ];
 }
 

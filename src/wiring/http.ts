@@ -6,7 +6,7 @@ import { dependencies } from "../../package.json";
 import type { Config } from "../config.ts";
 import { SETTINGS } from "../config/settings.ts";
 import { settingText, shownSettings } from "../config/shown.ts";
-import { cachedHealth, HEALTH_FRESH_MS } from "../flows/health/check.ts";
+import { cachedHealth, DNS_FRESH_MS, HEALTH_FRESH_MS } from "../flows/health/check.ts";
 import type { Streams } from "../flows/live/streams.ts";
 import { newestEvent } from "../flows/live/watch.ts";
 import type { Waits } from "../flows/live/waits.ts";
@@ -43,7 +43,7 @@ import { DOC_PAGES } from "./doc-pages.ts";
 import { laneLimits, mxName } from "./delivery.ts";
 import { programName } from "./process/program-name.ts";
 import type { Services } from "./services.ts";
-import { localChecks } from "./health.ts";
+import { dnsChecks, localChecks } from "./health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
 import { uiDraw, uiFiles } from "./ui/files.ts";
@@ -200,6 +200,7 @@ function partsOf(parts: HttpParts): Parts {
     urlRules: { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks },
     readRelayUrl: parseSmarthost,
     health: cachedHealth(clock, localChecks({ config, clock, db: () => db })),
+    dnsHealth: cachedHealth(clock, dnsChecks({ config, clock, db: () => db }, parts.resolver), DNS_FRESH_MS),
     certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
     settings: settingsOf(config),
   };

@@ -684,6 +684,36 @@ async function weekOf(week: { settled: number; complainants: number } | null): P
   );
 }
 
+describe("GET /v1/health", () => {
+  const asked = async (query = "") =>
+    (await healthy.service.call("GET", `/v1/health${query}`, undefined, { key: healthy.service.accountKey }))
+      .body.checks;
+  const namesOf = (checks: { name: string }[]) => checks.map(({ name }) => name);
+
+  test("checks what DNS says of our addresses and our zone if it is asked to", async () => {
+    expect(namesOf(await asked())).not.toContain(`ptr ${PUBLIC_IP}`);
+    const names = namesOf(await asked("?dns=true"));
+    expect(names).toEqual(expect.arrayContaining([`ptr ${PUBLIC_IP}`, `spf ${PUBLIC_IP}`, "our spf"]));
+    expect(names.filter((name) => name.startsWith("domain "))).toEqual([]);
+  });
+});
+
+test("a blocked lane comes with the request that opens it", async () => {
+  const { db } = healthy.service.app;
+  const state = JSON.stringify({ refusals: 9, opensAt: Date.now() + 60_000 });
+  await write(
+    "INSERT INTO lanes (name, state, version, changed_by, changed_at) VALUES ('google', ?, 1, 'test', ?)",
+    state,
+    Date.now(),
+  );
+  const line = (await look()).get("providers");
+  await db.write([{ sql: "DELETE FROM lanes", args: [] }]);
+  expect(line).toMatchObject({
+    status: "fail",
+    action: { label: "Open the lane", path: "/v1/lanes/google/open" },
+  });
+});
+
 const LISTED = "2.0.0.127.zen.spamhaus.org";
 const OURS_IN_ZEN = `${PUBLIC_IP.split(".").toReversed().join(".")}.zen.spamhaus.org`;
 

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/time/units.ts";
 import { type Clock, within, cacheFor } from "../../core/time/clock.ts";
 
 export type HealthStatus = "ok" | "warn" | "fail";
@@ -8,6 +9,14 @@ export interface Finding {
   message: string;
   /** How to fix it; missing if nothing is wrong. */
   fix?: string;
+  /** A request that fixes it, once the operator has done the rest. */
+  action?: Action;
+}
+
+/** A POST to the API without a body, and the words of its button. */
+export interface Action {
+  label: string;
+  path: string;
 }
 
 /** One check of the installation. If it throws, its finding is a failure with the message of the error. */
@@ -42,8 +51,8 @@ export function warn(message: string, fix: string): Finding {
 }
 
 /** Returns a finding for something that does not work until it is fixed. */
-export function fail(message: string, fix: string): Finding {
-  return { status: "fail", message, fix };
+export function fail(message: string, fix: string, action?: Action): Finding {
+  return { status: "fail", message, fix, ...(action === undefined ? {} : { action }) };
 }
 
 /** Runs the checks and returns their lines in the same order. Never rejects. */
@@ -90,9 +99,16 @@ export interface Health {
   checkedAt: number;
 }
 
-/** Runs the checks at most every ten seconds. In between, callers get the last result or wait for the running one. */
-export function cachedHealth(clock: Clock, checks: readonly Check[]): () => Promise<Health> {
-  return cacheFor(clock, HEALTH_FRESH_MS, (now) => look(clock, checks, now));
+/** Time for which findings about DNS are cached, milliseconds. */
+export const DNS_FRESH_MS = 10 * MINUTE_MS;
+
+/** Runs the checks at most once in that time. In between, callers get the last result or wait for the running one. */
+export function cachedHealth(
+  clock: Clock,
+  checks: readonly Check[],
+  freshMs = HEALTH_FRESH_MS,
+): () => Promise<Health> {
+  return cacheFor(clock, freshMs, (now) => look(clock, checks, now));
 }
 
 async function look(clock: Clock, checks: readonly Check[], checkedAt: number): Promise<Health> {

@@ -23,6 +23,7 @@ function findingOf(lanes: readonly LaneRecord[]): Finding {
     return fail(
       `Refused by ${named(blocked)}: mail is held. The last reply was: ${first.reply ?? "unknown"}`,
       `Ask to be taken off the block list at ${page}, then call POST /v1/lanes/${first.name}/open. Meanwhile one message an hour tries.`,
+      { label: "Open the lane", path: `/v1/lanes/${encodeURIComponent(first.name)}/open` },
     );
   }
   // A project may own the recipient's host and its replies, so its block is a fault of this installation only perhaps.

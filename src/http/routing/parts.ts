@@ -39,6 +39,8 @@ export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, Rea
   /** Parses the URL of a relay. Throws if it is none. */
   readRelayUrl: (url: string) => { host: string; port: number };
   health: () => Promise<Health>;
+  /** What DNS says of our addresses and our zone. */
+  dnsHealth: () => Promise<Health>;
   certificates: () => Promise<CertificateState[]>;
   /** The settings in effect as the API shows them. */
   settings: readonly (Omit<ShownSetting, "value" | "default"> & { value: string | null })[];

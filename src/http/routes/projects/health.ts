@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { CertificateState } from "../../../flows/certificates/states.ts";
 import { COMMIT, VERSION } from "../../../version.ts";
+import { worstOf } from "../../../flows/health/check.ts";
 import { ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
@@ -20,6 +21,15 @@ const HealthSchema = Type.Object(
         status: OneOf(STATUSES),
         message: Type.String({ description: "The result, in words for the operator." }),
         fix: Type.Optional(Type.String({ description: "How to fix it." })),
+        action: Type.Optional(
+          Type.Object(
+            {
+              label: Type.String({ examples: ["Open the lane"] }),
+              path: Type.String({ examples: ["/v1/lanes/yahoo/open"] }),
+            },
+            { description: "A POST that fixes it, once you have done the rest." },
+          ),
+        ),
       }),
     ),
     certificates: Type.Array(
@@ -54,7 +64,7 @@ function shownCertificate({ accountId: _, expiresAt, nextAt, lastError, ...state
 }
 
 /** Returns the route of `/v1/health`. */
-export function healthRoutes({ health, certificates }: Parts): Route[] {
+export function healthRoutes({ health, dnsHealth, certificates }: Parts): Route[] {
   return [
     accountRoute({
       method: "GET",
@@ -62,17 +72,33 @@ export function healthRoutes({ health, certificates }: Parts): Route[] {
       operationId: "getHealth",
       summary: "Check the health of the installation",
       description:
-        "Checks disk, database, queues, Redis, clock, certificates and settings. `postrider doctor` also checks DNS, port 25 and the object store. Results are at most ten seconds old. Always answers 200, so load balancers should use `/readyz`. Requires an account-wide key.",
+        "Checks disk, database, queues, Redis, clock, certificates and settings. `postrider doctor` also checks DNS, port 25 and the object store. Results are at most ten seconds old, and those of `dns` ten minutes. Always answers 200, so load balancers should use `/readyz`. Requires an account-wide key.",
       scope: "metrics:read",
       accountWide: true,
+      query: Type.Object({
+        dns: Type.Optional(
+          Type.Boolean({
+            description:
+              "True to check PTR and SPF of the sending addresses and the zone of the service, too.",
+            examples: [true],
+          }),
+        ),
+      }),
       answers: { 200: HealthSchema },
-      async handle({ principal }) {
-        const [{ status, checks, checkedAt }, states] = await Promise.all([health(), certificates()]);
+      async handle({ principal, query }) {
+        const [local, dns, states] = await Promise.all([
+          health(),
+          query.dns === true ? dnsHealth() : null,
+          certificates(),
+        ]);
+        const { checkedAt } = local;
+        const checks = [...local.checks, ...(dns?.checks ?? [])];
+        const status = worstOf(checks);
         return ok({
           version: VERSION,
           commit: COMMIT,
           status,
-          checks: [...checks],
+          checks,
           // Names of another account's domains are not for this one.
           certificates: states
             .filter(({ accountId }) => accountId === null || accountId === principal.accountId)

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { get } from "../../api/client.ts";
+import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Health } from "../../api/types.ts";
+import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
@@ -15,7 +16,11 @@ const ORDER = ["fail", "warn", "ok"];
 
 /** The checks of the installation: what is wrong with its fix first, and the rest on request. */
 export function HealthPanel() {
-  const health = useResource("health", () => get<Health>("/v1/health", {}, { account: true }));
+  const withDns = useSignal(false);
+  const query = withDns.value ? { dns: true } : {};
+  const health = useResource(withDns.value ? "health and dns" : "health", () =>
+    get<Health>("/v1/health", query, { account: true }),
+  );
   const all = useSignal(false);
   const checks = (health.value.value?.checks ?? []).toSorted(
     (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status),
@@ -36,13 +41,18 @@ export function HealthPanel() {
               onClick={health.reload}
             >
               Check again
-            </button>
+            </button>{" "}
+            {withDns.value ? null : (
+              <button type="button" class="button small" onClick={() => (withDns.value = true)}>
+                Check DNS, too
+              </button>
+            )}
           </span>
         )}
       </header>
       <Problem error={health.error.value} onRetry={health.reload} />
       <ul class="checks">
-        {shown.map(({ name, status, message, fix }) => (
+        {shown.map(({ name, status, message, fix, action }) => (
           <li key={name}>
             <Dot tone={TONES[status]} word={WORDS[status]} />
             <div>
@@ -50,6 +60,7 @@ export function HealthPanel() {
                 <strong>{capitalized(name)}:</strong> {message}
               </p>
               {fix === undefined ? null : <p class="quiet">{fix}</p>}
+              {action === undefined ? null : <FixButton {...action} onFixed={health.reload} />}
             </div>
           </li>
         ))}
@@ -67,5 +78,29 @@ export function HealthPanel() {
         </button>
       )}
     </section>
+  );
+}
+
+interface FixProps {
+  label: string;
+  path: string;
+  onFixed: () => void;
+}
+
+/** A button that sends the request which fixes a check. */
+function FixButton({ label, path, onFixed }: FixProps) {
+  const task = useTask();
+  const fix = () =>
+    task.run(async () => {
+      await post(path, undefined, { account: true });
+      onFixed();
+    });
+  return (
+    <>
+      <Problem error={task.error.value} />
+      <button type="button" class="button small" disabled={task.busy.value} onClick={() => void fix()}>
+        {label}
+      </button>
+    </>
   );
 }
