@@ -92,14 +92,18 @@ function show(contact: Contact): Static<typeof ContactSchema> {
   };
 }
 
-const Unsubscribe = Type.Object({
-  messageId: Type.Optional(
-    Type.String({
-      description: "The message to the contact whose reader asked to be unsubscribed.",
-      examples: ["msg_01hzy8"],
-    }),
-  ),
-});
+const Unsubscribe = Type.Object(
+  {
+    messageId: Type.Optional(
+      Type.String({
+        description: "The message to the contact whose reader asked to be unsubscribed.",
+        examples: ["msg_01hzy8"],
+      }),
+    ),
+  },
+  // Its message must exist.
+  { examples: [{}] },
+);
 
 /** Returns the routes of `/v1/contacts`. */
 export function contactRoutes(deps: Outbox): Route[] {
