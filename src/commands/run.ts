@@ -17,7 +17,7 @@ import {
 import { createOutput, printable } from "./support/output.ts";
 import { findCommand, helpText, meantCommand } from "./table.ts";
 
-/** What a command line reads and writes besides files. */
+/** The streams and settings that a command line reads and writes, besides files. */
 export interface Shell {
   /** Reads the settings, for a command that needs them. Throws ConfigError if one is wrong. */
   readConfig(): Config;

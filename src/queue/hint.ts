@@ -29,7 +29,7 @@ export interface TransmitLane {
   domain: string;
   /** False if left out. */
   bulk?: boolean;
-  /** Id of the From domain if that has routes of its own. Null if left out. */
+  /** Id of the From domain if that has its own routes. Null if left out. */
   routedBy?: string | null;
 }
 

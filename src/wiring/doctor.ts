@@ -126,7 +126,9 @@ async function checksOfDomains({ config, clock, db }: HealthParts, resolver: Res
   }
 }
 
-/** Returns what block lists are asked about: our addresses, the domains of From, and the host of links. */
+/**
+ * Returns the names and addresses to query block lists for: our addresses, the domains of From, and the host of links.
+ */
 async function listSubjects({ config, db }: HealthParts, resolver: Resolver): Promise<BlockListParts> {
   const found = isThere(db) ? await domainsOfAll(db(), MAX_LISTED_SUBJECTS) : [];
   const link = organizationalDomain(new URL(config.publicUrl).hostname);

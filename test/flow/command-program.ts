@@ -22,7 +22,7 @@ export interface RunOptions {
 
 export type Env = Readonly<Record<string, string>>;
 
-/** Commands that end the process, or run until it ends. They run in a process of their own. */
+/** Commands that end the process, or run until it ends. They run in a separate process. */
 const ALONE: ReadonlySet<string> = new Set(["serve", "mcp", "listen", "tail"]);
 
 /** Runs a command in this process with only these arguments and settings. Resolves when it has ended. */

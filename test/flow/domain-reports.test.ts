@@ -40,7 +40,7 @@ interface Sent extends Partial<DmarcForm> {
   to?: string;
 }
 
-/** Delivers a DMARC report with an id of its own. */
+/** Delivers a DMARC report with its own id. */
 function report({ mailFrom: from = GOOGLE, to = `dmarc@${SERVICE_DOMAIN}`, ...form }: Sent): Promise<string> {
   const xml = dmarcXml({ id: `r${++counted}`, records: [{ ip: OURS }], ...form });
   return deliver(service, fileLetter(gzipSync(xml), { from, to }));
@@ -61,7 +61,7 @@ async function adviceOf(id: string) {
   return (await service.call("GET", `/v1/domains/${id}/policy-advice`)).body;
 }
 
-/** A project of its own, with its key. */
+/** A separate project with its key. */
 async function newProject(): Promise<{ id: string; key: string }> {
   const account = { key: service.accountKey };
   const { body } = await service.call("POST", "/v1/senders", { name: `Project ${++counted}` }, account);

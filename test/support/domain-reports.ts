@@ -75,7 +75,7 @@ export function letterOctets({ headers, body }: ReportLetter): Uint8Array {
   return Buffer.from([...headers, "", body, ""].join("\r\n"), "latin1");
 }
 
-/** A message with a text and a file, as Microsoft and Yahoo send reports. */
+/** A message with a text part and a file, as Microsoft and Yahoo send reports. */
 export function mixedLetter(file: Uint8Array, name: string, type: string): ReportLetter {
   const lines = [
     "--b",

@@ -2,7 +2,7 @@ import { Postrider } from "../client.ts";
 import type { StreamedEvent } from "../resources/events.ts";
 import type { Answer, Body } from "../types.ts";
 
-/** Which message to wait for. A text fits if it is contained, an address if it is equal. */
+/** Which message to wait for. A string fits if it is contained, an address if it is equal. */
 export interface MessageFilter {
   to?: string | RegExp;
   from?: string | RegExp;
@@ -52,7 +52,7 @@ const POLL_MS = 50;
 /** Messages that an error lists. */
 const LISTED = 20;
 
-/** What the projects of a service share. */
+/** The part that the projects of a service share. */
 export interface ProjectParts {
   place: { url: string; port: number };
   /** Aborts when the service ends. */

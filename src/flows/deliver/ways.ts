@@ -13,7 +13,7 @@ export interface Place {
   senderId: string;
   domain: string;
   bulk: boolean;
-  /** Id of the From domain if that has routes of its own, which come before the project's. */
+  /** Id of the From domain if that has its own routes, which come before the project's. */
   routedBy: string | null;
 }
 

@@ -2,7 +2,7 @@ import { type AdjustableClock, adjustableClock } from "../../core/time/adjustabl
 import type { Clock } from "../../core/time/clock.ts";
 import { type DeliveryReport, noFacts, type Shipment } from "../deliver/outcome.ts";
 
-/** What tests steer by the routes under `/test/`. */
+/** The parts that tests steer by the routes under `/test/`. */
 export interface TestControls {
   clock: AdjustableClock;
   failures: MadeFailures;

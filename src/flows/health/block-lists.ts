@@ -7,7 +7,7 @@ import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 interface BlockList {
   title: string;
   zone: string;
-  /** What it lists. */
+  /** The kind of its entries. */
   of: "addresses" | "domains";
   /** An entry that is always listed (RFC 5782 §5). If the list does not show it, its silence means nothing. */
   testEntry: string;
@@ -89,7 +89,7 @@ const LISTS: readonly BlockList[] = [
   },
 ];
 
-/** Maximum number of addresses and of domains that are looked up in each list. */
+/** Maximum number of addresses and of domains that each list is queried for. */
 export const MAX_LISTED_SUBJECTS = 20;
 
 export interface BlockListParts {

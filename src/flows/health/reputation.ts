@@ -59,7 +59,10 @@ const COMPLAINED_FROM = 5000;
 /** Reports come a day late, so a week is looked back. */
 const REPORT_DAYS = 7;
 
-/** Warns if much mail leaves and nobody tells us what becomes of it: no DMARC or TLS reports, or no complaint at all. */
+/**
+ * Warns if much mail leaves and no receiver tells us what becomes of it: no DMARC or TLS reports, or no complaint at
+ * all.
+ */
 export function feedbackCheck({ db, clock }: Omit<ReputationParts, "limits">): Check {
   return {
     name: "feedback",

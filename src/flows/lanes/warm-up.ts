@@ -56,7 +56,7 @@ export interface WarmUpPlan {
   target: number;
 }
 
-/** Messages a day to which an address grows if nothing else is said. */
+/** Messages a day to which an address grows unless a setting says otherwise. */
 export const USUAL_TARGET = WARM_UP_CAPS.at(-1) ?? 0;
 
 /** Returns the cap of a step, which counts from 0; null once the address is warm, after a day with the target as its cap. */
@@ -69,6 +69,6 @@ export function capOf(step: number, target = USUAL_TARGET): number | null {
 export function stepAfter(step: number, { accepted, deferred, refused, blocked }: WarmUpDay): number {
   const attempts = attemptsOf({ accepted, deferred, refused });
   if (attempts === 0 || blocked || deferred > attempts * MOST_DEFERRED) return step;
-  // A target above the last of them is a step of its own.
+  // A target above the last of them is a separate step.
   return Math.min(step + 1, WARM_UP_CAPS.length + 1);
 }

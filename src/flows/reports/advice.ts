@@ -26,7 +26,7 @@ export const MAX_UNKNOWN_SHARE = 0.05;
 /** Maximum number of unknown sources in advice, those with the most messages first. */
 export const MAX_UNKNOWN_SOURCES = 20;
 
-/** What reports say about a domain's DMARC policy. */
+/** Findings of reports about a domain's DMARC policy. */
 export interface PolicyAdvice {
   /** The published policy. Null if there is none, or the DNS did not answer. */
   now: DmarcPolicy | null;

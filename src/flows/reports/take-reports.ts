@@ -36,8 +36,8 @@ interface Reporter {
 }
 
 /**
- * Takes the reports in a message to a mailbox for them. A report about a domain that no project has verified is dropped, and so is
- * one of another time: nobody could read it, and strangers could fill the disk with such.
+ * Takes the reports in a message to a mailbox for them. A report about a domain that no project has verified is
+ * dropped, and so is one of another time: no project could read it, and strangers could fill the disk with such.
  */
 export async function takeReports(
   deps: TakeReportsDeps,

@@ -13,7 +13,7 @@ const MAX_ID_CHARS = 64;
 
 const KIND = "`mx`: straight to the recipients' mail servers. `relay`: through a smarthost.";
 
-/** What is shown of a route: all but its owner and its secrets. */
+/** A route as the API shows it: all but its owner and its secrets. */
 export type ShownRoute = Omit<OutRoute, "accountId" | "sealedRelayUrl" | "kind" | "createdAt"> & {
   kind: OutRoute["kind"] | "capture";
   createdAt: number | null;

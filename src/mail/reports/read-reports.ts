@@ -4,9 +4,9 @@ import type { AggregateReport } from "./report.ts";
 import { readTlsReport } from "./tls-report.ts";
 import { MAX_UNPACKED_OCTETS, textsIn } from "./unpack.ts";
 
-/** Maximum number of attachments that are looked at. Reports come alone. */
+/** Maximum number of attachments that are examined. Reports come alone. */
 export const MAX_ATTACHMENTS = 5;
-/** Maximum number of texts of a message that are parsed. */
+/** Maximum number of documents in a message that are parsed. */
 export const MAX_TEXTS = 5;
 
 /** Returns the reports in a message. Empty if it has none that can be read within the limits. */
@@ -18,7 +18,7 @@ export async function readReports(raw: Uint8Array): Promise<AggregateReport[]> {
   return [];
 }
 
-/** Returns the texts of a message that may be reports, those of attachments first. */
+/** Returns the documents in a message that may be reports, those of attachments first. */
 async function candidates(raw: Uint8Array): Promise<string[]> {
   const { attachments, text } = await openMail(raw);
   const room = { left: MAX_UNPACKED_OCTETS };

@@ -4,16 +4,16 @@ export type ReportKind = (typeof REPORT_KINDS)[number];
 
 /** Which of DKIM and SPF passed aligned with From. `fail`: neither, so DMARC failed. */
 export const DMARC_RESULTS = ["dkim_and_spf", "dkim", "spf", "fail"] as const;
-/** What the receiver did with a message. */
+/** The action that the receiver took on a message. */
 export const DISPOSITIONS = ["none", "quarantine", "reject"] as const;
-/** The result of TLS sessions that succeeded. Others have a type of RFC 8460 §4.3. */
+/** The result of TLS sessions that succeeded. The rest have a type of RFC 8460 §4.3. */
 export const TLS_SUCCESS = "success";
 
 /** The source or result of what exceeds a limit, or is none that we know. */
 export const OTHER = "other";
 /** Maximum number of rows with different values that are kept of a report. The sources of further ones are `other`. */
 export const MAX_ROWS = 2000;
-/** Maximum number of domains in From that are told apart in a report. Rows of further ones are left out. */
+/** Maximum number of domains in From that are counted separately in a report. Rows of further ones are left out. */
 export const MAX_DOMAINS = 50;
 /** Maximum characters of a value that are kept. */
 export const MAX_VALUE_CHARS = 255;
@@ -24,7 +24,7 @@ const MAX_COUNT = 1_000_000_000;
 export interface ReportRow {
   /** The domain in From, or the domain that mail was sent to. */
   domain: string;
-  /** DMARC: the address that sent. TLS: the host or address that received, as far as the report names it. */
+  /** DMARC: the address that sent. TLS: the host or address that received, if the report names it. */
   source: string;
   result: string;
   /** Empty for TLS. */

@@ -22,8 +22,8 @@ export interface Room {
 }
 
 /**
- * Returns the texts in an attachment: itself, or the files that are packed in it. Its octets decide, because its name and type
- * often lie. What exceeds a limit or is damaged is left out.
+ * Returns the documents in an attachment: itself, or the files that are packed in it. Its octets decide, because its
+ * name and type often lie. Leaves out files that exceed a limit or are damaged.
  */
 export function textsIn(octets: Uint8Array, room: Room, layers = MAX_LAYERS): string[] {
   if (octets.length === 0 || octets.length > MAX_UNPACKED_OCTETS) return [];
@@ -68,7 +68,7 @@ function inflated(inflate: typeof gunzipSync, packed: Uint8Array, room: Room): U
   }
 }
 
-/** Decodes a text by its byte order mark or its XML declaration. Without either it is UTF-8. */
+/** Decodes a document by its byte order mark or its XML declaration. Without either it is UTF-8. */
 function decoded(octets: Uint8Array): string {
   const [first, second] = octets;
   const start = Buffer.from(octets.subarray(0, DECLARATION_OCTETS)).toString("latin1");

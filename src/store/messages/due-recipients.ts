@@ -5,7 +5,7 @@ export interface DueRecipient extends DuePosition {
   senderId: string;
   domain: string;
   bulk: boolean;
-  /** Id of the From domain if that has routes of its own. */
+  /** Id of the From domain if that has its own routes. */
   routedBy: string | null;
   /** Tries so far. */
   attempts: number;

@@ -29,8 +29,8 @@ const TABLES = {
 type Table = keyof typeof TABLES;
 
 /**
- * Holds everything that is due, now or later, in a database that no process serves. What the processes of the copied database
- * were doing is held, too.
+ * Holds everything that is due, now or later, in a database that no process serves. Work in progress of the copied
+ * database's processes is held, too.
  */
 export async function holdAll(db: Db, now: number): Promise<void> {
   const instances = await listInstances(db);

@@ -19,7 +19,7 @@ export interface Recipient {
   kind: "to" | "cc" | "bcc";
   /** True if it leaves after mail that is not bulk. */
   bulk: boolean;
-  /** Id of the From domain, if that had routes of its own when the message was accepted. Null: the project decides. */
+  /** Id of the From domain, if that had its own routes when the message was accepted. Null: the project decides. */
   routedBy: string | null;
   status: RecipientStatus;
   reason: string | null;

@@ -20,7 +20,7 @@ export interface SendQuestion {
 export interface SendFacts {
   /** True if the From domain is the project's own and verified. */
   verified: boolean;
-  /** Id of that domain if it has routes of its own; null otherwise. */
+  /** Id of that domain if it has its own routes; null otherwise. */
   routedBy: string | null;
   /** The project's inbox with that address; null if there is none. */
   inboxId: string | null;

@@ -4,7 +4,7 @@ import { syncFile } from "../process/disk.ts";
 
 // The format is age's (https://age-encryption.org/v1), so that `age --decrypt` opens a backup without this program.
 
-/** Work factor of scrypt, as a power of two. The passphrase is a key of 256 bits, so nobody guesses it. */
+/** Work factor of scrypt, as a power of two. The passphrase is a key of 256 bits, so it cannot be guessed. */
 const WORK_FACTOR = 1;
 
 /** Returns the passphrase that age asks for. */

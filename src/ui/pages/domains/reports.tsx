@@ -43,8 +43,9 @@ interface ReportsProps {
 }
 
 /**
- * What receivers report about the domain: which policy is safe, how mail passes by day, and from which sources it comes. Owners of
- * domains look here before they publish a stricter policy. A list of the API's rows alone would leave the adding up to them.
+ * The reports of receivers about the domain: which policy is safe, how mail passes by day, and from which sources it
+ * comes. Owners of domains look here before they publish a stricter policy. A list of the API's rows alone would leave
+ * the adding up to them.
  */
 export function ReportsPart({ domain, resource, path }: ReportsProps) {
   const reports = useResource(`reports ${domain.id}`, () => readRows(path));

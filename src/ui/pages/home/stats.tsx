@@ -101,7 +101,7 @@ const STANDINGS: Readonly<Record<"good" | "warn" | "bad", { tone: Tone; title: s
   bad: { tone: "bad", title: "From 0.3 % providers refuse mail" },
 };
 
-/** What large providers did with the mail, and how many of their users complain. */
+/** The outcomes at large providers, and how many of their users complain. */
 function ByProvider({ providers }: { providers: Stats["byProvider"] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
