@@ -82,7 +82,14 @@ export function createOverflowLog(
   };
 }
 
-/** Returns the message of an error, or the text of any other thrown value. */
+/** Messages of the Redis library that name its own parts, and what they mean here. */
+const PLAIN_WORDS: readonly [library: RegExp, plain: string][] = [
+  [/maxRetriesPerRequest/, "Redis cannot be reached"],
+  [/Unknown RESP type/, "what answers at REDIS_URL is not Redis: check its host, port and scheme"],
+];
+
+/** Returns the message of an error in plain words, or the text of any other thrown value. */
 export function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return PLAIN_WORDS.find(([library]) => library.test(message))?.[1] ?? message;
 }

@@ -4,6 +4,7 @@ import dashboard from "../../docs/dashboard.md" with { type: "text" };
 import dns from "../../docs/dns.md" with { type: "text" };
 import domains from "../../docs/domains.md" with { type: "text" };
 import inbox from "../../docs/inbox.md" with { type: "text" };
+import incidents from "../../docs/incidents.md" with { type: "text" };
 import install from "../../docs/install.md" with { type: "text" };
 import live from "../../docs/live.md" with { type: "text" };
 import migrate from "../../docs/migrate.md" with { type: "text" };
@@ -35,6 +36,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "install", text: install },
   { name: "dns", text: dns },
   { name: "operate", text: operate },
+  { name: "incidents", text: incidents },
   { name: "scale", text: scale },
   { name: "security", text: security },
   { name: "settings", text: settings },

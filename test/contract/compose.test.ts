@@ -10,19 +10,39 @@ const ROOT = join(import.meta.dir, "../..");
 
 interface Service {
   mem_limit?: string;
+  logging?: { options?: Record<string, string> };
   ports?: string[];
   entrypoint?: string[];
   environment?: Record<string, string>;
 }
-const { services } = Bun.YAML.parse(readFileSync(join(ROOT, "compose.yaml"), "utf8")) as {
-  services: Record<string, Service>;
-};
+const text = readFileSync(join(ROOT, "compose.yaml"), "utf8");
+const { services } = Bun.YAML.parse(text) as { services: Record<string, Service> };
 
 test("the API is published on this machine alone, and each container's memory has a limit", () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: Compose fills the variable in.
   const published = "${API_ADDRESS:-127.0.0.1}:3000:3000";
   expect(services.postrider?.ports?.filter((port) => port.endsWith(":3000"))).toEqual([published]);
   for (const service of Object.values(services)) expect(service.mem_limit).toMatch(/^\d+[mg]$/);
+});
+
+test("each container's log has a limit", () => {
+  for (const { logging } of Object.values(services))
+    expect(logging?.options).toEqual({ "max-size": "10m", "max-file": "5" });
+});
+
+test("mail is taken at port 25, and at the README's 2525 on this machine alone", () => {
+  const mail = services.postrider?.ports?.filter((port) => port.endsWith(":2525"));
+  expect(mail).toEqual(["0.0.0.0:25:2525", "127.0.0.1:2525:2525"]);
+});
+
+test.each([
+  ["443", "TLS_PORT"],
+  ["587", "SUBMISSION_PORT"],
+  ["465", "SUBMISSIONS_PORT"],
+  ["53", "DNS_PORT"],
+])("port %s is a comment that names the port of %s", (published, setting) => {
+  const inner = new RegExp(`# - "0\\.0\\.0\\.0:${published}:(\\d+)`).exec(text)?.[1];
+  expect(text).toContain(`${setting}=${inner}`);
 });
 
 test("the unit limits memory, and keeps the first keys out of the journal", () => {

@@ -43,6 +43,16 @@ export async function consoleCommands(path: string): Promise<string[]> {
   return blocks.flatMap(({ lines }) => lines.map((line) => line.replace(/^[$#] /, "")));
 }
 
+/** The settings files that the page shows whole, in its `env` blocks, each as names and values. */
+export async function envFiles(path: string): Promise<Record<string, string>[]> {
+  const blocks = fencedBlocks(await readPage(path)).filter(({ language }) => language === "env");
+  return blocks.map(({ lines }) =>
+    Object.fromEntries(
+      lines.filter((line) => !line.startsWith("#")).map((line) => line.split(/=(.*)/).slice(0, 2)),
+    ),
+  );
+}
+
 function fencedBlocks(page: string): Block[] {
   const blocks: Block[] = [];
   let open: { language: string; line: number; lines: string[] } | null = null;

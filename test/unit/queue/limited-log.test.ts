@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { MAX_LINES_PER_WINDOW, LOG_WINDOW_MS, createLimitedLog } from "../../../src/queue/limited-log.ts";
+import {
+  MAX_LINES_PER_WINDOW,
+  LOG_WINDOW_MS,
+  createLimitedLog,
+  reason,
+} from "../../../src/queue/limited-log.ts";
 
 test("each kind of trouble is logged up to its limit in a window, and the next window reports the number left out", () => {
   let now = 0;
@@ -23,4 +28,15 @@ test("each kind of trouble is logged up to its limit in a window, and the next w
     { message: "one", properties: { count: 9, suppressed: 4 } },
     { message: "one", properties: { count: 10 } },
   ]);
+});
+
+test.each([
+  [
+    'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+    "Redis cannot be reached",
+  ],
+  ['Unknown RESP type 72 "H"', "what answers at REDIS_URL is not Redis: check its host, port and scheme"],
+  ["WRONGPASS invalid username-password pair", "WRONGPASS invalid username-password pair"],
+])("the library's error %j is told as %j", (message, told) => {
+  expect(reason(new Error(message))).toBe(told);
 });
