@@ -14,10 +14,7 @@ export interface RequestSample {
 }
 
 /** The depth of an outbox. `oldestSeconds` is how long the oldest due row has been due. */
-export interface QueueSample {
-  depth: Readonly<Record<string, number>>;
-  oldestSeconds: Readonly<Record<string, number>>;
-}
+export type QueueSample = Record<"depth" | "oldestSeconds", Readonly<Record<string, number>>>;
 
 /** Lanes by state, and attempts of the day by outcome, of one provider: "other" if it is no known one. */
 export type LaneSample = { provider: string } & Record<"states" | "day", Readonly<Record<string, number>>>;
@@ -27,8 +24,10 @@ export interface Readings {
   /** Null if the database did not answer. */
   queues: QueueSample | null;
   lanes: readonly LaneSample[];
-  /** For each check, true if it holds. */
   ready: Readonly<Record<string, boolean>>;
+  /** For each check of `/v1/health` 0, 1 for a warning or 2 for a failure; what needs somebody, counted by kind. */
+  health: Readonly<Record<string, number>>;
+  troubles: Readonly<Record<string, number>>;
   /** Open SMTP connections. */
   connections: { in: number; out: number };
   /** Clients of this process that follow events. */
@@ -106,9 +105,7 @@ const TRY_OUTCOMES =
 const PUSH_OUTCOMES = ["succeeded", "refused", "failed"];
 
 /** Returns seconds that may be observed. A wait since a stored time is negative if the clock was set back. */
-function span(seconds: number): number {
-  return Math.max(0, seconds);
-}
+const span = (seconds: number): number => Math.max(0, seconds);
 
 /** Makes the meters of one App. It has its own registry, because tests run several Apps in one process. */
 export function openMetrics(): Metrics {
@@ -225,10 +222,8 @@ function gaugesIn(registry: Registry) {
   const make = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
     new Gauge({ name, help, labelNames, registers });
   const total = (name: string, help: string) => new Counter({ name, help, registers });
-  make("postrider_info", "Always 1.", ["version", "commit"]).set(
-    { version: VERSION, commit: COMMIT ?? "" },
-    1,
-  );
+  const info = make("postrider_info", "Always 1.", ["version", "commit"]);
+  info.set({ version: VERSION, commit: COMMIT ?? "" }, 1);
   return {
     depth: make(
       "postrider_queue_depth",
@@ -243,6 +238,8 @@ function gaugesIn(registry: Registry) {
     lanes: make("postrider_lanes", "Lanes of all processes that are not steady.", ["provider", "state"]),
     laneDay: make("postrider_lane_day_attempts", "Attempts since midnight UTC.", ["provider", "outcome"]),
     ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
+    health: make("postrider_health", "Checks of /v1/health: 0 holds, 1 warns, 2 fails.", ["check"]),
+    troubles: make("postrider_troubles", "Things of all projects that need somebody.", ["kind"]),
     connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
     live: make("postrider_live_clients", "Clients that follow events.", ["kind"]),
     cpu: total("process_cpu_seconds_total", "Processor time of all threads."),
@@ -275,12 +272,15 @@ function showLanes(gauges: Gauges, lanes: readonly LaneSample[]): void {
   }
 }
 
-function show(gauges: Gauges, { queues, lanes, ready, connections, live, process }: Readings): void {
+function show(gauges: Gauges, readings: Readings): void {
+  const { queues, lanes, ready, connections, live, process } = readings;
   showLanes(gauges, lanes);
   showEach(gauges.depth, "queue", queues?.depth ?? {});
   showEach(gauges.oldest, "queue", queues?.oldestSeconds ?? {});
   const checks = Object.entries(ready).map(([name, holds]) => [name, holds ? 1 : 0]);
   showEach(gauges.ready, "check", Object.fromEntries(checks));
+  showEach(gauges.health, "check", readings.health);
+  showEach(gauges.troubles, "kind", readings.troubles);
   showEach(gauges.connections, "direction", { ...connections });
   showEach(gauges.live, "kind", { ...live });
   countTo(gauges.cpuUser, process.cpuUserSeconds);

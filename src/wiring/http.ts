@@ -139,6 +139,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
   const { publicUrl, delivery } = config;
   const checks = readyChecks(parts);
   const isApi = config.roles.has("api");
+  const health = cachedHealth(clock, localChecks({ config, clock, db: () => db }));
   return {
     db,
     clock,
@@ -163,7 +164,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     metrics: {
       token: config.metricsToken,
       contentType: METRICS_CONTENT_TYPE,
-      read: openScrape({ ...parts, checks, lanes: laneLimits(config) }),
+      read: openScrape({ ...parts, checks, health, lanes: laneLimits(config) }),
     },
     ui: isApi
       ? {
@@ -176,7 +177,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
     wellKnown: isApi ? mtaStsRoutes({ policyAt: policiesByHost({ db, clock }, config) }) : [],
-    routes: isApi ? [...homeRoutes({ publicUrl, delivery }), ...apiRoutes(partsOf(parts))] : [],
+    routes: isApi ? [...homeRoutes({ publicUrl, delivery }), ...apiRoutes(partsOf(parts, health))] : [],
   };
 }
 
@@ -186,7 +187,7 @@ function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
 }
 
 /** Returns the services of the API's routes. */
-function partsOf(parts: HttpParts): Parts {
+function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
   const { config, clock, db } = parts;
   return {
     ...parts,
@@ -199,7 +200,7 @@ function partsOf(parts: HttpParts): Parts {
     payloads: new SharedPayloads(),
     urlRules: { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks },
     readRelayUrl: parseSmarthost,
-    health: cachedHealth(clock, localChecks({ config, clock, db: () => db })),
+    health,
     dnsHealth: cachedHealth(clock, dnsChecks({ config, clock, db: () => db }, parts.resolver), DNS_FRESH_MS),
     certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
     settings: settingsOf(config),

@@ -87,7 +87,7 @@ describe("a project that adds domains in a loop", () => {
 describe("costly work", () => {
   const COSTLY: Readonly<Record<CostlyWork, string[]>> = {
     keys: ["createDomain", "rotateDomainDkim"],
-    lookups: ["updateDomain", "verifyDomain"],
+    lookups: ["getPolicyAdvice", "updateDomain", "verifyDomain"],
     content: ["checkEmail", "previewEmail", "previewTemplate", "renderTemplate", "simulateInbound"],
   };
 

@@ -201,7 +201,7 @@ describe("dashboard and alerts", () => {
       groups: { rules: object[] }[];
     };
     const alerts = rules.groups.flatMap((group) => group.rules);
-    expect(alerts).toHaveLength(7);
+    expect(alerts).toHaveLength(12);
     for (const alert of alerts)
       expect(alert).toMatchObject({
         for: expect.stringMatching(/^\d+m$/),
@@ -228,6 +228,7 @@ describe("a scrape", () => {
       connections: () => ({ in: 0, out: 0 }),
       streams: { size: 0 },
       waits: { size: 0 },
+      health: async () => ({ status: "ok" as const, checks: [], checkedAt: 0 }),
       lanes: { usual: { connections: 5, messages: 500, rate: 20 }, overrides: new Map() },
     };
     const run = () => (broken ? Promise.reject(new Error("gone")) : Promise.resolve());
@@ -237,12 +238,12 @@ describe("a scrape", () => {
       expect(value(await scrape(), depth)).toBe(0);
       clock.advance(QUEUES_FRESH_MS - 1);
       await scrape();
-      expect(asked).toBe(1);
+      expect(asked).toBe(2);
       broken = true;
       clock.advance(1);
       const read = await scrape();
       expect([asked, value(read, depth), value(read, 'postrider_ready{check="database"}')]).toEqual([
-        2,
+        4,
         null,
         0,
       ]);

@@ -10,6 +10,8 @@ const READINGS: Readings = {
   queues: { depth: { transmit: 3 }, oldestSeconds: { transmit: 1.5 } },
   lanes: [{ provider: "yahoo", states: { slowed: 0, resting: 0, blocked: 1 }, day: { accepted: 7 } }],
   ready: { database: true, redis: false },
+  health: { disk: 1 },
+  troubles: { webhooks_disabled: 3 },
   connections: { in: 2, out: 5 },
   live: { stream: 4, wait: 6 },
   process: {
@@ -52,6 +54,12 @@ describe("metrics", () => {
     expect(value(text, 'postrider_accept_duration_seconds_count{kind="single"}')).toBe(1);
     expect(value(text, 'postrider_accept_duration_seconds_sum{kind="single"}')).toBe(0.03);
     expect(value(text, 'postrider_accept_duration_seconds_count{kind="batch"}')).toBe(1);
+  });
+
+  test("the checks of health and the things that need somebody have a gauge each", async () => {
+    const text = await openMetrics().text(READINGS);
+    expect(value(text, 'postrider_health{check="disk"}')).toBe(1);
+    expect(value(text, 'postrider_troubles{kind="webhooks_disabled"}')).toBe(3);
   });
 
   test("counters used by alerts exist before the first event, so that the first burst of a new process is an increase", async () => {

@@ -51,3 +51,23 @@ export async function domainsOfAll(db: Db, limit: number): Promise<Domain[]> {
   }
   return found;
 }
+
+/** Things of all projects that need somebody, by kind. */
+export interface Troubles {
+  /** Domains that were verified and whose records are wrong now. */
+  domains_failing: number;
+  projects_suspended: number;
+  /** Webhooks that the service switched off, because they failed for too long. */
+  webhooks_disabled: number;
+}
+
+/** Counts what needs somebody. */
+export async function countTroubles(db: Db): Promise<Troubles> {
+  const counts = await db.first<Troubles>(`SELECT
+    (SELECT COUNT(*) FROM domains WHERE failing_since IS NOT NULL OR (verified_at IS NOT NULL AND status = 'pending'))
+      AS domains_failing,
+    (SELECT COUNT(*) FROM senders WHERE suspended_at IS NOT NULL) AS projects_suspended,
+    (SELECT COUNT(*) FROM webhooks WHERE enabled = 0 AND disabled_reason IS NOT NULL AND deleted_at IS NULL)
+      AS webhooks_disabled`);
+  return counts ?? { domains_failing: 0, projects_suspended: 0, webhooks_disabled: 0 };
+}

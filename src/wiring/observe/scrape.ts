@@ -1,4 +1,5 @@
 import { type Clock, cacheFor, within } from "../../core/time/clock.ts";
+import type { Health, HealthStatus } from "../../flows/health/check.ts";
 import type { Streams } from "../../flows/live/streams.ts";
 import type { Waits } from "../../flows/live/waits.ts";
 import { type ReadyCheck, runChecks } from "../../http/server/health.ts";
@@ -6,6 +7,7 @@ import { type LaneRecord, type ReadLanesDeps, readLanes } from "../../flows/lane
 import { providerOfLane } from "../../flows/lanes/providers.ts";
 import type { LaneSample, Metrics, QueueSample } from "../../metrics.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { countTroubles } from "../../store/installation/health.ts";
 import { queueDepths } from "../../store/messages/queue-depth.ts";
 import { processSample } from "./process-sample.ts";
 
@@ -13,6 +15,8 @@ import { processSample } from "./process-sample.ts";
 export const QUEUES_FRESH_MS = 5_000;
 /** Timeout of reading the queue depths, milliseconds. A scrape has ten seconds in all. */
 const QUEUES_LIMIT_MS = 5_000;
+
+const LEVELS: Readonly<Record<HealthStatus, number>> = { ok: 0, warn: 1, fail: 2 };
 
 /** The sources of the gauges. */
 export interface ScrapeParts {
@@ -24,6 +28,8 @@ export interface ScrapeParts {
   connections: () => { in: number; out: number };
   streams: Pick<Streams, "size">;
   waits: Pick<Waits, "size">;
+  /** Looks at the installation as `/v1/health` shows it. */
+  health: () => Promise<Health>;
   /** Limits of lanes. */
   lanes: Pick<ReadLanesDeps, "usual" | "overrides">;
 }
@@ -39,13 +45,29 @@ export function openScrape(parts: ScrapeParts): () => Promise<string> {
     const asked = readQueues(db, now).catch(() => null);
     return within(clock, QUEUES_LIMIT_MS, asked, null);
   });
+  const health = async (): Promise<Record<string, number>> => {
+    const found = await within(clock, QUEUES_LIMIT_MS, parts.health(), null);
+    return Object.fromEntries(found?.checks.map(({ name, status }) => [name, LEVELS[status]]) ?? []);
+  };
+  const troubles = cacheFor(clock, QUEUES_FRESH_MS, () => {
+    const asked = countTroubles(db).catch(() => null);
+    return within(clock, QUEUES_LIMIT_MS, asked, null);
+  });
   return async () => {
-    const [depths, found, outcomes] = await Promise.all([queues(), lanes(), runChecks(clock, checks)]);
+    const [depths, found, outcomes, levels, counts] = await Promise.all([
+      queues(),
+      lanes(),
+      runChecks(clock, checks),
+      health(),
+      troubles(),
+    ]);
     const ready = Object.entries(outcomes).map(([name, outcome]) => [name, outcome === "ok"]);
     return metrics.text({
       queues: depths,
       lanes: laneSamples(found),
       ready: Object.fromEntries(ready),
+      health: levels,
+      troubles: { ...counts },
       connections: connections(),
       live: { stream: streams.size, wait: waits.size },
       process: processSample(),
