@@ -32,6 +32,7 @@ CREATE INDEX senders_by_account ON senders (account_id, id);
 CREATE INDEX senders_warned ON senders (warned_at) WHERE warned_at IS NOT NULL;
 
 -- Ways out of an account. route_ids of `senders` and `domains` names them in order.
+-- sealed_proof: what proves the events of the relay's provider: a secret, a key or a topic.
 -- sealed_relay_url: the URL of a relay with its login, sealed by the master key. relay_host: its host and port, which may be shown.
 CREATE TABLE routes (
   id TEXT PRIMARY KEY,
@@ -43,8 +44,11 @@ CREATE TABLE routes (
   pool TEXT,
   rate_per_second REAL,
   warm_up TEXT,
+  events_provider TEXT CHECK (events_provider IN ('ses', 'postmark', 'mailgun', 'sendgrid')),
+  sealed_proof TEXT,
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, name),
+  CHECK ((events_provider IS NULL) = (sealed_proof IS NULL)),
   CHECK ((kind = 'relay') = (sealed_relay_url IS NOT NULL))
 ) STRICT;
 CREATE INDEX routes_by_account ON routes (account_id, id);
@@ -419,6 +423,7 @@ CREATE INDEX recipients_scheduled ON recipients (due_at) WHERE status = 'accepte
 CREATE INDEX recipients_claimed ON recipients (claimed_by) WHERE claimed_by IS NOT NULL;
 
 -- One row per attempt at one recipient, with the SMTP transcript.
+-- relay_id: the id by which events of its route's relay name the message, if the relay took it.
 CREATE TABLE attempts (
   message_id TEXT NOT NULL,
   ord INTEGER NOT NULL,
@@ -431,6 +436,7 @@ CREATE TABLE attempts (
   tls TEXT,
   egress TEXT,
   route_id TEXT,
+  relay_id TEXT,
   smtp_code INTEGER,
   enhanced_code TEXT,
   diagnostic TEXT,
@@ -438,6 +444,7 @@ CREATE TABLE attempts (
   PRIMARY KEY (message_id, ord, attempt),
   FOREIGN KEY (message_id) REFERENCES messages (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX attempts_by_relay_id ON attempts (relay_id, route_id) WHERE relay_id IS NOT NULL;
 
 -- Opens and clicks of a recipient, those of machines counted apart.
 -- It is a separate table so that a visit does not write the outbox row again.

@@ -1063,6 +1063,40 @@ export interface components {
             targetPerDay: number;
             overflowRouteId?: string | null;
         };
+        /**
+         * NewRouteEvents
+         * @description Takes the events of the relay's provider. For kind `relay`. The key, topic or secret that proves them is stored sealed.
+         * @example {
+         *       "provider": "postmark"
+         *     }
+         */
+        NewRouteEvents: {
+            /**
+             * @description The provider of the relay.
+             * @enum {string}
+             */
+            provider: "ses" | "postmark" | "mailgun" | "sendgrid";
+            /**
+             * @description For `ses`: the SNS topic that SES publishes to. No other topic is listened to.
+             * @example arn:aws:sns:eu-west-1:123456789012:mail
+             */
+            topicArn?: string;
+            /**
+             * @description For `postmark`: a secret in the URL. If absent, one is made.
+             * @example kT3vQ9mZr1xWc8bN5yLd2pGh
+             */
+            secret?: string;
+            /**
+             * @description For `mailgun`: the HTTP webhook signing key of the account.
+             * @example 3a1f0c9b7d5e4f2a8c6b1d0e9f7a5c3b
+             */
+            signingKey?: string;
+            /**
+             * @description For `sendgrid`: the verification key of the signed event webhook.
+             * @example MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE…
+             */
+            publicKey?: string;
+        };
         /** RouteWarmUp */
         RouteWarmUp: {
             targetPerDay: number;
@@ -1073,6 +1107,22 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             startedAt: string;
+        };
+        /**
+         * RouteEvents
+         * @description Where the provider of the relay posts what became of mail: its deliveries, bounces, complaints and delays become events of the messages.
+         */
+        RouteEvents: {
+            /**
+             * @description The provider of the relay.
+             * @enum {string}
+             */
+            provider: "ses" | "postmark" | "mailgun" | "sendgrid";
+            /**
+             * @description URL to enter at the provider. For `postmark` it has a secret, which only the answer that sets it shows.
+             * @example https://mail.example.com/v1/routes/rte_01jxsh8k2v0000000000000000/events/ses
+             */
+            url: string;
         };
         /** Route */
         Route: {
@@ -1088,6 +1138,7 @@ export interface components {
             pool: string | null;
             ratePerSecond: number | null;
             warmUp: components["schemas"]["RouteWarmUp"] | null;
+            events: components["schemas"]["RouteEvents"] | null;
             createdAt: string | null;
         };
         /** DelegationRecord */
@@ -2361,7 +2412,9 @@ export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type Sender = components['schemas']['Sender'];
 export type NewRouteWarmUp = components['schemas']['NewRouteWarmUp'];
+export type NewRouteEvents = components['schemas']['NewRouteEvents'];
 export type RouteWarmUp = components['schemas']['RouteWarmUp'];
+export type RouteEvents = components['schemas']['RouteEvents'];
 export type Route = components['schemas']['Route'];
 export type DelegationRecord = components['schemas']['DelegationRecord'];
 export type Delegation = components['schemas']['Delegation'];
@@ -3646,6 +3699,7 @@ export interface operations {
                     pool?: string | null;
                     ratePerSecond?: number | null;
                     warmUp?: components["schemas"]["NewRouteWarmUp"] | null;
+                    events?: components["schemas"]["NewRouteEvents"] | null;
                 };
             };
         };
@@ -3728,6 +3782,7 @@ export interface operations {
                     pool?: string | null;
                     ratePerSecond?: number | null;
                     warmUp?: components["schemas"]["NewRouteWarmUp"] | null;
+                    events?: components["schemas"]["NewRouteEvents"] | null;
                 };
             };
         };

@@ -3,6 +3,7 @@ import { resendRoutes } from "./resend/routes.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
+import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
 import { emailRoutes } from "./routes/emails/emails.ts";
 import { inboundRoutes } from "./routes/emails/inbound.ts";
@@ -54,6 +55,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   webhookDeliveryRoutes,
   unsubscribeRoutes,
   trackingRoutes,
+  relayEventRoutes,
 ];
 
 /** Returns all routes of the API, those that speak Resend's dialect last. */

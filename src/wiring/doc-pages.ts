@@ -11,6 +11,7 @@ import migrate from "../../docs/migrate.md" with { type: "text" };
 import operate from "../../docs/operate.md" with { type: "text" };
 import receive from "../../docs/receive.md" with { type: "text" };
 import scale from "../../docs/scale.md" with { type: "text" };
+import relays from "../../docs/relays.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
 import send from "../../docs/send.md" with { type: "text" };
 import settings from "../../docs/settings.md" with { type: "text" };
@@ -38,6 +39,7 @@ export const DOC_PAGES: readonly DocPage[] = [
   { name: "operate", text: operate },
   { name: "incidents", text: incidents },
   { name: "scale", text: scale },
+  { name: "relays", text: relays },
   { name: "security", text: security },
   { name: "settings", text: settings },
   { name: "troubleshoot", text: troubleshoot },

@@ -30,13 +30,21 @@ import { mtaStsRoutes } from "../http/routes/mta-sts.ts";
 import { createDownloads } from "../http/pipeline/download.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import type { ProtectedMetrics } from "../http/server/metrics.ts";
-import type { KeyLimiter, RateLimiter, SignInLimiter } from "../http/access/rate.ts";
+import {
+  ACCOUNT_PLAN,
+  type KeyLimiter,
+  type RateLimiter,
+  type SignInLimiter,
+  takeRate,
+} from "../http/access/rate.ts";
 import type { Route } from "../http/routing/route.ts";
 import type { HttpDeps } from "../http/server/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
 import { resolveAddress, resolveCname, resolveMx, resolveNs, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import { findZoneServers, resolveDelegation, type ZoneServerDeps } from "../net/dns/zone-servers.ts";
+import { requestGuarded } from "../net/guarded-request.ts";
+import type { GetDocument } from "../mail/relays/relay-events.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
@@ -201,9 +209,31 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
     urlRules: { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks },
     readRelayUrl: parseSmarthost,
     health,
+    countOpen: (id) => takeRate(parts.limiter, id, ACCOUNT_PLAN, {}),
+    getDocument: documentGetter(parts),
     dnsHealth: cachedHealth(clock, dnsChecks({ config, clock, db: () => db }, parts.resolver), DNS_FRESH_MS),
     certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
     settings: settingsOf(config),
+  };
+}
+
+/** Time for getting a document, milliseconds, and its largest size, octets. A certificate has two thousand. */
+const DOCUMENT_TIMEOUT_MS = 10_000;
+const MAX_DOCUMENT_OCTETS = 16 * 1024;
+
+/** Returns what gets a document over TLS from a public address. */
+function documentGetter({ config, clock, resolver }: LookupParts): GetDocument {
+  const deps = { clock, resolver, mayReach: webhookGuard(config, clock) };
+  return async (url) => {
+    const headers = { "User-Agent": "postrider" };
+    const limits = {
+      maxBodyOctets: MAX_DOCUMENT_OCTETS,
+      timeoutMs: DOCUMENT_TIMEOUT_MS,
+      allowPrivate: false,
+    };
+    const outcome = await requestGuarded(deps, { url, headers, body: null, ...limits });
+    const isWhole = outcome.kind === "answered" && outcome.whole && outcome.response.status === 200;
+    return isWhole ? outcome.response.body : null;
   };
 }
 

@@ -361,6 +361,7 @@ describe("what others write counts as well", () => {
       tls: null,
       egress: null,
       routeId: null,
+      relayId: null,
       smtpCode: 451,
       enhancedCode: null,
       diagnostic: "é",

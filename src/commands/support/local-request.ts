@@ -41,6 +41,7 @@ export async function askRoute(
     params,
     query,
     body,
+    bytes: new Uint8Array(),
     principal: { keyId: null, accountId, senderId: null, scopes: [], bounds: UNBOUND },
     senderId: null,
     project: null,

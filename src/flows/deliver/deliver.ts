@@ -3,6 +3,7 @@ import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Lanes } from "../lanes/lanes.ts";
+import { type RelayProvider, withRelayFields } from "../../mail/relays/providers.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
 import { type SecuredRoute, type SecuredHost, securityKey } from "../../net/transport-security.ts";
 import {
@@ -61,9 +62,17 @@ export function relayRoute(
     if (found === null) return trouble("dns", `no address of ${host} is known now`, clock);
     const hosts = [{ name: host, addresses: found }];
     const limits = named === null ? {} : { limits: named.lane.shared };
+    const { events = null } = named ?? {};
+    const sent =
+      events === null
+        ? shipment
+        : { ...shipment, raw: withRelayFields(events.provider, shipment.raw, events.key) };
     const destination = { key, hosts, port, tls, implicitTls, ehloName, ...limits };
     const withLogin = auth === undefined ? destination : { ...destination, auth };
-    return asOurTrouble(await shipTo(pool, withLogin, shipment, signal));
+    const report = asOurTrouble(await shipTo(pool, withLogin, sent, signal));
+    if (events === null || report.kind !== "accepted") return report;
+    const relayId = events.provider.relayId(shipment.raw, report.reply.text);
+    return relayId === null ? report : { ...report, relayId };
   };
   const route: DeliveryRoute = { kind: "relay", destination: key, knownOutcome: null, deliver };
   if (named === null) return route;
@@ -77,6 +86,8 @@ export interface NamedRelay {
   /** Key of connections with its login. */
   key: string;
   lane: Lane;
+  /** The provider whose events come for its mail, and the key of the ids that it gives back. Null: none come. */
+  events: { provider: RelayProvider; key: Uint8Array } | null;
 }
 
 /** RFC 4954 §6: authentication required. RFC 3207 §4: STARTTLS must be issued first. */

@@ -23,6 +23,8 @@ export interface AttemptFacts {
   egress?: string;
   /** The route that the message took. Left out for the default one. */
   routeId?: string;
+  /** The id by which events of that route's relay name the message. Left out if it has none. */
+  relayId?: string;
   /** The status that a 250 gives on that route. Left out if it is the usual one. */
   custody?: CustodyStatus;
   /** True if nothing was sent, and another way is open, so the message need not wait for this one. */

@@ -69,13 +69,21 @@ export async function takeFeedback(
   return "taken";
 }
 
+/** The services that take what became of a recipient. */
+export type EndDeps = Omit<ReportDeps, "inspect">;
+
 /**
  * Maximum number of reads of a recipient that keeps changing before the write, as with several reports at once. After
  * that the report is deferred.
  */
 const MAX_READS = 5;
 
-async function takeEnd(deps: ReportDeps, found: Recipient, end: ReportedEnd | null): Promise<ReportTaken> {
+/** Takes what became of a recipient. It changes nothing if that cannot follow the recipient's state. */
+export async function takeEnd(
+  deps: EndDeps,
+  found: Recipient,
+  end: ReportedEnd | null,
+): Promise<ReportTaken> {
   if (end === null) return "taken";
   const { messageId, ord } = found;
   const taken = await takeNow(deps, found, end);
@@ -85,7 +93,7 @@ async function takeEnd(deps: ReportDeps, found: Recipient, end: ReportedEnd | nu
   );
 }
 
-async function takeNow(deps: ReportDeps, found: Recipient | null, end: ReportedEnd): Promise<ReportTaken> {
+async function takeNow(deps: EndDeps, found: Recipient | null, end: ReportedEnd): Promise<ReportTaken> {
   let recipient = found;
   for (let look = 0; look < MAX_READS; look++) {
     if (recipient === null) return "taken";
@@ -103,14 +111,14 @@ async function takeNow(deps: ReportDeps, found: Recipient | null, end: ReportedE
  * Settles a report in one write, if the recipient has not changed since it was read, so that counts and the order of
  * events are right. Returns false if it has, and nothing is written.
  */
-async function settleReport(deps: ReportDeps, recipient: Recipient, end: ReportedEnd): Promise<boolean> {
+async function settleReport(deps: EndDeps, recipient: Recipient, end: ReportedEnd): Promise<boolean> {
   const now = deps.clock.now();
   const { messageId, senderId, email } = recipient;
   const guard = reportGuard(recipient);
   const draft = { messageId, type: EVENT_OF_STATUS[end.status], email, data: eventData(end) };
   const announced = await announce(deps, senderId, [draft], guard);
   const suppression: Statement[] =
-    end.status === "failed"
+    end.status === "failed" || end.status === "delivered"
       ? []
       : [
           suppressFor(
@@ -124,7 +132,8 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
     recipient,
     status: end.status,
     mx: recipient.mx,
-    uncounted: false,
+    // It was counted when the relay took it.
+    uncounted: end.status === "delivered",
     excused: end.bounceType === "soft",
     complainant,
     guard,
@@ -150,6 +159,7 @@ function eventData({ status, bounceType, category, finding }: ReportedEnd): Reco
     remoteMta: mx = null,
   } = finding;
   if (status === "complained") return { complaint: { feedbackType: category } };
+  if (status === "delivered") return { delivery: { mx, tls: null, smtpCode, response: diagnostic } };
   const details = { category, smtpCode, enhancedCode, diagnostic, mx };
   return status === "bounced"
     ? { bounce: { type: bounceType, reason: category, ...details } }
@@ -160,7 +170,7 @@ function settlementOf(recipient: Recipient, end: ReportedEnd): Settlement {
   const { smtpCode, status: enhancedCode, diagnosticCode, remoteMta } = end.finding;
   return {
     status: end.status,
-    reason: end.category,
+    reason: end.status === "delivered" ? null : end.category,
     dueAt: null,
     mx: remoteMta ?? recipient.mx,
     tls: recipient.tls,

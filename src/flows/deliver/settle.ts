@@ -85,6 +85,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
         ...report,
         egress: report.egress ?? null,
         routeId: report.routeId ?? null,
+        relayId: report.relayId ?? null,
         transcript: transcriptOf(settling),
         smtpCode,
         enhancedCode,

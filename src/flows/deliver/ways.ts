@@ -1,4 +1,5 @@
 import { unseal } from "../../core/crypto/secretbox.ts";
+import { RELAYS } from "../../mail/relays/providers.ts";
 import { parseSmarthost } from "../../smtp/client/smarthost.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Store } from "../../store/engine/client.ts";
@@ -87,12 +88,13 @@ async function waysOf(
 
 function relayWay(
   deps: WaysDeps,
-  { id, sealedRelayUrl, ratePerSecond, warmUp }: Omit<PlannedRoute, "overflow">,
+  { id, sealedRelayUrl, ratePerSecond, warmUp, eventsProvider }: Omit<PlannedRoute, "overflow">,
 ): DeliveryRoute {
   const { pool, clock, ehloName, addresses, lanes, boxKey } = deps;
   const smarthost = parseSmarthost(unseal(boxKey, sealedRelayUrl ?? ""));
   // The sealed text changes with the login, and connections with another login must not be shared.
   const key = `route:${id}:${sealedRelayUrl}`;
   const lane = lanes.ofRelay(id, ratePerSecond ?? 0, warmUp);
-  return relayRoute(pool, smarthost, ehloName, addresses, clock, { id, key, lane });
+  const events = eventsProvider === null ? null : { provider: RELAYS[eventsProvider], key: boxKey };
+  return relayRoute(pool, smarthost, ehloName, addresses, clock, { id, key, lane, events });
 }

@@ -17,9 +17,9 @@ export interface ReportToRead {
   email: string | null;
 }
 
-/** The outcome of a recipient that a report states. */
+/** The outcome of a recipient that a report or a relay states. */
 export interface ReportedEnd {
-  status: Extract<RecipientStatus, "bounced" | "failed" | "complained">;
+  status: Extract<RecipientStatus, "delivered" | "bounced" | "failed" | "complained">;
   bounceType: "hard" | "soft" | null;
   category: string;
   finding: Partial<ReportedRecipient>;

@@ -13,7 +13,13 @@ import {
 } from "../access/identity.ts";
 import type { AuthDeps } from "../access/auth.ts";
 import { type BodyReading, inSteps, parseJson, readBody, requireConnection } from "../body/body.ts";
-import { type BeginReservation, LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "../body/budget.ts";
+import {
+  type BeginReservation,
+  LARGE_BODY_OCTETS,
+  type Reservation,
+  type RunForBody,
+  yieldAround,
+} from "../body/budget.ts";
 import { requireRights } from "../access/key-rights.ts";
 import { freeMemory } from "../body/pieces.ts";
 import type { BeginAnswer } from "./download.ts";
@@ -168,20 +174,38 @@ async function answerTo(
 }
 
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
+  // Signed bodies are large, and anyone may send them. Together they have the memory of one project.
+  const reservation = route.signedBody === true ? deps.reserveBody(NOBODY.owner) : null;
+  try {
+    return await answerOpen(deps, route, routed, reservation);
+  } finally {
+    reservation?.leave();
+  }
+}
+
+async function answerOpen(
+  deps: DispatchDeps,
+  route: Route,
+  routed: RoutedRequest,
+  reservation: Reservation | null,
+): Promise<Answer> {
   const { request } = routed;
   const query = readQuery(route.query, request.url);
   const bytes =
     route.body === undefined
       ? NO_BYTES
-      : await readBody(request, { ...bodyReading(deps, route), reservation: null });
+      : await readBody(request, { ...bodyReading(deps, route), reservation });
   if (route.method !== "GET") await requireConnection(request);
   const now = deps.clock.now();
-  const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
+  const isSigned = route.signedBody === true;
+  const headers = isSigned ? new Headers({ "content-type": "application/json" }) : request.headers;
+  const body = bodyOf(route, await parseJson(bytes, headers, deps.runSteps), now);
   const answer = await route.handle(
     contextOf(deps, route, routed, NOBODY, {
       now,
       query,
       body,
+      bytes: isSigned ? bytes : NO_BYTES,
       record: () => [],
       expectAnswer: UNBOUNDED,
       growing: NO_LIMIT,
@@ -203,6 +227,7 @@ function namedPath(request: Request): string {
 type Parts = Pick<CheckedRequest, "now" | "record" | "growing" | "expectAnswer"> & {
   query: Record<string, unknown>;
   body: unknown;
+  bytes?: Uint8Array;
 };
 
 function contextOf(
@@ -210,7 +235,7 @@ function contextOf(
   route: Route,
   { request, params, requestId, ip }: RoutedRequest,
   { principal, project, owner }: Caller,
-  { now, query, body, record, growing, expectAnswer }: Parts,
+  { now, query, body, bytes = NO_BYTES, record, growing, expectAnswer }: Parts,
 ): CheckedRequest {
   return {
     request,
@@ -221,6 +246,7 @@ function contextOf(
     now,
     query,
     body,
+    bytes,
     record,
     growing,
     expectAnswer,

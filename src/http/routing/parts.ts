@@ -12,6 +12,7 @@ import type { Waits } from "../../flows/live/waits.ts";
 import type { ExtractRules } from "../../flows/read/extracts.ts";
 import type { SharedPayloads } from "../../flows/webhooks/shared-payloads.ts";
 import type { WebhookDeps } from "../../flows/webhooks/webhooks.ts";
+import type { RelayEventDeps } from "../../flows/relays/take-events.ts";
 import type { Bytes } from "../../flows/read/bytes.ts";
 
 /** Makes stored content the body of an answer to a project. */
@@ -36,6 +37,10 @@ export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, Rea
   payloads: SharedPayloads;
   /** Sends stored content. All routes of content share its budget. */
   handOut: StreamBytes;
+  /** Counts an open request under an id. Throws 429 if there are too many. */
+  countOpen: (id: string) => Promise<void>;
+  /** Gets the certificate of a relay's provider. */
+  getDocument: RelayEventDeps["get"];
   /** Parses the URL of a relay. Throws if it is none. */
   readRelayUrl: (url: string) => { host: string; port: number };
   health: () => Promise<Health>;

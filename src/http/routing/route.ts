@@ -47,6 +47,8 @@ export interface OpenContext<Path extends string, Query extends TSchema, Body ex
   params: Record<ParamNames<Path>, string>;
   query: Static<Query>;
   body: Static<Body>;
+  /** The body as it came, if the route has a signed one; else nothing. */
+  bytes: Uint8Array;
 }
 
 export interface AccountContext<Path extends string, Query extends TSchema, Body extends TSchema>
@@ -98,6 +100,11 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   bodyCheckedBy?: "schema" | "handler";
   /** Largest body in bytes, or `message`: the limit of bodies with a message (`MAX_BODY_BYTES`). Default: 1 MiB. */
   bodyLimit?: number | "message";
+  /**
+   * Another service has signed the body, so the handler needs its bytes, too. Its JSON may come with any content type, as
+   * that of Amazon SNS does.
+   */
+  signedBody?: true;
   /** Set if a request may have no body. */
   bodyOptional?: boolean;
   /** The body may have files as lists of byte numbers, which count apart from other values. */

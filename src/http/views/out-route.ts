@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DAY_MS } from "../../core/time/units.ts";
 import type { OutRoute } from "../../store/projects/routes.ts";
+import { GivenRouteEvents, RouteEvents, showEvents } from "./route-events.ts";
 import { Name, Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 
 const MAX_URL_CHARS = 2000;
@@ -14,7 +15,10 @@ const MAX_ID_CHARS = 64;
 const KIND = "`mx`: straight to the recipients' mail servers. `relay`: through a smarthost.";
 
 /** A route as the API shows it: all but its owner and its secrets. */
-export type ShownRoute = Omit<OutRoute, "accountId" | "sealedRelayUrl" | "kind" | "createdAt"> & {
+export type ShownRoute = Omit<
+  OutRoute,
+  "accountId" | "sealedRelayUrl" | "sealedProof" | "kind" | "createdAt"
+> & {
   kind: OutRoute["kind"] | "capture";
   createdAt: number | null;
 };
@@ -43,6 +47,7 @@ export const OutRouteView = Type.Object(
         { title: "RouteWarmUp" },
       ),
     ),
+    events: Nullable(RouteEvents),
     createdAt: Nullable(Timestamp),
   },
   { title: "Route" },
@@ -98,6 +103,7 @@ const CHANGEABLE = {
   pool: Type.Optional(Nullable(Pool)),
   ratePerSecond: Type.Optional(Nullable(Rate)),
   warmUp: Type.Optional(Nullable(WarmUp)),
+  events: Type.Optional(Nullable(GivenRouteEvents)),
 };
 
 /** A new route. */
@@ -110,8 +116,12 @@ export const CreateRoute = Type.Object({
 /** Changes of a route. */
 export const UpdateRoute = Type.Object({ name: Type.Optional(Name), ...CHANGEABLE });
 
-/** Returns a route as the API shows it. */
-export function showRoute({ warmUp, createdAt, ...route }: ShownRoute): Static<typeof OutRouteView> {
+/** Returns a route as the API shows it. @param secret the secret in the URL of its events, if a request has just set it */
+export function showRoute(
+  { warmUp, createdAt, ...route }: ShownRoute,
+  publicUrl: string,
+  secret: string | null = null,
+): Static<typeof OutRouteView> {
   const { id, name, kind, relayHost, pool, ratePerSecond } = route;
   return {
     id,
@@ -128,6 +138,7 @@ export function showRoute({ warmUp, createdAt, ...route }: ShownRoute): Static<t
             overflowRouteId: warmUp.overflowRouteId,
             startedAt: showTime(warmUp.from * DAY_MS),
           },
+    events: showEvents(route, publicUrl, secret),
     createdAt: showTime(createdAt),
   };
 }

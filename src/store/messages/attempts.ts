@@ -18,6 +18,8 @@ export interface Attempt {
   egress: string | null;
   /** The route that it took. Null for the default one. */
   routeId: string | null;
+  /** The id by which events of that route's relay name the message. Null: it has none, or did not take the message. */
+  relayId: string | null;
   smtpCode: number | null;
   enhancedCode: string | null;
   diagnostic: string | null;
@@ -44,6 +46,7 @@ const ATTEMPTS = mapping<Attempt>({
   tls: plain("tls"),
   egress: plain("egress"),
   routeId: plain("route_id"),
+  relayId: plain("relay_id"),
   smtpCode: plain("smtp_code"),
   enhancedCode: plain("enhanced_code"),
   diagnostic: plain("diagnostic"),
@@ -52,7 +55,7 @@ const ATTEMPTS = mapping<Attempt>({
 
 const insertText = textsByGuard(
   (condition) =>
-    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
+    `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition}`,
 );
 
 /**

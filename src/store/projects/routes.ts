@@ -1,4 +1,5 @@
 import { idCeiling } from "../../core/ids.ts";
+import type { RelayProviderName } from "../../core/messages/relay-providers.ts";
 import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
 import { nullableJson, plain, table } from "../engine/columns.ts";
 
@@ -35,6 +36,10 @@ export interface OutRoute {
   ratePerSecond: number | null;
   /** Null: it is warm. */
   warmUp: RouteWarmUp | null;
+  /** The provider whose events are taken. Null: none. */
+  eventsProvider: RelayProviderName | null;
+  /** The key, topic or secret that proves its events, sealed. */
+  sealedProof: string | null;
   createdAt: number;
 }
 
@@ -48,6 +53,8 @@ const ROUTES = table<OutRoute>("routes", {
   pool: plain("pool"),
   ratePerSecond: plain("rate_per_second"),
   warmUp: nullableJson("warm_up"),
+  eventsProvider: plain("events_provider"),
+  sealedProof: plain("sealed_proof"),
   createdAt: plain("created_at"),
 });
 
@@ -59,6 +66,11 @@ export function insertRoute(route: OutRoute): Statement {
 /** Returns the account's route; null if it has none with that id. */
 export function getRoute(db: Db, accountId: string, id: string): Promise<OutRoute | null> {
   return ROUTES.first(db, "WHERE account_id = ? AND id = ?", [accountId, id]);
+}
+
+/** Returns the route of an open request, of any account. */
+export function findRoute(db: Db, id: string): Promise<OutRoute | null> {
+  return ROUTES.first(db, "WHERE id = ?", [id]);
 }
 
 /** Returns at most `take` of the account's routes, newest first, with ids below `after`. */
@@ -80,9 +92,7 @@ export function relayRates(db: Db): Promise<Pick<OutRoute, "id" | "ratePerSecond
 }
 
 /** The fields of a route that may be changed. */
-export type RouteChanges = Partial<
-  Pick<OutRoute, "name" | "sealedRelayUrl" | "relayHost" | "pool" | "ratePerSecond" | "warmUp">
->;
+export type RouteChanges = Partial<Omit<OutRoute, "id" | "accountId" | "kind" | "createdAt">>;
 
 /** Changes a route. Returns it afterwards; null if there is none. */
 export async function updateRoute(
@@ -110,8 +120,7 @@ export function deleteRoute(db: Db, accountId: string, id: string): Promise<bool
 
 /** A route as it is used. */
 export interface PlannedRoute
-  extends Pick<OutRoute, "id" | "kind" | "sealedRelayUrl" | "pool" | "ratePerSecond"> {
-  warmUp: RouteWarmUp | null;
+  extends Omit<OutRoute, "accountId" | "name" | "relayHost" | "sealedProof" | "createdAt"> {
   /** The route of what is above the cap of the warm-up. Null: there is none. */
   overflow: Omit<PlannedRoute, "overflow"> | null;
 }
@@ -119,7 +128,8 @@ export interface PlannedRoute
 /** Returns SQL of the fields of a planned route. @param id SQL of its id, because `default` has no row */
 function planned(route: string, id: string): string {
   return `'id', ${id}, 'kind', COALESCE(${route}.kind, 'mx'), 'sealedRelayUrl', ${route}.sealed_relay_url,
-    'pool', ${route}.pool, 'ratePerSecond', ${route}.rate_per_second, 'warmUp', json(${route}.warm_up)`;
+    'pool', ${route}.pool, 'ratePerSecond', ${route}.rate_per_second, 'warmUp', json(${route}.warm_up),
+    'eventsProvider', ${route}.events_provider`;
 }
 
 const OVERFLOW = "r.warm_up ->> 'overflowRouteId'";

@@ -20,6 +20,7 @@ import { accountRoute, type Route } from "../../routing/route.ts";
 import { PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { CreateRoute, OutRouteView, type ShownRoute, showRoute, UpdateRoute } from "../../views/out-route.ts";
+import { sealProof } from "../../../flows/relays/proof.ts";
 import { requireRoute } from "../../views/route-ids.ts";
 
 type Changes = Static<typeof UpdateRoute>;
@@ -36,6 +37,7 @@ function defaultRoute({ config, readRelayUrl }: Parts): ShownRoute {
     pool: null,
     ratePerSecond: null,
     warmUp: null,
+    eventsProvider: null,
     createdAt: null,
   };
 }
@@ -56,26 +58,31 @@ function changesOf(
   { kind, warmUp: before }: Pick<OutRoute, "kind" | "warmUp">,
   body: Changes,
   now: number,
-): RouteChanges {
-  const { relayUrl, pool, ratePerSecond, warmUp, name } = body;
+): { changes: RouteChanges; secret: string | null } {
+  const { relayUrl, pool, ratePerSecond, warmUp, events, name } = body;
   if (kind === "mx" && relayUrl !== undefined) throw invalid("relayUrl", "is for routes of kind `relay`.");
   if (kind === "mx" && typeof ratePerSecond === "number")
     throw invalid(
       "ratePerSecond",
       "is for routes of kind `relay`. The lane of each provider has its own rate.",
     );
+  if (kind === "mx" && isSet(events)) throw invalid("events", "is for routes of kind `relay`.");
   if (kind === "relay" && typeof pool === "string") throw invalid("pool", "is for routes of kind `mx`.");
   if (typeof pool === "string" && !deps.config.egress.some((egress) => egress.pool === pool))
     throw invalid("pool", "must be a pool that the setting EGRESS names.");
   if (kind === "mx" && deps.config.egress.length === 0 && isSet(warmUp))
     throw invalid("warmUp", "needs an address in the setting EGRESS, because addresses warm up.");
-  return {
+  const proof = isSet(events) ? sealProof(events, deps.boxKey) : null;
+  const taken = { eventsProvider: events?.provider ?? null, sealedProof: proof?.sealed ?? null };
+  const changes = {
     ...(name === undefined ? {} : { name: name.toWellFormed() }),
     ...(pool === undefined ? {} : { pool }),
     ...(ratePerSecond === undefined ? {} : { ratePerSecond }),
     ...(relayUrl === undefined ? {} : relayOf(deps, relayUrl)),
     ...(warmUp === undefined ? {} : { warmUp: isSet(warmUp) ? warmUpOf(warmUp, before, now) : null }),
+    ...(events === undefined ? {} : taken),
   };
+  return { changes, secret: proof?.secret ?? null };
 }
 
 function isSet<Value>(value: Value | null | undefined): value is Value {
@@ -119,20 +126,26 @@ function newRoute(
   accountId: string,
   { kind, ...body }: Static<typeof CreateRoute>,
   now: number,
-): OutRoute {
+): { route: OutRoute; secret: string | null } {
   if (kind === "relay" && body.relayUrl === undefined)
     throw invalid("relayUrl", "is required for a route of kind `relay`.");
-  const empty = { sealedRelayUrl: null, relayHost: null, pool: null, ratePerSecond: null, warmUp: null };
-  const { name } = body;
-  return {
-    ...empty,
+  const { changes, secret } = changesOf(deps, { kind, warmUp: null }, body, now);
+  const route = {
     id: newId("rte", now),
     accountId,
     kind,
     createdAt: now,
-    ...changesOf(deps, { kind, warmUp: null }, body, now),
-    name,
+    sealedRelayUrl: null,
+    relayHost: null,
+    pool: null,
+    ratePerSecond: null,
+    warmUp: null,
+    eventsProvider: null,
+    sealedProof: null,
+    ...changes,
+    name: body.name,
   };
+  return { route, secret };
 }
 
 /** Runs a write that may set a name. Throws 409 if another route of the account has it. */
@@ -155,7 +168,7 @@ export function outRouteRoutes(deps: Parts): Route[] {
 }
 
 function collectionRoutes(deps: Parts): Route[] {
-  const { db } = deps;
+  const { db, config } = deps;
   return [
     accountRoute({
       ...COMMON,
@@ -163,6 +176,7 @@ function collectionRoutes(deps: Parts): Route[] {
       path: "/v1/routes",
       operationId: "createRoute",
       stores: {},
+      secretAnswer: true,
       summary: "Create a route",
       description:
         "A way out for mail of projects that name it in `routeIds`: another relay, or another pool of our addresses. Each relay has its own lane. Requires an account-wide key.",
@@ -179,9 +193,9 @@ function collectionRoutes(deps: Parts): Route[] {
       answers: { 201: OutRouteView },
       errors: ["conflict"],
       async handle({ principal, body, now, record }) {
-        const route = newRoute(deps, principal.accountId, body, now);
+        const { route, secret } = newRoute(deps, principal.accountId, body, now);
         await requireOverflow(deps, route);
-        const answer = created(showRoute(route));
+        const answer = created(showRoute(route, config.publicUrl, secret));
         await withName(route.name, () => db.write([insertRoute(route), ...record(answer)]));
         return answer;
       },
@@ -201,14 +215,15 @@ function collectionRoutes(deps: Parts): Route[] {
         const { after, take, answer } = page();
         const stored: ShownRoute[] = await listRoutes(db, principal.accountId, after, take);
         const all = stored.length < take ? [...stored, defaultRoute(deps)] : stored;
-        return ok(answer(all, showRoute, ({ id }) => id));
+        const show = (route: ShownRoute) => showRoute(route, config.publicUrl);
+        return ok(answer(all, show, ({ id }) => id));
       },
     }),
   ];
 }
 
 function itemRoutes(deps: Parts): Route[] {
-  const { db } = deps;
+  const { db, config } = deps;
   const required = async (accountId: string, id: string): Promise<OutRoute> => {
     return existing("route", await getRoute(db, accountId, id));
   };
@@ -223,8 +238,8 @@ function itemRoutes(deps: Parts): Route[] {
       scope: "senders:read",
       answers: { 200: OutRouteView },
       async handle({ principal, params: { id } }) {
-        if (id === DEFAULT_ROUTE) return ok(showRoute(defaultRoute(deps)));
-        return ok(showRoute(await required(principal.accountId, id)));
+        if (id === DEFAULT_ROUTE) return ok(showRoute(defaultRoute(deps), config.publicUrl));
+        return ok(showRoute(await required(principal.accountId, id), config.publicUrl));
       },
     }),
     accountRoute({
@@ -244,13 +259,10 @@ function itemRoutes(deps: Parts): Route[] {
         refuseDefault(params.id, "changed");
         const before = await required(principal.accountId, params.id);
         const { id, accountId } = before;
-        const changes = changesOf(deps, before, body, now);
+        const { changes, secret } = changesOf(deps, before, body, now);
         await requireOverflow(deps, { ...before, ...changes });
-        return ok(
-          showRoute(
-            existing("route", await withName(changes.name, () => updateRoute(db, accountId, id, changes))),
-          ),
-        );
+        const changed = await withName(changes.name, () => updateRoute(db, accountId, id, changes));
+        return ok(showRoute(existing("route", changed), config.publicUrl, secret));
       },
     }),
     accountRoute({
