@@ -1,14 +1,16 @@
 import {
+  chmodSync,
   closeSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { copyFileSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { SettingsError } from "../../core/errors.ts";
@@ -101,8 +103,10 @@ function saveKey({ dataDir }: Config, key: string): void {
 }
 
 async function copyTo(backup: string, part: string, masterKey: string): Promise<void> {
-  if (startOf(backup) === SQLITE) copyFileSync(backup, part);
-  else
+  if (startOf(backup) === SQLITE) {
+    copyFileSync(backup, part);
+    chmodSync(part, 0o600);
+  } else
     await openSealed(backup, part, keysOf(masterKey).backup).catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
       throw unavailable(`${backup} cannot be opened with this master key, or is damaged (${why})`);

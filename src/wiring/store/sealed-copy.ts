@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { Decrypter, Encrypter } from "age-encryption";
 import { syncFile } from "../process/disk.ts";
 
@@ -53,6 +54,8 @@ function hashed(file: string, hash: ReturnType<typeof createHash>): ReadableStre
 }
 
 async function write(content: ReadableStream<Uint8Array>, to: string): Promise<void> {
+  // Only the owner may read it.
+  writeFileSync(to, "", { mode: 0o600 });
   const sink = Bun.file(to).writer();
   try {
     for await (const chunk of content) {
