@@ -143,7 +143,9 @@ export class Lane {
     const { day, step, used } = this.#warmUp;
     const stored = day === today ? used : 0;
     const left = (capOf(step, plan.target) ?? Infinity) - stored - this.#counts.attemptsOn(today);
-    return left > this.#inFlight ? 0 : (today + 1) * DAY_MS - now;
+    if (left > this.#inFlight) return 0;
+    // Just after midnight the database may know the next cap, which is higher.
+    return day === today ? (today + 1) * DAY_MS - now : UNREAD_MS;
   }
 
   /** Takes over how far its address has come. */
