@@ -41,7 +41,7 @@ master key is taken from MASTER_KEY, else from master.key in DATA_DIR, else from
 
 Everything that was due in the backup is held, because some of it was sent after the backup. Start the service: reads,
 arriving mail and new sends work. Then \`postrider release-held\` shows what is held and lets it go.`,
-  example: "postrider restore backups/postrider-2026-11-28T03-00-00Z.age",
+  example: "postrider backup copy.db --with-key && DATA_DIR=restored postrider restore copy.db",
   async run({ args: [name = ""] }, context) {
     const { config, clock, out } = context;
     const backup = resolve(name);
