@@ -15,6 +15,7 @@ test("a master key gives the same derived keys in every version, so that sealed 
     unsubscribe: "6d72d6ba53dfaf6457e59f8bb9c75d0e459e34d4ee0a04dc32fffbf2b268e982",
     tracking: "d4e2f2ddb7782b7434af751bfa0344811ac81e6db3e3e5011335f65910def4fc",
     session: "3215586d7a1bd38cdfa1849d25450a197018b5c94cc13678ec981e9b738cf4df",
+    backup: "edae8ad293f0f8f20cddfc964a8c9c38ea61054e2f5eb9617735ad7acd79982f",
   });
 });
 
