@@ -1,12 +1,9 @@
 import { recordFact } from "../../store/installation/facts.ts";
-import { countHeld, dropHeld, releaseHeld } from "../../store/messages/held-by-restore.ts";
+import { AFTER_ALL, countHeld, dropHeld, releaseHeld } from "../../store/messages/held-by-restore.ts";
 import { defineCommand } from "../support/command.ts";
 import { withDatabase } from "../support/database.ts";
 import { EX_OK, usage } from "../support/exit.ts";
 import { heldText } from "./held-text.ts";
-
-/** Later than every time at which something may be due. */
-const ALL = 8.64e15 - 1e15;
 
 /** Lets go what a restore holds. */
 export const releaseHeldMail = defineCommand({
@@ -26,7 +23,7 @@ that was sent between the backup and the restore is sent a second time, so use -
       const now = context.clock.now();
       if (flags.yes === true) {
         await (flags.drop === true ? dropHeld(db, before, now) : releaseHeld(db, before));
-        const left = await countHeld(db, ALL);
+        const left = await countHeld(db, AFTER_ALL);
         if (left.recipients + left.pushes === 0) await db.write([recordFact("held", "")]);
       }
       const done =
@@ -41,7 +38,7 @@ that was sent between the backup and the restore is sent a second time, so use -
 });
 
 function timeOf(text: string | undefined): number {
-  if (text === undefined) return ALL;
+  if (text === undefined) return AFTER_ALL;
   const time = Date.parse(text);
   if (Number.isNaN(time)) throw usage("--before must be a time such as 2026-11-28T03:00:00Z");
   return time;

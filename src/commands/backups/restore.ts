@@ -1,12 +1,9 @@
 import {
   chmodSync,
-  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
-  openSync,
   readFileSync,
-  readSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -16,7 +13,7 @@ import type { Config } from "../../config.ts";
 import { SettingsError } from "../../core/errors.ts";
 import { migrationStates } from "../../store/engine/migrate.ts";
 import { recordFact } from "../../store/installation/facts.ts";
-import { countHeld, holdAll } from "../../store/messages/held-by-restore.ts";
+import { AFTER_ALL, countHeld, holdAll } from "../../store/messages/held-by-restore.ts";
 import { installationKey } from "../../store/messages/sending.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { syncFile, syncFolder } from "../../wiring/process/disk.ts";
@@ -103,7 +100,7 @@ function saveKey({ dataDir }: Config, key: string): void {
 }
 
 async function copyTo(backup: string, part: string, masterKey: string): Promise<void> {
-  if (startOf(backup) === SQLITE) {
+  if ((await startOf(backup)) === SQLITE) {
     copyFileSync(backup, part);
     chmodSync(part, 0o600);
   } else
@@ -114,19 +111,11 @@ async function copyTo(backup: string, part: string, masterKey: string): Promise<
   syncFile(part);
 }
 
-function startOf(path: string): string {
-  const start = Buffer.alloc(SQLITE.length);
-  let file: number;
-  try {
-    file = openSync(path, "r");
-  } catch {
+async function startOf(path: string): Promise<string> {
+  const start = Bun.file(path).slice(0, SQLITE.length);
+  return start.text().catch(() => {
     throw unavailable(`${path} cannot be read`);
-  }
-  try {
-    return start.toString("latin1", 0, readSync(file, start));
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
 /** Checks that this program and this key fit the database, and holds what is due. */
@@ -137,7 +126,7 @@ function hold(context: Context, masterKey: string, now: number) {
     if (sealed !== undefined) openWith(masterKey, sealed);
     await holdAll(db, now);
     await db.write([recordFact("held", String(now))]);
-    return countHeld(db, Number.MAX_SAFE_INTEGER);
+    return countHeld(db, AFTER_ALL);
   });
 }
 

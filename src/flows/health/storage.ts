@@ -3,7 +3,7 @@ import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { errorCode } from "../../store/sql/errors.ts";
 import { readFact } from "../../store/installation/facts.ts";
-import { countHeld } from "../../store/messages/held-by-restore.ts";
+import { AFTER_ALL, countHeld } from "../../store/messages/held-by-restore.ts";
 import { commitsReachDisk, quickCheck } from "../../store/installation/health.ts";
 import { type DiskSpace, isLow } from "../free-space.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
@@ -140,7 +140,7 @@ async function database(db: Db): Promise<Finding> {
 /** Returns a warning while a restore holds mail; else null. */
 async function heldFinding(db: Db): Promise<Finding | null> {
   if (((await readFact(db, "held")) ?? "") === "") return null;
-  const { recipients, pushes } = await countHeld(db, Number.MAX_SAFE_INTEGER);
+  const { recipients, pushes } = await countHeld(db, AFTER_ALL);
   return warn(
     `A restore holds ${recipients} recipients and ${pushes} webhook pushes that were due in the backup.`,
     "Run postrider release-held, which shows them and lets them go.",
