@@ -140,17 +140,21 @@ export function domain(maxOctets: number): Kind<string> {
 /** Maximum number of domain names in one setting. */
 const MAX_DOMAINS = 100;
 
-/** Domain names, read in lower case and A-labels. */
-export const domains: Kind<readonly string[]> = {
-  fault: (given) =>
-    listFault(
-      given,
-      (item) => normalizeDomain(item) !== null,
-      `must be a comma list of at most ${MAX_DOMAINS} domain names`,
-      MAX_DOMAINS,
-    ),
-  read: (given) => listOf(given).flatMap((item) => normalizeDomain(item) ?? []),
-};
+/** At most `max` names, read in lower case and A-labels. `what` says in errors what they name. */
+export function domainNames(max: number, what: string): Kind<readonly string[]> {
+  return {
+    fault: (given) =>
+      listFault(
+        given,
+        (item) => normalizeDomain(item) !== null,
+        `must be a comma list of at most ${max} ${what}`,
+        max,
+      ),
+    read: (given) => listOf(given).flatMap((item) => normalizeDomain(item) ?? []),
+  };
+}
+
+export const domains = domainNames(MAX_DOMAINS, "domain names");
 
 /** An address or name to listen on. IPv6 may be written in brackets (RFC 3986 §3.2.2); it is read without them. */
 export const host: Kind<string> = {

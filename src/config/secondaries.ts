@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { normalizeDomain } from "../core/addresses.ts";
-import { isNameServer, type Kind, listFault, listOf, withoutBrackets } from "./kinds.ts";
+import { domainNames, isNameServer, type Kind, listFault, listOf, withoutBrackets } from "./kinds.ts";
 
 /** Maximum number of secondaries and of their names: each is in the NS records of every zone. */
 const MAX_SECONDARIES = 8;
@@ -67,15 +66,10 @@ export const tsigKeys: Kind<readonly TsigKey[]> = {
     }),
 };
 
+const hostNames = domainNames(MAX_SECONDARIES, "host names");
 export const secondaryNames: Kind<readonly string[]> = {
-  fault: (given) =>
-    listFault(
-      given,
-      (item) => normalizeDomain(item) !== null,
-      `must be a comma list of at most ${MAX_SECONDARIES} host names`,
-      MAX_SECONDARIES,
-    ),
-  read: (given) => [...new Set(listOf(given).map((item) => normalizeDomain(item) ?? item))],
+  ...hostNames,
+  read: (given) => [...new Set(hostNames.read(given))],
 };
 
 function isKeyName(text: string): boolean {

@@ -1,3 +1,4 @@
+import { IS_BUILT } from "../process/program-name.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import {
   BEATS,
@@ -60,7 +61,7 @@ export interface CpuOptions<Asked, Found> {
  */
 export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts" | "write-worker.ts"): Worker {
   // In a compiled program all code has the program's address, and other entries are found by their path in the tree.
-  const path = import.meta.path.startsWith("/$bunfs/") ? `./src/wiring/cpu/${entry}` : `./${entry}`;
+  const path = IS_BUILT ? `./src/wiring/cpu/${entry}` : `./${entry}`;
   return new Worker(new URL(path, import.meta.url).href, { smol: true, ref: false });
 }
 

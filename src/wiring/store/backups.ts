@@ -1,13 +1,17 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../../config.ts";
+import { pauseWhenDone } from "../../flows/sweep/backoff.ts";
 import { log } from "../../log.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { claimFact, readFact, recordFact } from "../../store/installation/facts.ts";
+import { IS_BUILT } from "../process/program-name.ts";
 import type { Chore } from "../process/loop.ts";
 
 /** Names of the backups that the service makes, so that it deletes no other file. */
 const NAME = /^postrider-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.age$/;
+/** Pause between two looks at whether a backup is due, milliseconds. */
+const LOOK_MS = 30_000;
 /** Longest pause after a backup that failed, milliseconds. */
 const RETRY_MS = 3_600_000;
 
@@ -15,24 +19,24 @@ const RETRY_MS = 3_600_000;
 export function backupChores(config: Config, { db, clock }: Store): readonly Chore[] {
   const { backupEvery: every } = config;
   if (every === 0) return [];
-  const turn = async (): Promise<void> => {
+  const turn = async (now: number): Promise<boolean> => {
     const begun = await readFact(db, "backup_begun");
-    const now = clock.now();
-    if (begun !== null && now - Number(begun) < every) return;
+    if (begun !== null && now - Number(begun) < every) return true;
     // Of several processes one makes it.
-    if (!(await claimFact(db, "backup_begun", begun, String(now)))) return;
+    if (!(await claimFact(db, "backup_begun", begun, String(now)))) return true;
     try {
       const file = await makeBackup(config, now);
       await db.write([recordFact("backup", String(now))]);
       log("app").info("backed up the database", { file });
       for (const old of oldest(config)) rmSync(old, { force: true });
+      return true;
     } catch (error) {
       const retryAt = now - every + Math.min(every, RETRY_MS);
       await db.write([recordFact("backup_begun", String(retryAt))]);
       throw error;
     }
   };
-  return [{ name: "backups", turn }];
+  return [{ name: "backups", turn: pauseWhenDone(clock, LOOK_MS, turn) }];
 }
 
 function folderOf({ backupTo, dataDir }: Config): string {
@@ -68,6 +72,6 @@ async function makeBackup(config: Config, now: number): Promise<string> {
 }
 
 function programItself(): readonly string[] {
-  if (import.meta.path.startsWith("/$bunfs/")) return [process.execPath];
+  if (IS_BUILT) return [process.execPath];
   return [process.execPath, join(import.meta.dir, "../../main.ts")];
 }
