@@ -13,7 +13,7 @@ import { type Peer, startPeer } from "./support/provider-peer.ts";
 import { steadyPort } from "./support/service.ts";
 import { atLeast, atMost, conclude, fact, numberOption } from "./support/table.ts";
 
-/** Messages to each provider. Most are one project's; the second has a tenth, and the third one foreign message. */
+/** Messages to each provider: the second project has a tenth, the third one foreign message, and the first the rest. */
 const MAILS = numberOption("mails", 150);
 const MINUTES = numberOption("minutes", 85);
 const SHARE_OF_SECOND = 0.1;
@@ -34,7 +34,7 @@ function play(provider: PlayedProvider, nth: number): Peer {
   const ips = provider.hosts.map((_, at) => `127.0.${at + 1}.${nth + 1}`);
   for (const domain of provider.domains)
     for (const [at, exchange] of provider.hosts.entries()) {
-      // Each customer of Microsoft 365 has a host of its own.
+      // Each customer of Microsoft 365 has its own host.
       const name =
         provider.domains.length > 1 ? domain.replace(".test", `-test.${exchange.slice(9)}`) : exchange;
       service.dns.add({ name, type: "A", data: ips[at] ?? "" });

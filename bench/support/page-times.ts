@@ -18,7 +18,7 @@ export interface PageTimes {
 const SETTLE_MS = 300;
 
 /**
- * Notes when an element fits the selector for the first time, and when the frame after that has been drawn. A text `–`
+ * Notes when an element fits the selector for the first time, and when the frame after that has been drawn. A `–`
  * represents a figure that is not known yet.
  */
 const WATCH = `(selector) => {

@@ -70,7 +70,7 @@ CREATE TABLE api_keys (
 ) STRICT;
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
--- What the whole installation remembers: the version of the program that started last.
+-- Facts about the whole installation: the version that started last, its backups, and a restore whose mail is held.
 CREATE TABLE installation (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
