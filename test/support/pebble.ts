@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, toolMissing } from "./dns-tools.ts";
 import { newFolder, removeFolder } from "./folder.ts";
+import { answers } from "./peers/peer.ts";
 import { freePort } from "./redis.ts";
 import { type KeyAndCert, makeCa, makeCert } from "./tls.ts";
 
@@ -46,6 +47,11 @@ export const EXTERNAL = {
   hmacKey: "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W",
 };
 
+interface Ports {
+  acme: number;
+  management: number;
+}
+
 export interface PebbleOptions {
   /** Port of the name server that it asks, on loopback. */
   dnsPort: number;
@@ -64,7 +70,8 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   writeFileSync(caFile, authority.cert);
   const ports = { acme: freePort(), management: freePort() };
   const config = writeConfig(folder, tls, ports, options);
-  let child = await launch(config, options);
+  const start = () => launch(config, ports, options);
+  let child = await start();
   const requests: CaRequest[] = [];
   let fault: Fault | null = null;
   let rewrite: Parameters<Pebble["rewrite"]>[0] = null;
@@ -102,7 +109,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
     async restart() {
       child.kill();
       await child.exited;
-      child = await launch(config, options);
+      child = await start();
     },
     async stop() {
       await front.stop(true);
@@ -116,7 +123,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
 function writeConfig(
   folder: string,
   tls: KeyAndCert,
-  ports: { acme: number; management: number },
+  ports: Ports,
   { external = false }: PebbleOptions,
 ): string {
   const files = { certificate: join(folder, "cert.pem"), privateKey: join(folder, "key.pem") };
@@ -136,7 +143,7 @@ function writeConfig(
   return config;
 }
 
-async function launch(config: string, { dnsPort, badNonces = 0 }: PebbleOptions) {
+async function launch(config: string, ports: Ports, { dnsPort, badNonces = 0 }: PebbleOptions) {
   const child = Bun.spawn(["pebble", "-strict", "-config", config, "-dnsserver", `127.0.0.1:${dnsPort}`], {
     stdin: "ignore",
     stdout: "pipe",
@@ -149,6 +156,9 @@ async function launch(config: string, { dnsPort, badNonces = 0 }: PebbleOptions)
     },
   });
   await spoken(child.stdout, "Listening on");
+  // Pebble says that it listens just before it does.
+  for (const port of Object.values(ports))
+    if (!(await answers("127.0.0.1", port, child))) throw new Error(`pebble does not answer at port ${port}`);
   return child;
 }
 

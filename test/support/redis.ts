@@ -31,13 +31,18 @@ type Server = Bun.Subprocess<"ignore", "pipe", "inherit">;
 /** Ports tried before giving up. Another process may take a free port before the server starts. */
 const PORT_TRIES = 5;
 
-/** Ports below the range for outgoing connections, of which other tests make many. */
-const [FIRST_PORT, PORTS] = [12_000, 20_000];
+/**
+ * Ports below the range for outgoing connections, of which other tests make many. Test processes that run side by side have
+ * neighbouring ids, so each has a share that no other takes a port from.
+ */
+const [FIRST_PORT, SHARES, SHARE] = [12_000, 200, 100];
 
-/** Returns a port on which no process listens now. */
+let taken = 0;
+
+/** Returns a port on which no process listens now, each time another one. */
 export function freePort(): number {
   for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    const port = FIRST_PORT + (process.pid % SHARES) * SHARE + (taken++ % SHARE);
     try {
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
       return port;
