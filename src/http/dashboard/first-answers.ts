@@ -34,6 +34,7 @@ const LISTS: Readonly<Record<string, string>> = {
   webhooks: "/v1/webhooks",
   keys: "/v1/api-keys",
   projects: "/v1/senders",
+  routes: "/v1/routes",
 };
 /** The parts of an item that its page asks for too, by section. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {

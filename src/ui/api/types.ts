@@ -27,6 +27,8 @@ export type Stats = Schemas["Stats"];
 export type Figures = Stats["totals"];
 export type Health = Schemas["Health"];
 export type Lane = Schemas["Lane"];
+/** A way out for mail. */
+export type OutRoute = Schemas["Route"];
 export type Setting = Schemas["Setting"];
 export type Domain = Schemas["Domain"];
 /** A domain as a check returns it. */

@@ -192,10 +192,13 @@ export function TextArea({
   );
 }
 
+/** A value that a field shows and changes, such as a signal. */
+export type FieldValue = Pick<Signal<string>, "value">;
+
 interface SelectProps {
   label: string;
   name: string;
-  value: Signal<string>;
+  value: FieldValue;
   options: readonly { value: string; text: string }[];
   hint?: ComponentChildren;
 }

@@ -8,6 +8,7 @@ import { KeysPage } from "../pages/keys/keys.tsx";
 import { LivePage } from "../pages/live/live.tsx";
 import { MessagesPage } from "../pages/messages/messages.tsx";
 import { ProjectsPage } from "../pages/projects/projects.tsx";
+import { RoutesPage } from "../pages/routes/routes.tsx";
 import { SettingsPage } from "../pages/settings/settings.tsx";
 import { SuppressionsPage } from "../pages/suppressions/suppressions.tsx";
 import { TemplatesPage } from "../pages/templates/templates.tsx";
@@ -125,6 +126,16 @@ export const SECTIONS: readonly Section[] = [
     paths: ["/projects", "/projects/:id"],
     accountWide: true,
     page: ProjectsPage,
+  },
+  {
+    name: "Routes",
+    icon: "routes",
+    href: "/routes",
+    key: "r",
+    scope: "senders:read",
+    paths: ["/routes", "/routes/:id"],
+    accountWide: true,
+    page: RoutesPage,
   },
   {
     name: "Settings",

@@ -11,6 +11,7 @@ import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
+import { RoutesPart } from "../routes/choice.tsx";
 import { ReceivingPart } from "./receiving.tsx";
 import { isChecked, Records, zoneText } from "./records.tsx";
 import { ReportsPart } from "./reports.tsx";
@@ -168,6 +169,13 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
         <Records records={sending} needed={domain.verifiedBy !== "capture"} />
       </section>
       <RecommendedPart domain={domain} />
+      <RoutesPart
+        owner={{ name: domain.domain, routeIds: domain.routeIds }}
+        path={path}
+        scope="domains:write"
+        ifNone="its mail takes the routes of the project."
+        onChanged={resource.set}
+      />
       <ReportsPart domain={domain} resource={resource} path={path} />
       <ReceivingPart
         domain={domain}

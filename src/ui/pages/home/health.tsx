@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { get, post } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Health } from "../../api/types.ts";
+import { after } from "../../browser/clock.ts";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
@@ -14,14 +15,24 @@ const WORDS = { ok: "Fine", warn: "Warning", fail: "Broken" } as const;
 const TONES: Readonly<Record<Health["status"], Tone>> = { ok: "good", warn: "late", fail: "bad" };
 const ORDER = ["fail", "warn", "ok"];
 
-/** The checks of the installation: what is wrong with its fix first, and the rest on request. */
-export function HealthPanel() {
+/** The service gives the same results for this time, ms. A check after a fix must be later. */
+const FRESH_MS = 10_000;
+
+/**
+ * The checks of the installation: what is wrong with its fix first, and the rest on request.
+ * @param onFixed called when a button has fixed something
+ */
+export function HealthPanel({ onFixed }: { onFixed: () => void }) {
   const withDns = useSignal(false);
   const query = withDns.value ? { dns: true } : {};
   const health = useResource(withDns.value ? "health and dns" : "health", () =>
     get<Health>("/v1/health", query, { account: true }),
   );
   const all = useSignal(false);
+  const fixed = () => {
+    onFixed();
+    after(FRESH_MS, health.reload);
+  };
   const checks = (health.value.value?.checks ?? []).toSorted(
     (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status),
   );
@@ -60,7 +71,7 @@ export function HealthPanel() {
                 <strong>{capitalized(name)}:</strong> {message}
               </p>
               {fix === undefined ? null : <p class="quiet">{fix}</p>}
-              {action === undefined ? null : <FixButton {...action} onFixed={health.reload} />}
+              {action === undefined ? null : <FixButton {...action} onFixed={fixed} />}
             </div>
           </li>
         ))}
@@ -90,11 +101,14 @@ interface FixProps {
 /** A button that sends the request which fixes a check. */
 function FixButton({ label, path, onFixed }: FixProps) {
   const task = useTask();
+  const done = useSignal(false);
   const fix = () =>
     task.run(async () => {
       await post(path, undefined, { account: true });
+      done.value = true;
       onFixed();
     });
+  if (done.value) return <p role="status">Done. The next check shows it.</p>;
   return (
     <>
       <Problem error={task.error.value} />

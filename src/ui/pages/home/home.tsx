@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
@@ -35,6 +36,8 @@ const SPANS: readonly Span[] = [
 
 /** The state of the project: first steps, figures, trouble and health. */
 export function HomePage() {
+  /** Number of things that were fixed here. The providers are read again after each. */
+  const fixes = useSignal(0);
   const send = (
     <a class="button primary" href="/messages?compose=1">
       Send a message
@@ -46,8 +49,8 @@ export function HomePage() {
         <Checklist />
         {can("metrics:read") ? <FiguresPanel /> : null}
         {can("emails:read") ? <Trouble /> : null}
-        {accountWide.value && can("metrics:read") ? <ProvidersPanel /> : null}
-        {accountWide.value && can("metrics:read") ? <HealthPanel /> : null}
+        {accountWide.value && can("metrics:read") ? <ProvidersPanel key={fixes.value} /> : null}
+        {accountWide.value && can("metrics:read") ? <HealthPanel onFixed={() => void fixes.value++} /> : null}
       </div>
     </Page>
   );

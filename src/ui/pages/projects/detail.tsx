@@ -14,6 +14,7 @@ import { can, chooseProject, projectId } from "../../state/session.ts";
 import { counted } from "../../words/amounts.ts";
 import { EditProject } from "./edit.tsx";
 import { ProjectDot } from "./project.tsx";
+import { RoutesPart } from "../routes/choice.tsx";
 import { QuotaUse } from "./quota.tsx";
 
 interface DetailProps {
@@ -43,6 +44,14 @@ export function ProjectDetail({ id, onClose, onChanged }: DetailProps) {
       {found === null ? null : (
         <>
           <Head project={found} />
+          <RoutesPart
+            owner={found}
+            path={pathOf(id)}
+            account
+            scope="senders:write"
+            ifNone="its mail takes the default route."
+            onChanged={changed}
+          />
           {can("emails:send") ? <QuotaUse key={`${found.plan} ${found.dailyQuota}`} id={id} /> : null}
         </>
       )}

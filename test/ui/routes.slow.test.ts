@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { brokenPages } from "../support/axe.ts";
+import {
+  actionsOn,
+  BROWSER_MS,
+  CHROMIUM,
+  NO_FAULTS,
+  startBrowser,
+  type TestBrowser,
+  type Visit,
+} from "../support/browser.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+setDefaultTimeout(BROWSER_MS);
+const browserTest = test.skipIf(CHROMIUM === null);
+
+/** A password with characters that have a meaning in a URL, so that a test can look for it. */
+const PASSWORD = "s3/cret+of@the:relay%";
+const PUBLIC_IP = "203.0.113.5";
+const TOPIC = "arn:aws:sns:eu-west-1:123456789012:mail";
+
+let service: TestService;
+let browser: TestBrowser;
+let visit: Visit;
+let page: Page;
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  [service, browser] = await Promise.all([
+    startService({ DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP }),
+    startBrowser(),
+  ]);
+  visit = await browser.visit(service.url, "/", {
+    key: service.accountKey,
+    viewport: { width: 1440, height: 900 },
+  });
+  ({ page } = visit);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const { see, press, follow, fill } = actionsOn(() => page);
+const go = (path: string) => page.goto(service.url + path);
+const fact = (text: RegExp) => page.locator(".facts").getByText(text).first().waitFor();
+const gone = (text: string) => page.getByText(text).first().waitFor({ state: "detached" });
+const choose = (label: string, option: string) =>
+  page.getByLabel(label, { exact: true }).selectOption({ label: option });
+const inDialog = (name: string) =>
+  page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+const wide = async (method: string, path: string, body?: unknown) =>
+  (await service.call(method, path, body, { key: service.accountKey })).body;
+/** Calls the API with the account-wide key for the first project. */
+const ofProject = async (method: string, path: string, body?: unknown) => {
+  const headers = { "X-Service-Product": "default" };
+  return (await service.call(method, path, body, { key: service.accountKey, headers })).body;
+};
+const routeNamed = async (name: string) =>
+  (await wide("GET", "/v1/routes")).data.find((route: { name: string }) => route.name === name);
+
+describe("the page of routes", () => {
+  browserTest("shows the route of the settings, which it offers no change of", async () => {
+    await go("/routes");
+    await page.locator(".row", { hasText: "default" }).click();
+    await see("Mail goes straight to the recipients' mail servers.");
+    await see("make this route");
+    expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
+  });
+
+  browserTest("creates a relay with a login that it never shows, and changes its rate alone", async () => {
+    await go("/routes");
+    await follow("Create route");
+    await fill("Name", "ses");
+    await fill("Server", "smtp://relay.example.com");
+    await inDialog("Create route");
+    await page.locator(".field.invalid", { hasText: "Server" }).waitFor();
+    await fill("Server", "relay.example.com:587");
+    await fill("User", "AKIA/1");
+    await fill("Password", PASSWORD);
+    await fill("Messages a second", "14");
+    await page.getByText("Warm up: send more each day").click();
+    await fill("Grows to, messages a day", "20000");
+    await choose("Above the day's cap", "Leave by default");
+    await inDialog("Create route");
+    await page.waitForURL(/\/routes\/rte_\w+$/);
+    await fact(/relay\.example\.com:587/);
+    await fact(/up to 20,000 a day/);
+    await press("Edit");
+    expect(await page.content()).not.toContain(PASSWORD);
+    await fill("Messages a second", "28");
+    await inDialog("Save route");
+    await fact(/28 a second/);
+    const { id: _, createdAt: __, warmUp, ...route } = await routeNamed("ses");
+    expect({ ...route, warmUp: { ...warmUp, startedAt: null } }).toEqual({
+      name: "ses",
+      kind: "relay",
+      relayHost: "relay.example.com:587",
+      pool: null,
+      ratePerSecond: 28,
+      warmUp: { targetPerDay: 20_000, overflowRouteId: "default", startedAt: null },
+      events: null,
+    });
+  });
+
+  browserTest("shows the URL of a relay's events with what to enter at its provider", async () => {
+    const { id } = await wide("POST", "/v1/routes", {
+      name: "events",
+      kind: "relay",
+      relayUrl: "smtp://relay.example.com",
+    });
+    await go(`/routes/${id}`);
+    await press("Take events");
+    await fill("ARN of the SNS topic", "mail");
+    await inDialog("Take events");
+    await page.locator(".field.invalid", { hasText: "ARN of the SNS topic" }).waitFor();
+    await fill("ARN of the SNS topic", TOPIC);
+    await inDialog("Take events");
+    await see(`/v1/routes/${id}/events/ses`);
+    await see("Postrider confirms the subscription");
+    await press("Change");
+    await choose("Provider", "Postmark");
+    await inDialog("Take events");
+    await page
+      .getByRole("dialog")
+      .getByText(/events\/postmark\?secret=[\w-]{24,}/)
+      .waitFor();
+    await press("I have stored it");
+    await see("Its secret was shown once.");
+    expect(await page.content()).not.toContain("?secret=");
+    await press("Stop taking events");
+    await inDialog("Stop taking events");
+    await see("A relay only accepts mail.");
+    expect((await routeNamed("events")).events).toBeNull();
+  });
+
+  browserTest(
+    "lets a project and a domain choose routes in order, and deletes no route that is chosen",
+    async () => {
+      const relayUrl = "smtp://relay.example.com";
+      const { id } = await wide("POST", "/v1/routes", { name: "chosen", kind: "relay", relayUrl });
+      const domain = await verifiedDomain(service, "routed.test");
+      const { project } = (await service.call("GET", "/v1/me")).body;
+      for (const [path, read] of [
+        [`/projects/${project.id}`, `/v1/senders/${project.id}`],
+        [`/domains/${domain}`, `/v1/domains/${domain}`],
+      ] as const) {
+        await go(path);
+        await press("Choose routes");
+        await choose("First", "chosen");
+        await choose("Second", "default");
+        await inDialog("Save routes");
+        await page.getByRole("link", { name: "chosen", exact: true }).waitFor();
+        const { body } = await service.call("GET", read, undefined, {
+          key: path.startsWith("/p") ? service.accountKey : service.projectKey,
+        });
+        expect(body.routeIds).toEqual([id, "default"]);
+      }
+      await page.getByRole("link", { name: "chosen", exact: true }).click();
+      await press("Delete");
+      await fill("Type chosen to confirm", "chosen");
+      await inDialog("Delete route");
+      await see("A project, domain or warm-up names this route.");
+      await wide("PATCH", `/v1/senders/${project.id}`, { routeIds: [] });
+      await ofProject("PATCH", `/v1/domains/${domain}`, { routeIds: [] });
+      await inDialog("Delete route");
+      await page.waitForURL(/\/routes$/);
+      await gone("chosen");
+    },
+  );
+
+  browserTest("has kept its Content-Security-Policy and asked no other origin", () => {
+    expect(visit.faults).toEqual(NO_FAULTS);
+  });
+});
+
+describe("the health of the home page", () => {
+  browserTest("opens a blocked lane", async () => {
+    const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
+    const sql =
+      "INSERT INTO lanes (name, state, version, changed_by, changed_at) VALUES ('google', ?, 1, 'test', ?)";
+    await service.app.db.write([{ sql, args: [state, Date.now()] }]);
+    await go("/");
+    await page.getByRole("row", { name: /Google.*Blocked/ }).waitFor();
+    await press("Open the lane");
+    await see("Done. The next check shows it.");
+    await page.getByRole("row", { name: /Google/ }).waitFor({ state: "detached" });
+    expect((await wide("GET", "/v1/lanes")).data).toEqual([]);
+    await gone("Refused by Google");
+  });
+
+  browserTest("also checks what DNS says of our addresses if it is asked to", async () => {
+    await go("/");
+    await press(/^Show \d+ checks? that/);
+    await see("Disk:");
+    expect(await page.getByText(`Ptr ${PUBLIC_IP}`).count()).toBe(0);
+    await press("Check DNS, too");
+    await see(`Ptr ${PUBLIC_IP}`);
+    expect(await page.getByRole("button", { name: "Check DNS, too" }).count()).toBe(0);
+  });
+});
+
+describe("WCAG AA holds", () => {
+  browserTest("on the pages of routes, light and dark, wide and narrow", async () => {
+    const { id } = await wide("POST", "/v1/routes", {
+      name: "looked at",
+      kind: "relay",
+      relayUrl: "smtp://relay.example.com",
+      events: { provider: "ses", topicArn: TOPIC },
+    });
+    const { page, context } = await browser.visit(service.url, "/", { key: service.accountKey });
+    const broken = await brokenPages(page, service.url, [
+      ["/routes", "looked at"],
+      ["/routes?create=1", "Create route"],
+      [`/routes/${id}`, "Postrider confirms"],
+    ]);
+    expect(broken).toEqual([]);
+    await context.close();
+  });
+});
