@@ -32,7 +32,7 @@ import { capturesAnyFrom, mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
 import { keepKeysOf } from "./wiring/process/first-keys-file.ts";
-import type { Services } from "./wiring/services.ts";
+import type { DocumentHosts, Services } from "./wiring/services.ts";
 import { requireFreePorts } from "./wiring/process/free-ports.ts";
 import { openInspector, timedInspect } from "./wiring/cpu/inspector.ts";
 import { commitBell } from "./wiring/commit-bell.ts";
@@ -103,6 +103,7 @@ export interface Surroundings {
   /** Reads the free space of the database's disk; null if the database is on a server. */
   disk: (() => DiskSpace) | null;
   makeRsaKey: MakeRsaKey;
+  documentHosts: DocumentHosts;
 }
 
 /**
@@ -112,7 +113,7 @@ export interface Surroundings {
 export async function startApp(
   config: Config,
   systemClock: Clock,
-  { disk = databaseDisk(config), makeRsaKey = newRsaKey }: Partial<Surroundings> = {},
+  { disk = databaseDisk(config), makeRsaKey = newRsaKey, documentHosts = {} }: Partial<Surroundings> = {},
 ): Promise<App> {
   const controls = config.testControls ? testControls(systemClock) : null;
   const clock = controls?.clock ?? systemClock;
@@ -127,7 +128,7 @@ export async function startApp(
   const metrics = openMetrics();
   const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
   const bell = commitBell(metrics.commits);
-  const base = { config, clock, makeRsaKey, testControls: controls };
+  const base = { config, clock, makeRsaKey, documentHosts, testControls: controls };
   const { db, keys, begun } = await openData(base, bell.meter);
   try {
     const services = await openServices({ ...base, db, keys, metrics, bell, certificate, space });
@@ -154,6 +155,7 @@ async function openServices(
     | "db"
     | "keys"
     | "makeRsaKey"
+    | "documentHosts"
     | "metrics"
     | "bell"
     | "certificate"

@@ -30,13 +30,7 @@ import { mtaStsRoutes } from "../http/routes/mta-sts.ts";
 import { createDownloads } from "../http/pipeline/download.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import type { ProtectedMetrics } from "../http/server/metrics.ts";
-import {
-  ACCOUNT_PLAN,
-  type KeyLimiter,
-  type RateLimiter,
-  type SignInLimiter,
-  takeRate,
-} from "../http/access/rate.ts";
+import type { KeyLimiter, RateLimiter, SignInLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/routing/route.ts";
 import type { HttpDeps } from "../http/server/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
@@ -60,7 +54,10 @@ import type { Checking } from "../flows/domains/checking.ts";
 /** The parts of the HTTP server. */
 export interface HttpParts
   extends Sending,
-    Pick<Services, "config" | "keys" | "makeRsaKey" | "resolver" | "metrics" | "space" | "testControls"> {
+    Pick<
+      Services,
+      "config" | "keys" | "makeRsaKey" | "documentHosts" | "resolver" | "metrics" | "space" | "testControls"
+    > {
   limiter: RateLimiter | null;
   /** Counts the DKIM keys that a project makes. Null: there is no limit. */
   keyLimiter: KeyLimiter | null;
@@ -209,7 +206,6 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
     urlRules: { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks },
     readRelayUrl: parseSmarthost,
     health,
-    countOpen: (id) => takeRate(parts.limiter, id, ACCOUNT_PLAN, {}),
     getDocument: documentGetter(parts),
     dnsHealth: cachedHealth(clock, dnsChecks({ config, clock, db: () => db }, parts.resolver), DNS_FRESH_MS),
     certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
@@ -222,16 +218,19 @@ const DOCUMENT_TIMEOUT_MS = 10_000;
 const MAX_DOCUMENT_OCTETS = 16 * 1024;
 
 /** Returns what gets a document over TLS from a public address. */
-function documentGetter({ config, clock, resolver }: LookupParts): GetDocument {
-  const deps = { clock, resolver, mayReach: webhookGuard(config, clock) };
-  return async (url) => {
+function documentGetter({ config, clock, resolver, documentHosts }: HttpParts): GetDocument {
+  const { ca, port, allowPrivate = false } = documentHosts;
+  const deps = { clock, resolver, ca, mayReach: allowPrivate ? () => true : webhookGuard(config, clock) };
+  return async (named) => {
+    const url = new URL(named);
+    if (port !== undefined) url.port = String(port);
     const headers = { "User-Agent": "postrider" };
     const limits = {
       maxBodyOctets: MAX_DOCUMENT_OCTETS,
       timeoutMs: DOCUMENT_TIMEOUT_MS,
-      allowPrivate: false,
+      allowPrivate,
     };
-    const outcome = await requestGuarded(deps, { url, headers, body: null, ...limits });
+    const outcome = await requestGuarded(deps, { url: url.href, headers, body: null, ...limits });
     const isWhole = outcome.kind === "answered" && outcome.whole && outcome.response.status === 200;
     return isWhole ? outcome.response.body : null;
   };

@@ -14,12 +14,26 @@ import type { InstallationKeys } from "./store/master-key.ts";
 import type { Objects } from "./store/objects.ts";
 import type { OwnedRenderer } from "./cpu/renderer.ts";
 
+/**
+ * How the hosts of relays' providers are reached, from which certificates come. Only a caller of `startApp` can change this,
+ * and no setting: empty, they need public addresses and certificates that the built-in authorities have signed.
+ */
+export interface DocumentHosts {
+  /** PEM of the trusted authorities. */
+  ca?: string;
+  /** In place of 443. */
+  port?: number;
+  /** Allows private addresses. */
+  allowPrivate?: true;
+}
+
 /** The services that all roles share. */
 export interface Services extends Sending {
   config: Config;
   keys: InstallationKeys;
   /** Makes keys for DKIM and for a self-signed certificate. */
   makeRsaKey: MakeRsaKey;
+  documentHosts: DocumentHosts;
   resolver: Resolver;
   pool: Pool;
   /** Certificate of the servers with TLS; null if the process has none. */

@@ -60,7 +60,7 @@ describe("a service whose disk is low", () => {
   const clock = manualTime();
   beforeAll(async () => {
     sink = await startSink();
-    service = await startService({}, clock, () => disk);
+    service = await startService({}, clock, { disk: () => disk });
     [inboxId = ""] = await receivingInboxes(service, "in.test", ["box@in.test"]);
     await delivered(service, { to: "box@in.test" });
   });

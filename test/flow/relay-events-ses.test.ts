@@ -1,15 +1,8 @@
 import { createSign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { systemClock } from "../../src/clock.ts";
-import { earlyReports } from "../../src/flows/deliver/early-reports.ts";
-import { limitsOf } from "../../src/flows/deliver/reputation.ts";
-import { relayEventTaker, type TakeRelayEvents } from "../../src/flows/relays/take-events.ts";
-import { requestGuarded } from "../../src/net/guarded-request.ts";
-import { findRoute } from "../../src/store/projects/routes.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { postEvents, type Relayed, startRelayed, type TestRelay } from "../support/relayed.ts";
-import { makeExpiredCert, testResolver } from "../support/sts-host.ts";
+import { makeExpiredCert } from "../support/sts-host.ts";
 import { type KeyAndCert, makeCa, makeCert } from "../support/tls.ts";
 
 setDefaultTimeout(60_000);
@@ -23,12 +16,8 @@ let relayed: Relayed;
 let relay: TestRelay;
 let amazon: HttpsSink;
 let [signer, expired]: KeyAndCert[] = [];
-let take: TakeRelayEvents;
 
 beforeAll(async () => {
-  relayed = await startRelayed();
-  const { service } = relayed;
-  relay = await relayed.relay("ses", { provider: "ses", topicArn: TOPIC });
   const ca = await makeCa();
   [signer, expired] = [await makeCert(["sns.amazonaws.com"]), await makeExpiredCert(["sns"], ca)];
   amazon = startSink(await makeCert([HOST], ca));
@@ -37,28 +26,10 @@ beforeAll(async () => {
     if (path.startsWith("/SimpleNotificationService-00.")) return new Response(expired?.cert);
     return new Response("<ConfirmSubscriptionResponse/>");
   });
-  service.dns.add({ name: HOST, type: "A", data: "127.0.0.1" });
-  const guarded = {
-    clock: systemClock,
-    resolver: testResolver(service.dns),
-    mayReach: () => true,
-    ca: ca.cert,
-  };
-  const { db } = service.app;
-  take = relayEventTaker({
-    db,
-    clock: systemClock,
-    queue: { add: async () => undefined } as never,
-    suspension: limitsOf(5),
-    earlyReports: earlyReports(systemClock),
-    boxKey: openKeys(null, service.folder).box,
-    async get(url) {
-      const at = url.replace(HOST, `${HOST}:${amazon.port}`);
-      const request = { url: at, headers: {}, body: null, maxBodyOctets: 16_384, timeoutMs: 5000 };
-      const outcome = await requestGuarded(guarded, { ...request, allowPrivate: true });
-      return outcome.kind === "answered" && outcome.response.status === 200 ? outcome.response.body : null;
-    },
-  });
+  const documentHosts = { ca: ca.cert, port: amazon.port, allowPrivate: true } as const;
+  relayed = await startRelayed({ DEFAULT_PLAN: "pro" }, { documentHosts });
+  relay = await relayed.relay("ses", { provider: "ses", topicArn: TOPIC });
+  relayed.service.dns.add({ name: HOST, type: "A", data: "127.0.0.1" });
 });
 afterAll(async () => {
   await amazon.stop();
@@ -92,13 +63,11 @@ function signed(said: Record<string, string>, by = signer, version = "2"): Recor
   };
 }
 
-/** Takes a message of SNS as its route's door does, with the certificate host of the test. */
-async function post(message: Record<string, string>, routeId = relay.id): Promise<number | string> {
-  const route = await findRoute(relayed.service.app.db, routeId);
-  if (route === null) throw new Error("no route");
-  const bytes = Buffer.from(JSON.stringify(message));
-  const request = { bytes, body: message, header: () => null, secret: null, now: systemClock.now() };
-  return take(route, request).catch((error) => error.type);
+/** Posts a message as SNS does. Returns the number of events about mail of the route, or the type of the error. */
+async function post(message: Record<string, string>, { url } = relay): Promise<number | string> {
+  const answer = await postEvents(url, message, { "content-type": "text/plain; charset=UTF-8" });
+  const said = (await answer.json()) as { events: number; error?: { type: string } };
+  return said.error?.type ?? said.events;
 }
 
 const notify = (said: unknown, version?: string) =>
@@ -211,14 +180,18 @@ test("a subscription of the topic is confirmed at its region's host, wherever th
 test("an event of one route of the topic does not touch mail that another route has sent", async () => {
   const { id, email, mail } = await send();
   const other = await relayed.relay("other", { provider: "ses", topicArn: TOPIC });
-  expect(await post(signed({ Message: JSON.stringify({ ...HARD(email), mail }) }), other.id)).toBe(0);
+  expect(await post(signed({ Message: JSON.stringify({ ...HARD(email), mail }) }), other)).toBe(0);
   expect(await record(id)).toMatchObject({ status: "sent" });
 });
 
-test("the door takes JSON as text/plain, which SNS sends, and refuses what SNS has not signed", async () => {
-  const headers = { "content-type": "text/plain; charset=UTF-8" };
-  const forged = { ...signed({ Message: "{}" }), TopicArn: "arn:aws:sns:eu-west-1:999999999999:mail" };
-  expect((await postEvents(relay.url, forged, headers)).status).toBe(401);
+test("without the test's authority and address, the certificate's host is not trusted", async () => {
+  const plain = await startRelayed();
+  plain.service.dns.add({ name: HOST, type: "A", data: "127.0.0.1" });
+  const { url } = await plain.relay("ses", { provider: "ses", topicArn: TOPIC });
+  const before = amazon.requests.items.length;
+  expect((await postEvents(url, signed({ Message: "{}" }))).status).toBe(401);
+  expect(amazon.requests.items).toHaveLength(before);
+  await plain.stop();
 });
 
 test.each([

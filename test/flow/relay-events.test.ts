@@ -4,6 +4,7 @@ import { MAX_EVENTS } from "../../src/flows/relays/take-events.ts";
 import { MAX_EVENTS_BYTES } from "../../src/http/routes/relay-events.ts";
 import { MAX_DELAYS } from "../../src/store/events/relayed.ts";
 import type { MxMessage } from "../support/mx.ts";
+import { exchangeBytes } from "../support/raw-http.ts";
 import {
   about,
   fieldIn,
@@ -266,4 +267,14 @@ test.each([
 
 test("a body that is no JSON, and one without anything, are refused", async () => {
   for (const body of ["{", ""]) expect((await postEvents(relays.postmark.url, body)).status).toBe(400);
+});
+
+test("a network with too many requests is refused before its next body has come", async () => {
+  const limited = await startRelayed({ PLAN_PRO: "1/2" });
+  const { service } = limited;
+  const path = "/v1/routes/rte_00000000000000000000000000/events/ses";
+  for (const _ of [1, 2]) expect((await postEvents(service.url + path, {})).status).toBe(404);
+  const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n`;
+  expect(await exchangeBytes(service.app.ports.http, head, true)).toMatchObject({ status: 429 });
+  await limited.stop();
 });

@@ -210,6 +210,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpPar
     volume: ground.config,
     capturesAnyFrom: false,
     makeRsaKey: recurringRsaKey,
+    documentHosts: {},
     testControls: null,
     space: ALWAYS_ROOM,
     limiter: null,

@@ -1,4 +1,5 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import type { Surroundings } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { type MxMessage, startMx, type TestMx } from "./mx.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
@@ -31,8 +32,11 @@ export function about<Said>(said: Said, { rcptTo }: Pick<MxMessage, "rcptTo">): 
 }
 
 /** Starts a service that sends by relays. */
-export async function startRelayed(env: Record<string, string> = {}): Promise<Relayed> {
-  const service = await startService({ DELIVERY: "mx", ...env });
+export async function startRelayed(
+  env: Record<string, string> = {},
+  around: Partial<Surroundings> = {},
+): Promise<Relayed> {
+  const service = await startService({ DELIVERY: "mx", ...env }, systemClock, around);
   await verifiedDomain(service, "sender.test");
   const peers: TestMx[] = [];
   const wide: Relayed["wide"] = (method, path, body) =>

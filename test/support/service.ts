@@ -1,8 +1,7 @@
-import { type App, startApp } from "../../src/app.ts";
+import { type App, startApp, type Surroundings } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
-import type { DiskSpace } from "../../src/flows/free-space.ts";
 import { emptyDatabase } from "./database.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
@@ -61,11 +60,11 @@ const GRACE_MS = 2_000;
 export const SERVICE_DOMAIN = "mail.test";
 export const OWNER = "owner@example.com";
 
-/** Starts the service against a DNS zone of the test. `env` overrides settings; `disk` stands for the real disk. */
+/** Starts the service against a DNS zone of the test. `env` overrides settings, `around` what is around it. */
 export async function startService(
   env: Record<string, string> = {},
   clock: Clock = systemClock,
-  disk?: () => DiskSpace,
+  around: Partial<Surroundings> = {},
 ): Promise<TestService> {
   const folder = newFolder("service");
   const dns = await startDns();
@@ -90,8 +89,8 @@ export async function startService(
   };
   const launch = (over: Record<string, string> = {}) =>
     startApp(loadConfig({ ...settings, ...over }), clock, {
-      ...(disk === undefined ? {} : { disk }),
       makeRsaKey: recurringRsaKey,
+      ...around,
     });
   let app = await launch();
   const { accountKey, projectKey } = app.firstStart ?? { accountKey: null, projectKey: "" };

@@ -27,11 +27,12 @@ import { readIdempotencyKey, runOnce, type IdempotencyDeps } from "../access/ide
 import { fingerprint } from "../json/fingerprint.ts";
 import type { RunSteps } from "../json/steps.ts";
 import type { KeyUse } from "../access/key-use.ts";
+import { networkOf } from "../../core/networks.ts";
 import { limitsFor } from "./limits.ts";
 import { shownTo } from "../routing/shown.ts";
 import { openPage } from "../routing/paging.ts";
 import { pathOf, readQuery } from "../routing/query.ts";
-import { type KeyLimiter, type RateLimiter, takeKey } from "../access/rate.ts";
+import { ACCOUNT_PLAN, type KeyLimiter, type RateLimiter, takeKey, takeRate } from "../access/rate.ts";
 import type { RunCostly } from "../../core/concurrency/costly-work.ts";
 import type { CheckedRequest, Method, Route } from "../routing/route.ts";
 import { warner } from "./warnings.ts";
@@ -174,12 +175,16 @@ async function answerTo(
 }
 
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
-  // Signed bodies are large, and anyone may send them. Together they have the memory of one project.
-  const reservation = route.signedBody === true ? deps.reserveBody(NOBODY.owner) : null;
+  if (route.signedBody !== true) return answerOpen(deps, route, routed, null);
+  // Signed bodies are large, and anyone may send them: each network has a rate, and together they have the memory of one
+  // project. Before the body is read, so that one too many costs neither memory nor time.
+  const network = routed.ip === null ? "unknown" : networkOf(routed.ip);
+  await takeRate(deps.limiter, `${route.operationId}:${network}`, ACCOUNT_PLAN, routed.headers);
+  const reservation = deps.reserveBody(NOBODY.owner);
   try {
     return await answerOpen(deps, route, routed, reservation);
   } finally {
-    reservation?.leave();
+    reservation.leave();
   }
 }
 

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
-import { networkOf } from "../../core/networks.ts";
 import { earlyReports } from "../../flows/deliver/early-reports.ts";
 import { relayEventTaker } from "../../flows/relays/take-events.ts";
 import { suspensionLimits } from "../../flows/deliver/reputation.ts";
@@ -39,9 +38,7 @@ export function relayEventRoutes(deps: Parts): Route[] {
       signedBody: true,
       answers: { 200: Type.Object({ events: Type.Integer() }) },
       errors: ["authentication_error", "not_found", "rate_limited", "service_unavailable"],
-      async handle({ params, request, query, body, bytes, ip, now }) {
-        // Before anything is read: who is not the provider must not keep its requests out.
-        await deps.countOpen(`events:${ip === null ? "unknown" : networkOf(ip)}`);
+      async handle({ params, request, query, body, bytes, now }) {
         const route = await findRoute(db, params.id);
         if (route === null || route.eventsProvider !== params.provider) throw notFound("route");
         if (body === undefined) throw new AppError("invalid_request", "The request has no body.");

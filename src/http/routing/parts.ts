@@ -37,8 +37,6 @@ export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, Rea
   payloads: SharedPayloads;
   /** Sends stored content. All routes of content share its budget. */
   handOut: StreamBytes;
-  /** Counts an open request under an id. Throws 429 if there are too many. */
-  countOpen: (id: string) => Promise<void>;
   /** Gets the certificate of a relay's provider. */
   getDocument: RelayEventDeps["get"];
   /** Parses the URL of a relay. Throws if it is none. */
