@@ -387,7 +387,7 @@ CREATE INDEX stray_objects_by_age ON stray_objects (doomed, since);
 -- The outbox: one row per recipient of an outbound message.
 -- due_at: when a worker must look at it next; NULL while it is claimed and once it is final.
 -- claimed_by: the instance that delivers it now. A settle that has lost its claim changes nothing.
--- routed_by: the From domain, if it had routes of its own when the message was accepted.
+-- routed_by: the From domain, if it had routes of its own when the message was accepted; the route of a released message.
 -- bulk: 1 if the message's stream is bulk, so that due rows can be ordered without reading the message. One index
 -- serves both the count and the sweep of what is due, in the sweep's order.
 CREATE TABLE recipients (

@@ -675,6 +675,22 @@ export interface components {
                 nextAttemptAt?: string;
             }[];
         };
+        /** ReleaseEmail */
+        ReleaseEmail: {
+            /**
+             * @description `to`, `cc` and `bcc` have at most 50 recipients together, unless the operator set another limit.
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @description The route to take. If absent: the first of `routeIds` of the From domain or the project, else the relay of SMTP_RELAY_URL.
+             * @example default
+             */
+            routeId?: string;
+        };
         /** Thread */
         Thread: {
             id: string;
@@ -2401,6 +2417,7 @@ export type Envelope = components['schemas']['Envelope'];
 export type Message = components['schemas']['Message'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type Explanation = components['schemas']['Explanation'];
+export type ReleaseEmail = components['schemas']['ReleaseEmail'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type NewApiKey = components['schemas']['NewApiKey'];
@@ -2818,6 +2835,33 @@ export interface operations {
                         /** @constant */
                         status: "failed";
                     } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    releaseEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReleaseEmail"];
+            };
+        };
+        responses: {
+            /** @description Send a captured message for real */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["AcceptedMessage"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -195,7 +195,7 @@ const ROWS = [
     kind.choice(DELIVERIES),
     "(`relay` if SMTP_RELAY_URL, else `mx` if SERVICE_DOMAIN is set, else `capture`)",
     defaultDelivery,
-    "`mx` delivers to the recipients' mail servers, `relay` through the smarthost. `capture` composes, signs and stores mail and marks it delivered: no mail leaves the machine, but webhooks do.",
+    "`mx` delivers to the recipients' mail servers, `relay` through the smarthost. `capture` composes, signs and stores mail and marks it delivered: no mail leaves the machine unless it is released, but webhooks do.",
   ),
   setting(
     "CAPTURE_STRICT",
@@ -213,7 +213,7 @@ const ROWS = [
     "SMTP_RELAY_URL",
     kind.url("smtp:", "smtps:"),
     "(none)",
-    "Smarthost: `smtp(s)://user:pass@host:port`, with the user and password percent-encoded. The port is 25 if none is given (465 for `smtps`). `?insecure=1` sends the password even if TLS is missing or not verified.",
+    "Smarthost: `smtp(s)://user:pass@host:port`, with the user and password percent-encoded. The port is 25 if none is given (465 for `smtps`). With `DELIVERY=capture`, only released messages take it. `?insecure=1` sends the password even if TLS is missing or not verified.",
   ),
   setting("SMTP_OUT_PORT", kind.integer(1, 65_535), "25", "Port of the MX hosts that mail is delivered to."),
   setting("SMTP_OUT_IPV6", kind.flag, "1", "If 0, mail leaves over IPv4 alone."),

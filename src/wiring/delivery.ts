@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { log } from "../log.ts";
-import { captureRoute, mxRoutes, relayRoute } from "../flows/deliver/deliver.ts";
+import { captureRoute, mxRoutes, relayRoute, unroutable } from "../flows/deliver/deliver.ts";
 import { defaultWays, type FindWays, openWays } from "../flows/deliver/ways.ts";
 import type { FindDeliveryRoute, DeliveryRoute } from "../flows/deliver/outcome.ts";
 import type { SendingAddress } from "../flows/health/reverse.ts";
@@ -18,6 +18,7 @@ import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { securityFor } from "../net/transport-security.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import type { Lanes, LanesDeps } from "../flows/lanes/lanes.ts";
+import { isRouteId } from "../store/projects/routes.ts";
 import { findStsPolicy, saveStsPolicy } from "../store/domains/mta-sts.ts";
 import type { Services } from "./services.ts";
 
@@ -32,8 +33,8 @@ const MAX_WAITING_LOOKS = 10_000;
 /** The way out that the settings name. */
 export interface Outbound {
   findDeliveryRoute: FindDeliveryRoute;
-  /** Finds the ways that projects name. Null if no mail leaves. */
-  waysOf: FindWays | null;
+  /** Finds the ways that projects name, and those of released messages. */
+  waysOf: FindWays;
   /** The status after a peer's 250. */
   custody: CustodyStatus;
 }
@@ -72,34 +73,52 @@ export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides
 
 /** Opens the way out that the settings name. */
 export function openOutbound(config: Config, deps: Services & { lanes: Lanes }): Outbound {
-  const { clock, resolver, pool } = deps;
-  const ehloName = mxName(config);
-  if (config.delivery === "capture")
-    return {
-      findDeliveryRoute: always(captureRoute(clock, deps.testControls?.failures.meet)),
-      custody: "delivered",
-      waysOf: null,
-    };
+  const { clock, resolver } = deps;
   const byMx = openMxRoutes(config, deps);
   const simulator = simulatorDomain(config.serviceDomain);
   const ways = openWays({
     ...deps,
-    ehloName,
+    ehloName: mxName(config),
     byMx: config.delivery === "mx" ? null : byMx,
     addresses: (host) => addressesOfRelay(resolver, host, config.allowPrivateMx),
   });
   // Simulated recipients are handled here without a lookup.
   const waysOf: FindWays = async (place, find) =>
     place.domain === simulator ? defaultWays(await find(), place) : ways(place, find);
-  if (config.delivery === "relay") {
-    const smarthost = parseSmarthost(config.smtpRelayUrl ?? "");
-    // The smarthost is the operator's own, so its addresses may be private.
-    const route = relayRoute(pool, smarthost, ehloName, (host) => addressesOfHost(resolver, host), clock);
-    return { findDeliveryRoute: always(route), custody: "sent", waysOf };
+  switch (config.delivery) {
+    case "capture":
+      return captured(config, deps, ways);
+    case "relay":
+      return { findDeliveryRoute: always(smarthostRoute(config, deps)), custody: "sent", waysOf };
+    case "mx": {
+      const findDeliveryRoute: FindDeliveryRoute = (domain) =>
+        domain === simulator ? Promise.resolve(captureRoute(clock)) : byMx(domain);
+      return { findDeliveryRoute, custody: "delivered", waysOf };
+    }
   }
-  const findDeliveryRoute: FindDeliveryRoute = (domain) =>
-    domain === simulator ? Promise.resolve(captureRoute(clock)) : byMx(domain);
-  return { findDeliveryRoute, custody: "delivered", waysOf };
+}
+
+/** Returns the way of captured mail. Released messages name the route that they leave by. */
+function captured(config: Config, { clock, ...deps }: Services & { lanes: Lanes }, ways: FindWays): Outbound {
+  const kept = captureRoute(clock, deps.testControls?.failures.meet);
+  const byDefault: DeliveryRoute =
+    config.smtpRelayUrl === null
+      ? unroutable(clock, "SMTP_RELAY_URL is not set, and released mail leaves through it")
+      : { ...smarthostRoute(config, { clock, ...deps }), stamp: { custody: "sent" } };
+  return {
+    findDeliveryRoute: always(kept),
+    custody: "delivered",
+    waysOf: async (place, find) =>
+      place.routedBy !== null && isRouteId(place.routedBy)
+        ? ways(place, async () => byDefault)
+        : [await find()],
+  };
+}
+
+/** Returns the route to the smarthost of the settings. It is the operator's own, so its addresses may be private. */
+function smarthostRoute(config: Config, { clock, resolver, pool }: Services): DeliveryRoute {
+  const smarthost = parseSmarthost(config.smtpRelayUrl ?? "");
+  return relayRoute(pool, smarthost, mxName(config), (host) => addressesOfHost(resolver, host), clock);
 }
 
 /** Returns the addresses of a relay that a route names: an account must not reach into the network of the machine. */

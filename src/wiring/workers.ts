@@ -76,7 +76,7 @@ export interface WorkerDeps extends Outbox {
   instance: Instance;
   transmit: Omit<TransmitDeps, "deliver" | "knownOutcome">;
   findDeliveryRoute: FindDeliveryRoute;
-  waysOf: FindWays | null;
+  waysOf: FindWays;
   lanes: Lanes;
   push: PushDeps;
   /** Further loops, such as checks of domains. */
@@ -160,16 +160,15 @@ function openPushLanes({ config, clock, push: pushDeps }: WorkerDeps): PushLanes
   );
 }
 
-/** Opens the pace of lanes, which is shared through Redis if there is one; null if no mail leaves. */
-function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close(): void } {
+/** Opens the pace of lanes, which is shared through Redis if there is one. */
+function openPacer({ config, clock }: WorkerDeps): { pace: Pace; close(): void } {
   const { redisUrl } = config;
-  if (config.delivery === "capture") return { pace: null, close() {} };
   const own = createPacer(clock);
   if (redisUrl === null) return { pace: own, close() {} };
   return openSharedPacer({ clock, log: log("queue") }, { redisUrl }, own);
 }
 
-function startDispatch(deps: WorkerDeps, pace: Pace | null, maxPreparing: () => number): Dispatch {
+function startDispatch(deps: WorkerDeps, pace: Pace, maxPreparing: () => number): Dispatch {
   const { config, clock, transmit: common, findDeliveryRoute } = deps;
   const [firstRetrySeconds = 0] = config.deliveryRetrySeconds;
   return new Dispatch(

@@ -193,6 +193,7 @@ const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   inReplyTo: "/v1/emails",
   senderId: "/v1/senders",
   routeIds: "/v1/routes",
+  routeId: "/v1/routes",
   templateId: "/v1/templates",
   contactId: "/v1/contacts",
   threadId: "/v1/threads",

@@ -113,10 +113,20 @@ async function awaitingMessage(making: Making): Promise<Made> {
   return sent.json;
 }
 
+/** Makes a message that capture mode has kept. */
+async function capturedMessage(making: Making): Promise<Made> {
+  const made = await post(making, "/v1/emails", sendItem(making));
+  const sql =
+    "UPDATE recipients SET status = 'delivered', mx = 'capture', due_at = NULL WHERE message_id = ?";
+  await making.world.service.app.db.write([{ sql, args: [made.id] }]);
+  return made;
+}
+
 /** Operations whose object must be in a special state. */
 const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "POST /v1/emails/{}/approve": awaitingMessage,
   "POST /v1/emails/{}/reject": awaitingMessage,
+  "POST /v1/emails/{}/release": capturedMessage,
 };
 
 async function trackedRecipient(making: Making) {
@@ -179,6 +189,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   }),
   "PATCH /v1/emails/{}": () => ({ scheduledAt: soon() }),
   "POST /v1/emails/{}/reject": () => ({ reason: "wrong recipient" }),
+  "POST /v1/emails/{}/release": () => ({ to: "delivered@simulator.mail.test" }),
   "PATCH /v1/threads/{}": () => ({ read: true, archived: false }),
   "PATCH /v1/account": ({ tenant }) => ({ ownerEmail: `owner@${tenant.name}.example.org` }),
   "POST /v1/threads/{}/reply": ({ tenant }) => ({ text: `${tenant.name} reply` }),

@@ -59,7 +59,13 @@ export interface KeyWanted {
 }
 
 // No worker runs, so accepted messages keep their state and the cells of a matrix do not affect each other.
-const SETTINGS = { DKIM_KEYS_PER_HOUR: "0", ROLES: "api", PLAN_PRO: "unlimited", MAX_BODY_BYTES: "2000000" };
+const SETTINGS = {
+  SMTP_RELAY_URL: "smtp://127.0.0.1:25",
+  DKIM_KEYS_PER_HOUR: "0",
+  ROLES: "api",
+  PLAN_PRO: "unlimited",
+  MAX_BODY_BYTES: "2000000",
+};
 
 /** Starts the service and makes the projects. */
 export async function startWorld(env: Record<string, string> = {}): Promise<World> {

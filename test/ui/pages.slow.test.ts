@@ -189,7 +189,7 @@ describe("the dashboard", () => {
       await see("Live", true);
       const id = await send(`bounced@${SIMULATOR}`, "Bad news");
       await see(/550 5\.1\.1/);
-      expect(await page.getByText("Delivered", { exact: true }).locator("visible=true").count()).toBe(1);
+      expect(await page.getByText("Captured", { exact: true }).locator("visible=true").count()).toBe(1);
       await page.keyboard.press("p");
       await see("Paused. New events are kept.");
       const later = await send(`bounced@${SIMULATOR}`, "More bad news");

@@ -65,6 +65,15 @@ export class Emails {
     return this.#api.json<"rejectEmail">("POST", path`/v1/emails/${id}/reject`, { body, options });
   }
 
+  /** Sends a captured message for real, to `to` or its own recipients. Resolves with the new message. */
+  release(
+    id: string,
+    body: Body<"releaseEmail"> = {},
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"releaseEmail">> {
+    return this.#api.json<"releaseEmail">("POST", path`/v1/emails/${id}/release`, { body, options });
+  }
+
   /** Explains in plain words what became of a message, and what to do next. */
   explain(id: string, options?: RequestOptions): ApiPromise<Answer<"explainEmail">> {
     return this.#api.json<"explainEmail">("GET", path`/v1/emails/${id}/explain`, { options });

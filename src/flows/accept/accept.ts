@@ -52,12 +52,20 @@ export interface PreparedSend extends Counted {
   webhooks: readonly Subscription[];
 }
 
+/** A route that mail leaves through, whatever the mode of delivery. */
+export interface WayOut {
+  routeId: string;
+  kind: "mx" | "relay";
+}
+
 /** How a send differs from one that is posted. */
 export interface SendOptions extends Conversation {
   /** If left out, the content of the item. */
   content?: SendContent;
   /** True if it never leaves this machine: then it may be from any address and counts in no quota. */
   captured?: boolean;
+  /** The route of a captured message that is released. If left out, the message goes the usual way. */
+  released?: WayOut;
 }
 
 /** Prepares a send for its commit. Large content is written ahead. Throws the AppError that refuses it. */
@@ -66,7 +74,7 @@ export async function prepareSend(
   project: Project,
   by: SendingKey,
   asked: CheckedSend,
-  { content: given, captured: isCaptured = false, ...conversation }: SendOptions = {},
+  { content: given, captured: isCaptured = false, released, ...conversation }: SendOptions = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -76,7 +84,8 @@ export async function prepareSend(
   const { verified } = facts;
   const { bounds } = by;
   const fromDomain = from.domain;
-  const captured = isCaptured || isForeign(deps, fromDomain, verified);
+  // Mail servers must not get mail in a domain's name that has not allowed it. A relay decides about that itself.
+  const captured = isCaptured || (released?.kind !== "mx" && isForeign(deps, fromDomain, verified));
   const variables = await applyPolicy(deps, project, {
     send: asked,
     fromDomain,
@@ -89,9 +98,9 @@ export async function prepareSend(
   const send = rendered === null ? asked : { ...asked, item: rendered };
   const content = given ?? contentOfItem(send.item);
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, facts, { send, needsApproval: bounds.approval, now }),
+    toRecipient(addressee, ord, facts, { send, needsApproval: bounds.approval, released, now }),
   );
-  const counted = captured ? 0 : recipients.length;
+  const counted = captured && released === undefined ? 0 : recipients.length;
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
   const kept = await keepContents(deps, project, content, { captured, now });
   const message = newMessage(project, send, from, { recipients, kept, captured, keyId: by.keyId, now });
@@ -220,10 +229,15 @@ function toRecipient(
   { email, key, domain, kind }: Addressee,
   ord: number,
   facts: SendFacts,
-  { send, needsApproval, now }: { send: CheckedSend; needsApproval: boolean; now: number },
+  {
+    send,
+    needsApproval,
+    released,
+    now,
+  }: { send: CheckedSend; needsApproval: boolean; released: WayOut | undefined; now: number },
 ): NewRecipient {
   const { item, scheduledAt } = send;
-  const { routedBy } = facts;
+  const routedBy = released?.routeId ?? facts.routedBy;
   const recipient = { ord, email, domain, kind, routedBy, bulk: streamOf(item) === "bulk" };
   const reason = refusalOf(key, facts);
   if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };

@@ -4,10 +4,8 @@ import { isBlank } from "../../core/messages/send-rules.ts";
 import { RenderingFailure, refusalOf } from "../../core/templates/render.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { findTemplate } from "../../store/projects/templates.ts";
+import { LINK_VARIABLE } from "../mime/unsubscribe.ts";
 import type { Renderer } from "../mime/rendering-tasks.ts";
-
-/** In inline content, this is replaced by each recipient's own link. */
-const LINK_VARIABLE = "{{unsubscribeUrl}}";
 
 /**
  * Returns a send item with its template rendered as at an attempt; null if it has none. An approver must see what is sent, and a later change

@@ -202,9 +202,9 @@ function destinationKey(hosts: readonly SecuredHost[], port: number): string {
   return `mx:${set.join(",")}:${port}`;
 }
 
-/** Returns the route of a domain whose lookup failed because of our own bug. */
-export function unroutable(clock: Clock): DeliveryRoute {
-  return noPeerRoute(() => trouble("internal", "internal error", clock));
+/** Returns the route of messages that have none, because of our bug unless a reason is given. */
+export function unroutable(clock: Clock, reason = "internal error"): DeliveryRoute {
+  return noPeerRoute(() => trouble("internal", reason, clock));
 }
 
 /**

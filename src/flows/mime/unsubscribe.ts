@@ -38,6 +38,8 @@ function lastSegment(
   return recipientToken(unsubscribeKey, { messageId, ord });
 }
 
+/** In inline content, this is replaced by each recipient's own link. */
+export const LINK_VARIABLE = "{{unsubscribeUrl}}";
 /** The merge variable in content that was given inline. Nothing else in it is a placeholder. */
 const INLINE_VARIABLE = /\{\{-?\s*unsubscribeUrl\s*-?\}\}/g;
 

@@ -1,5 +1,5 @@
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
-import { CHUNK_OCTETS, chunkCount, decoded } from "./content-bytes.ts";
+import { type HashedContent, CHUNK_OCTETS, chunkCount, decoded } from "./content-bytes.ts";
 import type { ContentEncoding } from "../sql/content-values.ts";
 import type { Db } from "../engine/client.ts";
 import { type MemoryBudget, reservedBudget } from "./memory-budget.ts";
@@ -42,6 +42,11 @@ export interface ContentRow {
   b_stored_in: StoredContent["storedIn"];
   b_object: string | null;
   b_bytes: ArrayBuffer | null;
+}
+
+/** Returns a stored content for a further message that refers to it. If it is gone by then, the write is undone with `content_gone`. */
+export function sharedContent(content: StoredContent | null): HashedContent | null {
+  return content === null ? null : { ...content, bytes: null };
 }
 
 /** Returns the content in a row, or null if there is none. */

@@ -8,6 +8,7 @@ import {
   contentBytes,
   contentIn,
   type ContentRow,
+  sharedContent,
   type StoredContent,
 } from "../contents/content-read.ts";
 import type { MemoryBudget } from "../contents/memory-budget.ts";
@@ -113,6 +114,21 @@ export async function loadAttachments(
     loaded.push({ ...ATTACHMENTS.read(row), bytes: await contentBytes(deps, content, budget) });
   }
   return loaded;
+}
+
+/** Returns the attachments of an outbound message for a further message that shares their contents. */
+export async function sharedAttachments(
+  db: Db,
+  senderId: string,
+  messageId: string,
+): Promise<NewAttachment[]> {
+  const rows = await db.all<Row & ContentRow>(
+    `SELECT ${COLUMNS}, ${CONTENT_COLUMNS}
+      FROM attachments a JOIN messages m ON m.id = a.message_id LEFT JOIN contents b ON b.key = a.content
+      WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
+    [messageId, senderId],
+  );
+  return rows.map((row) => ({ ...ATTACHMENTS.read(row), content: sharedContent(contentIn(row)) }));
 }
 
 export interface StoredAttachment extends Attachment {

@@ -6,6 +6,7 @@ import {
   contentBytes,
   contentIn,
   type ContentRow,
+  sharedContent,
   type StoredContent,
 } from "../contents/content-read.ts";
 import { isStoredAhead, storeContent, completeGuard } from "../contents/contents.ts";
@@ -134,6 +135,31 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Stor
   const content = row === null ? null : contentIn(row);
   if (row === null || content === null) return null;
   return { trace: row.trace, content, submitted: row.submitted === 1 };
+}
+
+/** The contents of an outbound message that a further message may share. */
+export interface SharedContents {
+  body: NewContent | null;
+  /** The message as it was submitted, and how it came; null unless it was submitted whole. */
+  whole: { raw: NewContent; envelope: Record<string, unknown> } | null;
+}
+
+/** Returns the stored contents of an outbound message of the project; null if it has none with that id. */
+export async function sharedContents(db: Db, senderId: string, id: string): Promise<SharedContents | null> {
+  const stored = async (key: string) =>
+    db.first<ContentRow & { envelope: string | null }>(
+      `SELECT c.envelope, ${CONTENT_COLUMNS} FROM message_content c JOIN messages m ON m.id = c.message_id
+        LEFT JOIN contents b ON b.key = c.${key} WHERE c.message_id = ? AND m.sender_id = ?`,
+      [id, senderId],
+    );
+  const [body, raw] = await Promise.all([stored("body"), stored("raw")]);
+  if (body === null || raw === null) return null;
+  const bytes = sharedContent(contentIn(raw));
+  return {
+    body: sharedContent(contentIn(body)),
+    whole:
+      raw.envelope === null || bytes === null ? null : { raw: bytes, envelope: JSON.parse(raw.envelope) },
+  };
 }
 
 /**

@@ -134,12 +134,20 @@ function planned(route: string, id: string): string {
 
 const OVERFLOW = "r.warm_up ->> 'overflowRouteId'";
 
-/** Parameters: project, domain. */
+/** Returns whether an id is that of a route, which released messages have in place of a domain's. */
+export function isRouteId(id: string): boolean {
+  return id === DEFAULT_ROUTE || id.startsWith("rte_");
+}
+
+const IS_ROUTE_ID = `(?2 = '${DEFAULT_ROUTE}' OR substr(?2, 1, 4) = 'rte_')`;
+
+/** Parameters: project; domain or route. */
 const PLAN: ConfigurationQuery<{ routes: string }, readonly PlannedRoute[]> = {
   sql: `SELECT (SELECT json_group_array(json(route)) FROM (
         SELECT json_object(${planned("r", "named.value")}, 'overflow', json(iif(
             o.id IS NULL AND ${OVERFLOW} IS NOT '${DEFAULT_ROUTE}', NULL, json_object(${planned("o", OVERFLOW)})))) AS route
-          FROM json_each(iif(COALESCE(d.route_ids, '[]') = '[]', s.route_ids, d.route_ids)) named
+          FROM json_each(CASE WHEN ${IS_ROUTE_ID} THEN json_array(?2)
+            WHEN COALESCE(d.route_ids, '[]') = '[]' THEN s.route_ids ELSE d.route_ids END) named
             LEFT JOIN routes r ON r.id = named.value AND r.account_id = s.account_id
             LEFT JOIN routes o ON o.id = ${OVERFLOW} AND o.account_id = s.account_id
           WHERE r.id IS NOT NULL OR named.value = '${DEFAULT_ROUTE}' ORDER BY named.key)) AS routes
@@ -149,7 +157,7 @@ const PLAN: ConfigurationQuery<{ routes: string }, readonly PlannedRoute[]> = {
 
 /**
  * Returns the routes that a domain of the project names, else those that the project does, in order; none if its mail takes
- * the default one. @param domainId null: the project decides
+ * the default one. @param domainId null: the project decides; if it is the id of a route, that one alone
  */
 export async function planOf(
   db: Db,

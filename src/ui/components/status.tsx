@@ -33,8 +33,8 @@ export function Status({ status, direction, awaitingApproval, captured }: Status
   return <Dot tone={tone} word={word} title={means} />;
 }
 
-/** The type of an event. */
-export function EventStatus({ type }: { type: string }) {
-  const { tone, word, means } = eventWords(type);
+/** The type of an event. @param captured true if it is the delivery of a captured message */
+export function EventStatus({ type, captured = false }: { type: string; captured?: boolean }) {
+  const { tone, word, means } = eventWords(type, captured);
   return <Dot tone={tone} word={word} title={means} />;
 }

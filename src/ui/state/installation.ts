@@ -32,6 +32,11 @@ export function capturesTo(to: readonly string[]): boolean {
   return delivery === "capture" && !to.every((email) => email.endsWith(`@simulator.${domain}`));
 }
 
+/** Returns the name of a group of messages or events as this installation calls it: in capture mode, nothing is delivered. */
+export function shownName(name: string): string {
+  return name === "Delivered" && me.value?.service.delivery === "capture" ? "Captured" : name;
+}
+
 /** Returns the facts that commands and code for this project need. */
 export function codeContext(): CodeContext {
   return {

@@ -18,7 +18,7 @@ import type { Project } from "../../../store/projects/projects.ts";
 import { logAccepted } from "../../pipeline/request-log.ts";
 import { type Answer, accepted, multiStatus, ok } from "../../routing/answer.ts";
 import { type CheckedRequest, type Principal, projectRoute, type Route } from "../../routing/route.ts";
-import { ItemError, OneOf, Timestamp, Warnings } from "../../routing/schemas.ts";
+import { ItemError, Timestamp, Warnings } from "../../routing/schemas.ts";
 import { exampleId } from "../../openapi/examples.ts";
 import { onboardingDomain, simulatorDomain } from "../../../core/own-names.ts";
 import { MessageView, showMessage } from "../../views/message.ts";
@@ -28,6 +28,8 @@ import { checkedSend, showRefusal } from "./checked-send.ts";
 import { emailCheckRoute } from "./email-check.ts";
 import { emailExplainRoute } from "./email-explain.ts";
 import { emailBytesRoutes } from "./email-bytes.ts";
+import { emailReleaseRoute } from "./email-release.ts";
+import { ACCEPTED_STATUS, AcceptedMessage } from "../../views/accepted.ts";
 import { emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./scheduled-sends.ts";
 import { withWarnings } from "../../pipeline/warnings.ts";
@@ -50,16 +52,6 @@ const BatchEnvelope = Type.Object({
   emails: Type.Array(Type.Unknown(), { ...BATCH_BOUNDS, examples: [SendItem.examples] }),
   strict: Strict,
 });
-
-const ACCEPTED_STATUS = OneOf(["accepted", "queued"]);
-const Accepted = Type.Object(
-  {
-    id: Type.String(),
-    status: ACCEPTED_STATUS,
-    scheduledAt: Type.Optional(Timestamp),
-  },
-  { title: "AcceptedMessage" },
-);
 
 const BatchResult = Type.Object({
   data: Type.Array(
@@ -86,6 +78,7 @@ export function emailRoutes(deps: Parts): Route[] {
     emailExplainRoute(deps),
     ...emailScheduleRoutes(deps),
     ...emailApprovalRoutes(deps),
+    emailReleaseRoute(deps),
     ...emailBytesRoutes(deps),
   ];
 }
@@ -118,7 +111,7 @@ function sendRoute(deps: Parts): Route {
     body: SendItem,
     bodyLimit: "message",
     bodyCheckedBy: "handler",
-    answers: { 202: Accepted },
+    answers: { 202: AcceptedMessage },
     errors: ["conflict"],
     async handle({ body, now, project, principal, record, requestId }) {
       const send = checkedSend(body, deps.limits, now);

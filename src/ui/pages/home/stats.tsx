@@ -2,6 +2,7 @@ import { Chart } from "../../components/chart.tsx";
 import type { Figures, Stats } from "../../api/types.ts";
 import { countText, percentText } from "../../words/amounts.ts";
 import { Dot } from "../../components/status.tsx";
+import { shownName } from "../../state/installation.ts";
 import type { Tone } from "../../words/status.ts";
 import { duration } from "../../words/time.ts";
 
@@ -49,7 +50,7 @@ export function StatsPanel({ stats, interval }: { stats: Stats | null; interval:
       <dl class="counters">
         {COUNTERS.map(({ name, count, href, note }) => (
           <div key={name} class="counter">
-            <dt>{href === undefined ? name : <a href={href}>{name}</a>}</dt>
+            <dt>{href === undefined ? name : <a href={href}>{shownName(name)}</a>}</dt>
             <dd>
               <strong>{stats === null ? "–" : countText(count(stats.totals))}</strong>
               {stats === null || note === undefined ? null : <span class="quiet">{note(stats)}</span>}
@@ -76,7 +77,7 @@ function Charts({ stats, interval }: { stats: Stats; interval: "hour" | "day" })
         times={times}
         days={days}
         series={[
-          { label: "Delivered", color: "--good", values: delivered },
+          { label: shownName("Delivered"), color: "--good", values: delivered },
           { label: "Delayed", color: "--late", values: line("delayed") },
           { label: "Bounced", color: "--bad", values: line("bounced") },
         ]}
@@ -153,7 +154,7 @@ function Destinations({ stats }: { stats: Stats }) {
           <tr>
             <th scope="col">Destination</th>
             <th scope="col" class="number">
-              Delivered
+              {shownName("Delivered")}
             </th>
             <th scope="col" class="number">
               Delayed

@@ -11,11 +11,11 @@ import { Rows } from "../../components/rows.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Dot, EventStatus } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
-import { codeContext } from "../../state/installation.ts";
+import { codeContext, shownName } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { tail } from "../../state/tail.ts";
-import { detailsOf } from "../../words/answer.ts";
+import { detailsOf, isCaptured } from "../../words/answer.ts";
 import { curlText } from "../../words/code.ts";
 
 /** Event types that a person wants to see together. */
@@ -104,7 +104,7 @@ export function LivePage() {
                   href={urlWith({ show: id === "all" ? null : id })}
                   aria-current={id === group.id ? "true" : undefined}
                 >
-                  {name}
+                  {shownName(name)}
                 </a>
               </li>
             ))}
@@ -176,7 +176,7 @@ function Cells({ event }: { event: LiveEvent }) {
   return (
     <>
       <LocalTime at={event.occurredAt} short />
-      <EventStatus type={event.type} />
+      <EventStatus type={event.type} captured={event.type === "delivery" && isCaptured(details)} />
       <span class="cut">{event.email ?? from?.email ?? ""}</span>
       <span class="cut quiet">{facts.join(" · ")}</span>
       {event.testMode === true ? <span class="tag">test</span> : <span />}

@@ -10,6 +10,8 @@ import { FormDialog } from "../../controls/form-dialog.tsx";
 import { draft, draftOf } from "../../state/draft.ts";
 import { navigate, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
+import { isCaptured } from "../../words/answer.ts";
+import { parseMailboxes } from "../../words/addresses.ts";
 import { localField } from "../../words/time.ts";
 
 interface ActionsProps {
@@ -19,7 +21,7 @@ interface ActionsProps {
 
 /** The actions on a message: send it again, or cancel or reschedule it while it waits for its time. */
 export function Actions({ message, onChanged }: ActionsProps) {
-  const open = useSignal<"cancel" | "reschedule" | null>(null);
+  const open = useSignal<"cancel" | "reschedule" | "release" | null>(null);
   const again = useTask();
   if (message.direction === "inbound" || !can("emails:send")) return null;
   const close = () => {
@@ -42,6 +44,11 @@ export function Actions({ message, onChanged }: ActionsProps) {
           </button>
         </>
       ) : null}
+      {message.recipients.some(isCaptured) ? (
+        <button type="button" class="button small" onClick={() => (open.value = "release")}>
+          Send for real
+        </button>
+      ) : null}
       <button
         type="button"
         class="button small"
@@ -54,6 +61,7 @@ export function Actions({ message, onChanged }: ActionsProps) {
       {open.value === "reschedule" ? (
         <Reschedule message={message} onChanged={onChanged} onClose={close} />
       ) : null}
+      {open.value === "release" ? <Release message={message} onChanged={onChanged} onClose={close} /> : null}
     </>
   );
 }
@@ -74,6 +82,34 @@ function Cancel({ message, onChanged, onClose }: DialogProps) {
         “{message.subject}” to {message.to.join(", ")} will not be sent. This cannot be undone.
       </p>
     </Confirm>
+  );
+}
+
+/** Sends a captured message for real, and opens the new one. */
+function Release({ message, onClose }: DialogProps) {
+  const to = useSignal(message.recipients.map(({ email }) => email).join(", "));
+  const send = async () => {
+    const path = `/v1/emails/${encodeURIComponent(message.id)}/release`;
+    const { id } = await post<{ id: string }>(path, { to: parseMailboxes(to.value) });
+    onClose();
+    navigate(`/messages/${id}`);
+  };
+  return (
+    <FormDialog
+      title="Send for real"
+      verb="Send for real"
+      keep="Keep it here"
+      incomplete={parseMailboxes(to.value).length === 0}
+      onSubmit={send}
+      onClose={onClose}
+    >
+      <TextField
+        label="To"
+        name="to"
+        value={to}
+        hint="A copy leaves this machine to these addresses, separated by commas. The captured message stays."
+      />
+    </FormDialog>
   );
 }
 

@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Form, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";
+import { shownName } from "../../state/installation.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
 
 /** Query parameters of the list, which the page's URL has too. */
@@ -49,7 +50,7 @@ export function Filters() {
               href={urlWith({ status: view.status, direction: view.direction }, "/messages")}
               aria-current={view.status === status && view.direction === direction ? "true" : undefined}
             >
-              {view.name}
+              {shownName(view.name)}
             </a>
           </li>
         ))}
