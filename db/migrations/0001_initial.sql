@@ -727,6 +727,7 @@ CREATE TABLE stats_providers (
   complained INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (sender_id, day, provider)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX stats_providers_by_day ON stats_providers (day);
 
 -- How many domains of a day have separate rows.
 CREATE TABLE stats_domains (

@@ -7,7 +7,7 @@ import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
 import { type DkimSigner, dkimPrivateKey } from "../mail/auth/dkim.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
-import { domainChecks } from "../flows/health/domains.ts";
+import { domainChecks } from "../flows/health/domains/domains.ts";
 import { egressCheck } from "../flows/health/egress.ts";
 import { smarthostCheck } from "../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";

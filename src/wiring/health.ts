@@ -9,6 +9,9 @@ import { quotaCheck } from "../flows/health/quotas.ts";
 import { queueChecks } from "../flows/health/queues.ts";
 import { feedbackCheck, reputationCheck } from "../flows/health/reputation.ts";
 import { laneCheck } from "../flows/health/lanes.ts";
+import { complaintChecks } from "../flows/health/traffic/complaints.ts";
+import { outboundTlsCheck } from "../flows/health/traffic/outbound-tls.ts";
+import { volumeChecks } from "../flows/health/traffic/volume.ts";
 import { noticeChecks } from "../flows/health/secondaries.ts";
 import { ownSpfChecks } from "../flows/health/own-spf.ts";
 import { reverseChecks } from "../flows/health/reverse.ts";
@@ -43,9 +46,8 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...backupChecks(parts, config.backupEvery),
     quotaCheck({ db, quotas: config.quotas }),
     ...queueChecks({ db, clock, redis }),
-    ...(config.delivery === "mx" ? [laneCheck({ db, clock, ...laneLimits(config) })] : []),
+    ...(config.delivery === "mx" ? trafficChecks(parts) : []),
     reputationCheck({ db, clock, limits: suspensionLimits(config) }),
-    ...(config.delivery === "mx" ? [feedbackCheck({ db, clock })] : []),
     certificateCheck({
       clock,
       hostname: mxName(config),
@@ -55,6 +57,18 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     ...domainCertificateChecks({ db, clock, settings: config }),
     ...noticeChecks({ db, settings: config }),
     clockCheck(clock, [...clocksOf(parts), ...clocks]),
+  ];
+}
+
+/** Returns the checks of mail that goes straight to providers: what they answer and report, and how much they get. */
+function trafficChecks({ config, clock, db }: HealthParts): Check[] {
+  const lanes = { db, clock, ...laneLimits(config) };
+  return [
+    laneCheck(lanes),
+    feedbackCheck({ db, clock }),
+    ...complaintChecks({ db, clock }),
+    ...volumeChecks({ ...lanes, settings: config }),
+    outboundTlsCheck(db),
   ];
 }
 

@@ -93,8 +93,14 @@ test("a sound installation has only ok lines", async () => {
     "mail queue",
     "webhook queue",
     "providers",
-    "reputation",
     "feedback",
+    "complaints",
+    "feedback loops",
+    "volume",
+    "warm-up",
+    "send rate",
+    "outbound tls",
+    "reputation",
     "certificate",
     "clock",
     "files",
@@ -577,14 +583,14 @@ const BREAKS: Broken[] = [
     breaks: "more complaints than providers want",
     by: () => weekOf({ settled: 1000, complainants: 2 }),
     mend: () => weekOf(null),
-    lines: ["warn reputation", "warn feedback"],
+    lines: ["warn feedback", "warn reputation"],
     says: /1 project is above 0\.1 % complaints/,
   },
   {
     breaks: "more complaints than providers take",
     by: () => weekOf({ settled: 1000, complainants: 3 }),
     mend: () => weekOf(null),
-    lines: ["fail reputation", "warn feedback"],
+    lines: ["warn feedback", "fail reputation"],
     says: /1 project is above 0\.3 % complaints/,
   },
   {
@@ -595,21 +601,65 @@ const BREAKS: Broken[] = [
     says: /No DMARC or TLS report has arrived in 7 days/,
   },
   {
-    breaks: "much mail of which nobody complains",
+    breaks: "a provider with no complaint about much mail, although it sends complaints to those who enrol",
+    by: () => providerDay("yahoo", { delivered: 5000, complained: 0 }),
+    mend: () => write("DELETE FROM stats_providers"),
+    lines: ["warn feedback loops"],
+    says: /from Yahoo \(https:\/\/senders\.yahooinc\.com\/complaint-feedback-loop\/\)\. Is the service not enrolled/,
+  },
+  {
+    breaks: "more complaints at one provider than it wants",
+    by: () => providerDay("yahoo", { delivered: 2000, complained: 2 }),
+    mend: () => write("DELETE FROM stats_providers"),
+    lines: ["warn complaints"],
+    says: /0\.1 % of a week's mail or more: Yahoo \(2 of 2000\)/,
+  },
+  {
+    breaks: "more complaints at one provider than it takes",
+    by: () => providerDay("yahoo", { delivered: 1000, complained: 3 }),
+    mend: () => write("DELETE FROM stats_providers"),
+    lines: ["fail complaints"],
+    says: /0\.3 % of a week's mail or more: Yahoo \(3 of 1000\)/,
+  },
+  {
+    breaks: "a day with more than twice the mail of the best one",
     by: async () => {
-      await weekOf({ settled: 5000, complainants: 0 });
+      await usageOf(1, 600);
+      await usageOf(0, 1201);
+    },
+    mend: () => write("DELETE FROM usage"),
+    lines: ["warn volume"],
+    says: /1201 recipients today; the best of the last 30 days had 600/,
+  },
+  {
+    breaks: "a new address whose room of the day is used up",
+    by: async () => {
+      await laneDay({ accepted: 50, deferred: 0, refused: 0 }, "google@127.0.0.1");
       await write(
-        `INSERT INTO report_rows (id, domain_id, kind, day, counts, reporter, source, result, disposition, messages)
-          SELECT 'r', id, 'dmarc', ?, 1, 'google.com', '203.0.112.1', 'pass', 'none', 9 FROM domains LIMIT 1`,
-        new Date().toISOString().slice(0, 10),
+        "INSERT INTO warm_ups (lane, day, step, target) VALUES ('google@127.0.0.1', ?, 0, 100000)",
+        today(),
       );
+      return { config: withSettings({ ...youngAddress(), DESTINATION_RATE: "19" }) };
     },
     mend: async () => {
-      await weekOf(null);
-      await write("DELETE FROM report_rows");
+      await laneDay(null);
+      await write("DELETE FROM warm_ups");
     },
-    lines: ["warn feedback"],
-    says: /No complaint has arrived, of 5000 recipients/,
+    lines: ["warn warm-up"],
+    says: /Google from 127\.0\.0\.1: day 1, 50 of 50 used/,
+  },
+  {
+    breaks: "a new address that sends fast",
+    by: () => ({ config: withSettings(youngAddress()) }),
+    lines: ["warn send rate"],
+    says: /at 20 messages a second, also from 127\.0\.0\.1/,
+  },
+  {
+    breaks: "a message to Google in the clear",
+    by: () => attemptAt("aspmx.l.google.com", null),
+    mend: () => write("DELETE FROM messages WHERE id = 'seen'"),
+    lines: ["warn outbound tls"],
+    says: /1 went without TLS 1\.2: Google \(in the clear\)/,
   },
   {
     breaks: "a file that is damaged",
@@ -651,7 +701,7 @@ async function keyRecords(there: boolean): Promise<void> {
   }
 }
 
-async function write(sql: string, ...args: (string | number)[]): Promise<void> {
+async function write(sql: string, ...args: (string | number | null)[]): Promise<void> {
   await healthy.service.app.db.write([{ sql, args }]);
 }
 
@@ -659,13 +709,61 @@ async function keysMade(change: string): Promise<void> {
   await write(`UPDATE dkim_keys SET created_at = created_at ${change} WHERE domain_id IS NOT NULL`);
 }
 
-async function laneDay(day: { accepted: number; deferred: number; refused: number } | null): Promise<void> {
+const today = () => Math.floor(Date.now() / DAY_MS);
+
+/** Settings of an address that begins to send today. */
+function youngAddress(): Record<string, string> {
+  const date = new Date().toISOString().slice(0, 10);
+  return { EGRESS: "127.0.0.1", WARM_UP: `127.0.0.1:${date}` };
+}
+
+async function providerDay(
+  provider: string,
+  { delivered, complained }: { delivered: number; complained: number },
+): Promise<void> {
+  await write(
+    `INSERT INTO stats_providers (sender_id, day, provider, delivered, complained)
+      SELECT id, ?, ?, ?, ? FROM senders LIMIT 1`,
+    today(),
+    provider,
+    delivered,
+    complained,
+  );
+}
+
+async function usageOf(daysAgo: number, recipients: number): Promise<void> {
+  await write(
+    "INSERT INTO usage (sender_id, day, recipients) SELECT id, ?, ? FROM senders LIMIT 1",
+    new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10),
+    recipients,
+  );
+}
+
+/** Stores a delivered message with an attempt at a host. */
+async function attemptAt(mx: string, tls: string | null): Promise<void> {
+  await write(
+    `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
+      SELECT 'seen', id, 'outbound', 'delivered', 'f@f.test', '[]', '', 1 FROM senders LIMIT 1`,
+  );
+  await write(
+    `INSERT INTO attempts (message_id, ord, attempt, started_at, duration_ms, outcome, mx, tls, smtp_code)
+      VALUES ('seen', 0, 1, 1, 1, 'delivered', ?, ?, 250)`,
+    mx,
+    tls,
+  );
+}
+
+async function laneDay(
+  day: { accepted: number; deferred: number; refused: number } | null,
+  lane = "google",
+): Promise<void> {
   await write("DELETE FROM lane_figures");
   if (day === null) return;
   const { accepted, deferred, refused } = day;
   await write(
-    "INSERT INTO lane_figures (day, lane, instance_id, accepted, deferred, refused) VALUES (?, 'google', 'i', ?, ?, ?)",
-    Math.floor(Date.now() / DAY_MS),
+    "INSERT INTO lane_figures (day, lane, instance_id, accepted, deferred, refused) VALUES (?, ?, 'i', ?, ?, ?)",
+    today(),
+    lane,
     accepted,
     deferred,
     refused,

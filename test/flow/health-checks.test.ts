@@ -11,7 +11,7 @@ import {
   worstOf,
 } from "../../src/flows/health/check.ts";
 import { clockCheck } from "../../src/flows/health/clock.ts";
-import { domainChecks, MAX_DOMAINS } from "../../src/flows/health/domains.ts";
+import { domainChecks, MAX_DOMAINS } from "../../src/flows/health/domains/domains.ts";
 import { settingsChecks } from "../../src/flows/health/settings.ts";
 import { integrityCheck, QUICK_CHECK_BYTES, storageChecks } from "../../src/flows/health/storage.ts";
 import { loadConfig } from "../../src/config.ts";

@@ -7,7 +7,7 @@ import {
   countNearSuspension,
   countOverLimits,
   type ReputationLimits,
-  weekOfAll,
+  settledInWeek,
 } from "../../store/projects/reputation.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -54,14 +54,11 @@ function projects(count: number): string {
 
 /** Recipients of a week from which on some receiver sends DMARC reports. */
 const REPORTED_FROM = 1000;
-/** Recipients of a week from which on someone complains. */
-const COMPLAINED_FROM = 5000;
 /** Reports come a day late, so a week is looked back. */
 const REPORT_DAYS = 7;
 
 /**
- * Warns if much mail leaves and no receiver tells us what becomes of it: no DMARC or TLS reports, or no complaint at
- * all.
+ * Warns if much mail leaves and no receiver reports by DMARC or TLS-RPT what becomes of it.
  */
 export function feedbackCheck({ db, clock }: Omit<ReputationParts, "limits">): Check {
   return {
@@ -70,19 +67,14 @@ export function feedbackCheck({ db, clock }: Omit<ReputationParts, "limits">): C
     fix: "Check that the database is reachable.",
     async run(): Promise<Finding> {
       const now = clock.now();
-      const [{ settled, complained }, hasReports] = await Promise.all([
-        weekOfAll(db(), now),
+      const [settled, hasReports] = await Promise.all([
+        settledInWeek(db(), now),
         hasReportsSince(db(), utcDay(now - REPORT_DAYS * DAY_MS)),
       ]);
       if (settled >= REPORTED_FROM && !hasReports)
         return warn(
           `No DMARC or TLS report has arrived in ${REPORT_DAYS} days, although receivers send them every day.`,
           "Check that port 25 takes mail for dmarc@ and tls-reports@ of the service domain, and that the domains' DMARC records name them in rua.",
-        );
-      if (settled >= COMPLAINED_FROM && complained === 0)
-        return warn(
-          `No complaint has arrived, of ${settled} recipients in a week. Probably the service is not enrolled in feedback loops.`,
-          "Enrol at https://senders.yahooinc.com/complaint-feedback-loop/ and https://sendersupport.olc.protection.outlook.com/snds/.",
         );
       return ok(hasReports ? "Reports arrive." : "Too little mail leaves to expect reports.");
     },

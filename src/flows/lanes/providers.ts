@@ -23,6 +23,8 @@ export interface Provider extends ProviderLimits {
   tlsRequired: boolean;
   /** The page on which an operator asks to be taken off its block list. Null if none is known. */
   delisting: string | null;
+  /** The page on which an operator enrols for its complaints. Null if it sends none, or sends them unasked. */
+  feedbackLoop: string | null;
   /** The source of the numbers, and when it was read. */
   source: string;
 }
@@ -36,7 +38,7 @@ const USUAL: ProviderLimits = { connections: 5, messages: 50, rate: 20 };
 type Given = Partial<Provider> & Pick<Provider, "name" | "title" | "hosts" | "source">;
 
 function provider(given: Given): Provider {
-  return { ...USUAL, tlsRequired: false, delisting: null, ...given };
+  return { ...USUAL, tlsRequired: false, delisting: null, feedbackLoop: null, ...given };
 }
 
 /** The providers. The first row with a pattern that fits all MX hosts of a domain gives its lane. */
@@ -59,6 +61,7 @@ export const PROVIDERS: readonly Provider[] = [
     messages: 50,
     hosts: /^[a-z\d-]+\.olc\.protection\.outlook\.com$/,
     delisting: "https://olcsupport.office.com/",
+    feedbackLoop: "https://sendersupport.olc.protection.outlook.com/snds/",
     source: KUMO,
   }),
   provider({
@@ -79,6 +82,7 @@ export const PROVIDERS: readonly Provider[] = [
     hosts:
       /^(?:(?:mta\d|mx-[a-z\d-]+|[a-z\d-]+\.mail|mx-[a-z\d.-]+\.mail)\.(?:am0|gm0)\.yahoodns\.net|[a-z]{2}-ip4-mx-vip\d\.prodigy\.net)$/,
     delisting: "https://senders.yahooinc.com/contact",
+    feedbackLoop: "https://senders.yahooinc.com/complaint-feedback-loop/",
     source: `${KUMO}: given by Yahoo`,
   }),
   provider({
@@ -107,6 +111,7 @@ export const PROVIDERS: readonly Provider[] = [
     messages: 50,
     hosts: /^smtp-in\.(?:orange|wanadoo)\.fr$/,
     delisting: "https://postmaster.orange.fr/",
+    feedbackLoop: "https://www.signal-spam.fr/en/",
     source: KUMO,
   }),
   provider({
@@ -116,6 +121,7 @@ export const PROVIDERS: readonly Provider[] = [
     messages: 50,
     hosts: /^smtp[a-z]?\d?\.laposte\.net$/,
     delisting: "https://postmaster.laposte.net/",
+    feedbackLoop: "https://www.signal-spam.fr/en/",
     source: CAUTIOUS,
   }),
   provider({
@@ -143,6 +149,7 @@ export const PROVIDERS: readonly Provider[] = [
     messages: 50,
     hosts: /^(?:mxs|emx)\.mail\.ru$/,
     delisting: "https://postmaster.mail.ru/",
+    feedbackLoop: "https://postmaster.mail.ru/",
     source: CAUTIOUS,
   }),
   provider({
@@ -162,6 +169,7 @@ export const PROVIDERS: readonly Provider[] = [
     tlsRequired: true,
     hosts: /^mx\d(?:[a-z]\d)?(?:[a-z])?\.(?:mxge\.)?comcast\.net$/,
     delisting: "https://spa.xfinity.com/postmaster",
+    feedbackLoop: "https://fbl.validity.com/",
     source: `${KUMO}: given by Comcast`,
   }),
   provider({

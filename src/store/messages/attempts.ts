@@ -124,3 +124,12 @@ export async function listAttempts(
   );
   return rows.map((row) => ({ ...ATTEMPTS.read(row), email: row.email }));
 }
+
+/** Returns host and TLS of the attempts that reached a host, of the newest messages of all projects. */
+export function lastSessions(db: Db, limit: number): Promise<{ mx: string; tls: string | null }[]> {
+  return db.all(
+    `SELECT mx, tls FROM (SELECT mx, tls, smtp_code FROM attempts ORDER BY message_id DESC, ord DESC, attempt DESC LIMIT ?)
+      WHERE mx IS NOT NULL AND smtp_code IS NOT NULL`,
+    [limit],
+  );
+}

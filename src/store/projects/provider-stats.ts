@@ -25,6 +25,16 @@ export function countForProvider(
   return { sql: COUNT[figure](guard.sql), args: [senderId, day, provider, ...guard.args] };
 }
 
+const SUMS = PROVIDER_FIGURES.map((figure) => `SUM(${figure}) AS ${figure}`).join(", ");
+
+/** Returns the outcomes of all projects by provider on the UTC days from `fromDay` to `toDay`, for the operator. */
+export function providerCountsOfAll(db: Db, fromDay: number, toDay: number): Promise<ProviderCounts[]> {
+  return db.all<ProviderCounts>(
+    `SELECT provider, ${SUMS} FROM stats_providers WHERE day >= ? AND day <= ? GROUP BY provider ORDER BY provider`,
+    [fromDay, toDay],
+  );
+}
+
 /** Returns the project's outcomes by provider on the UTC days from `fromDay` to `toDay`, those with most mail first. */
 export function providerCounts(
   db: Db,
@@ -32,10 +42,9 @@ export function providerCounts(
   fromDay: number,
   toDay: number,
 ): Promise<ProviderCounts[]> {
-  const sums = PROVIDER_FIGURES.map((figure) => `SUM(${figure}) AS ${figure}`).join(", ");
   // A provider is one of our table, so these are few.
   return db.all<ProviderCounts>(
-    `SELECT provider, ${sums} FROM stats_providers WHERE sender_id = ? AND day >= ? AND day <= ?
+    `SELECT provider, ${SUMS} FROM stats_providers WHERE sender_id = ? AND day >= ? AND day <= ?
       GROUP BY provider ORDER BY SUM(delivered + delayed + bounced) DESC, provider`,
     [senderId, fromDay, toDay],
   );

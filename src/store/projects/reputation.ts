@@ -129,13 +129,13 @@ export function judgeSender(senderId: string, limits: ReputationLimits, now: num
   };
 }
 
-/** Returns the counts of all projects in a window. */
-export async function weekOfAll(db: Db, now: number): Promise<{ settled: number; complained: number }> {
-  const row = await db.first<{ settled: number | null; complained: number | null }>(
-    "SELECT SUM(settled) AS settled, SUM(complained) AS complained FROM reputation WHERE day BETWEEN ? AND ?",
+/** Returns how many recipients of all projects were settled in a window. */
+export async function settledInWeek(db: Db, now: number): Promise<number> {
+  const row = await db.first<{ settled: number | null }>(
+    "SELECT SUM(settled) AS settled FROM reputation WHERE day BETWEEN ? AND ?",
     [windowStart(now), utcDay(now)],
   );
-  return { settled: row?.settled ?? 0, complained: row?.complained ?? 0 };
+  return row?.settled ?? 0;
 }
 
 /** Returns how many senders have reached one of the limits, suspended or not. */

@@ -1,11 +1,11 @@
-import { bounceDomain, mxHost } from "../../core/own-names.ts";
-import type { Clock } from "../../core/time/clock.ts";
-import { type AuthVerdict, authenticate } from "../../mail/auth/authenticate.ts";
-import { type DkimSigner, signDkim } from "../../mail/auth/dkim.ts";
-import { compose } from "../../mail/composing/compose.ts";
-import { nodeStyleResolver } from "../../net/dns/node-style-resolver.ts";
-import type { Resolver } from "../../net/dns/resolver.ts";
-import { CHECK_LIMIT_MS, fail, type Finding } from "./check.ts";
+import { bounceDomain, mxHost } from "../../../core/own-names.ts";
+import type { Clock } from "../../../core/time/clock.ts";
+import { type AuthVerdict, authenticate } from "../../../mail/auth/authenticate.ts";
+import { type DkimSigner, signDkim } from "../../../mail/auth/dkim.ts";
+import { compose } from "../../../mail/composing/compose.ts";
+import { nodeStyleResolver } from "../../../net/dns/node-style-resolver.ts";
+import type { Resolver } from "../../../net/dns/resolver.ts";
+import { CHECK_LIMIT_MS, fail, type Finding } from "../check.ts";
 
 export interface AlignmentParts {
   clock: Clock;

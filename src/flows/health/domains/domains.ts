@@ -1,9 +1,9 @@
-import type { Store } from "../../store/engine/client.ts";
-import { DAY_MS } from "../../core/time/units.ts";
-import type { DkimSigner } from "../../mail/auth/dkim.ts";
-import { listDkimKeys } from "../../store/domains/dkim-keys.ts";
-import type { Domain } from "../../store/domains/domains.ts";
-import { domainsOfAll } from "../../store/installation/health.ts";
+import type { Store } from "../../../store/engine/client.ts";
+import { DAY_MS } from "../../../core/time/units.ts";
+import type { DkimSigner } from "../../../mail/auth/dkim.ts";
+import { listDkimKeys } from "../../../store/domains/dkim-keys.ts";
+import type { Domain } from "../../../store/domains/domains.ts";
+import { domainsOfAll } from "../../../store/installation/health.ts";
 import {
   type DomainLookups,
   type RecordState as Seen,
@@ -11,12 +11,12 @@ import {
   findDelegation,
   findDmarc,
   findMx,
-} from "../records/lookups.ts";
-import { delegationHost } from "../../core/own-names.ts";
-import type { IsCaptureDomain } from "../domains/capture-domain.ts";
-import { checkSpf, type SpfCheck } from "../domains/spf-check.ts";
+} from "../../records/lookups.ts";
+import { delegationHost } from "../../../core/own-names.ts";
+import type { IsCaptureDomain } from "../../domains/capture-domain.ts";
+import { checkSpf, type SpfCheck } from "../../domains/spf-check.ts";
 import { type AlignmentParts, alignmentFault } from "./alignment.ts";
-import { type Check, fail, type Finding, ok, warn } from "./check.ts";
+import { type Check, fail, type Finding, ok, warn } from "../check.ts";
 
 /** Maximum number of domains that are checked, oldest first. */
 export const MAX_DOMAINS = 200;
