@@ -3384,7 +3384,7 @@ export interface operations {
     getHealth: {
         parameters: {
             query?: {
-                /** @description True to check PTR and SPF of the sending addresses and the zone of the service, too. */
+                /** @description True to check PTR, EHLO and SPF of the sending addresses, the zone of the service, the unsubscribe page and the role mailboxes, too. */
                 dns?: boolean;
             };
             header?: never;

@@ -24,7 +24,7 @@ import type { Domain } from "../store/domains/domains.ts";
 import { domainsOfAll } from "../store/installation/health.ts";
 import { installationKey, signingKeys } from "../store/messages/sending.ts";
 import { mxName, sendingAddresses } from "./delivery.ts";
-import { dnsChecks, type HealthParts, localChecks, storageParts } from "./health.ts";
+import { outsideChecks, type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
 import { MASTER_KEY_FILE, openKeys } from "./store/master-key.ts";
 import { configuredStore, probeName } from "./store/objects.ts";
@@ -78,7 +78,7 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
     ...(config.delivery === "relay"
       ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
       : []),
-    ...dnsChecks(parts, resolver),
+    ...outsideChecks(parts, resolver),
     ...(options.lists ? blockListChecks(await listSubjects(parts, resolver)) : []),
     ...tlsPortChecks({ db, clock, resolver, settings: config }),
     ...secondaryChecks({ db, clock, settings: config }),

@@ -9,6 +9,9 @@ import { quotaCheck } from "../flows/health/quotas.ts";
 import { queueChecks } from "../flows/health/queues.ts";
 import { feedbackCheck, reputationCheck } from "../flows/health/reputation.ts";
 import { laneCheck } from "../flows/health/lanes.ts";
+import { ehloChecks } from "../flows/health/outside/ehlo.ts";
+import { unsubscribeCheck } from "../flows/health/outside/links.ts";
+import { listenerCheck } from "../flows/health/outside/listener.ts";
 import { complaintChecks } from "../flows/health/traffic/complaints.ts";
 import { outboundTlsCheck } from "../flows/health/traffic/outbound-tls.ts";
 import { volumeChecks } from "../flows/health/traffic/volume.ts";
@@ -17,7 +20,7 @@ import { ownSpfChecks } from "../flows/health/own-spf.ts";
 import { reverseChecks } from "../flows/health/reverse.ts";
 import { zoneChecks } from "../flows/health/zone.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
-import { settingsChecks } from "../flows/health/settings.ts";
+import { isOwnMachine, settingsChecks } from "../flows/health/settings.ts";
 import { backupChecks, storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
@@ -33,6 +36,8 @@ export interface HealthParts {
   clock: Clock;
   /** Returns the database; throws if it cannot be opened. */
   db: () => Db;
+  /** Trusted authorities in PEM, for tests. */
+  ca?: string | undefined;
 }
 
 /** Returns the checks that query no server outside the installation and do not block the thread. */
@@ -72,13 +77,30 @@ function trafficChecks({ config, clock, db }: HealthParts): Check[] {
   ];
 }
 
-/** Returns the checks that ask DNS what the world sees of us. */
-export function dnsChecks({ config, clock, db }: HealthParts, resolver: Resolver): Check[] {
+/** Returns the checks of what the world sees of us: they ask DNS, and connect to our own hosts. */
+export function outsideChecks(parts: HealthParts, resolver: Resolver): Check[] {
+  const { config, clock, db } = parts;
   const addresses = config.delivery === "mx" ? sendingAddresses(config) : [];
   return [
     ...reverseChecks(resolver, addresses),
+    ...ehloChecks(resolver, addresses),
     ...ownSpfChecks(resolver, addresses, config.serviceDomain),
     ...zoneChecks({ db, clock, resolver, settings: config }),
+    // In capture mode no mail leaves, and nobody answers.
+    ...(config.delivery === "capture" ? [] : ownHostChecks(parts, resolver)),
+  ];
+}
+
+/** Returns the checks that connect to our own hosts. */
+function ownHostChecks({ config, clock, ca }: HealthParts, resolver: Resolver): Check[] {
+  const { publicUrl, roles, serviceDomain, smtpHost: host, smtpPort: port, smtpProxies: proxies } = config;
+  return [
+    ...(isOwnMachine(new URL(publicUrl).hostname)
+      ? []
+      : [unsubscribeCheck({ clock, resolver, ca }, publicUrl)]),
+    ...(roles.has("smtp")
+      ? [listenerCheck({ clock, hostname: mxName(config), serviceDomain, host, port, proxies })]
+      : []),
   ];
 }
 

@@ -45,7 +45,7 @@ import { DOC_PAGES } from "./doc-pages.ts";
 import { laneLimits, mxName } from "./delivery.ts";
 import { programName } from "./process/program-name.ts";
 import type { Services } from "./services.ts";
-import { dnsChecks, localChecks } from "./health.ts";
+import { outsideChecks, localChecks } from "./health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
 import { uiDraw, uiFiles } from "./ui/files.ts";
@@ -207,7 +207,11 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
     readRelayUrl: parseSmarthost,
     health,
     getDocument: documentGetter(parts),
-    dnsHealth: cachedHealth(clock, dnsChecks({ config, clock, db: () => db }, parts.resolver), DNS_FRESH_MS),
+    dnsHealth: cachedHealth(
+      clock,
+      outsideChecks({ config, clock, db: () => db }, parts.resolver),
+      DNS_FRESH_MS,
+    ),
     certificates: cacheFor(clock, HEALTH_FRESH_MS, () => certificateStates(db, config, clock.now())),
     settings: settingsOf(config),
   };

@@ -23,7 +23,7 @@ import {
   startHealthy,
   ZONE,
 } from "../support/healthy.ts";
-import { startMx } from "../support/mx.ts";
+import { type MxOptions, startMx } from "../support/mx.ts";
 import { freePort } from "../support/redis.ts";
 import { makeCa, makeCert } from "../support/tls.ts";
 
@@ -56,6 +56,7 @@ async function look({ config, db, egress, clockUrl, lists }: Look = {}): Promise
     config: config ?? healthy.config,
     clock: systemClock,
     db: () => db ?? healthy.service.app.db,
+    ca: healthy.ca,
   };
   const options = {
     egress: egress ?? { host: "127.0.0.1", port: healthy.greeter.port },
@@ -107,6 +108,7 @@ test("a sound installation has only ok lines", async () => {
     "master key",
     "egress",
     `ptr ${PUBLIC_IP}`,
+    `ehlo ${PUBLIC_IP}`,
     `spf ${PUBLIC_IP}`,
     "our delegation",
     "our hosts",
@@ -116,6 +118,9 @@ test("a sound installation has only ok lines", async () => {
     "our tls",
     "our dkim",
     "dkim keys",
+    "unsubscribe page",
+    "role mailboxes",
+    "tls port",
     `domain ${CUSTOMER}`,
     "integrity",
   ]);
@@ -221,6 +226,20 @@ function clockServer(ms: number): string {
   return server.url.href;
 }
 
+/** Puts another web server at the public URL, without TLS. */
+function webServer(fetch: () => Response): Look {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
+  closing.push(() => server.stop(true));
+  return { config: withSettings({ PUBLIC_URL: `http://api.example.com:${server.port}` }) };
+}
+
+/** Puts another listener in place of ours. */
+function listener(options: MxOptions): Look {
+  const mx = startMx(options);
+  closing.push(() => mx.stop());
+  return { config: withSettings({ SMTP_PORT: String(mx.port) }) };
+}
+
 const BREAKS: Broken[] = [
   {
     breaks: "a variable that resembles a setting",
@@ -245,7 +264,10 @@ const BREAKS: Broken[] = [
   },
   {
     breaks: "an API in the clear",
-    by: () => ({ config: withSettings({ PUBLIC_URL: "http://api.example.com" }) }),
+    by: () => {
+      const { port } = new URL(healthy.service.url);
+      return { config: withSettings({ PUBLIC_URL: `http://api.example.com:${port}` }) };
+    },
     lines: ["warn public url"],
     says: /without encryption/,
   },
@@ -662,6 +684,79 @@ const BREAKS: Broken[] = [
     says: /1 went without TLS 1\.2: Google \(in the clear\)/,
   },
   {
+    breaks: "an alias as our name in EHLO",
+    by: () => dns().add({ name: `mx.${ZONE}`, type: "CNAME", data: "host.provider.test" }),
+    mend: () => publishZone(healthy.service),
+    lines: [`fail ehlo ${PUBLIC_IP}`],
+    says: /which is an alias of host\.provider\.test/,
+  },
+  {
+    breaks: "a name in EHLO that has another address",
+    by: () => {
+      dns().remove(`mx.${ZONE}`);
+      dns().add(
+        { name: `mx.${ZONE}`, type: "A", data: "192.0.2.99" },
+        { name: `mx.${ZONE}`, type: "TXT", data: `v=spf1 include:spf.${ZONE} ~all` },
+      );
+    },
+    mend: () => publishZone(healthy.service),
+    lines: [`fail ptr ${PUBLIC_IP}`, `fail ehlo ${PUBLIC_IP}`, "fail our hosts"],
+    says: /EHLO mx\.mail\.test, which does not have this address/,
+  },
+  {
+    breaks: "a public URL without an address",
+    by: () => dns().remove("api.example.com"),
+    mend: () => dns().add({ name: "api.example.com", type: "A", data: "127.0.0.1" }),
+    lines: ["warn unsubscribe page"],
+    says: /cannot be reached: api\.example\.com has no address/,
+  },
+  {
+    breaks: "a proxy that redirects links to unsubscribe",
+    by: () => webServer(() => Response.redirect("https://www.example.com/", 301)),
+    lines: ["warn public url", "fail unsubscribe page"],
+    says: /is redirected to https:\/\/www\.example\.com\//,
+  },
+  {
+    breaks: "a proxy that asks for a login",
+    by: () => webServer(() => new Response("Forbidden", { status: 403 })),
+    lines: ["warn public url", "fail unsubscribe page"],
+    says: /is answered 403 by something that is not this service/,
+  },
+  {
+    breaks: "another service's page at the public URL",
+    by: () => webServer(() => new Response("not found", { status: 404 })),
+    lines: ["warn public url", "fail unsubscribe page"],
+    says: /is answered 404 by something that is not this service/,
+  },
+  {
+    breaks: "a listener that is not there",
+    by: () => ({ config: withSettings({ SMTP_PORT: String(freePort()) }) }),
+    lines: ["warn role mailboxes"],
+    says: /cannot be tried: connection failed/,
+  },
+  {
+    breaks: "a listener without TLS",
+    by: () => listener({}),
+    lines: ["fail role mailboxes"],
+    says: /does not offer STARTTLS/,
+  },
+  {
+    breaks: "a listener that shows a certificate for another name",
+    by: async () => listener({ tls: await makeCert(["other.test"]) }),
+    lines: ["warn role mailboxes"],
+    says: /is for DNS:other\.test, not for mx\.mail\.test/,
+  },
+  {
+    breaks: "a listener that refuses complaints",
+    by: async () =>
+      listener({
+        tls: await makeCert([`mx.${ZONE}`]),
+        answers: { RCPT: (to) => (to.includes("<abuse@") ? "550 5.1.1 no such user" : "250 ok") },
+      }),
+    lines: ["fail role mailboxes"],
+    says: /refuses mail to abuse@mail\.test \(550 5\.1\.1 no such user\)\./,
+  },
+  {
     breaks: "a file that is damaged",
     by: () => damagedCopy(),
     lines: ["fail integrity"],
@@ -788,10 +883,14 @@ describe("GET /v1/health", () => {
       .body.checks;
   const namesOf = (checks: { name: string }[]) => checks.map(({ name }) => name);
 
-  test("checks what DNS says of our addresses and our zone if it is asked to", async () => {
-    expect(namesOf(await asked())).not.toContain(`ptr ${PUBLIC_IP}`);
+  test("checks what the world sees of our addresses, zone and hosts if it is asked to", async () => {
+    const local = namesOf(await asked());
+    expect(local).not.toContain(`ptr ${PUBLIC_IP}`);
+    expect(local).toEqual(expect.arrayContaining(["complaints", "volume", "warm-up", "outbound tls"]));
     const names = namesOf(await asked("?dns=true"));
-    expect(names).toEqual(expect.arrayContaining([`ptr ${PUBLIC_IP}`, `spf ${PUBLIC_IP}`, "our spf"]));
+    expect(names).toEqual(
+      expect.arrayContaining([`ptr ${PUBLIC_IP}`, `ehlo ${PUBLIC_IP}`, "our spf", "unsubscribe page"]),
+    );
     expect(names.filter((name) => name.startsWith("domain "))).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import { textStrings } from "../../src/net/zone/records.ts";
 import { publishedKeys } from "../../src/store/domains/dkim-keys.ts";
 import type { TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
-import { startRedis, type TestRedis } from "./redis.ts";
+import { freePort, startRedis, type TestRedis } from "./redis.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
 import { makeCa, makeCert } from "./tls.ts";
 
@@ -29,6 +29,8 @@ export interface Healthy {
   /** The settings that doctor needs to check it. */
   settings: Record<string, string>;
   config: Config;
+  /** PEM of the authority of its certificate. */
+  ca: string;
   /** A mail server that greets. */
   greeter: { port: number };
   stop(): Promise<void>;
@@ -40,15 +42,17 @@ export async function startHealthy(): Promise<Healthy> {
   const redis = await startRedis();
   await redis.command("config", "set", "appendonly", "yes");
   const ca = await makeCa();
-  const { key, cert } = await makeCert([`mx.${ZONE}`], ca);
+  const { key, cert } = await makeCert([`mx.${ZONE}`, "api.example.com"], ca);
   const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")];
   writeFileSync(keyFile, key);
   writeFileSync(certFile, `${cert}\n${ca.cert}`);
+  const tlsPort = String(freePort());
   const own = {
     SERVICE_DOMAIN: ZONE,
     DELIVERY: "mx",
     PUBLIC_IPS: PUBLIC_IP,
-    PUBLIC_URL: "https://api.example.com",
+    PUBLIC_URL: `https://api.example.com:${tlsPort}`,
+    TLS_PORT: tlsPort,
     OWNER_EMAIL: "ops@example.com",
     SMTP_TLS_KEY: keyFile,
     SMTP_TLS_CERT: certFile,
@@ -56,10 +60,18 @@ export async function startHealthy(): Promise<Healthy> {
   };
   const service = await startService(own);
   await publishZone(service);
+  service.dns.add({ name: "api.example.com", type: "A", data: "127.0.0.1" });
   await verifiedDomain(service, CUSTOMER);
   service.dns.add({ name: CUSTOMER, type: "A", data: PUBLIC_IP });
   await publishKeys(service);
-  const settings = { ...own, DATA_DIR: service.folder, DNS_SERVERS: service.dns.address, DNS_PORT: "1" };
+  const settings = {
+    ...own,
+    DATA_DIR: service.folder,
+    DNS_SERVERS: service.dns.address,
+    DNS_PORT: "1",
+    SMTP_HOST: "127.0.0.1",
+    SMTP_PORT: String(service.smtpPort),
+  };
   const greeter = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.write("220 mx.example.net ESMTP\r\n");
@@ -78,6 +90,7 @@ export async function startHealthy(): Promise<Healthy> {
     redis,
     settings,
     config: loadConfig(settings),
+    ca: ca.cert,
     greeter: { port },
     async stop() {
       greeter.close();

@@ -51,7 +51,8 @@ function publicUrl({ publicUrl: text, sources }: HealthSettings): Finding {
   return ok(text);
 }
 
-function isOwnMachine(hostname: string): boolean {
+/** Returns whether a host of a URL is the machine itself. */
+export function isOwnMachine(hostname: string): boolean {
   const bare = hostname.replace(/^\[(.*)\]$/, "$1");
   if (isIP(bare) !== 0) return bare === "::1" || bare === "::" || /^(?:127|0)\./.test(bare);
   return bare === "localhost" || bare.endsWith(".localhost");

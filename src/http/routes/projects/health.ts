@@ -72,14 +72,14 @@ export function healthRoutes({ health, dnsHealth, certificates }: Parts): Route[
       operationId: "getHealth",
       summary: "Check the health of the installation",
       description:
-        "Checks disk, database, queues, Redis, clock, certificates and settings. `postrider doctor` also checks DNS, port 25 and the object store. Results are at most ten seconds old, and those of `dns` ten minutes. Always answers 200, so load balancers should use `/readyz`. Requires an account-wide key.",
+        "Checks disk, database, queues, Redis, clock, certificates and settings, and what providers answer to mail. `postrider doctor` also checks domains, port 25 and the object store. Results are at most ten seconds old, and those of `dns` ten minutes. Always answers 200, so load balancers should use `/readyz`. Requires an account-wide key.",
       scope: "metrics:read",
       accountWide: true,
       query: Type.Object({
         dns: Type.Optional(
           Type.Boolean({
             description:
-              "True to check PTR and SPF of the sending addresses and the zone of the service, too.",
+              "True to check PTR, EHLO and SPF of the sending addresses, the zone of the service, the unsubscribe page and the role mailboxes, too.",
             examples: [true],
           }),
         ),
