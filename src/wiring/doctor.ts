@@ -6,8 +6,10 @@ import { type BlockListParts, blockListChecks, MAX_LISTED_SUBJECTS } from "../fl
 import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
 import { type DkimSigner, dkimPrivateKey } from "../mail/auth/dkim.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
+import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import { domainChecks } from "../flows/health/domains/domains.ts";
+import { linkFault } from "../flows/health/outside/links.ts";
 import { egressCheck } from "../flows/health/egress.ts";
 import { smarthostCheck } from "../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
@@ -112,13 +114,26 @@ function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFil
 }
 
 /** Returns the checks of all domains; if the domains cannot be read, one check that fails. */
-async function checksOfDomains({ config, clock, db }: HealthParts, resolver: Resolver): Promise<Check[]> {
+async function checksOfDomains({ config, clock, db, ca }: HealthParts, resolver: Resolver): Promise<Check[]> {
   const { serviceDomain, publicIps } = config;
   try {
     const isCaptureDomain = captureDomains(config);
     const lookups = domainLookups({ config, clock, resolver });
     const signersOf = openSigners({ config, clock, db });
-    const own = { db: db(), clock, resolver, lookups, serviceDomain, publicIps, isCaptureDomain, signersOf };
+    const linkFaultOf = hostsDomains(config)
+      ? (host: string) => linkFault({ clock, resolver, ca }, `https://${host}`)
+      : undefined;
+    const own = {
+      db: db(),
+      linkFaultOf,
+      clock,
+      resolver,
+      lookups,
+      serviceDomain,
+      publicIps,
+      isCaptureDomain,
+      signersOf,
+    };
     return await domainChecks(own);
   } catch (error) {
     const fix = "Check that the database is reachable.";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
 import { openSync, writeFileSync, writeSync, closeSync } from "node:fs";
 import { join } from "node:path";
 import { generate } from "selfsigned";
@@ -16,6 +17,7 @@ import { doctorChecks } from "../../src/wiring/doctor.ts";
 import { newFolder } from "../support/folder.ts";
 import {
   CUSTOMER,
+  CUSTOMER_SOA,
   type Healthy,
   PUBLIC_IP,
   publishZone,
@@ -482,7 +484,7 @@ const BREAKS: Broken[] = [
   {
     breaks: "a verified domain that has lost a record",
     by: () => dns().remove(`_dmarc.${CUSTOMER}`),
-    mend: () => dns().add({ name: `_dmarc.${CUSTOMER}`, type: "TXT", data: "v=DMARC1; p=none" }),
+    mend: () => customerDmarc(),
     lines: [`fail domain ${CUSTOMER}`],
     says: /verified, and these records are missing: dmarc/,
   },
@@ -563,7 +565,7 @@ const BREAKS: Broken[] = [
       dns().remove(CUSTOMER);
       dns().add({ name: CUSTOMER, type: "TXT", data: SPF });
     },
-    mend: () => dns().add({ name: CUSTOMER, type: "A", data: PUBLIC_IP }),
+    mend: () => customerSpf(),
     lines: [`warn domain ${CUSTOMER}`],
     says: /neither MX nor A/,
   },
@@ -580,6 +582,82 @@ const BREAKS: Broken[] = [
     mend: () => keyRecords(true),
     lines: ["fail dkim keys", `fail domain ${CUSTOMER}`],
     says: /does not pass as receivers check it: dkim=\w+ \(pr1\)/,
+  },
+  {
+    breaks: "a domain in no zone",
+    by: () => {
+      dns().remove(CUSTOMER);
+      dns().add({ name: CUSTOMER, type: "TXT", data: SPF }, { name: CUSTOMER, type: "A", data: PUBLIC_IP });
+    },
+    mend: () => customerSpf(),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /in no zone with an SOA record/,
+  },
+  {
+    breaks: "a DKIM key of 1024 bits",
+    by: () => keyOfBits(1024),
+    mend: () => replaceKey(null),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /A DKIM key has 1024 bits; receivers expect 2048/,
+  },
+  {
+    breaks: "a DKIM key of less than 1024 bits",
+    by: () => keyOfBits(768),
+    mend: () => replaceKey(null),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /A DKIM key has 768 bits, and receivers ignore its signature/,
+  },
+  {
+    breaks: "a DKIM key behind many aliases",
+    by: () => {
+      for (const [from, to] of [
+        ["0", "1"],
+        ["1", "2"],
+        ["2", "3"],
+        ["3", "4"],
+      ])
+        dns().add({ name: `a${from}.test`, type: "CNAME", data: `a${to}.test` });
+      return aliasKey("a0.test", "a4.test");
+    },
+    mend: () => aliasKey(null),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /behind more than 3 aliases/,
+  },
+  {
+    breaks: "a DMARC record without an address for reports",
+    by: () => customerDmarc("v=DMARC1; p=none"),
+    mend: () => customerDmarc(),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /has no address for reports/,
+  },
+  {
+    breaks: "a DMARC record whose reports go to a stranger",
+    by: () => customerDmarc("v=DMARC1; p=none; rua=mailto:d@reports.example!10m"),
+    mend: () => customerDmarc(),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /asks for reports to reports\.example, which does not take them/,
+  },
+  {
+    breaks: "a DMARC record with which SPF never aligns",
+    by: () => customerDmarc(`v=DMARC1; p=none; aspf=s; rua=mailto:dmarc@${ZONE}`),
+    mend: () => customerDmarc(),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /aspf=s/,
+  },
+  {
+    breaks: "a BIMI record without an SVG file",
+    by: () => customerBimi("v=BIMI1; l=http://example.com/logo.png;", ENFORCED),
+    mend: mendBimi,
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /l=http:\/\/example\.com\/logo\.png is not the https URL of an SVG file/,
+  },
+  {
+    breaks: "a BIMI record without an enforced DMARC policy",
+    by: () =>
+      customerBimi("v=BIMI1; l=https://example.com/logo.svg;", `v=DMARC1; p=none; rua=mailto:dmarc@${ZONE}`),
+    mend: mendBimi,
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /no logo is shown: the DMARC policy of customer\.test is none, for 100 % of mail/,
   },
   {
     breaks: "links to unsubscribe that end early",
@@ -784,7 +862,58 @@ const SPF = `v=spf1 include:spf.${ZONE} ~all`;
 
 function customerSpf(record = SPF): void {
   dns().remove(CUSTOMER);
-  dns().add({ name: CUSTOMER, type: "TXT", data: record }, { name: CUSTOMER, type: "A", data: PUBLIC_IP });
+  dns().add(
+    { name: CUSTOMER, type: "TXT", data: record },
+    { name: CUSTOMER, type: "A", data: PUBLIC_IP },
+    CUSTOMER_SOA,
+  );
+}
+
+function customerDmarc(record = `v=DMARC1; p=none; rua=mailto:dmarc@${ZONE}`): void {
+  dns().remove(`_dmarc.${CUSTOMER}`);
+  dns().add({ name: `_dmarc.${CUSTOMER}`, type: "TXT", data: record });
+}
+
+const BIMI = `default._bimi.${CUSTOMER}`;
+const ENFORCED = `v=DMARC1; p=reject; rua=mailto:dmarc@${ZONE}`;
+
+/** Publishes a BIMI record, and a DMARC record. */
+function customerBimi(record: string, dmarc: string): void {
+  dns().add({ name: BIMI, type: "TXT", data: record });
+  customerDmarc(dmarc);
+}
+
+function mendBimi(): void {
+  dns().remove(BIMI);
+  customerDmarc();
+}
+
+/** Replaces the public key of the customer domain by one of another length. */
+async function keyOfBits(bits: number): Promise<void> {
+  const { publicKey } = generateKeyPairSync("rsa", { modulusLength: bits });
+  await replaceKey(publicKey.export({ format: "der", type: "spki" }).toString("base64"));
+}
+
+let originalKey: string | null = null;
+
+async function replaceKey(key: string | null): Promise<void> {
+  const { db } = healthy.service.app;
+  const row = await db.first<{ key: string }>(
+    "SELECT public_key AS key FROM dkim_keys WHERE domain_id IS NOT NULL",
+  );
+  originalKey ??= row?.key ?? "";
+  await write("UPDATE dkim_keys SET public_key = ? WHERE domain_id IS NOT NULL", key ?? originalKey);
+  await keyRecords(true);
+}
+
+/** Puts the customer's key behind an alias to one name, with the key at another; null: back to ours. */
+async function aliasKey(alias: string | null, end = ""): Promise<void> {
+  const [key] = await publishedKeys(healthy.service.app.db, Date.now(), "", 1);
+  const name = `pr1._domainkey.${CUSTOMER}`;
+  dns().remove(name);
+  const target = dkimTarget(key?.token ?? "", ZONE);
+  dns().add({ name, type: "CNAME", data: alias ?? target });
+  if (end !== "") dns().add({ name: end, type: "TXT", data: textStrings(dkimRecord(key?.publicKey ?? "")) });
 }
 
 /** Publishes the keys of domains, or removes them. */
@@ -909,6 +1038,26 @@ test("a blocked lane comes with the request that opens it", async () => {
     status: "fail",
     action: { label: "Open the lane", path: "/v1/lanes/google/open" },
   });
+});
+
+test("a BIMI record with a logo and an enforced DMARC policy is sound", async () => {
+  customerBimi("v=BIMI1; l=https://example.com/logo.svg; a=https://example.com/mark.pem", ENFORCED);
+  const line = (await look()).get(`domain ${CUSTOMER}`);
+  mendBimi();
+  expect(line?.status).toBe("ok");
+});
+
+test("a domain whose own host of links does not answer is named", async () => {
+  await write("UPDATE domains SET links_verified = 1");
+  const { SMTP_TLS_KEY: _key, SMTP_TLS_CERT: _cert, ...settings } = healthy.settings;
+  const line = (await look({ config: loadConfig({ ...settings, ACME_EMAIL: "ops@example.com" }) })).get(
+    `domain ${CUSTOMER}`,
+  );
+  await write("UPDATE domains SET links_verified = 0");
+  expect([line?.status, line?.message]).toEqual([
+    "warn",
+    expect.stringContaining(`https://links.${CUSTOMER} cannot be reached: links.${CUSTOMER} has no address`),
+  ]);
 });
 
 const LISTED = "2.0.0.127.zen.spamhaus.org";

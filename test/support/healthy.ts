@@ -8,7 +8,7 @@ import { dkimTarget } from "../../src/core/own-names.ts";
 import { dkimRecord } from "../../src/mail/auth/dkim.ts";
 import { textStrings } from "../../src/net/zone/records.ts";
 import { publishedKeys } from "../../src/store/domains/dkim-keys.ts";
-import type { TestDns } from "./dns.ts";
+import type { DnsRecord, TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { freePort, startRedis, type TestRedis } from "./redis.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
@@ -21,6 +21,21 @@ export const PUBLIC_IP = "203.0.112.1";
 export const REVERSE_NAME = "1.112.0.203.in-addr.arpa";
 export const ZONE = "mail.test";
 export const CUSTOMER = "customer.test";
+
+/** The start of authority of the customer's zone. */
+export const CUSTOMER_SOA: DnsRecord = {
+  name: CUSTOMER,
+  type: "SOA",
+  data: {
+    mname: "ns.test",
+    rname: "hostmaster.test",
+    serial: 1,
+    refresh: 1,
+    retry: 1,
+    expire: 1,
+    minimum: 1,
+  },
+};
 
 /** An installation in which doctor finds no fault: zone published, domain verified, certificate, Redis. */
 export interface Healthy {
@@ -62,7 +77,7 @@ export async function startHealthy(): Promise<Healthy> {
   await publishZone(service);
   service.dns.add({ name: "api.example.com", type: "A", data: "127.0.0.1" });
   await verifiedDomain(service, CUSTOMER);
-  service.dns.add({ name: CUSTOMER, type: "A", data: PUBLIC_IP });
+  service.dns.add({ name: CUSTOMER, type: "A", data: PUBLIC_IP }, CUSTOMER_SOA);
   await publishKeys(service);
   const settings = {
     ...own,

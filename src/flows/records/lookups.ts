@@ -109,7 +109,7 @@ export async function findDmarc(lookups: DomainLookups, domain: string): Promise
 }
 
 /** Finds the valid DMARC record of a domain, at `name`. */
-async function findPolicyRecord(
+export async function findPolicyRecord(
   lookups: DomainLookups,
   domain: string,
 ): Promise<{ status: "ok"; name: string; record: string } | { status: "nodata" | "failure" }> {

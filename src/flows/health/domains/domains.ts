@@ -1,7 +1,6 @@
 import type { Store } from "../../../store/engine/client.ts";
-import { DAY_MS } from "../../../core/time/units.ts";
 import type { DkimSigner } from "../../../mail/auth/dkim.ts";
-import { listDkimKeys } from "../../../store/domains/dkim-keys.ts";
+import { listDkimKeys, type PublicDkimKey } from "../../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../../store/domains/domains.ts";
 import { domainsOfAll } from "../../../store/installation/health.ts";
 import {
@@ -12,10 +11,12 @@ import {
   findDmarc,
   findMx,
 } from "../../records/lookups.ts";
-import { delegationHost } from "../../../core/own-names.ts";
+import { delegationHost, linksHost } from "../../../core/own-names.ts";
 import type { IsCaptureDomain } from "../../domains/capture-domain.ts";
 import { checkSpf, type SpfCheck } from "../../domains/spf-check.ts";
 import { type AlignmentParts, alignmentFault } from "./alignment.ts";
+import { keyWeakness, lengthFault, youngKeyNote } from "./dkim-keys.ts";
+import { bimiWeakness, dmarcWeakness, hasZone } from "./policies.ts";
 import { type Check, fail, type Finding, ok, warn } from "../check.ts";
 
 /** Maximum number of domains that are checked, oldest first. */
@@ -23,14 +24,13 @@ export const MAX_DOMAINS = 200;
 
 /** Lookups of an SPF record above which little room is left: receivers stop at 10 (RFC 7208 §4.6.4). */
 const MANY_SPF_LOOKUPS = 8;
-/** Age of a DKIM key that should be rotated, days. */
-export const OLD_KEY_DAYS = 400;
-
 export interface DomainParts extends Store, AlignmentParts {
   lookups: DomainLookups;
   isCaptureDomain: IsCaptureDomain;
   /** Returns the keys that a domain signs with; none if they cannot be opened. */
   signersOf: (domain: Domain) => Promise<readonly DkimSigner[]>;
+  /** Returns why links at a host would not work. If left out, domains have no hosts of their own. */
+  linkFaultOf?: ((host: string) => Promise<Finding | null>) | undefined;
 }
 
 /** Returns a check for each of the oldest domains, and a line that says if there are more. */
@@ -64,14 +64,14 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   ]);
   const finding = judge(domain, { dkim, spf: spf.state, dmarc, mx }, spf);
   if (finding.status !== "ok") return finding;
+  const length = lengthFault(domain, keys);
+  if (length !== null) return length;
   const signers = await parts.signersOf(domain);
   const fault = signers.length === 0 ? null : await alignmentFault(parts, domain, signers);
   if (fault !== null) return fault;
-  const oldest = Math.min(...keys.map(({ createdAt }) => createdAt));
-  return (
-    weakness(domain, { spf, isReachable, isOld: parts.clock.now() - oldest > OLD_KEY_DAYS * DAY_MS }) ??
-    finding
-  );
+  const now = parts.clock.now();
+  const weak = await weakness(parts, domain, { spf, isReachable, keys, now });
+  return weak ?? { ...finding, message: `${finding.message}${youngKeyNote(keys, now)}` };
 }
 
 /** Returns whether an answer could reach the domain (RFC 5321 §5.1). If the DNS does not answer, it counts as reachable. */
@@ -80,25 +80,52 @@ async function takesMail({ mx, a, aaaa }: DomainLookups, name: string): Promise<
   return found.some(({ status }) => status === "ok" || status === "failure");
 }
 
-/** Returns what some receivers mind about a domain whose records are all there; null if nothing. */
-function weakness(
-  { id, name }: Domain,
-  { spf, isReachable, isOld }: { spf: SpfCheck; isReachable: boolean; isOld: boolean },
+interface SeenFacts {
+  spf: SpfCheck;
+  isReachable: boolean;
+  keys: readonly PublicDkimKey[];
+  now: number;
+}
+
+/** Returns what some receivers mind about a domain whose records are all there, the gravest first; null if nothing. */
+async function weakness(
+  { lookups, resolver, serviceDomain, linkFaultOf }: DomainParts,
+  domain: Domain,
+  { spf, isReachable, keys, now }: SeenFacts,
+): Promise<Finding | null> {
+  const { name, recommended, delegated, served } = domain;
+  const hasHost = recommended.links || (delegated && served);
+  const [zoned, links, dmarc, bimi, key] = await Promise.all([
+    hasZone(resolver, name),
+    hasHost && linkFaultOf !== undefined ? linkFaultOf(linksHost(name)) : null,
+    dmarcWeakness(lookups, name, serviceDomain),
+    bimiWeakness(lookups, name),
+    keyWeakness(lookups, domain, { keys, now }),
+  ]);
+  return reachWeakness(name, { isReachable, zoned }) ?? links ?? spfWeakness(spf) ?? dmarc ?? bimi ?? key;
+}
+
+function reachWeakness(
+  name: string,
+  { isReachable, zoned }: { isReachable: boolean; zoned: boolean },
 ): Finding | null {
   if (!isReachable)
     return warn(
-      `The domain has neither MX nor A record, so no answer reaches it, and Yahoo and Laposte refuse its mail.`,
+      "The domain has neither MX nor A record, so no answer reaches it, and Yahoo and Laposte refuse its mail.",
       `Publish an MX record at ${name}.`,
     );
-  if (spf.lookups > MANY_SPF_LOOKUPS)
-    return warn(
-      `The SPF record needs ${spf.lookups} DNS lookups of the 10 that receivers make.`,
-      "Take out an include that no longer sends for you.",
-    );
-  if (!isOld) return null;
+  if (zoned) return null;
   return warn(
-    `A DKIM key is older than ${OLD_KEY_DAYS} days.`,
-    `Rotate it: POST /v1/domains/${id}/rotate-dkim.`,
+    "The domain is in no zone with an SOA record, so some receivers take it for made up.",
+    "Check the delegation at the registrar.",
+  );
+}
+
+function spfWeakness({ lookups }: SpfCheck): Finding | null {
+  if (lookups <= MANY_SPF_LOOKUPS) return null;
+  return warn(
+    `The SPF record needs ${lookups} DNS lookups of the 10 that receivers make.`,
+    "Take out an include that no longer sends for you.",
   );
 }
 
