@@ -609,6 +609,7 @@ CREATE TABLE guards (
   record_exists INTEGER NOT NULL DEFAULT 0,
   report_taken INTEGER NOT NULL DEFAULT 0,
   too_many_reports INTEGER NOT NULL DEFAULT 0,
+  dry_run INTEGER NOT NULL DEFAULT 0,
   CHECK (0)
 ) STRICT;
 
@@ -906,7 +907,7 @@ CREATE TRIGGER holdings_deliveries_insert AFTER INSERT ON webhook_deliveries
 BEGIN
   UPDATE holdings SET stored_octets = stored_octets + 512 + octet_length(COALESCE(NEW.data, ''))
     + octet_length(COALESCE(NEW.last_response, '')) + octet_length(COALESCE(NEW.last_error, ''))
-    WHERE owner_id = NEW.sender_id;
+    + octet_length(COALESCE(NEW.attempt_log, '')) WHERE owner_id = NEW.sender_id;
 END;
 
 CREATE TRIGGER holdings_deliveries_update AFTER UPDATE OF last_response, last_error, attempt_log ON webhook_deliveries

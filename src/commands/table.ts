@@ -118,6 +118,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "make the database from a backup, and hold what was due in it",
     load: async () => (await import("./backups/restore.ts")).restore,
   },
+  export: {
+    summary: "write what the database holds into a file for another version, engine or machine",
+    load: async () => (await import("./transfer/export.ts")).exportTo,
+  },
+  import: {
+    summary: "read a file of export into the database",
+    load: async () => (await import("./transfer/import.ts")).importFrom,
+  },
   "release-held": {
     summary: "show what a restore holds, and let it go",
     load: async () => (await import("./backups/release-held.ts")).releaseHeldMail,

@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { SettingsError } from "../../core/errors.ts";
@@ -18,7 +9,7 @@ import { installationKey } from "../../store/messages/sending.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { syncFile, syncFolder } from "../../wiring/process/disk.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
-import { keysOf, MASTER_KEY_FILE } from "../../wiring/store/master-key.ts";
+import { keysOf, MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
 import { openSealed } from "../../wiring/store/sealed-copy.ts";
 import { defineCommand, type Context } from "../support/command.ts";
 import { withAnyDatabase } from "../support/database.ts";
@@ -55,7 +46,7 @@ arriving mail and new sends work. Then \`postrider release-held\` shows what is 
     }
     try {
       const held = await hold(context, master.key, clock.now());
-      if (master.isNew) saveKey(config, master.key);
+      if (master.isNew) saveMasterKey(config.dataDir, master.key);
       syncFolder(file);
       out.record({ file, held }, `restored ${file}. ${heldText(held)}`);
       return EX_OK;
@@ -93,10 +84,6 @@ function masterKeyOf({ masterKey, dataDir }: Config, backup: string): Master {
       `there is no master key: set MASTER_KEY to that of the backup, or put its master.key at ${own}`,
     );
   return { key: readFileSync(path, "utf8").trim(), isNew: path !== own };
-}
-
-function saveKey({ dataDir }: Config, key: string): void {
-  writeFileSync(join(dataDir, MASTER_KEY_FILE), `${key}\n`, { flag: "wx", mode: 0o600, flush: true });
 }
 
 async function copyTo(backup: string, part: string, masterKey: string): Promise<void> {

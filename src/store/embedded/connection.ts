@@ -203,6 +203,25 @@ export function copyDatabase(path: string, emptyFile: string): void {
   }
 }
 
+/** Reads of a database file as of one moment. */
+export interface Snapshot {
+  all<Row>(sql: string, args: Value[]): Promise<Row[]>;
+  close(): void;
+}
+
+/**
+ * Opens a file for reads that all see one moment, while other processes write. Each read blocks the calling thread. Until
+ * it is closed, the write-ahead log cannot begin again, so it grows.
+ */
+export function openSnapshot(path: string): Snapshot {
+  const database = new Database(path, { timeout: COPY_BUSY_TIMEOUT_MS });
+  database.exec("PRAGMA query_only = ON; BEGIN");
+  return {
+    all: async <Row>(sql: string, args: Value[]) => database.prepare(sql).all(args) as Row[],
+    close: () => database.close(),
+  };
+}
+
 /** Checks every page of a database file that no process has open. Returns the first faults; none if it is intact. */
 export function faultsOf(path: string): string[] {
   const database = new Database(path);

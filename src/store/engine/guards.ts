@@ -37,6 +37,8 @@ const OWN_COLUMNS = {
   report_taken: "guards.report_taken",
   /** The domain has as many reports of the day as it may have. */
   too_many_reports: "guards.too_many_reports",
+  /** A dry run undoes what it has written. */
+  dry_run: "guards.dry_run",
 } as const;
 
 /** Reasons inside a statement that runs for nearly every message: a second statement would double its time. */

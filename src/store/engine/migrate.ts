@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
-import { changesRow, type Db, type Statement } from "./client.ts";
+import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; a step that was released never changes. */
 export interface Migration {
@@ -81,6 +81,17 @@ async function ledger(db: Db): Promise<Map<number, LedgerRow>> {
   const made = await db.first("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'");
   const rows = made === null ? [] : await db.all<LedgerRow>("SELECT * FROM schema_migrations");
   return new Map(rows.map((row) => [row.version, row]));
+}
+
+/** Returns the newest applied step, whichever build has applied it; 0 if there is none. */
+export async function newestStep(reader: {
+  all<Row>(sql: string, args: Value[]): Promise<Row[]>;
+}): Promise<number> {
+  const [row] = await reader.all<{ newest: number | null }>(
+    "SELECT MAX(version) AS newest FROM schema_migrations",
+    [],
+  );
+  return row?.newest ?? 0;
 }
 
 /** Returns true if the database has no tables: no process has started with it. */

@@ -59,6 +59,12 @@ export function keysOf(masterKey: string): InstallationKeys {
   };
 }
 
+/** Puts the master key of another installation into a DATA_DIR that has none. */
+export function saveMasterKey(dataDir: string, key: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  writeFileSync(join(dataDir, MASTER_KEY_FILE), `${key}\n`, { flag: "wx", mode: 0o600, flush: true });
+}
+
 function keyFromFile(dataDir: string, sealed: boolean): string {
   const path = join(dataDir, MASTER_KEY_FILE);
   if (!existsSync(path)) {

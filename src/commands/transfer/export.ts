@@ -1,0 +1,194 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { resolve } from "node:path";
+import { seal } from "../../core/crypto/secretbox.ts";
+import { budgetOf } from "../../store/contents/memory-budget.ts";
+import { openSnapshot } from "../../store/embedded/connection.ts";
+import { newestStep } from "../../store/engine/migrate.ts";
+import {
+  chunksOfObjects,
+  exportedRows,
+  hasProject,
+  type RowReader,
+  tablesOf,
+} from "../../store/transfer/export-rows.ts";
+import { KINDS } from "../../store/transfer/kinds.ts";
+import { VERSION } from "../../version.ts";
+import { syncFolder } from "../../wiring/process/disk.ts";
+import { databaseFile } from "../../wiring/store/database.ts";
+import { openKeys } from "../../wiring/store/master-key.ts";
+import { openObjects } from "../../wiring/store/objects.ts";
+import { type Context, defineCommand } from "../support/command.ts";
+import { isThere, withAnyDatabase } from "../support/database.ts";
+import { EX_OK, refused, unavailable } from "../support/exit.ts";
+import { type Counts, FORMAT, type Header, KEY_CHECK, MAX_LINE_BYTES, rowLine } from "./file-format.ts";
+
+/** Largest content that is read from the object store, bytes. */
+const MAX_OBJECT_BYTES = 256 * 1024 * 1024;
+/** Bytes that are written together. */
+const WRITE_BYTES = 1024 * 1024;
+
+interface Wanted {
+  project: string | null;
+  messages: boolean;
+}
+
+/** Writes what the database holds into a file that any version and engine can import. */
+export const exportTo = defineCommand({
+  name: "export",
+  args: ["FILE"],
+  flags: {
+    messages: { type: "boolean", help: "also messages, threads, events and webhook deliveries" },
+    project: { type: "string", value: "ID", help: "this project alone" },
+  },
+  about: `Writes accounts, projects, keys, domains with their DKIM keys, templates, contacts, suppressions, inboxes, webhooks,
+routes and figures into FILE as NDJSON, while the service runs. \`postrider import FILE\` reads it: in another version, on a
+server instead of a file, on another machine. FILE may be - for standard output.
+
+Secrets stay sealed with the master key, which is not in FILE: import needs the same one. API keys are hashes. Addresses
+and messages can be read, so FILE is for its owner alone.`,
+  example: "postrider export estate.ndjson",
+  async run({ flags, args: [name = ""] }, context) {
+    const wanted = { project: flags.project ?? null, messages: flags.messages === true };
+    const source = databaseFile(context.config);
+    if (source !== null && !isThere(source)) throw unavailable(`there is no database at ${source}`);
+    const toOutput = name === "-";
+    const file = resolve(name);
+    const sink = toOutput ? sinkTo(1) : newFile(file);
+    try {
+      const counts = await writeAll(context, source, wanted, sink.write);
+      sink.finish();
+      if (!toOutput)
+        context.out.record({ file, ...wanted, counts }, `exported ${summary(counts)} to ${file}`);
+      return EX_OK;
+    } catch (error) {
+      sink.giveUp();
+      throw error;
+    }
+  },
+});
+
+/** Says how many rows of each kind there are. */
+export function summary(counts: Counts): string {
+  const parts = Object.entries(counts).map(([table, count]) => `${count} ${table.replaceAll("_", " ")}`);
+  return parts.join(", ") || "nothing";
+}
+
+interface Sink {
+  write(text: string): void;
+  finish(): void;
+  giveUp(): void;
+}
+
+function sinkTo(file: number): Sink {
+  let waiting: string[] = [];
+  let bytes = 0;
+  const flush = (): void => {
+    const chunk = Buffer.from(waiting.join(""));
+    for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
+    waiting = [];
+    bytes = 0;
+  };
+  return {
+    write(text) {
+      waiting.push(text);
+      bytes += text.length;
+      if (bytes >= WRITE_BYTES) flush();
+    },
+    finish: flush,
+    giveUp: () => undefined,
+  };
+}
+
+/** Writes to FILE.part first, so that FILE is never incomplete. */
+function newFile(file: string): Sink {
+  if (existsSync(file)) throw refused(`${file} exists and is not overwritten`);
+  const part = `${file}.part`;
+  const handle = opened(part);
+  const sink = sinkTo(handle);
+  return {
+    write: sink.write,
+    finish() {
+      sink.finish();
+      fsyncSync(handle);
+      closeSync(handle);
+      renameSync(part, file);
+      syncFolder(file);
+    },
+    giveUp() {
+      closeSync(handle);
+      rmSync(part, { force: true });
+    },
+  };
+}
+
+function opened(part: string): number {
+  try {
+    return openSync(part, "wx", 0o600);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : String(error);
+    if (code === "EEXIST")
+      throw refused(
+        `${part} exists: an export is running, or one was interrupted and left it; then remove it`,
+      );
+    throw refused(`${part} cannot be created (${code})`);
+  }
+}
+
+/** A file is read as of one moment. A server has no such reads, so what is added meanwhile may lack its parents. */
+function writeAll(
+  context: Context,
+  source: string | null,
+  wanted: Wanted,
+  write: (text: string) => void,
+): Promise<Counts> {
+  return withAnyDatabase(context, async (db) => {
+    const snapshot = source === null ? null : openSnapshot(source);
+    try {
+      return await writeRows(context, snapshot ?? db, wanted, write);
+    } finally {
+      snapshot?.close();
+    }
+  });
+}
+
+async function writeRows(
+  { config, clock }: Context,
+  reader: RowReader,
+  { project, messages }: Wanted,
+  write: (text: string) => void,
+): Promise<Counts> {
+  const tables = await tablesOf(reader);
+  if (project !== null && !(await hasProject(reader, project))) throw refused(`no such project: ${project}`);
+  const header: Header = {
+    postrider: FORMAT,
+    version: VERSION,
+    schema: await newestStep(reader),
+    at: new Date(clock.now()).toISOString(),
+    messages,
+    project,
+    key: seal(openKeys(config.masterKey, config.dataDir, true).box, KEY_CHECK),
+  };
+  write(`${JSON.stringify(header)}\n`);
+  const counts: Counts = {};
+  const put = (table: string, row: Parameters<typeof rowLine>[1]): void => {
+    const line = rowLine(table, row);
+    if (Buffer.byteLength(line) > MAX_LINE_BYTES)
+      throw unavailable(
+        `a row of ${table} is longer than ${MAX_LINE_BYTES} bytes, which no import would read`,
+      );
+    write(line);
+    counts[table] = (counts[table] ?? 0) + 1;
+  };
+  for (const kind of KINDS) {
+    if (!tables.has(kind.table) || (kind.messages && !messages)) continue;
+    if (project !== null && kind.project === null) continue;
+    for await (const rows of exportedRows(reader, kind, project))
+      for (const row of rows) put(kind.table, row);
+    if (kind.table !== "content_chunks") continue;
+    const objects = openObjects(config, clock)?.reader ?? null;
+    for await (const row of chunksOfObjects(reader, objects, project, budgetOf(MAX_OBJECT_BYTES)))
+      put(kind.table, row);
+  }
+  write(`${JSON.stringify({ end: counts })}\n`);
+  return counts;
+}
