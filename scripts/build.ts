@@ -16,7 +16,7 @@ import { lockedHashes, type Packaged, sbomOf } from "./sbom.ts";
 const ROOT = join(import.meta.dir, "..");
 
 /** The program and the entry files of its threads. The bundler does not find the threads by itself. */
-const ENTRIES = [
+export const ENTRIES = [
   "src/main.ts",
   "src/wiring/cpu/inspect-worker.ts",
   "src/wiring/cpu/render-worker.ts",
@@ -32,23 +32,23 @@ interface Rewrite {
 }
 
 /**
- * Names libSQL's addon by a literal, so that the program contains it. Removes the addon of msgpackr, which BullMQ uses to pack
- * jobs: it only speeds up reading long strings. If it stayed, the program would load any file at the build machine's path.
+ * Removes the addon of msgpackr, which BullMQ uses to pack jobs: it only speeds up reading long strings. If it stayed, the
+ * program would load any file at the build machine's path.
  */
-function rewrites(): Rewrite[] {
-  return [
-    // The synchronous half of the package, and the half that syncs replicas off the event loop.
-    ...["libsql/index.js", "libsql/promise.js"].map((file) => ({
-      file,
-      from: "} = requireNative();",
-      to: `} = require("@libsql/${libsqlTarget()}");`,
-    })),
-    {
-      file: "msgpackr-extract/index.js",
-      from: "require('node-gyp-build-optional-packages')(__dirname)",
-      to: "null",
-    },
-  ];
+export const MSGPACKR: Rewrite = {
+  file: "msgpackr-extract/index.js",
+  from: "require('node-gyp-build-optional-packages')(__dirname)",
+  to: "null",
+};
+
+/** Names libSQL's addon by a literal, so that the program contains it. */
+function libsqlRewrites(): Rewrite[] {
+  // The synchronous half of the package, and the half that syncs replicas off the event loop.
+  return ["libsql/index.js", "libsql/promise.js"].map((file) => ({
+    file,
+    from: "} = requireNative();",
+    to: `} = require("@libsql/${libsqlTarget()}");`,
+  }));
 }
 
 /** Returns libSQL's name of this platform, for which the program is built. */
@@ -61,8 +61,8 @@ function libsqlTarget(): string {
 }
 
 /** Makes the rewrites. `unused` names the files that had nothing to rewrite. */
-function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
-  const waiting = new Map(rewrites().map((rewrite) => [rewrite.file, rewrite]));
+export function addonPlugin(list: readonly Rewrite[]): { plugin: Bun.BunPlugin; unused: () => string[] } {
+  const waiting = new Map(list.map((rewrite) => [rewrite.file, rewrite]));
   const setup = (builder: Bun.PluginBuilder): void => {
     for (const { file, from, to } of waiting.values())
       builder.onLoad({ filter: new RegExp(`/node_modules/${RegExp.escape(file)}$`) }, async ({ path }) => {
@@ -78,7 +78,11 @@ function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
  * Puts the dashboard's files into the program.
  * @param folder takes them, named as the program will name them
  */
-async function uiPlugin({ files }: UiBundle, drawing: DrawingBundle, folder: string): Promise<Bun.BunPlugin> {
+export async function uiPlugin(
+  { files }: UiBundle,
+  drawing: DrawingBundle,
+  folder: string,
+): Promise<Bun.BunPlugin> {
   const lines = await Promise.all(
     files.map(async ({ name, gzipped }, at) => {
       const path = join(folder, `${name}.gz`);
@@ -109,13 +113,18 @@ async function uiPlugin({ files }: UiBundle, drawing: DrawingBundle, folder: str
 const LICENSE_FILE = /(^|\.)(licen[cs]e|notice|copying)[^.]*(\.md|\.txt)?$/i;
 
 /** Returns the folders of the packages that the program contains. */
-function packageFolders(inputs: readonly string[]): string[] {
+export function packageFolders(inputs: readonly string[]): string[] {
   const folders = inputs.flatMap((input) => /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(input)?.[0] ?? []);
   return [...new Set(folders)].sort();
 }
 
 function packageOf(folder: string): Packaged {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+}
+
+/** Returns what the code learns from the build (version.ts, form.ts). */
+export function definitions(form: "program" | "package"): Record<string, string> {
+  return { BUILT_FROM: JSON.stringify(commit()), BUILT_AS: JSON.stringify(form) };
 }
 
 /** Returns the first 12 digits of the commit; "" outside a clone. With changes that are in no commit it ends with `+`. */
@@ -136,7 +145,7 @@ function sbom(folders: readonly string[]): string {
 }
 
 /** Returns the licenses of all packages in the program. Most of them must be passed on with a copy. */
-function licensesOf(folders: readonly string[]): string {
+export function licensesOf(folders: readonly string[]): string {
   // The program contains Bun, but Bun's package has no license file.
   const bun = `Bun ${Bun.version}: MIT and others, see https://github.com/oven-sh/bun/blob/main/LICENSE.md\n`;
   return [...[ROOT, ...folders].map(licenseOf), bun].join(`\n${"-".repeat(80)}\n\n`);
@@ -158,7 +167,7 @@ async function build(outfile: string): Promise<void> {
   // In the target's folder, so that the last step is a rename: a running program is never half replaced.
   const folder = mkdtempSync(join(dirname(outfile), ".build-"));
   try {
-    const { plugin, unused } = addonPlugin();
+    const { plugin, unused } = addonPlugin([...libsqlRewrites(), MSGPACKR]);
     const [ui, drawing] = [await bundleUi(), await bundleDrawing()];
     const built = join(folder, basename(outfile));
     const { metafile } = await Bun.build({
@@ -174,7 +183,7 @@ async function build(outfile: string): Promise<void> {
       // Stack traces name lines of the source. The program contains the map, compressed.
       sourcemap: "inline",
       metafile: true,
-      define: { BUILT_FROM: JSON.stringify(commit()) },
+      define: definitions("program"),
       compile: {
         outfile: built,
         // Settings come only from the environment, even if the current folder has a .env or a bunfig.toml.

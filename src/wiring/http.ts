@@ -2,6 +2,7 @@
 import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/standalone.js" with {
   type: "file",
 };
+import { resolve } from "node:path";
 import { dependencies } from "../../package.json";
 import type { Config } from "../config.ts";
 import { SETTINGS } from "../config/settings.ts";
@@ -43,7 +44,7 @@ import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
 import { laneLimits, mxName } from "./delivery.ts";
-import { programName } from "./process/program-name.ts";
+import { FORM } from "./process/form.ts";
 import type { Services } from "./services.ts";
 import { outsideChecks, localChecks } from "./health.ts";
 import { openScrape } from "./observe/scrape.ts";
@@ -158,7 +159,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     space: parts.space,
     checks,
     docs: {
-      script: Bun.file(docsScript),
+      script: Bun.file(resolve(import.meta.dir, docsScript)),
       version: dependencies["@scalar/api-reference"],
       pages: DOC_PAGES,
     },
@@ -177,7 +178,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
           draw: uiDraw(),
           newestEvent: (senderId) => newestEvent({ db, clock }, senderId),
           routes: dashboardRoutes(parts),
-          program: programName(),
+          program: FORM.name,
         }
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),

@@ -2,10 +2,11 @@ import { helpersOf } from "./unit-rules.ts";
 
 /** Ending of the names of slow test files, which `npm run test:quick` leaves out. */
 const SLOW = ".slow.test.ts";
-/** Helpers that build the program or start a browser, another mail server, sqld, pebble or a tool of an npm package. */
+/** Helpers that build the program or a package, or start a browser, another mail server, sqld, pebble or a tool of an npm package. */
 const SLOW_HELPERS: readonly string[] = [
   "test/support/built-program.ts",
   "test/support/browser.ts",
+  "test/support/installed.ts",
   "test/support/npm-tool.ts",
   "test/support/pebble.ts",
   "test/support/peers/exim.ts",

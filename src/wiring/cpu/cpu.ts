@@ -1,4 +1,4 @@
-import { IS_BUILT } from "../process/program-name.ts";
+import { FORM } from "../process/form.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import {
   BEATS,
@@ -60,9 +60,7 @@ export interface CpuOptions<Asked, Found> {
  * @param entry the name of its file in this folder
  */
 export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts" | "write-worker.ts"): Worker {
-  // In a compiled program all code has the program's address, and other entries are found by their path in the tree.
-  const path = IS_BUILT ? `./src/wiring/cpu/${entry}` : `./${entry}`;
-  return new Worker(new URL(path, import.meta.url).href, { smol: true, ref: false });
+  return new Worker(new URL(FORM.worker(entry), import.meta.url).href, { smol: true, ref: false });
 }
 
 /** Returns a thrown value as an error. */

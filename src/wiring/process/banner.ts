@@ -4,7 +4,7 @@ import { hostPort } from "../../core/networks.ts";
 import type { FirstStart } from "../../flows/account/bootstrap.ts";
 import { startUrl } from "../../flows/account/start-link.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
-import { programName } from "./program-name.ts";
+import { FORM } from "./form.ts";
 
 /** Returns the text that a start prints: the addresses and, at the first start, the keys and a first send. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart" | "startToken">): string {
@@ -36,7 +36,7 @@ export function serviceUrl({ sources, publicUrl }: Config, port: number): string
  */
 function openText({ firstStart, startToken }: Pick<App, "firstStart" | "startToken">, url: string): string {
   if (startToken === null || (firstStart !== null && firstStart.keptIn !== null))
-    return `\`${programName()} open\` prints a link that signs a browser in.`;
+    return `\`${FORM.name} open\` prints a link that signs a browser in.`;
   return `Open ${startUrl(url, startToken)}`;
 }
 

@@ -5,7 +5,7 @@ import { pauseWhenDone } from "../../flows/sweep/backoff.ts";
 import { log } from "../../log.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { claimFact, readFact, recordFact } from "../../store/installation/facts.ts";
-import { IS_BUILT } from "../process/program-name.ts";
+import { FORM } from "../process/form.ts";
 import type { Chore } from "../process/loop.ts";
 
 /** Names of the backups that the service makes, so that it deletes no other file. */
@@ -61,7 +61,7 @@ async function makeBackup(config: Config, now: number): Promise<string> {
   const file = join(folder, `postrider-${time}.age`);
   // One that was interrupted must not stop all that follow.
   for (const name of readdirSync(folder)) if (/\.age\.part(?:\.age)?$/.test(name)) rmSync(join(folder, name));
-  const child = Bun.spawn([...programItself(), "backup", file, "--encrypt"], {
+  const child = Bun.spawn([...FORM.itself, "backup", file, "--encrypt"], {
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
@@ -69,9 +69,4 @@ async function makeBackup(config: Config, now: number): Promise<string> {
   const [code, said] = await Promise.all([child.exited, new Response(child.stderr).text()]);
   if (code !== 0) throw new Error(`no backup was made: ${said.trim().replace(/^postrider: /, "")}`);
   return file;
-}
-
-function programItself(): readonly string[] {
-  if (IS_BUILT) return [process.execPath];
-  return [process.execPath, join(import.meta.dir, "../../main.ts")];
 }

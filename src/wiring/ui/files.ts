@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { runInThisContext } from "node:vm";
 import type { UiFile, UiSource } from "../../http/dashboard/assets.ts";
 import type { Draw } from "../../http/dashboard/shell.ts";
@@ -30,13 +31,16 @@ async function drawingProgram(): Promise<MakeModules> {
   const program =
     builtDrawing === null
       ? (await (await import("./bundle.ts")).bundleDrawing()).program
-      : await Bun.file(builtDrawing).text();
+      : await Bun.file(resolve(import.meta.dir, builtDrawing)).text();
   return runInThisContext(program, { filename: "drawing.js" });
 }
 
 /** Returns the dashboard's files: those in the program, or in a clone those that the first request bundles. */
 export function uiFiles(): UiSource {
-  const built = builtUi?.map(({ path, ...file }) => ({ ...file, gzipped: Bun.file(path) }));
+  const built = builtUi?.map(({ path, ...file }) => ({
+    ...file,
+    gzipped: Bun.file(resolve(import.meta.dir, path)),
+  }));
   let files: Promise<readonly UiFile[]> | null = built === undefined ? null : Promise.resolve(built);
   return () => {
     files ??= bundled().catch((error: unknown) => {
