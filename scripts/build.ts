@@ -1,4 +1,5 @@
-// `bun run build` makes `dist/postrider`: the service as one program without node_modules.
+// `npm run build` makes `dist/postrider`: the service as one program without node_modules. Arguments: another file, and the
+// processor of a Linux machine that it is for (`x64`, `arm64`).
 import {
   mkdirSync,
   mkdtempSync,
@@ -8,9 +9,10 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 import { bundleDrawing, bundleUi, type DrawingBundle, type UiBundle } from "../src/wiring/ui/bundle.ts";
+import { ARCHS, linuxTarget, ownTarget, type Target } from "./release/target.ts";
 import { lockedHashes, type Packaged, sbomOf } from "./sbom.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -42,22 +44,24 @@ export const MSGPACKR: Rewrite = {
 };
 
 /** Names libSQL's addon by a literal, so that the program contains it. */
-function libsqlRewrites(): Rewrite[] {
+function libsqlRewrites({ libsql }: Target): Rewrite[] {
   // The synchronous half of the package, and the half that syncs replicas off the event loop.
   return ["libsql/index.js", "libsql/promise.js"].map((file) => ({
     file,
     from: "} = requireNative();",
-    to: `} = require("@libsql/${libsqlTarget()}");`,
+    to: `} = require("@libsql/${libsql}");`,
   }));
 }
 
-/** Returns libSQL's name of this platform, for which the program is built. */
-function libsqlTarget(): string {
-  const { platform, arch } = process;
-  if (platform !== "linux") return `${platform}-${arch}`;
-  // The report is typed as a bare object.
-  const { header } = process.report.getReport() as { header: object };
-  return `linux-${arch}-${"glibcVersionRuntime" in header ? "gnu" : "musl"}`;
+/** Takes libSQL's addon from where the target says. */
+function addonSource({ libsql, from }: Target): Bun.BunPlugin[] {
+  if (from === null) return [];
+  const setup = (builder: Bun.PluginBuilder): void => {
+    builder.onResolve({ filter: new RegExp(`^@libsql/${libsql}$`) }, ({ path }) => ({
+      path: join(from.modules, path, "index.node"),
+    }));
+  };
+  return [{ name: "addon-source", setup }];
 }
 
 /** Makes the rewrites. `unused` names the files that had nothing to rewrite. */
@@ -74,37 +78,34 @@ export function addonPlugin(list: readonly Rewrite[]): { plugin: Bun.BunPlugin; 
   return { plugin: { name: "native-addons", setup }, unused: () => [...waiting.keys()] };
 }
 
-/**
- * Puts the dashboard's files into the program.
- * @param folder takes them, named as the program will name them
- */
-export async function uiPlugin(
-  { files }: UiBundle,
-  drawing: DrawingBundle,
-  folder: string,
-): Promise<Bun.BunPlugin> {
-  const lines = await Promise.all(
-    files.map(async ({ name, gzipped }, at) => {
-      const path = join(folder, `${name}.gz`);
-      await Bun.write(path, gzipped);
-      return `import file${at} from ${JSON.stringify(path)} with { type: "file" };`;
-    }),
+/** Puts the dashboard's files into the program. They have no path, which would differ between builds. */
+export function uiPlugin({ files }: UiBundle, drawing: DrawingBundle): Bun.BunPlugin {
+  const embedded = new Map(files.map(({ name, gzipped }) => [`${name}.gz`, gzipped]));
+  embedded.set("drawing.txt", new Blob([drawing.program]));
+  const lines = [...embedded.keys()].map(
+    (name, at) => `import file${at} from "dashboard:${name}" with { type: "file" };`,
   );
   const built = files.map(
     ({ name, later }, at) => `{ name: ${JSON.stringify(name)}, later: ${later === true}, path: file${at} }`,
   );
-  const drawingPath = join(folder, "drawing.txt");
-  await Bun.write(drawingPath, drawing.program);
   const contents = [
     ...lines,
-    `import drawing from ${JSON.stringify(drawingPath)} with { type: "file" };`,
     `export const builtUi = [${built.join(", ")}];`,
-    "export const builtDrawing = drawing;",
+    `export const builtDrawing = file${files.length};`,
   ].join("\n");
   return {
     name: "dashboard",
     setup(builder) {
       builder.onLoad({ filter: /\/src\/wiring\/ui\/built\.ts$/ }, () => ({ contents, loader: "js" }));
+      builder.onResolve({ filter: /^dashboard:/ }, ({ path }) => ({
+        path: path.slice("dashboard:".length),
+        namespace: "dashboard",
+      }));
+      builder.onLoad({ filter: /.*/, namespace: "dashboard" }, async ({ path }) => {
+        const file = embedded.get(path);
+        if (file === undefined) throw new Error(`the dashboard has no ${path}`);
+        return { contents: await file.bytes(), loader: "file" };
+      });
     },
   };
 }
@@ -124,7 +125,12 @@ function packageOf(folder: string): Packaged {
 
 /** Returns what the code learns from the build (version.ts, form.ts). */
 export function definitions(form: "program" | "package"): Record<string, string> {
-  return { BUILT_FROM: JSON.stringify(commit()), BUILT_AS: JSON.stringify(form) };
+  return {
+    BUILT_FROM: JSON.stringify(commit()),
+    BUILT_AS: JSON.stringify(form),
+    // The bundler would write the build machine's path.
+    __dirname: JSON.stringify("."),
+  };
 }
 
 /** Returns the first 12 digits of the commit; "" outside a clone. With changes that are in no commit it ends with `+`. */
@@ -159,23 +165,26 @@ function licenseOf(folder: string): string {
 }
 
 /**
- * Builds the program with this Bun for this platform, and next to it a `.licenses` file and a bill of materials (`.cdx.json`). Downloads nothing.
+ * Builds the program, and next to it a `.licenses` file and a bill of materials (`.cdx.json`). Downloads nothing. Equal
+ * sources and packages give equal bytes in every folder. The current folder must be the root of the sources: the bundler names
+ * modules by their path from there.
  * @throws if a package has changed so that the program would lack its addon
  */
-async function build(outfile: string): Promise<void> {
+export async function build(outfile: string, target: Target): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
   // In the target's folder, so that the last step is a rename: a running program is never half replaced.
   const folder = mkdtempSync(join(dirname(outfile), ".build-"));
   try {
-    const { plugin, unused } = addonPlugin([...libsqlRewrites(), MSGPACKR]);
+    const { plugin, unused } = addonPlugin([...libsqlRewrites(target), MSGPACKR]);
     const [ui, drawing] = [await bundleUi(), await bundleDrawing()];
-    const built = join(folder, basename(outfile));
+    // The program contains this name.
+    const built = join(folder, "postrider");
     const { metafile } = await Bun.build({
       entrypoints: ENTRIES.map((entry) => join(ROOT, entry)),
       root: ROOT,
       target: "bun",
       format: "esm",
-      plugins: [plugin, await uiPlugin(ui, drawing, folder)],
+      plugins: [plugin, ...addonSource(target), uiPlugin(ui, drawing)],
       // Identifiers stay, because Elysia and other packages read the names of classes.
       minify: { whitespace: true, syntax: true },
       // Halves the time of a start.
@@ -186,6 +195,7 @@ async function build(outfile: string): Promise<void> {
       define: definitions("program"),
       compile: {
         outfile: built,
+        ...(target.from === null ? {} : { executablePath: target.from.bun, target: target.from.bunTarget }),
         // Settings come only from the environment, even if the current folder has a .env or a bunfig.toml.
         autoloadDotenv: false,
         autoloadBunfig: false,
@@ -202,9 +212,10 @@ async function build(outfile: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const outfile = resolve(process.argv[2] ?? join(ROOT, "dist/postrider"));
-  // The bundler names modules by their path from the current folder, so equal sources give equal files only in one folder.
+  const [path = join(ROOT, "dist/postrider"), wanted] = process.argv.slice(2);
+  const outfile = resolve(path);
+  const arch = ARCHS.find((one) => one === wanted);
   process.chdir(ROOT);
-  await build(outfile);
+  await build(outfile, arch === undefined ? ownTarget() : await linuxTarget(arch));
   console.log(`built ${outfile}, ${(Bun.file(outfile).size / 1e6).toFixed(0)} MB`);
 }

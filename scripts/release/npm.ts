@@ -17,8 +17,6 @@ const ROOT = join(import.meta.dir, "../..");
 /** Files that the package has as they are. */
 const AS_THEY_ARE = join(import.meta.dir, "server");
 const PROGRAM = "postrider.cjs";
-/** Takes the dashboard's files. Its name becomes part of theirs, so it is always the same. */
-const UI_FILES = join(ROOT, "dist/ui");
 /** Native code, which npm chooses by platform. The bundle leaves it out. */
 const LEFT_OUT = ["libsql", "libsql/promise"];
 
@@ -59,16 +57,12 @@ async function bundle(outdir: string): Promise<readonly string[]> {
     format: "esm",
     splitting: true,
     external: LEFT_OUT,
-    plugins: [plugin, await uiPlugin(ui, drawing, UI_FILES)],
+    plugins: [plugin, uiPlugin(ui, drawing)],
     naming: { entry: "[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
     // Identifiers stay, because Elysia and other packages read the names of classes.
     minify: { whitespace: true, syntax: true },
     metafile: true,
-    define: {
-      ...definitions("package"),
-      // Else the bundler writes the build machine's path.
-      __dirname: JSON.stringify("."),
-    },
+    define: definitions("package"),
   });
   if (unused().length > 0) throw new Error(`nothing to rewrite in ${unused().join(", ")}`);
   return packageFolders([...Object.keys(metafile?.inputs ?? {}), ...ui.inputs, ...drawing.inputs]);
