@@ -10,7 +10,7 @@ import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import { domainChecks } from "../flows/health/domains/domains.ts";
 import { linkFault } from "../flows/health/outside/links.ts";
-import { egressCheck } from "../flows/health/egress.ts";
+import { egressChecks } from "../flows/health/egress.ts";
 import { smarthostCheck } from "../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
 import { tlsPortChecks } from "../flows/health/tls-port.ts";
@@ -73,8 +73,16 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
       needsDatabase: true,
     },
     ...objectStoreChecks(parts),
-    egressCheck(
-      { clock, resolver, hostname, direct, publicIps: config.publicIps, egress: config.egress },
+    ...egressChecks(
+      {
+        clock,
+        resolver,
+        hostname,
+        direct,
+        publicIps: config.publicIps,
+        egress: config.egress,
+        ipv6: config.smtpOutIpv6,
+      },
       options.egress,
     ),
     ...(config.delivery === "relay"

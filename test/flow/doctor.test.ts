@@ -11,6 +11,7 @@ import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/messages/recipients.ts";
 import { dkimTarget } from "../../src/core/own-names.ts";
 import { dkimRecord } from "../../src/mail/auth/dkim.ts";
+import { toReverseName } from "../../src/net/dns/lookups.ts";
 import { textStrings } from "../../src/net/zone/records.ts";
 import { publishedKeys } from "../../src/store/domains/dkim-keys.ts";
 import { doctorChecks } from "../../src/wiring/doctor.ts";
@@ -408,6 +409,18 @@ const BREAKS: Broken[] = [
     },
     lines: ["warn egress"],
     says: /answers 554: you are on our list/,
+  },
+  {
+    breaks: "STARTTLS taken out of the replies of Google",
+    by: () => {
+      const mx = startMx();
+      closing.push(() => mx.stop());
+      dns().remove("aspmx.l.google.com");
+      dns().add({ name: "aspmx.l.google.com", type: "A", data: "127.0.0.1" });
+      return { egress: { host: "aspmx.l.google.com", port: mx.port } };
+    },
+    lines: ["fail egress"],
+    says: /offers us no STARTTLS, although it offers it to everyone/,
   },
   {
     breaks: "an object store that is not there",
@@ -908,7 +921,9 @@ async function replaceKey(key: string | null): Promise<void> {
 
 /** Puts the customer's key behind an alias to one name, with the key at another; null: back to ours. */
 async function aliasKey(alias: string | null, end = ""): Promise<void> {
-  const [key] = await publishedKeys(healthy.service.app.db, Date.now(), "", 1);
+  const key = await healthy.service.app.db.first<{ token: string; publicKey: string }>(
+    "SELECT token, public_key AS publicKey FROM dkim_keys WHERE domain_id IS NOT NULL",
+  );
   const name = `pr1._domainkey.${CUSTOMER}`;
   dns().remove(name);
   const target = dkimTarget(key?.token ?? "", ZONE);
@@ -1060,6 +1075,47 @@ test("a domain whose own host of links does not answer is named", async () => {
   ]);
 });
 
+const PUBLIC_IPV6 = "2a00:1450::5";
+
+describe("an IPv6 address", () => {
+  /** Looks with a second address, of IPv6, which the zone of the test does not have yet. */
+  const lookAtBoth = (more: Look = {}, settings: Record<string, string> = {}) =>
+    look({ ...more, config: withSettings({ PUBLIC_IPS: `${PUBLIC_IP},${PUBLIC_IPV6}`, ...settings }) });
+
+  test("has separate lines for its PTR record, our name in EHLO and SPF", async () => {
+    const lines = await lookAtBoth();
+    const of = (ip: string) => ["ptr", "ehlo", "spf"].map((check) => lines.get(`${check} ${ip}`)?.status);
+    expect([of(PUBLIC_IP), of(PUBLIC_IPV6)]).toEqual([
+      ["ok", "ok", "ok"],
+      ["fail", "fail", "fail"],
+    ]);
+    expect(lines.get(`ptr ${PUBLIC_IPV6}`)?.fix).toContain("Until then set SMTP_OUT_IPV6=0");
+  });
+
+  test("that another server sees and PUBLIC_IPS lacks is a fault of IPv6 alone", async () => {
+    const answers = { EHLO: "250 mx.test at your service, [2a00:1450::9]" };
+    const [v4, v6] = [startMx(), startMx({ ip: "::1", extensions: ["SIZE"], answers })];
+    closing.push(
+      () => v4.stop(),
+      () => v6.stop(),
+    );
+    dns().add(
+      { name: "both.test", type: "AAAA", data: "::1" },
+      { name: "both.test", type: "A", data: "127.0.0.1" },
+    );
+    const at = async (port: number, settings = {}) =>
+      lookAtBoth({ egress: { host: "both.test", port } }, settings);
+    const lines = await at(v6.port);
+    expect(lines.get("egress ipv6")).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("sees us at 2a00:1450::9, which PUBLIC_IPS lacks"),
+    });
+    expect(lines.get("egress")?.message).not.toContain("2a00");
+    expect((await at(v4.port)).get("egress")?.status).toBe("ok");
+    expect((await at(v6.port, { SMTP_OUT_IPV6: "0" })).has("egress ipv6")).toBe(false);
+  });
+});
+
 const LISTED = "2.0.0.127.zen.spamhaus.org";
 const OURS_IN_ZEN = `${PUBLIC_IP.split(".").toReversed().join(".")}.zen.spamhaus.org`;
 
@@ -1098,6 +1154,19 @@ describe("a block list", () => {
     answer(OURS_IN_ZEN, "127.0.0.3");
     expect(await zen()).toMatchObject({ status: "fail", message: `Spamhaus ZEN lists ${PUBLIC_IP}.` });
     answer(OURS_IN_ZEN);
+  });
+
+  test("is asked about IPv6 addresses apart, and one that has none is no fault", async () => {
+    const config = withSettings({ PUBLIC_IPS: `${PUBLIC_IP},${PUBLIC_IPV6}` });
+    const line = async () => (await look({ config, lists: true })).get("list zen.spamhaus.org ipv6");
+    const entryOf = (ip: string) => `${(toReverseName(ip) ?? "").replace(".ip6.arpa", "")}.zen.spamhaus.org`;
+    answer(LISTED, "127.0.0.2");
+    expect(await line()).toMatchObject({ status: "ok", message: "Spamhaus ZEN lists no IPv6 addresses." });
+    answer(entryOf("::ffff:7f00:2"), "127.0.0.2");
+    expect((await line())?.status).toBe("ok");
+    answer(entryOf(PUBLIC_IPV6), "127.0.0.4");
+    expect(await line()).toMatchObject({ status: "fail", message: `Spamhaus ZEN lists ${PUBLIC_IPV6}.` });
+    answer(entryOf(PUBLIC_IPV6));
   });
 
   test("of domains is asked about the domains of From", async () => {

@@ -1,4 +1,4 @@
-import { isIPv4 } from "node:net";
+import { isIPv4, isIPv6 } from "node:net";
 import { toReverseName } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
@@ -100,21 +100,42 @@ export interface BlockListParts {
   domains: readonly string[];
 }
 
+/** The entry ::FFFF:7F00:2, which every list of IPv6 addresses shows (RFC 5782 §5). */
+const TEST_IPV6 = "::ffff:7f00:2";
+
 /**
- * Returns a check for each block list. A list that refuses our resolver answers with a code or as if nothing were listed, so it counts as
- * unknown until it shows its test entry.
+ * Returns a check for each block list, and another for the IPv6 addresses. A list that refuses our resolver answers with a code or as
+ * if nothing were listed, so it counts as unknown until it shows its test entry.
  */
 export function blockListChecks(parts: BlockListParts): Check[] {
-  return LISTS.map((list) => ({
-    name: `list ${list.zone}`,
-    run: () => findingOf(parts, list),
-    fix: "Check that DNS_SERVERS are reachable.",
-  }));
+  const [v4, v6] = [parts.addresses.filter(isIPv4), parts.addresses.filter(isIPv6)];
+  const fix = "Check that DNS_SERVERS are reachable.";
+  return LISTS.flatMap((list): Check[] => {
+    const name = `list ${list.zone}`;
+    if (list.of === "domains") return [{ name, fix, run: () => findingOf(parts, list, parts.domains) }];
+    const ofIPv6 = { name: `${name} ipv6`, fix, run: () => ipv6Finding(parts, list, v6) };
+    return [{ name, fix, run: () => findingOf(parts, list, v4) }, ...(v6.length > 0 ? [ofIPv6] : [])];
+  });
 }
 
-async function findingOf(parts: BlockListParts, list: BlockList): Promise<Finding> {
+/** Most lists have no IPv6 addresses, so one that shows its test entry for IPv4 alone is no fault. */
+async function ipv6Finding(
+  parts: BlockListParts,
+  list: BlockList,
+  addresses: readonly string[],
+): Promise<Finding> {
+  const testEntry = entryOf(list, TEST_IPV6);
+  const [v4, v6] = await Promise.all([
+    answerOf(parts.resolver, list, list.testEntry),
+    answerOf(parts.resolver, list, testEntry),
+  ]);
+  if (v4 === "listed" && v6 === "clean") return ok(`${list.title} lists no IPv6 addresses.`);
+  return findingOf(parts, { ...list, testEntry }, addresses);
+}
+
+async function findingOf(parts: BlockListParts, list: BlockList, given: readonly string[]): Promise<Finding> {
   const { title, zone, of, delisting } = list;
-  const subjects = (of === "addresses" ? parts.addresses : parts.domains).slice(0, MAX_LISTED_SUBJECTS);
+  const subjects = given.slice(0, MAX_LISTED_SUBJECTS);
   if (subjects.length === 0) return ok(`There are no ${of} to look up.`);
   const test = await answerOf(parts.resolver, list, list.testEntry);
   if (test !== "listed")

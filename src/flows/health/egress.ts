@@ -1,18 +1,21 @@
-import { isIP, isIPv4 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { addressesOfHost, toReverseName } from "../../net/dns/lookups.ts";
+import { isPublicAddress } from "../../net/address-guard.ts";
 import { isOwnAddress } from "../../net/own-address.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../smtp/client/delivery.ts";
 import { openSession } from "../../smtp/client/open-session.ts";
+import type { TlsState } from "../../smtp/client/transport.ts";
+import { ALWAYS_TLS, GOOD_TLS, providerLane } from "../lanes/providers.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Timeouts of the connection and of each reply, milliseconds. Together they are less than the limit of a check. */
-const CONNECT_MS = 2_000;
-const REPLY_MS = 1_000;
+const CONNECT_MS = 1_400;
+const REPLY_MS = 600;
 /** Timeout of the greeting, which some servers delay for unknown clients, milliseconds. */
-const GREETING_MS = 1_500;
+const GREETING_MS = 1_200;
 
 export interface EgressParts {
   clock: Clock;
@@ -25,52 +28,79 @@ export interface EgressParts {
   direct: boolean;
   /** Our own addresses that the settings name. */
   egress: readonly Egress[];
+  /** True if mail may leave over IPv6. */
+  ipv6: boolean;
 }
 
-/** Checks that this machine has the addresses of EGRESS, and that a mail server elsewhere can be reached. It only connects to a server that the operator names. */
-export function egressCheck(parts: EgressParts, target: { host: string; port: number } | null): Check {
-  return {
-    name: "egress",
-    fix: "Name another mail server, and check that DNS_SERVERS are reachable.",
-    run() {
-      const missing = parts.egress.map(({ ip }) => ip).filter((ip) => !isOwnAddress(ip));
-      if (missing.length > 0)
-        return fail(
-          `EGRESS names ${missing.join(", ")}, which this machine does not have, so no mail can leave from there.`,
-          "Give a network interface of this machine the address, or remove it from EGRESS.",
-        );
-      if (target !== null) return greet(parts, target);
-      if (!parts.direct) return ok("Messages do not leave by port 25.");
-      return warn(
-        "Outbound port 25 was not tested, and many providers block it.",
-        "Name a mail server to test it with, such as --egress mx.example.net. No message is sent.",
+type Target = { host: string; port: number };
+
+/**
+ * Checks that this machine has the addresses of EGRESS, and that a mail server elsewhere can be reached and offers TLS. It only
+ * connects to a server that the operator names, over IPv4 and, if mail leaves by it, over IPv6.
+ */
+export function egressChecks(parts: EgressParts, target: Target | null): Check[] {
+  const fix = "Name another mail server, and check that DNS_SERVERS are reachable.";
+  const run = async (): Promise<Finding> => {
+    const missing = parts.egress.map(({ ip }) => ip).filter((ip) => !isOwnAddress(ip));
+    if (missing.length > 0)
+      return fail(
+        `EGRESS names ${missing.join(", ")}, which this machine does not have, so no mail can leave from there.`,
+        "Give a network interface of this machine the address, or remove it from EGRESS.",
       );
-    },
+    if (target !== null) {
+      const addresses = await addressesOf(parts, target);
+      const ip = addresses.find(isIPv4) ?? addresses[0];
+      if (ip === undefined) throw new Error(`${target.host} has no address`);
+      return greet(parts, target, ip);
+    }
+    if (!parts.direct) return ok("Messages do not leave by port 25.");
+    return warn(
+      "Outbound port 25 was not tested, and many providers block it.",
+      "Name a mail server to test it with, such as --egress mx.example.net. No message is sent.",
+    );
   };
+  const checks: Check[] = [{ name: "egress", fix, run }];
+  const hasIPv6 = parts.ipv6 && parts.publicIps.some(isIPv6);
+  if (target === null || !hasIPv6) return checks;
+  return [...checks, { name: "egress ipv6", fix, run: () => greetByIPv6(parts, target) }];
+}
+
+async function addressesOf({ resolver }: EgressParts, { host }: Target): Promise<readonly string[]> {
+  return (await addressesOfHost(resolver, host)) ?? [];
+}
+
+async function greetByIPv6(parts: EgressParts, target: Target): Promise<Finding> {
+  const ip = (await addressesOf(parts, target)).find(isIPv6);
+  return ip === undefined
+    ? ok(`${target.host} has no IPv6 address, so IPv6 was not tested.`)
+    : greet(parts, target, ip);
 }
 
 async function greet(
-  { clock, resolver, hostname, publicIps }: EgressParts,
-  { host, port }: { host: string; port: number },
+  { clock, hostname, publicIps }: EgressParts,
+  { host, port }: Target,
+  ip: string,
 ): Promise<Finding> {
-  const [ip] = (await addressesOfHost(resolver, host)) ?? [];
-  if (ip === undefined) throw new Error(`${host} has no address`);
   const timeouts = { ...shortTimeouts(CONNECT_MS, REPLY_MS), greeting: GREETING_MS };
-  const options = { host, ip, port, tls: "never", implicitTls: false, ehloName: hostname, timeouts } as const;
+  const options = {
+    host,
+    ip,
+    port,
+    tls: "opportunistic",
+    implicitTls: false,
+    ehloName: hostname,
+    timeouts,
+  } as const;
   const said: string[] = [];
   const opening = await openSession({ clock }, options, said);
   if (opening.kind === "open") {
-    await opening.session.transport.exchange([Buffer.from("QUIT\r\n")], [REPLY_MS]);
-    opening.session.transport.close("done");
-    const source = sourceIn(said, ip);
-    if (source === null) return ok(`${host} [${ip}] port ${port} greets ${hostname}.`);
-    if (publicIps.some((own) => isSameAddress(own, source)))
-      return ok(`${host} [${ip}] port ${port} greets ${hostname} from ${source}.`);
-    return fail(
-      `${host} [${ip}] sees us at ${source}, which PUBLIC_IPS lacks: SPF and PTR are for other addresses.`,
-      isIPv4(source)
-        ? `Add ${source} to PUBLIC_IPS.`
-        : `Add ${source} to PUBLIC_IPS, or set SMTP_OUT_IPV6=0.`,
+    const { transport, tls } = opening.session;
+    const source = sourceIn(said, ip) ?? publicOnly(transport.localAddress());
+    await transport.exchange([Buffer.from("QUIT\r\n")], [REPLY_MS]);
+    transport.close("done");
+    return (
+      sourceFault({ source, publicIps, at: `${host} [${ip}]` }) ??
+      greeted(host, ip, port, { tls, source, hostname })
     );
   }
   const { result } = opening;
@@ -89,6 +119,49 @@ async function greet(
     `${host} [${ip}] port ${port} cannot be reached: ${why}`,
     "Ask your provider to open outbound port 25, or send through a smarthost (SMTP_RELAY_URL).",
   );
+}
+
+interface Seen {
+  source: string | null;
+  publicIps: readonly string[];
+  /** The server, in words. */
+  at: string;
+}
+
+function sourceFault({ source, publicIps, at }: Seen): Finding | null {
+  if (source === null || publicIps.some((own) => isSameAddress(own, source))) return null;
+  return fail(
+    `${at} sees us at ${source}, which PUBLIC_IPS lacks: SPF and PTR are for other addresses.`,
+    isIPv4(source) ? `Add ${source} to PUBLIC_IPS.` : `Add ${source} to PUBLIC_IPS, or set SMTP_OUT_IPV6=0.`,
+  );
+}
+
+/** Google and Microsoft offer STARTTLS and refuse mail in the clear, so there something on the way takes it out of the reply. */
+function greeted(
+  host: string,
+  ip: string,
+  port: number,
+  { tls, source, hostname }: { tls: TlsState | null; source: string | null; hostname: string },
+): Finding {
+  const at = `${host} [${ip}] port ${port}`;
+  if (tls === null && ALWAYS_TLS.has(providerLane([host])?.provider.name ?? ""))
+    return fail(
+      `${at} offers us no STARTTLS, although it offers it to everyone.`,
+      "Something on the way takes it out of the reply. Switch off SMTP inspection in the firewall.",
+    );
+  const from = source === null ? "" : ` from ${source}`;
+  const over = tls === null ? "" : `, ${tls.name}`;
+  if (tls !== null && !GOOD_TLS.test(tls.name))
+    return warn(
+      `${at} agrees on ${tls.name} with us, and providers require TLS 1.2.`,
+      "Check what ends TLS on the way.",
+    );
+  return ok(`${at} greets ${hostname}${from}${over}.`);
+}
+
+/** Returns an address if it is public: behind NAT the machine's own address is not the one that servers see. */
+function publicOnly(ip: string | null): string | null {
+  return ip !== null && isPublicAddress(ip) ? ip : null;
 }
 
 /**

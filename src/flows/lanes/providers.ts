@@ -247,3 +247,9 @@ export function providerOfLane(lane: string): Provider | null {
   const [name] = wayOfLane(lane).name.split(":");
   return PROVIDERS.find((one) => one.name === name) ?? null;
 }
+
+/** Providers that offer TLS to every client, and whose guidelines ask senders for it. */
+export const ALWAYS_TLS: ReadonlySet<string> = new Set(["google", "outlook", "microsoft365"]);
+
+/** Matches the name of a TLS session of version 1.2 or later. */
+export const GOOD_TLS = /^TLSv1\.[23] /;

@@ -50,6 +50,8 @@ export interface Transport {
   upgrade(request: TlsRequest): Promise<TlsState | string>;
   /** Returns true if all octets are written. */
   allWritten(): boolean;
+  /** Returns our own address in this connection; null before it is open. */
+  localAddress(): string | null;
   /** Returns why the transport is closed; null if it is usable. */
   closeReason(): string | null;
   close(reason: string): void;
@@ -111,6 +113,7 @@ function createTransport(state: TransportState): Transport {
     exchange: (octets, timeouts) => exchange(state, octets, timeouts),
     upgrade: (request) => upgrade(state, request),
     allWritten: () => state.outgoing.length === 0,
+    localAddress: () => state.socket?.localAddress ?? null,
     closeReason: () => state.closeReason,
     close: (reason) => closeTransport(state, reason),
     onClosed(listener) {

@@ -1,15 +1,10 @@
 import type { Db } from "../../../store/engine/client.ts";
 import { lastSessions } from "../../../store/messages/attempts.ts";
-import { providerLane } from "../../lanes/providers.ts";
+import { ALWAYS_TLS, GOOD_TLS, providerLane } from "../../lanes/providers.ts";
 import { type Check, type Finding, ok, warn } from "../check.ts";
 
 /** Attempts that are read, newest first. */
 const LAST_ATTEMPTS = 500;
-/** Providers whose guidelines for senders ask for TLS. */
-const ASKING: ReadonlySet<string> = new Set(["google", "outlook", "microsoft365"]);
-/** A session of TLS 1.2 or later, as attempts record it. */
-const GOOD_TLS = /^TLSv1\.[23] /;
-
 /** Warns if one of the last messages went to Google or Microsoft without TLS 1.2, as its attempt recorded it. */
 export function outboundTlsCheck(db: () => Db): Check {
   return {
@@ -23,7 +18,7 @@ export function outboundTlsCheck(db: () => Db): Check {
 function findingOf(sessions: readonly { mx: string; tls: string | null }[]): Finding {
   const seen = sessions.flatMap(({ mx, tls }) => {
     const provider = providerLane([mx])?.provider;
-    return provider !== undefined && ASKING.has(provider.name) ? [{ title: provider.title, tls }] : [];
+    return provider !== undefined && ALWAYS_TLS.has(provider.name) ? [{ title: provider.title, tls }] : [];
   });
   if (seen.length === 0) return ok("None of the last messages went to Google or Microsoft.");
   const weak = seen.filter(({ tls }) => tls === null || !GOOD_TLS.test(tls));
