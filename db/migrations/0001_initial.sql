@@ -87,13 +87,15 @@ CREATE TABLE instances (
 ) STRICT;
 
 -- How far the lanes of outgoing mail have come down from their limits. A lane without a row is steady.
--- Of two states the one with the higher version counts. changed_by: the instance that wrote it.
+-- Of two states the one with the higher version counts. changed_by: the instance that wrote it. rank: 2 for a provider's
+-- or a relay's, 1 for one that is not at its limits. If there are too many, those of a low rank are deleted first.
 CREATE TABLE lanes (
   name TEXT PRIMARY KEY,
   state TEXT NOT NULL,
   version INTEGER NOT NULL,
   changed_by TEXT NOT NULL,
-  changed_at INTEGER NOT NULL
+  changed_at INTEGER NOT NULL,
+  rank INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- How far a new address of ours has come with a provider: the day (UTC, days since 1970) and the step of its cap.

@@ -34,3 +34,45 @@ export function setBounded<Key, Value>(map: Map<Key, Value>, key: Key, value: Va
   const oldest = map.keys().next();
   if (oldest.done !== true) map.delete(oldest.value);
 }
+
+/**
+ * A map with a maximum size. Beyond it, the value of the lowest rank is evicted, and of those the one that was set longest
+ * ago. Ranks count from 0, and may change at any time.
+ */
+export class RankedMap<Key, Value> {
+  readonly #byRank: readonly Map<Key, Value>[];
+  readonly #rankOf: (value: Value) => number;
+  readonly #most: number;
+
+  constructor(ranks: number, rankOf: (value: Value) => number, most: number) {
+    this.#byRank = Array.from({ length: ranks }, () => new Map());
+    this.#rankOf = rankOf;
+    this.#most = most;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#byRank.find((values) => values.has(key))?.get(key);
+  }
+
+  *values(): Generator<Value> {
+    for (const values of this.#byRank) yield* values.values();
+  }
+
+  /** Sets a key's value and makes it the newest of its rank. */
+  set(key: Key, value: Value): void {
+    for (const values of this.#byRank) values.delete(key);
+    this.#byRank[this.#rankOf(value)]?.set(key, value);
+    const size = this.#byRank.reduce((sum, values) => sum + values.size, 0);
+    if (size > this.#most) this.#evict();
+  }
+
+  #evict(): void {
+    for (const [rank, values] of this.#byRank.entries())
+      for (const [key, value] of values) {
+        values.delete(key);
+        const now = this.#rankOf(value);
+        if (now <= rank) return;
+        this.#byRank[now]?.set(key, value);
+      }
+  }
+}

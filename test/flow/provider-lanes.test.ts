@@ -217,3 +217,45 @@ test("the customers of a provider share its connections", async () => {
   const open = (first?.connections.items.length ?? 0) - (first?.closed.items.length ?? 0);
   expect(open).toBeLessThanOrEqual(5);
 });
+
+/** A host of Yahoo's that rests, at the address of the second server. */
+async function restingYahoo(): Promise<void> {
+  service.dns.add({ name: "mta5.am0.yahoodns.net", type: "A", data: "127.0.0.2" });
+  mixed("yahoo.test", ["mta5.am0.yahoodns.net"]);
+  second?.set({ MAIL: TSS04 });
+  const [id = ""] = await sendTo(["a@yahoo.test"]);
+  await lastEvent(id, "delivery_delayed");
+}
+
+function mixed(domain: string, hosts: readonly string[]): void {
+  for (const [at, exchange] of hosts.entries())
+    service.dns.add({ name: domain, type: "MX", data: { preference: 10 * at, exchange } });
+}
+
+test.each([
+  ["before", ["mx.own.test", "mta5.am0.yahoodns.net"]],
+  ["after", ["mta5.am0.yahoodns.net", "mx.own.test"]],
+])("a domain's own host %s a provider's takes its mail while that one rests", async (_, hosts) => {
+  service.dns.add({ name: "mx.own.test", type: "A", data: "127.0.0.1" });
+  await restingYahoo();
+  mixed("both.test", hosts);
+  const before = count(second, "MAIL");
+  for (const id of await sendTo(people("both.test", 20))) await service.message(id, "delivered");
+  expect(first?.messages.items).toHaveLength(20);
+  expect(count(second, "MAIL")).toBe(before);
+});
+
+test("a domain that lists a dead host before a provider's reaches that one at the provider's pace alone", async () => {
+  service.dns.add({ name: "mx.dead.test", type: "A", data: "127.0.0.3" });
+  await restingYahoo();
+  mixed("both.test", ["mx.dead.test", "mta5.am0.yahoodns.net"]);
+  const before = count(second, "MAIL");
+  const ids = await sendTo(people("both.test", 20));
+  for (const id of ids) await lastEvent(id, "delivery_delayed");
+  expect(count(second, "MAIL")).toBe(before);
+  second?.set({ MAIL: "250 ok" });
+  clock.shift(HOUR_MS);
+  for (const id of ids) await service.message(id, "delivered");
+  const { body } = await service.call("GET", `/v1/emails/${ids[0]}/attempts`);
+  expect(body.data.at(-1)).toMatchObject({ mx: "mta5.am0.yahoodns.net" });
+});

@@ -48,7 +48,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   /** No tenant owns a lane: a reply makes it. */
   async "/v1/lanes"({ world }) {
     const name = `mx${world.next()}.example.net`;
-    const row = { name, state: "{}", version: 1, changedBy: "a worker", changedAt: Date.now() };
+    const row = { name, state: "{}", version: 1, changedBy: "a worker", changedAt: Date.now(), rank: 0 };
     await world.service.app.db.write([saveLane(row)]);
     return { id: name };
   },

@@ -3,6 +3,7 @@ import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Lanes } from "../lanes/lanes.ts";
+import { byLane } from "../lanes/providers.ts";
 import { type RelayProvider, withRelayFields } from "../../mail/relays/providers.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
 import { type SecuredRoute, type SecuredHost, securityKey } from "../../net/transport-security.ts";
@@ -144,27 +145,33 @@ export function mxRoutes(deps: MxRouteDeps): FindDeliveryRoute {
   };
 }
 
-/** Returns the route to MX hosts, with the ways that lead from our own addresses. */
+/**
+ * Returns the route to MX hosts, with the ways that lead over the lanes of its hosts from our own addresses. Hosts of
+ * different lanes are different ways: the next is taken if the one before cannot be reached or rests.
+ */
 function hostsRoute(deps: MxRouteDeps, domain: string, hosts: readonly SecuredHost[]): DeliveryRoute {
   const { egresses = [], ipv4Only = false, clock } = deps;
   const reached = ipv4Only ? reachedFrom(hosts, isIPv4) : hosts;
+  const lanes = byLane(reached);
   const ways = (pool: string | null): DeliveryRoute[] =>
-    egresses.length === 0
-      ? [hostsWay(deps, reached, null)]
-      : egressesOf(egresses, pool, domain).flatMap((egress) => {
-          const near = reachedFrom(reached, (ip) => isIPv4(ip) === isIPv4(egress.ip));
-          return near.length === 0 ? [] : [hostsWay(deps, near, egress)];
-        });
+    lanes.flatMap((own) =>
+      egresses.length === 0
+        ? [hostsWay(deps, own, null)]
+        : egressesOf(egresses, pool, domain).flatMap((egress) => {
+            const near = reachedFrom(own, (ip) => isIPv4(ip) === isIPv4(egress.ip));
+            return near.length === 0 ? [] : [hostsWay(deps, near, egress)];
+          }),
+    );
   const [usual] = ways(null);
   if (reached.length === 0 || usual === undefined)
     return noPeerRoute(() =>
       trouble("connect", `no mail host of ${domain} has an address that we can reach`, clock),
     );
-  if (egresses.length === 0) return usual;
+  if (egresses.length === 0 && lanes.length === 1) return usual;
   return { ...usual, ways };
 }
 
-/** Returns the way to MX hosts from an address of ours, with their TLS policy. */
+/** Returns the way to the MX hosts of one lane from an address of ours, with their TLS policy. */
 function hostsWay(
   { pool, lanes, port, ehloName }: MxRouteDeps,
   hosts: readonly SecuredHost[],

@@ -17,7 +17,7 @@ import {
   type SignKind,
   steady,
 } from "./governor.ts";
-import type { Provider, ProviderLimits } from "./providers.ts";
+import { isRelayLane, type Provider, type ProviderLimits } from "./providers.ts";
 import { attemptsOf, type Counts, DayCounts } from "./day-counts.ts";
 import { capOf, type WarmUpPlan } from "./warm-up.ts";
 import { type LaneSign, signOf } from "./sign.ts";
@@ -33,6 +33,9 @@ const MAX_PLANS = 100;
 
 /** Wait for the database, which knows what a new address has sent, milliseconds. */
 const UNREAD_MS = 1000;
+
+/** Number of ranks of lanes. */
+export const RANKS = 3;
 
 /** The condition of a lane, in a word. */
 export type LaneWord = "steady" | "slowed" | "resting" | "blocked";
@@ -163,6 +166,12 @@ export class Lane {
     };
   }
 
+  /** How worth keeping it is: 2 if it is a provider's or a relay's, 1 if it is not at its limits, else 0. */
+  get rank(): number {
+    if (this.provider !== null || isRelayLane(this.name)) return 2;
+    return isSteady(this.#state, this.#most, this.#deps.clock.now()) ? 0 : 1;
+  }
+
   get word(): LaneWord {
     return wordOf(this.#state, this.#most, this.#deps.clock.now());
   }
@@ -243,7 +252,7 @@ export class Lane {
     this.#version++;
     this.#changedBy = instanceId;
     const [name, version] = [this.name, this.#version];
-    const row = { name, version, changedBy: instanceId, changedAt: clock.now() };
+    const row = { name, version, changedBy: instanceId, changedAt: clock.now(), rank: this.rank };
     return [saveLane({ ...row, state: JSON.stringify(state) })];
   }
 

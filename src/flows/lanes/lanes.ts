@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { setBounded } from "../../core/collections.ts";
+import { RankedMap } from "../../core/collections.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import {
@@ -16,14 +16,14 @@ import {
   listWarmUps,
   type WarmUpRow,
 } from "../../store/installation/warm-ups.ts";
-import { Lane, type LaneDeps } from "./lane.ts";
+import { Lane, type LaneDeps, RANKS } from "./lane.ts";
 import { attemptsOf, type Counts } from "./day-counts.ts";
 import { stepAfter, USUAL_TARGET, type WarmUpPlan } from "./warm-up.ts";
-import { type ProviderLimits, providerLane, providerOfLane, wayOfLane } from "./providers.ts";
+import { type ProviderLimits, providerLane, providerOfLane, relayLane, wayOfLane } from "./providers.ts";
 
 /**
- * Maximum number of lanes that a process remembers. If there are more, the one that was not looked up for longest
- * is forgotten.
+ * Maximum number of lanes that a process remembers. Anyone can make lanes, with a domain for each. So a steady one is
+ * forgotten first, and a provider's last.
  */
 export const MAX_LANES = 50_000;
 /** Longest name of a lane, characters. A longer one is cut and ends with a hash. */
@@ -44,7 +44,7 @@ export interface LanesDeps extends LaneDeps {
 /** The lanes that this process knows. */
 export class Lanes {
   readonly #deps: LanesDeps;
-  readonly #byName = new Map<string, Lane>();
+  readonly #byName = new RankedMap<string, Lane>(RANKS, ({ rank }) => rank, MAX_LANES);
   /** The rows of the database at the last read. */
   #stored: ReadonlyMap<string, LaneRow> = new Map();
   #cleanedOn = 0;
@@ -74,14 +74,14 @@ export class Lanes {
         ? known
         : this.#adopted(new Lane(this.#deps, name, null, { ...this.#deps.usual, rate }));
     lane.warm(routeId, plan);
-    setBounded(this.#byName, name, lane, MAX_LANES);
+    this.#byName.set(name, lane);
     return lane;
   }
 
   named(name: string): Lane {
     const known = this.#byName.get(name);
     const lane = known ?? this.#open(name);
-    setBounded(this.#byName, name, lane, MAX_LANES);
+    this.#byName.set(name, lane);
     return lane;
   }
 
@@ -178,11 +178,6 @@ function toToday({ name, plan }: Lane, row: WarmUpRow | undefined, today: number
   if (row.day >= today && row.target === target) return [];
   const step = row.day < today ? stepAfter(row.step, row) : row.step;
   return [continueWarmUp(name, row.day, { day: Math.max(row.day, today), step, target })];
-}
-
-/** Returns the name of the lane of a relay. */
-export function relayLane(routeId: string): string {
-  return `relay:${routeId}`;
 }
 
 /** Returns the warm-up of a lane's address if a setting asks for one. Hosts that are no provider's get too little to notice. */

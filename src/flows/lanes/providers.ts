@@ -217,9 +217,15 @@ export interface ProviderLane {
 }
 
 /**
- * Returns the provider that all of some MX hosts belong to; null if there is none. If one host were enough, a
- * stranger could list a provider's host next to his own host, whose replies would then slow the provider's lane.
+ * Returns MX hosts by the lane of each, in the order in which those lanes come first: a provider's, and one for all hosts
+ * that are no provider's. A stranger may list a provider's host next to his own. That does not evade the provider's
+ * pace, his host's replies do not slow the provider's lane, and a provider's rest does not hold up his host.
  */
+export function byLane<Host extends { name: string }>(hosts: readonly Host[]): Host[][] {
+  return [...Map.groupBy(hosts, ({ name }) => providerLane([name])?.name ?? null).values()];
+}
+
+/** Returns the provider that all of some MX hosts belong to; null if there is none. */
 export function providerLane(hosts: readonly string[]): ProviderLane | null {
   for (const one of PROVIDERS) {
     const sites = new Set(hosts.map((host) => siteOf(one, host)));
@@ -253,3 +259,15 @@ export const ALWAYS_TLS: ReadonlySet<string> = new Set(["google", "outlook", "mi
 
 /** Matches the name of a TLS session of version 1.2 or later. */
 export const GOOD_TLS = /^TLSv1\.[23] /;
+
+const RELAY_PREFIX = "relay:";
+
+/** Returns the name of the lane of a relay. No set of hosts has such a name. */
+export function relayLane(routeId: string): string {
+  return `${RELAY_PREFIX}${routeId}`;
+}
+
+/** Returns whether a lane is a relay's. */
+export function isRelayLane(name: string): boolean {
+  return name.startsWith(RELAY_PREFIX);
+}

@@ -12,9 +12,9 @@ import { listWarmUps, type WarmUpRow } from "../../store/installation/warm-ups.t
 import { relayRates } from "../../store/projects/routes.ts";
 import { type LaneState, steady } from "./governor.ts";
 import { bounded, type LaneWord, mostOf, opened, wordOf } from "./lane.ts";
-import { type LanesDeps, limitsOfLane, planOfSetting, relayLane } from "./lanes.ts";
+import { type LanesDeps, limitsOfLane, planOfSetting } from "./lanes.ts";
 import { progressOf, type WarmUpProgress } from "./warm-up.ts";
-import { providerOfLane } from "./providers.ts";
+import { providerOfLane, relayLane } from "./providers.ts";
 
 /** Name of what the operator changes, in place of an instance's id. */
 const BY_OPERATOR = "operator";

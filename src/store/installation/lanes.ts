@@ -1,6 +1,6 @@
 import type { Db, Statement } from "../engine/client.ts";
 
-/** Maximum number of lanes with a state. Those unchanged for longest are deleted first. */
+/** Maximum number of lanes with a state. Those of the lowest rank are deleted first, and of those the ones unchanged for longest. */
 const MAX_LANES = 10_000;
 /** Time after which a state without a change is deleted, milliseconds. */
 const FORGOTTEN_AFTER_MS = 7 * 86_400_000;
@@ -16,6 +16,8 @@ export interface LaneRow {
   /** Id of the instance. */
   changedBy: string;
   changedAt: number;
+  /** A lane of a lower rank makes room for one of a higher. */
+  rank: number;
 }
 
 /** The figures of a lane in one process on a day. */
@@ -28,21 +30,21 @@ export interface LaneFigures {
   waiting: number;
 }
 
-const SAVE = `INSERT INTO lanes (name, state, version, changed_by, changed_at) VALUES (?, ?, ?, ?, ?)
+const SAVE = `INSERT INTO lanes (name, state, version, changed_by, changed_at, rank) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (name) DO UPDATE SET state = excluded.state, version = excluded.version,
-    changed_by = excluded.changed_by, changed_at = excluded.changed_at
+    changed_by = excluded.changed_by, changed_at = excluded.changed_at, rank = excluded.rank
   WHERE excluded.version > lanes.version`;
 
 /** Returns the statement that stores the state of a lane, unless there is one of the same or a higher version. */
-export function saveLane({ name, state, version, changedBy, changedAt }: LaneRow): Statement {
-  return { sql: SAVE, args: [name, state, version, changedBy, changedAt] };
+export function saveLane({ name, state, version, changedBy, changedAt, rank }: LaneRow): Statement {
+  return { sql: SAVE, args: [name, state, version, changedBy, changedAt, rank] };
 }
 
 /** Returns the states of all lanes that have one. */
 export function listLanes(db: Db): Promise<LaneRow[]> {
   return db.all<LaneRow>(
-    `SELECT name, state, version, changed_by AS changedBy, changed_at AS changedAt FROM lanes
-      ORDER BY changed_at DESC LIMIT ?`,
+    `SELECT name, state, version, changed_by AS changedBy, changed_at AS changedAt, rank FROM lanes
+      ORDER BY rank DESC, changed_at DESC LIMIT ?`,
     [MAX_LANES],
   );
 }
@@ -52,7 +54,7 @@ export function deleteOldLanes(now: number, today: number): Statement[] {
   return [
     { sql: "DELETE FROM lanes WHERE changed_at < ?", args: [now - FORGOTTEN_AFTER_MS] },
     {
-      sql: "DELETE FROM lanes WHERE name IN (SELECT name FROM lanes ORDER BY changed_at DESC LIMIT -1 OFFSET ?)",
+      sql: "DELETE FROM lanes WHERE name IN (SELECT name FROM lanes ORDER BY rank DESC, changed_at DESC LIMIT -1 OFFSET ?)",
       args: [MAX_LANES],
     },
     { sql: "DELETE FROM lane_figures WHERE day <= ?", args: [today - DAYS_KEPT] },
@@ -75,14 +77,15 @@ export function addLaneFigures(
 }
 
 /**
- * Returns the figures of all processes for a day. Waiting messages are counted only in processes that still run.
+ * Returns the figures of all processes for a day, those of the busiest lanes first. Waiting messages are counted only in
+ * processes that still run.
  */
 export function laneFigures(db: Db, day: number): Promise<LaneFigures[]> {
   return db.all<LaneFigures>(
     `SELECT f.lane, SUM(f.accepted) AS accepted, SUM(f.deferred) AS deferred, SUM(f.refused) AS refused,
         SUM(CASE WHEN i.id IS NULL THEN 0 ELSE f.waiting END) AS waiting
       FROM lane_figures f LEFT JOIN instances i ON i.id = f.instance_id
-      WHERE f.day = ? GROUP BY f.lane ORDER BY f.lane LIMIT ?`,
+      WHERE f.day = ? GROUP BY f.lane ORDER BY SUM(f.accepted + f.deferred + f.refused) DESC, f.lane LIMIT ?`,
     [day, MAX_LANES],
   );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { manualClock } from "../../../support/manual-clock.ts";
 import { testLanes } from "../../../support/lanes.ts";
-import { PROVIDERS, providerLane } from "../../../../src/flows/lanes/providers.ts";
+import { byLane, PROVIDERS, providerLane } from "../../../../src/flows/lanes/providers.ts";
 
 const HOSTS: readonly (readonly [whose: string, lane: string, hosts: readonly string[]])[] = [
   ["gmail.com", "google", ["gmail-smtp-in.l.google.com", "alt1.gmail-smtp-in.l.google.com"]],
@@ -73,6 +73,18 @@ describe("the lane of the MX hosts of", () => {
   ])("%s is no provider's", (_, hosts) => {
     expect(providerLane(hosts)).toBeNull();
   });
+});
+
+test("the hosts of a domain are split by lane, in the order of preference of each lane's first host", () => {
+  const hosts = ["mx1.own.test", "aspmx.l.google.com", "mx2.own.test", "mx0a-00123456.pphosted.com"];
+  const customers = ["mx0b-00654321.pphosted.com", "alt1.aspmx.l.google.com"];
+  const lanes = byLane([...hosts, ...customers].map((name) => ({ name })));
+  expect(lanes.map((lane) => lane.map(({ name }) => name))).toEqual([
+    ["mx1.own.test", "mx2.own.test"],
+    ["aspmx.l.google.com", "alt1.aspmx.l.google.com"],
+    ["mx0a-00123456.pphosted.com"],
+    ["mx0b-00654321.pphosted.com"],
+  ]);
 });
 
 test("each provider has a name of its own, usable limits, and a source with its date", () => {
