@@ -57,14 +57,21 @@ test("html alone lacks a text part only if the project makes none from it", asyn
 test.each([
   ["replaced_header", { headers: { "List-Unsubscribe": "<mailto:out@check.example>" } }],
   ["html_clipped", { html: `<p>${"x".repeat(102 * 1024)}</p>` }],
-  ["html_clipped", { html: '<a href="https://shop.example/a">Buy</a>'.repeat(450) + "x".repeat(60_000) }],
+  [
+    "html_clipped",
+    { html: "Sale" + '<a href="https://shop.example/a">Buy</a>'.repeat(450) + "x".repeat(60_000) },
+  ],
   ["no_visible_unsubscribe", { text: "Hi" }],
   ["no_unsubscribe", { unsubscribeLink: false, text: "Hi" }],
   ["mistyped_domain", { to: ["ana@gmial.com"] }],
   ["role_address", { to: ["sales@shop.example"] }],
   ["no_preheader", { html: "<p>View this email in your browser</p><p>Sale</p>" }],
-  ["link_text_mismatch", { html: '<a href="https://evil.example/">https://bank.example/login</a>' }],
-  ["insecure_link", { html: '<a href="http://check.example/">Read</a>' }],
+  ["no_preheader", { html: '<img src="https://check.example/logo.png" alt="Logo"><p>Spring is here</p>' }],
+  ["no_preheader", { html: '<a href="https://check.example/">Our shop</a><p>Spring is here</p>' }],
+  ["no_preheader", { subject: "Spring is here", html: "<h1>Spring is here!</h1><p>Read on.</p>" }],
+  ["no_preheader", { html: '<img src="https://check.example/spring.png">' }],
+  ["link_text_mismatch", { html: 'Log in: <a href="https://evil.example/">https://bank.example/login</a>' }],
+  ["insecure_link", { html: 'News: <a href="http://check.example/">Read</a>' }],
   ["long_subject", { subject: "x".repeat(79) }],
   [
     "refused_attachment",
@@ -82,6 +89,18 @@ test.each([
   [
     "an address at a real neighbour of a large domain",
     { to: ["ana@gmx.com", "ana@mail.com", "ana@yahoo.ca"] },
+  ],
+  [
+    "a hidden preheader before the picture of a logo",
+    {
+      html: '<div style="display:none">Two days of offers.</div><img src="https://check.example/l.png" alt="Logo">',
+    },
+  ],
+  [
+    "a hidden preheader before a link to the browser",
+    {
+      html: '<span style="display: none">Two days of offers.&zwnj;&nbsp;</span><a href="https://check.example/v">View this email in your browser</a>',
+    },
   ],
   ["a role address of a message that is not bulk", { to: ["sales@shop.example"], stream: "transactional" }],
 ])("%s is fine", async (_, item) => {
@@ -102,7 +121,7 @@ test("a link to the host that its text names, or to one below it, is fine", asyn
   const links = ["shop.example", "https://www.shop.example/a", "Read more"].map(
     (text) => `<a href="https://mail.shop.example/">${text}</a>`,
   );
-  expect(await codesOf({ html: links.join("") })).toEqual([]);
+  expect(await codesOf({ html: `Links: ${links.join("")}` })).toEqual([]);
 });
 
 test("suppressed recipients and missing variables of a template are found", async () => {

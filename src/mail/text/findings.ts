@@ -1,5 +1,5 @@
-import { type Link, scanHtml } from "./html-scan.ts";
-import { previewOf } from "./preview.ts";
+import { type Link, scanHtml, type ScannedHtml } from "./html-scan.ts";
+import { preheaderFault } from "./preheader.ts";
 
 /** Something about a message that may keep it from its reader. */
 export interface Finding {
@@ -42,15 +42,13 @@ const IMAGES = /\.(?:png|jpe?g|gif|webp|bmp|tiff?|heic)$/i;
 const UNSUBSCRIBE =
   /unsubscribe|abmelden|abbestellen|désabonn|désinscri|darse de baja|cancelar|disiscri|afmelden|unsubscribeUrl/i;
 
-/** Words at the beginning of newsletters that waste the preview. */
-const VIEW_ONLINE =
-  /^(?:view (?:this )?(?:e-?mail|message|it )?.{0,20}(?:browser|online)|(?:web|online)[- ]?version|(?:im|in) browser|voir .{0,30}navigateur|ver .{0,30}navegador|problems? viewing|having trouble)/i;
-
 /** Returns what may keep a message from its reader, worst first. */
 export function findingsIn(draft: Draft): Finding[] {
-  const { links, text } = scanHtml(draft.html ?? "");
+  const scanned = scanHtml(draft.html ?? "");
+  const { links, text } = scanned;
   return [
     ...bodyFindings(draft),
+    ...(draft.html === null ? [] : preheaderFindings(draft.subject, scanned)),
     ...mismatches(links),
     ...plainLinks(links),
     ...unsubscribeFindings(draft, `${text} ${links.map((link) => `${link.text} ${link.url}`).join(" ")}`),
@@ -81,15 +79,6 @@ function bodyFindings({ subject, html, text, makesText, htmlOctets }: Draft): Fi
           ),
         ]
       : []),
-    ...(html !== null && VIEW_ONLINE.test(previewOf(null, html))
-      ? [
-          info(
-            "no_preheader",
-            "The list of messages shows next to the subject that the message can be read in a browser.",
-            "Begin the html with a sentence about the message, visible or hidden.",
-          ),
-        ]
-      : []),
     ...(subject.trim() === "" ? [warning("no_subject", "The subject is empty.", "Write one.")] : []),
     ...(subject.length > SHOWN_SUBJECT_CHARS
       ? [
@@ -100,6 +89,18 @@ function bodyFindings({ subject, html, text, makesText, htmlOctets }: Draft): Fi
           ),
         ]
       : []),
+  ];
+}
+
+function preheaderFindings(subject: string, scanned: ScannedHtml): Finding[] {
+  const shown = preheaderFault(subject, scanned);
+  if (shown === null) return [];
+  return [
+    info(
+      "no_preheader",
+      `Next to the subject, the list of messages shows ${shown}.`,
+      "Begin the html with a sentence about the message, visible or hidden (a preheader).",
+    ),
   ];
 }
 

@@ -10,7 +10,11 @@ export interface Link {
 export interface ScannedHtml {
   text: string;
   links: Link[];
+  /** What its first words are: plain text, those of a link, or the alternative text of a picture. Null if it has no words. */
+  lead: Lead | null;
 }
+
+export type Lead = "text" | "link" | "picture";
 
 /** Maximum characters of html that are scanned. */
 export const MAX_SCANNED_CHARS = 256 * 1024;
@@ -40,21 +44,24 @@ interface Scan {
   links: Link[];
   /** The link that is open, and where its text begins. */
   open: { url: string; from: number; alt: string } | null;
+  lead: Lead | null;
 }
 
 /** Reads the text and the links of html in one pass over it. It is no parser: what it misreads, it shows as text. */
 export function scanHtml(html: string): ScannedHtml {
   const source = html.slice(0, MAX_SCANNED_CHARS);
   const lower = source.toLowerCase();
-  const scan: Scan = { text: [], links: [], open: null };
+  const scan: Scan = { text: [], links: [], open: null, lead: null };
   for (let at = 0; at < source.length; ) {
     const start = source.indexOf("<", at);
-    scan.text.push(decoded(source.slice(at, start < 0 ? undefined : start).replace(/\s+/g, " ")));
+    const text = decoded(source.slice(at, start < 0 ? undefined : start).replace(/\s+/g, " "));
+    scan.text.push(text);
+    if (text.trim() !== "") scan.lead ??= scan.open === null ? "text" : "link";
     if (start < 0) break;
     at = afterTag(source, lower, start, scan);
   }
   closeLink(scan);
-  return { text: tidy(scan.text.join("")), links: scan.links };
+  return { text: tidy(scan.text.join("")), links: scan.links, lead: scan.lead };
 }
 
 /** Handles the tag or comment that begins there. Returns where the text continues. */
@@ -72,7 +79,7 @@ function afterTag(source: string, lower: string, start: number, scan: Scan): num
     closeLink(scan);
     if (slash === "") openLink(scan, tag);
   }
-  if (name === "img" && scan.open !== null) scan.open.alt ||= decoded(attribute(tag, ALT));
+  if (name === "img") readImage(scan, decoded(attribute(tag, ALT)));
   if (name === "area") closeLink(scan);
   return end;
 }
@@ -85,6 +92,11 @@ function endOf(text: string, mark: string, from: number): number {
 function attribute(tag: string, pattern: RegExp): string {
   const [, double, single, bare] = pattern.exec(tag) ?? [];
   return double ?? single ?? bare ?? "";
+}
+
+function readImage(scan: Scan, alt: string): void {
+  if (alt.trim() !== "") scan.lead ??= "picture";
+  if (scan.open !== null) scan.open.alt ||= alt;
 }
 
 function openLink(scan: Scan, tag: string): void {

@@ -12,7 +12,7 @@ const GOOD: Draft = {
   htmlOctets: 100,
 };
 const file = (filename: string, octets = 1) => ({ filename, octets });
-const linked = (url: string, text: string) => ({ html: `<a href="${url}">${text}</a>` });
+const linked = (url: string, text: string) => ({ html: `Hello, <a href="${url}">${text}</a>` });
 const sized = (htmlOctets: number) => ({ htmlOctets });
 
 test.each<[name: string, change: Partial<Draft>, codes: string[]]>([
@@ -38,6 +38,17 @@ test.each<[name: string, change: Partial<Draft>, codes: string[]]>([
   ],
   ["a link with a sentence that has a host", linked("https://a.example/", "see shop.example now"), []],
   ["a link without TLS", linked("http://shop.example/", "shop"), ["insecure_link"]],
+  [
+    "words that only speak of a browser",
+    { html: "Voir dans votre navigateur<p>Hello</p>" },
+    ["no_preheader"],
+  ],
+  ["html of a picture without words", { html: '<img src="https://shop.example/1.png">' }, ["no_preheader"]],
+  ["a picture's name first", { html: '<img src="1.png" alt="Logo">Hello' }, ["no_preheader"]],
+  ["a link first", { html: '<a href="https://shop.example/">Shop</a> Hello' }, ["no_preheader"]],
+  ["the subject again", { html: "<title>x</title><h1>Your order:</h1><p>Hello</p>" }, ["no_preheader"]],
+  ["a picture without a name first", { html: '<img src="1.png" alt="">Hello' }, []],
+  ["hidden words first", { html: '<i style="display:none">Hello</i><img src="1.png" alt="Logo">' }, []],
   ["no way to unsubscribe", { unsubscribes: false, html: null, text: "Hello" }, ["no_unsubscribe"]],
   ["one click, and no link that shows it", { html: null, text: "Hello" }, ["no_visible_unsubscribe"]],
   ["a word for unsubscribing in its text", { unsubscribes: false, text: "Abmelden: hier" }, []],
@@ -68,7 +79,7 @@ test.each<[name: string, change: Partial<Draft>, codes: string[]]>([
 });
 
 test("at most ten findings of a kind are shown, and every link without TLS is counted", () => {
-  const ten = (count: number, piece: string) => Array.from({ length: count }, () => piece).join("");
+  const ten = (count: number, piece: string) => `Hello ${piece.repeat(count)}`;
   const codesOf = (change: Partial<Draft>) => findingsIn({ ...GOOD, ...change }).map(({ code }) => code);
   const mismatch = '<a href="https://evil.example/">shop.example</a> ';
   expect(codesOf({ html: ten(10, mismatch) })).toHaveLength(10);
