@@ -23,7 +23,6 @@ import { createPool } from "./smtp/client/pool.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
-import { installationKey } from "./store/messages/sending.ts";
 import { needsCertificate, openServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/process/disk.ts";
 import { noteUpgrade, openDatabase, writerFor } from "./wiring/store/database.ts";
@@ -31,6 +30,7 @@ import { takesSends } from "./wiring/process/takes-sends.ts";
 import { capturesAnyFrom, mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
+import { startHeartbeat } from "./wiring/heartbeat.ts";
 import { keepKeysOf } from "./wiring/process/first-keys-file.ts";
 import type { DocumentHosts, Services } from "./wiring/services.ts";
 import { requireFreePorts } from "./wiring/process/free-ports.ts";
@@ -40,7 +40,7 @@ import { listenerCertificate } from "./wiring/listener.ts";
 import { openLive } from "./wiring/live.ts";
 import { type Listeners, NO_SMTP, type SmtpPorts, startListeners } from "./wiring/listeners.ts";
 import { watchLag } from "./wiring/process/timing.ts";
-import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
+import { followKeys } from "./wiring/store/installation-keys.ts";
 import { stopRoles } from "./wiring/stop.ts";
 import { openTlsHosts } from "./wiring/tls-hosts.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
@@ -129,9 +129,9 @@ export async function startApp(
   const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
   const bell = commitBell(metrics.commits);
   const base = { config, clock, makeRsaKey, documentHosts, testControls: controls };
-  const { db, keys, begun } = await openData(base, bell.meter);
+  const { db, begun, ...secrets } = await openData(base, bell.meter);
   try {
-    const services = await openServices({ ...base, db, keys, metrics, bell, certificate, space });
+    const services = await openServices({ ...base, ...secrets, db, metrics, bell, certificate, space });
     return await startRoles(services, begun);
   } catch (error) {
     throw begun.firstStart === null ? error : new FirstStartError(begun.firstStart, error);
@@ -154,6 +154,7 @@ async function openServices(
     | "clock"
     | "db"
     | "keys"
+    | "masterKeys"
     | "makeRsaKey"
     | "documentHosts"
     | "metrics"
@@ -193,13 +194,14 @@ async function openServices(
       { clock, log: log("smtp") },
       { maxConnectionsPerDestination: config.destinationConnections, maxIdle: maxIdleConnections() },
     ),
-    instance: await registerInstance({ db, clock }, process.pid),
+    instance: await registerInstance({ db, clock }, process.pid, await base.masterKeys()),
     store,
     objects: store?.reader ?? null,
     inspector,
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
     ...links,
     boxKey: keys.box,
+    relayKey: keys.relay,
     limits: config,
     volume: config,
     capturesAnyFrom: capturesAnyFrom(config),
@@ -215,14 +217,14 @@ async function openServices(
 async function openData(
   { config, clock, makeRsaKey }: Pick<Services, "config" | "clock" | "makeRsaKey">,
   meter: CommitMeter,
-): Promise<{ db: Db; keys: InstallationKeys; begun: Begun }> {
+): Promise<Pick<Services, "db" | "keys" | "masterKeys"> & { begun: Begun }> {
   const db = await openDatabase(config, clock, { writer: writerFor(config), meter });
   // If several processes start on one file, one of them makes the schema and locks the file.
   const generate = () => generateDkimKey("rsa", makeRsaKey);
   const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generate() : null;
   const applied = await retryWhileBusy(clock, () => migrate(db, clock.now()));
   await noteUpgrade(db, applied);
-  const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
+  const { keys, look: masterKeys } = await followKeys({ db, clock }, config);
   const makeKey = () => firstKey ?? generate();
   const beforeKeys = () => requireFreePorts(config);
   const deps = {
@@ -233,7 +235,7 @@ async function openData(
     keepKeys: keepKeysOf(config.firstKeysFile),
     beforeKeys,
   };
-  return { db, keys, begun: await bootstrap(deps, config) };
+  return { db, keys, masterKeys, begun: await bootstrap(deps, config) };
 }
 
 async function startRoles(services: Services, begun: Begun): Promise<App> {
@@ -275,6 +277,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
   // Start the workers after everything that may fail. Otherwise a failed start could interrupt deliveries, and each restart
   // would send those messages again.
   const workers = config.roles.has("worker") ? startWorkers(workerDeps(services, parts)) : null;
+  const heartbeat = startHeartbeat(services);
   const unwatchLag = watchLag(clock, services.metrics.lagged);
   const unwatchFiles = watchFileHandles(clock, () => http.closeIdle());
   let stopping: Promise<void> | null = null;
@@ -289,7 +292,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
       unwatchFiles();
       stopping ??= stopRoles(
         services,
-        { http, live, metrics, rates, listeners, nameServer, workers, certificate, hosts },
+        { http, live, metrics, rates, listeners, nameServer, workers, heartbeat, certificate, hosts },
         graceMs,
       );
       return stopping;

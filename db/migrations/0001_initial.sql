@@ -70,20 +70,23 @@ CREATE TABLE api_keys (
 ) STRICT;
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
--- Facts about the whole installation: the version that started last, its backups, and a restore whose mail is held.
+-- Facts about the whole installation: the version that started last, its backups, its master key, and a restore whose mail
+-- is held.
 CREATE TABLE installation (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- One row per running process. A claim on a recipient or a webhook delivery names its instance.
+-- master_keys: ids of the master keys that it has and uses, with spaces; the first one seals.
 -- If the heartbeat stops for 60 s, or the process is dead when another starts on the host, its claims are freed.
 CREATE TABLE instances (
   id TEXT PRIMARY KEY,
   host TEXT NOT NULL,
   pid INTEGER NOT NULL,
   heartbeat_at INTEGER NOT NULL,
-  started_at INTEGER NOT NULL
+  started_at INTEGER NOT NULL,
+  master_keys TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 -- How far the lanes of outgoing mail have come down from their limits. A lane without a row is steady.

@@ -188,7 +188,13 @@ const ROWS = [
     "MASTER_KEY",
     kind.secretText(32),
     "(generated into DATA_DIR)",
-    "Encrypts DKIM keys, certificate keys and webhook secrets at rest; at least 32 printable characters. It can never be changed.",
+    "Encrypts DKIM keys, certificate keys and webhook secrets at rest; at least 32 printable characters. `postrider master-key rotate` changes it.",
+  ),
+  secret(
+    "MASTER_KEY_OLD",
+    kind.secretText(32),
+    "(none)",
+    "The master key before a change, until `postrider master-key rotate` says that it can be removed.",
   ),
   computed(
     "DELIVERY",

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { unseal } from "../core/crypto/secretbox.ts";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import { type BlockListParts, blockListChecks, MAX_LISTED_SUBJECTS } from "../flows/health/block-lists.ts";
-import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
+import { type Check, fail, type Finding, ok, warn } from "../flows/health/check.ts";
 import { type DkimSigner, dkimPrivateKey } from "../mail/auth/dkim.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
 import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
@@ -28,7 +28,8 @@ import { installationKey, signingKeys } from "../store/messages/sending.ts";
 import { mxName, sendingAddresses } from "./delivery.ts";
 import { outsideChecks, type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
-import { MASTER_KEY_FILE, openKeys } from "./store/master-key.ts";
+import { BOTH_KEYS, keysInUse, opens, problemOf } from "./store/installation-keys.ts";
+import { MASTER_KEY_FILE } from "./store/master-key.ts";
 import { configuredStore, probeName } from "./store/objects.ts";
 
 /** Checks that the operator asks for on the command line. */
@@ -167,13 +168,13 @@ async function listSubjects({ config, db }: HealthParts, resolver: Resolver): Pr
 function openSigners({ config, db }: HealthParts): (domain: Domain) => Promise<DkimSigner[]> {
   const isKeyThere = config.masterKey !== null || existsSync(join(config.dataDir, MASTER_KEY_FILE));
   if (!isKeyThere) return async () => [];
-  const { box } = openKeys(config.masterKey, config.dataDir);
   return async ({ senderId, name }) => {
+    const { sealing } = await keysInUse(db(), config);
     const keys = await signingKeys(db(), senderId, name);
     try {
       return keys.map(({ selector, sealedPrivateKey }) => ({
         selector,
-        privateKey: dkimPrivateKey(unseal(box, sealedPrivateKey)),
+        privateKey: dkimPrivateKey(unseal(sealing?.derived.box ?? new Uint8Array(), sealedPrivateKey)),
       }));
     } catch {
       // The check of the master key reports it.
@@ -191,13 +192,25 @@ async function masterKey({ config, db }: HealthParts): Promise<Finding> {
   if (sealed === undefined)
     return ok("There is no master key yet. The first start of the service makes one.");
   if (config.masterKey === null && !existsSync(path)) return fail(`There is no master key at ${path}.`, fix);
-  const { box } = openKeys(config.masterKey, config.dataDir);
-  try {
-    unseal(box, sealed);
-    return ok("The master key opens the sealed keys.");
-  } catch {
+  const inUse = await keysInUse(db(), config);
+  const { sealing, rotation } = inUse;
+  if (sealing === null || (rotation === null && !opens(sealing.derived.box, sealed)))
     return fail("The master key does not open the sealed keys in the database.", fix);
-  }
+  if (problemOf(inUse) !== null)
+    return fail("The master key is being changed, and one of both keys is missing.", BOTH_KEYS);
+  if (rotation !== null)
+    return warn(
+      "A change of the master key has not ended, or was interrupted.",
+      "Call `postrider master-key rotate`.",
+    );
+  if (config.masterKeyOld === sealing.text)
+    return warn("MASTER_KEY is not in use yet: MASTER_KEY_OLD is.", "Call `postrider master-key rotate`.");
+  if (config.masterKeyOld !== null)
+    return warn(
+      "The master key was changed, and MASTER_KEY_OLD is still set.",
+      "Remove it from the settings.",
+    );
+  return ok("The master key opens the sealed keys.");
 }
 
 function objectStoreChecks({ config, clock }: HealthParts): Check[] {

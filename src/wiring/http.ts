@@ -194,11 +194,13 @@ function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
 
 /** Returns the services of the API's routes. */
 function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
-  const { config, clock, db } = parts;
+  const { config, clock, db, keys } = parts;
   return {
     ...parts,
     ...checkingOf(parts),
     ...laneLimits(config),
+    relayKey: keys.relay,
+    fileKey: keys.file,
     quotas: config.quotas,
     captures: config.delivery === "capture",
     hostname: mxName(config),

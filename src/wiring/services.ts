@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Sending } from "../flows/accept/sending.ts";
+import type { Key } from "../core/crypto/key-ring.ts";
 import type { MakeRsaKey } from "../core/crypto/rsa-key.ts";
 import type { TestControls } from "../flows/dispatch/test-controls.ts";
 import type { FreeSpace } from "../flows/free-space.ts";
@@ -10,7 +11,7 @@ import type { Pool } from "../smtp/client/pool.ts";
 import type { Instance } from "../store/installation/instances.ts";
 import type { CommitBell } from "./commit-bell.ts";
 import type { Inspector } from "./cpu/inspector.ts";
-import type { InstallationKeys } from "./store/master-key.ts";
+import type { InstallationKeys } from "./store/installation-keys.ts";
 import type { Objects } from "./store/objects.ts";
 import type { OwnedRenderer } from "./cpu/renderer.ts";
 
@@ -31,6 +32,10 @@ export interface DocumentHosts {
 export interface Services extends Sending {
   config: Config;
   keys: InstallationKeys;
+  /** Proves ids that relays give back. */
+  relayKey: Key;
+  /** Looks which master keys are in use, and returns their ids. */
+  masterKeys: () => Promise<string>;
   /** Makes keys for DKIM and for a self-signed certificate. */
   makeRsaKey: MakeRsaKey;
   documentHosts: DocumentHosts;

@@ -8,6 +8,7 @@ import type { ServerCertificate } from "./certificates.ts";
 import type { Listeners } from "./listeners.ts";
 import type { Live } from "./live.ts";
 import type { Services } from "./services.ts";
+import type { Loop } from "./process/loop.ts";
 import { runShutdownSteps } from "./process/shutdown.ts";
 import type { TlsHosts } from "./tls-hosts.ts";
 import type { Workers } from "./workers.ts";
@@ -24,6 +25,7 @@ export interface Roles {
   listeners: Listeners | null;
   nameServer: NameServer | null;
   workers: Workers | null;
+  heartbeat: Loop;
   certificate: ServerCertificate | null;
   hosts: TlsHosts | null;
 }
@@ -43,6 +45,7 @@ export async function stopRoles(services: Services, roles: Roles, graceMs: numbe
       () => within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
     ],
     [
+      () => roles.heartbeat.stop(),
       () => roles.nameServer?.stop(),
       () => roles.metrics?.stop(),
       () => roles.certificate?.stop(),

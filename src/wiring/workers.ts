@@ -9,7 +9,7 @@ import type { FindWays } from "../flows/deliver/ways.ts";
 import type { FindDeliveryRoute } from "../flows/deliver/outcome.ts";
 import { type TransmitDeps, transmit } from "../flows/deliver/transmit.ts";
 import { indexMessages } from "../flows/sweep/index-messages.ts";
-import { BEAT_MS, Heartbeat } from "../flows/sweep/instance.ts";
+
 import { Orphans } from "../flows/sweep/orphaned-claims.ts";
 import { Sweep } from "../flows/sweep/sweep.ts";
 import { log } from "../log.ts";
@@ -119,7 +119,6 @@ export function startWorkers(deps: WorkerDeps): Workers {
       offer: (name, job) => (name === "push" ? pushes.offer(job) : dispatch.offer(job, name === "retry")),
     },
   );
-  const heartbeat = new Heartbeat(deps, deps.instance);
   const orphans = new Orphans(deps, deps.instance.id, inHand);
   const loop = (name: string, pauseMs: number, turn: () => Promise<void>) =>
     startLoop({ clock, failures: deps.turnFailures }, pauseMs, { name, turn });
@@ -133,7 +132,6 @@ export function startWorkers(deps: WorkerDeps): Workers {
     ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),
     loop("index", INDEX_PAUSE_MS, indexMessages(deps.db)),
     loop("fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
-    loop("heartbeat", BEAT_MS, () => heartbeat.turn()),
     loop("orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),
   ];
   return {

@@ -59,6 +59,7 @@ test("claims that a process makes after it was declared dead are freed when it d
     host: thisHost(),
     pid: 1,
     heartbeatAt: clock.now(),
+    masterKeys: "",
   };
   const lives: Instance = { ...stalled, id: newId("ins", clock.now()), host: "other" };
   await db.write([insertInstance(stalled), insertInstance(lives)]);

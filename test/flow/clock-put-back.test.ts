@@ -104,7 +104,9 @@ describe("a webhook", () => {
     const body = { url: "https://hooks.example.com/", eventTypes: ["*"] };
     id = (await api.call("POST", "/v1/webhooks", { body })).json.id;
     [signed, status, firstDelaySeconds] = [[], 200, 0];
-    await api.db.write([insertInstance({ id: "ins_1", host: "here", pid: 1, heartbeatAt: api.clock.now() })]);
+    await api.db.write([
+      insertInstance({ id: "ins_1", host: "here", pid: 1, heartbeatAt: api.clock.now(), masterKeys: "" }),
+    ]);
   });
 
   const deps = (): PushDeps => ({

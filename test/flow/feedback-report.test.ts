@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { deliver } from "../support/mail-in.ts";
 import { SERVICE_DOMAIN } from "../support/service.ts";

@@ -20,7 +20,7 @@ afterEach(() => database.remove());
 
 async function process(host: string): Promise<{ instance: Instance; heartbeat: Heartbeat }> {
   const now = clock.now();
-  const instance: Instance = { id: newId("ins", now), host, pid: 1, heartbeatAt: now };
+  const instance: Instance = { id: newId("ins", now), host, pid: 1, heartbeatAt: now, masterKeys: "" };
   await database.db.write([insertInstance(instance)]);
   return { instance, heartbeat: new Heartbeat({ db: database.db, clock }, instance) };
 }

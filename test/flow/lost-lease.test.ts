@@ -134,7 +134,13 @@ describe("a process that wakes after its lease with a message that another proce
 /** Another process sees no heartbeat of ours for the lease: our process, or the machine, stood still. */
 async function takenForDead(service: TestService): Promise<Instance> {
   const clock = manualClock();
-  const other: Instance = { id: newId("ins", 1), host: "other", pid: 1, heartbeatAt: clock.now() };
+  const other: Instance = {
+    id: newId("ins", 1),
+    host: "other",
+    pid: 1,
+    heartbeatAt: clock.now(),
+    masterKeys: "",
+  };
   const { db } = service.app;
   await db.write([insertInstance(other)]);
   const heartbeat = new Heartbeat({ db, clock }, other);

@@ -13,7 +13,7 @@ import type { PostRequest } from "../../src/net/post.ts";
 import { storeRendered } from "../../src/store/messages/message-content.ts";
 import type { Db, Statement, Value } from "../../src/store/engine/client.ts";
 import { claimRecipient, rollUpMessage } from "../../src/store/messages/outbox.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { around } from "../support/around.ts";
 import { interject, type Step } from "../support/interject.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
@@ -248,7 +248,7 @@ test("a webhook that is disabled while a push reads its data gets nothing more",
     clock: systemClock,
     instanceId: await instance(),
     random: () => 0.5,
-    boxKey: openKeys(null, service.folder, true).box,
+    boxKey: openKeys(null, service.folder).box,
     ...payloadMemory(),
     async post(request) {
       posted.push(request);

@@ -7,7 +7,7 @@ import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
 import { openDb } from "../../src/store/engine/client.ts";
 import { insertInbox, listInboxes } from "../../src/store/threads/inboxes.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { startServer } from "../support/database.ts";
 import { newFolder } from "../support/folder.ts";
 import { deliverTo } from "../support/mail-in.ts";

@@ -6,7 +6,7 @@ import { type Inspect, runReading } from "../../src/flows/mime/reading-tasks.ts"
 import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import { REREAD_DELAYS_MS } from "../../src/flows/deliver/early-reports.ts";
 import { takeFeedback, takeReport } from "../../src/flows/deliver/report.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { reason } from "../support/reason.ts";

@@ -32,6 +32,7 @@ test("a process with heartbeats on another machine of the same name is not decla
     host: thisHost().replace(/.$/, (last) => (last === "0" ? "1" : "0")),
     pid: ELSEWHERE,
     heartbeatAt: clock.now(),
+    masterKeys: "",
   };
   await db.write([insertInstance(other)]);
   await registerInstance({ db, clock }, process.pid);
@@ -44,7 +45,7 @@ test("a start frees only dead processes of this machine: those whose id is unuse
   const host = thisHost();
   // In a container every process has the id of the one before it. The first process of a machine always runs.
   for (const [id, pid] of Object.entries({ ins_gone: ELSEWHERE, ins_before: process.pid, ins_runs: 1 }))
-    await db.write([insertInstance({ id, host, pid, heartbeatAt: clock.now() })]);
+    await db.write([insertInstance({ id, host, pid, heartbeatAt: clock.now(), masterKeys: "" })]);
   const self = await registerInstance({ db, clock }, process.pid);
   const listed = async () => (await listInstances(db)).map(({ id }) => id).sort();
   expect(await listed()).toEqual([self.id, "ins_runs"].sort());
@@ -80,7 +81,13 @@ test.skipIf(!existsSync("/proc/self/stat"))(
     const zombie = await startZombie();
     try {
       await db.write([
-        insertInstance({ id: "ins_zombie", host: thisHost(), pid: zombie.pid, heartbeatAt: clock.now() }),
+        insertInstance({
+          id: "ins_zombie",
+          host: thisHost(),
+          pid: zombie.pid,
+          heartbeatAt: clock.now(),
+          masterKeys: "",
+        }),
       ]);
       const self = await registerInstance({ db, clock }, process.pid);
       expect((await listInstances(db)).map(({ id }) => id)).toEqual([self.id]);

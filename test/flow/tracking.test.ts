@@ -7,7 +7,7 @@ import { createHitRecorder, MAX_PENDING_HITS, RECORD_WAIT_MS } from "../../src/f
 import { parseMail } from "../../src/mail/reading/parse.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { type EngagementCounter, engagedRecipient, MAX_RECORDED } from "../../src/store/events/engagement.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { around } from "../support/around.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const key = (): Uint8Array => openKeys(null, service.folder).tracking;
+const key = () => openKeys(null, service.folder).tracking;
 
 /** Sends a test message and returns its id, once it has its final state. */
 async function send(item: Record<string, unknown> = {}, status = "delivered"): Promise<string> {

@@ -24,7 +24,7 @@ import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { deleteOldAnswers } from "../../src/store/projects/idempotency.ts";
 import { checkingOf, type HttpParts, httpDeps } from "../../src/wiring/http.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { TEST_KEY, type TestZone, zoneLookups } from "../support/api.ts";
 import type { Chance } from "../support/chance.ts";
 import { testDatabase } from "../support/database.ts";

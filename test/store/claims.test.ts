@@ -30,7 +30,9 @@ beforeEach(async () => {
       args: [],
     },
     insertProject(sender),
-    ...["ins_1", "ins_2"].map((id) => insertInstance({ id, host: "here", pid: 1, heartbeatAt: NOW })),
+    ...["ins_1", "ins_2"].map((id) =>
+      insertInstance({ id, host: "here", pid: 1, heartbeatAt: NOW, masterKeys: "" }),
+    ),
     {
       sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
         VALUES (?, ?, 'outbound', 'queued', ?, '[]', 's', ?)`,

@@ -29,7 +29,9 @@ beforeEach(async () => {
         VALUES ('whk_1', ?, 'https://hook.test', '["*"]', 's', 1, 1)`,
       args: [sender.id],
     },
-    ...["ins_1", "ins_2"].map((id) => insertInstance({ id, host: "here", pid: 1, heartbeatAt: NOW })),
+    ...["ins_1", "ins_2"].map((id) =>
+      insertInstance({ id, host: "here", pid: 1, heartbeatAt: NOW, masterKeys: "" }),
+    ),
   ]);
   for (const id of ["dlv_1", "dlv_2", "dlv_3"]) await pending(id, NOW);
 });

@@ -2,7 +2,7 @@ import { saveLane } from "../../src/store/installation/lanes.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
 import { unsubscribeUrl } from "../../src/flows/mime/unsubscribe.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { verifiedDomain } from "./service.ts";
 import type { Operation } from "./openapi-document.ts";
 import type { RawAnswer, Tenant, World } from "./tenants.ts";

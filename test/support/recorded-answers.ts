@@ -1,5 +1,5 @@
 import { seal } from "../../src/core/crypto/secretbox.ts";
-import { openKeys } from "../../src/wiring/store/master-key.ts";
+import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { MAKERS, makePath, missingFor, queryFor } from "./estate.ts";
 import { fill, type Operation } from "./openapi-document.ts";
 import { SERVICE_DOMAIN } from "./service.ts";

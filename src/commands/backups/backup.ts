@@ -2,12 +2,14 @@ import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { copyDatabase, faultsOf } from "../../store/embedded/connection.ts";
-import { MASTER_KEY_FILE, openKeys } from "../../wiring/store/master-key.ts";
+import { makingKey } from "../../core/crypto/key-ring.ts";
+import { currentKeys } from "../../wiring/store/installation-keys.ts";
+import { MASTER_KEY_FILE } from "../../wiring/store/master-key.ts";
 import { sealFile } from "../../wiring/store/sealed-copy.ts";
 import { syncFile, syncFolder } from "../../wiring/process/disk.ts";
-import { defineCommand } from "../support/command.ts";
+import { type Context, defineCommand } from "../support/command.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
-import { isThere } from "../support/database.ts";
+import { isThere, withAnyDatabase } from "../support/database.ts";
 import { EX_OK, refused, unavailable } from "../support/exit.ts";
 import { claimFile } from "../support/new-file.ts";
 import { explained } from "../support/trouble.ts";
@@ -27,14 +29,15 @@ The master key encrypts the DKIM keys and webhook secrets in the database. Witho
 mail, and it is not in FILE. Keep it elsewhere, or copy it with --with-key and protect both files. With --encrypt, FILE
 cannot even be opened without it. The format is that of age (age-encryption.org).`,
   example: "postrider backup postrider-$(date +%F).db --with-key",
-  async run({ flags, args: [name = ""] }, { config, out }) {
+  async run({ flags, args: [name = ""] }, context) {
+    const { config, out } = context;
     const file = resolve(name);
     const source = sourceOf(config);
     const key = keyOf(config, flags["with-key"], file);
     if (existsSync(file)) throw refused(`${file} exists and is not overwritten`);
     const bytes = await copyInto(source, file, {
       key: key.copyFrom === null ? null : { from: key.copyFrom, to: `${file}.key` },
-      seal: flags.encrypt === true ? openKeys(config.masterKey, config.dataDir, true).backup : null,
+      seal: flags.encrypt === true ? await backupKey(context) : null,
     });
     const keyFile = key.copyFrom === null ? null : `${file}.key`;
     out.record({ file, bytes, keyFile, masterKey: key.at }, `copied ${bytes} bytes into ${file}`);
@@ -46,6 +49,12 @@ cannot even be opened without it. The format is that of age (age-encryption.org)
     return EX_OK;
   },
 });
+
+/** Returns the key that encrypts a backup, which is that of the master key in use. */
+function backupKey(context: Context): Promise<Uint8Array> {
+  const { clock, config } = context;
+  return withAnyDatabase(context, async (db) => makingKey((await currentKeys({ db, clock }, config)).backup));
+}
 
 function sourceOf(config: Config): string {
   const source = databaseFile(config);

@@ -5,11 +5,10 @@ import { SettingsError } from "../../core/errors.ts";
 import { migrationStates } from "../../store/engine/migrate.ts";
 import { recordFact } from "../../store/installation/facts.ts";
 import { AFTER_ALL, countHeld, holdAll } from "../../store/messages/held-by-restore.ts";
-import { installationKey } from "../../store/messages/sending.ts";
-import { unseal } from "../../core/crypto/secretbox.ts";
 import { syncFile, syncFolder } from "../../wiring/process/disk.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
-import { keysOf, MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
+import { followKeys, type KeySettings, masterKeyOf } from "../../wiring/store/installation-keys.ts";
+import { heldMasterKeys, MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
 import { openSealed } from "../../wiring/store/sealed-copy.ts";
 import { defineCommand, type Context } from "../support/command.ts";
 import { withAnyDatabase } from "../support/database.ts";
@@ -34,19 +33,19 @@ arriving mail and new sends work. Then \`postrider release-held\` shows what is 
     const { config, clock, out } = context;
     const backup = resolve(name);
     const file = targetOf(config);
-    const master = masterKeyOf(config, backup);
+    const keys = keysFor(config, backup);
     const part = `${file}.restoring`;
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     try {
-      await copyTo(backup, part, master.key);
+      await copyTo(backup, part, heldMasterKeys(keys, true));
       renameSync(part, file);
     } catch (error) {
       rmSync(part, { force: true });
       throw error;
     }
     try {
-      const held = await hold(context, master.key, clock.now());
-      if (master.isNew) saveMasterKey(config.dataDir, master.key);
+      const held = await hold(context, keys, clock.now());
+      if (keys !== config && keys.masterKey !== null) saveMasterKey(config.dataDir, keys.masterKey);
       syncFolder(file);
       out.record({ file, held }, `restored ${file}. ${heldText(held)}`);
       return EX_OK;
@@ -69,29 +68,28 @@ function targetOf(config: Config): string {
   return file;
 }
 
-interface Master {
-  key: string;
-  /** True if it has to be put into DATA_DIR. */
-  isNew: boolean;
-}
-
-function masterKeyOf({ masterKey, dataDir }: Config, backup: string): Master {
-  if (masterKey !== null) return { key: masterKey, isNew: false };
+/** Returns the settings with the master keys of a backup. If they have none, it is the one next to the backup. */
+function keysFor(config: Config, backup: string): KeySettings {
+  const { masterKey, masterKeyOld, dataDir } = config;
   const own = join(dataDir, MASTER_KEY_FILE);
-  const path = [own, `${backup}.key`].find((candidate) => existsSync(candidate));
-  if (path === undefined)
-    throw new SettingsError(
-      `there is no master key: set MASTER_KEY to that of the backup, or put its master.key at ${own}`,
-    );
-  return { key: readFileSync(path, "utf8").trim(), isNew: path !== own };
+  if (masterKey !== null || existsSync(own)) return config;
+  if (existsSync(`${backup}.key`))
+    return { masterKey: readFileSync(`${backup}.key`, "utf8").trim(), masterKeyOld, dataDir };
+  throw new SettingsError(
+    `there is no master key: set MASTER_KEY to that of the backup, or put its master.key at ${own}`,
+  );
 }
 
-async function copyTo(backup: string, part: string, masterKey: string): Promise<void> {
+async function copyTo(backup: string, part: string, masterKeys: readonly string[]): Promise<void> {
   if ((await startOf(backup)) === SQLITE) {
     copyFileSync(backup, part);
     chmodSync(part, 0o600);
   } else
-    await openSealed(backup, part, keysOf(masterKey).backup).catch((error: unknown) => {
+    await openSealed(
+      backup,
+      part,
+      masterKeys.map((key) => masterKeyOf(key).derived.backup),
+    ).catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
       throw unavailable(`${backup} cannot be opened with this master key, or is damaged (${why})`);
     });
@@ -105,24 +103,13 @@ async function startOf(path: string): Promise<string> {
   });
 }
 
-/** Checks that this program and this key fit the database, and holds what is due. */
-function hold(context: Context, masterKey: string, now: number) {
+/** Checks that this program and these keys fit the database, and holds what is due. */
+function hold(context: Context, keys: KeySettings, now: number) {
   return withAnyDatabase(context, async (db) => {
     await migrationStates(db);
-    const sealed = (await installationKey(db))?.sealedPrivateKey;
-    if (sealed !== undefined) openWith(masterKey, sealed);
+    await followKeys({ db, clock: context.clock }, keys);
     await holdAll(db, now);
     await db.write([recordFact("held", String(now))]);
     return countHeld(db, AFTER_ALL);
   });
-}
-
-function openWith(masterKey: string, sealed: string): void {
-  try {
-    unseal(keysOf(masterKey).box, sealed);
-  } catch {
-    throw new SettingsError(
-      "the master key is not that of the backup: set MASTER_KEY to the one it was made with",
-    );
-  }
 }

@@ -5,7 +5,8 @@ import { sessionCookie } from "../../http/access/session.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { oldestWideKey } from "../../store/projects/keys.ts";
 import { findProject, listProjects } from "../../store/projects/projects.ts";
-import { openKeys } from "../../wiring/store/master-key.ts";
+import type { Key } from "../../core/crypto/key-ring.ts";
+import { currentKeys } from "../../wiring/store/installation-keys.ts";
 import { accountOf } from "./account.ts";
 import type { Api } from "./api-client.ts";
 import type { Context, Flag } from "./command.ts";
@@ -73,6 +74,7 @@ function addressOf({ url }: Partial<ApiFlags>, { postriderUrl }: Config): string
 }
 
 async function localApi(db: Db, sender: string | undefined, { config, clock }: Context): Promise<Api> {
+  const { session } = await currentKeys({ db, clock }, config);
   const accountId = await accountOf(db, undefined);
   const keyId = await oldestWideKey(db, accountId);
   if (keyId === null)
@@ -81,7 +83,7 @@ async function localApi(db: Db, sender: string | undefined, { config, clock }: C
     );
   return {
     url: `http://${localHost(config)}`,
-    headers: sessionHeaders(keyId, config, clock.now()),
+    headers: sessionHeaders(keyId, config, session, clock.now()),
     sender: sender ?? (await usualProject(db, accountId)),
   };
 }
@@ -92,9 +94,8 @@ function localHost(config: Config): string {
 }
 
 /** Returns the headers of a session like that of a browser that has signed in with the key. */
-function sessionHeaders(keyId: string, config: Config, now: number): Record<string, string> {
-  const keys = openKeys(config.masterKey, config.dataDir, true);
-  const [cookie = ""] = sessionCookie({ keyId, secure: false }, keys.session, now).split(";");
+function sessionHeaders(keyId: string, config: Config, key: Key, now: number): Record<string, string> {
+  const [cookie = ""] = sessionCookie({ keyId, secure: false }, key, now).split(";");
   return { Cookie: cookie, Origin: `http://${localHost(config)}`, [UI_HEADER]: "1" };
 }
 

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal } from "../../core/crypto/secretbox.ts";
 import { budgetOf } from "../../store/contents/memory-budget.ts";
 import { openSnapshot } from "../../store/embedded/connection.ts";
@@ -15,7 +16,7 @@ import { KINDS } from "../../store/transfer/kinds.ts";
 import { VERSION } from "../../version.ts";
 import { syncFolder } from "../../wiring/process/disk.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
-import { openKeys } from "../../wiring/store/master-key.ts";
+import { currentKeys } from "../../wiring/store/installation-keys.ts";
 import { openObjects } from "../../wiring/store/objects.ts";
 import { type Context, defineCommand } from "../support/command.ts";
 import { isThere, withAnyDatabase } from "../support/database.ts";
@@ -142,9 +143,12 @@ function writeAll(
   write: (text: string) => void,
 ): Promise<Counts> {
   return withAnyDatabase(context, async (db) => {
+    const { box } = await currentKeys({ db, clock: context.clock }, context.config);
+    // Without the second key nobody could import what is still sealed with it.
+    if (box.keys.length > 1) throw refused("the master key is being changed: export when that is over");
     const snapshot = source === null ? null : openSnapshot(source);
     try {
-      return await writeRows(context, snapshot ?? db, wanted, write);
+      return await writeRows(context, box, snapshot ?? db, wanted, write);
     } finally {
       snapshot?.close();
     }
@@ -153,6 +157,7 @@ function writeAll(
 
 async function writeRows(
   { config, clock }: Context,
+  boxKey: Key,
   reader: RowReader,
   { project, messages }: Wanted,
   write: (text: string) => void,
@@ -166,7 +171,7 @@ async function writeRows(
     at: new Date(clock.now()).toISOString(),
     messages,
     project,
-    key: seal(openKeys(config.masterKey, config.dataDir, true).box, KEY_CHECK),
+    key: seal(boxKey, KEY_CHECK),
   };
   write(`${JSON.stringify(header)}\n`);
   const counts: Counts = {};

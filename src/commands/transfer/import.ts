@@ -1,12 +1,15 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import { SettingsError } from "../../core/errors.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { migrate, MIGRATIONS } from "../../store/engine/migrate.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
-import { keysOf, MASTER_KEY_FILE, openKeys, saveMasterKey } from "../../wiring/store/master-key.ts";
+import { keysInUse, keysOf, problemOf } from "../../wiring/store/installation-keys.ts";
+import { MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
 import { ACCOUNT_FLAG } from "../support/account.ts";
 import { type Context, defineCommand } from "../support/command.ts";
 import { withAnyDatabase, withDatabase } from "../support/database.ts";
@@ -37,10 +40,11 @@ becomes its own. Messages that were due are held: see \`postrider release-held\`
     if (!existsSync(path)) throw unavailable(`${path} cannot be read`);
     const { header, counts } = await checkFile(path, Math.max(...MIGRATIONS.map(({ version }) => version)));
     const dryRun = flags["dry-run"] === true;
-    const reseal = resealing(config, path, header.key, dryRun);
-    const report = await inDatabase(context, dryRun, (db) =>
-      importFile(path, { db, clock, dryRun, reseal, account: flags.account, messages: header.messages }),
-    );
+    const report = await inDatabase(context, dryRun, async (db) => {
+      const reseal = await resealing(db, config, path, header.key, dryRun);
+      const { messages } = header;
+      return importFile(path, { db, clock, dryRun, reseal, account: flags.account, messages });
+    });
     show(report, Object.keys(counts), dryRun, context);
     const refused = [...report.tallies.values()].some((tally) => tally.refused > 0);
     return refused ? EX_NO : EX_OK;
@@ -87,11 +91,20 @@ function inDatabase<Value>(
 }
 
 /** Returns the function that seals a secret of the file with this installation's key. */
-function resealing(config: Config, path: string, check: string, dryRun: boolean): (sealed: string) => string {
+async function resealing(
+  db: Db,
+  config: Config,
+  path: string,
+  check: string,
+  dryRun: boolean,
+): Promise<(sealed: string) => string> {
   const { masterKey, dataDir } = config;
   const beside = existsSync(`${path}.key`) ? readFileSync(`${path}.key`, "utf8").trim() : null;
   const hasOwn = masterKey !== null || existsSync(join(dataDir, MASTER_KEY_FILE));
-  const own = hasOwn ? openKeys(masterKey, dataDir, true).box : null;
+  const inUse = hasOwn ? await keysInUse(db, config) : null;
+  const problem = inUse === null ? null : problemOf(inUse);
+  if (problem !== null) throw new SettingsError(problem);
+  const own = inUse?.sealing?.derived.box ?? null;
   if (own !== null && opens(own, check)) return (sealed) => sealed;
   const from = beside === null ? null : keysOf(beside).box;
   if (from === null || !opens(from, check))
@@ -105,7 +118,7 @@ function resealing(config: Config, path: string, check: string, dryRun: boolean)
   return (sealed) => seal(own, unseal(from, sealed));
 }
 
-function opens(box: Uint8Array, sealed: string): boolean {
+function opens(box: Key, sealed: string): boolean {
   try {
     return unseal(box, sealed) === KEY_CHECK;
   } catch {

@@ -1,3 +1,4 @@
+import { type Key, makingKey, opened } from "./key-ring.ts";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { fromBase64Url } from "./base64url.ts";
 
@@ -10,20 +11,34 @@ export function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
 }
 
 /** Encrypts a string with AES-256-GCM. Returns iv, tag and ciphertext as base64url. */
-export function seal(key: Uint8Array, plain: string): string {
+export function seal(key: Key, plain: string): string {
   const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, iv);
+  const cipher = createCipheriv("aes-256-gcm", makingKey(key), iv);
   const body = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()]);
   return Buffer.concat([iv, cipher.getAuthTag(), body]).toString("base64url");
 }
 
-/** Decrypts the result of `seal`. Throws if the key differs or the ciphertext was changed. */
-export function unseal(key: Uint8Array, sealed: string): string {
+/** Decrypts the result of `seal`. Throws if no key of the ring made it, or the ciphertext was changed. */
+export function unseal(key: Key, sealed: string): string {
+  const plain = opened(key, (one) => unsealWith(one, sealed));
+  if (plain === null) throw new Error("no key opens the sealed text");
+  return plain;
+}
+
+/** Returns a sealed text under the key that makes: the same text if that made it. Throws if no key of the ring made it. */
+export function reseal(key: Key, sealed: string): string {
+  return unsealWith(makingKey(key), sealed) === null ? seal(key, unseal(key, sealed)) : sealed;
+}
+
+function unsealWith(key: Uint8Array, sealed: string): string | null {
   const bytes = fromBase64Url(sealed);
-  if (bytes === null) throw new Error("the sealed text is not in base64url");
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
-  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-  return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString(
-    "utf8",
-  );
+  if (bytes === null) return null;
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
+    decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+    const body = bytes.subarray(IV_BYTES + TAG_BYTES);
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
+  } catch {
+    return null;
+  }
 }

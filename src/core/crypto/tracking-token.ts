@@ -1,3 +1,4 @@
+import { type Key, makingKey, opened } from "./key-ring.ts";
 import { timingSafeEqual } from "node:crypto";
 import { fromBase64Url } from "./base64url.ts";
 
@@ -23,17 +24,20 @@ function tag(key: Uint8Array, recipient: string, url: Uint8Array): string {
  * Returns a URL as a tracking link carries it: authenticated, in base64url.
  * @param recipient the recipient's token, in lower case
  */
-export function sealUrl(key: Uint8Array, recipient: string, url: string): string {
+export function sealUrl(key: Key, recipient: string, url: string): string {
   const bytes = Buffer.from(url, "utf8");
-  return tag(key, recipient, bytes) + bytes.toString("base64url");
+  return tag(makingKey(key), recipient, bytes) + bytes.toString("base64url");
 }
 
 /** Returns the URL of `sealUrl`. Returns null if another key or recipient made the text, or if its spelling differs. */
-export function openUrl(key: Uint8Array, recipient: string, sealed: string): string | null {
+export function openUrl(key: Key, recipient: string, sealed: string): string | null {
   const bytes = fromBase64Url(sealed);
   // The decoder accepts several spellings of the same bytes, but a link has one.
   if (bytes === null || bytes.length <= TAG_BYTES) return null;
   const url = bytes.subarray(TAG_BYTES);
-  const expected = Buffer.from(tag(key, recipient, url), "base64url");
-  return timingSafeEqual(bytes.subarray(0, TAG_BYTES), expected) ? url.toString("utf8") : null;
+  const given = bytes.subarray(0, TAG_BYTES);
+  return opened(key, (one) => {
+    const expected = Buffer.from(tag(one, recipient, url), "base64url");
+    return timingSafeEqual(given, expected) ? url.toString("utf8") : null;
+  });
 }

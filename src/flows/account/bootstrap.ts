@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import type { Config } from "../../config.ts";
 import { trackingSwitches } from "../../core/messages/tracking.ts";
 import { newId } from "../../core/ids.ts";
@@ -11,7 +12,7 @@ import { ensureInstallationKey, type GeneratedKey } from "../records/keys.ts";
 
 export interface BootstrapDeps extends Store {
   /** Seals the installation's DKIM key at rest. */
-  boxKey: Uint8Array;
+  boxKey: Key;
   generateDkimKey: () => Promise<GeneratedKey>;
   /** Saves the first keys before the database has them. If left out, the caller shows them. */
   keepKeys?: SaveKeys | undefined;

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import type { AcmeClient } from "../../net/acme/client.ts";
 import { type AccountKey, type ExternalAccount, newAccountKey, readAccountKey } from "../../net/acme/jws.ts";
@@ -12,7 +13,7 @@ import type { Store } from "../../store/engine/client.ts";
 
 export interface AccountDeps extends Store {
   /** Seals private keys at rest. */
-  boxKey: Uint8Array;
+  boxKey: Key;
   client: AcmeClient;
   /** URL of the CA's directory. */
   directory: string;

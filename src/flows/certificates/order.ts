@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { certificateId } from "../../net/acme/certificate-id.ts";
@@ -69,7 +70,7 @@ async function withKey({ boxKey }: OrderDeps, record: CertificateRecord): Promis
 }
 
 /** Makes a sealed key for a certificate. */
-export async function newKey(boxKey: Uint8Array, { domainId }: CertificateRecord): Promise<string> {
+export async function newKey(boxKey: Key, { domainId }: CertificateRecord): Promise<string> {
   return seal(boxKey, await newCertificateKey(domainId === null ? "rsa" : "p256"));
 }
 

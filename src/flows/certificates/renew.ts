@@ -1,3 +1,4 @@
+import { reseal } from "../../core/crypto/secretbox.ts";
 import { atMostEvery } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
@@ -84,6 +85,16 @@ async function lookForWanted({ db, clock, directory, wanted, domains }: RenewDep
   return wishes.map(({ id }) => id);
 }
 
+/** Returns a record with its keys under the present master key, which may have changed since the record was read. */
+function resealed({ boxKey }: RenewDeps, record: CertificateRecord): CertificateRecord {
+  const { issued, sealedOrderKey } = record;
+  const order = sealedOrderKey === null ? null : reseal(boxKey, sealedOrderKey);
+  if (issued === null) return { ...record, sealedOrderKey: order };
+  const isSame = issued.sealedKey === sealedOrderKey && order !== null;
+  const sealedKey = isSame ? order : reseal(boxKey, issued.sealedKey);
+  return { ...record, sealedOrderKey: order, issued: { ...issued, sealedKey } };
+}
+
 /** Works on the certificate that has been due for the longest. Returns false if none is due. */
 async function renewNext(deps: RenewDeps, ids: readonly string[]): Promise<boolean> {
   const now = deps.clock.now();
@@ -93,7 +104,7 @@ async function renewNext(deps: RenewDeps, ids: readonly string[]): Promise<boole
   const record = await claimDueCertificate(deps.db, due);
   if (record === null) return false;
   const keep = async (changed: CertificateRecord): Promise<CertificateRecord> => {
-    const [written] = await deps.db.write([updateCertificate(changed, leaseUntil)]);
+    const [written] = await deps.db.write([updateCertificate(resealed(deps, changed), leaseUntil)]);
     if (written?.changes !== 1) throw new ClaimOverError();
     return changed;
   };

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { isIPv4 } from "node:net";
 import type { Egress } from "../../core/networks.ts";
 import type { Clock } from "../../core/time/clock.ts";
@@ -88,7 +89,7 @@ export interface NamedRelay {
   key: string;
   lane: Lane;
   /** The provider whose events come for its mail, and the key of the ids that it gives back. Null: none come. */
-  events: { provider: RelayProvider; key: Uint8Array } | null;
+  events: { provider: RelayProvider; key: Key } | null;
 }
 
 /** RFC 4954 §6: authentication required. RFC 3207 §4: STARTTLS must be issued first. */

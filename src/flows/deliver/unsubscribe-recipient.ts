@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { UnsubscribeWay } from "../../core/messages/events.ts";
@@ -9,7 +10,7 @@ import type { Outbox } from "../outbox.ts";
 
 export interface UnsubscribeDeps extends Outbox {
   /** Authenticates the tokens of unsubscribe links. */
-  unsubscribeKey: Uint8Array;
+  unsubscribeKey: Key;
 }
 
 /** Returns the recipient whose link has that token, or null if it was not made here. */

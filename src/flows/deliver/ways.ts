@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { RELAYS } from "../../mail/relays/providers.ts";
 import { parseSmarthost } from "../../smtp/client/smarthost.ts";
@@ -25,7 +26,9 @@ export interface WaysDeps extends Store {
   pool: Pool;
   lanes: Lanes;
   /** Key that sealed the URLs of relays. */
-  boxKey: Uint8Array;
+  boxKey: Key;
+  /** Proves ids that relays give back. */
+  relayKey: Key;
   ehloName: string;
   /** Returns the addresses of a relay that may be reached; null if they are unknown now. */
   addresses: (host: string) => Promise<readonly string[] | null>;
@@ -90,11 +93,11 @@ function relayWay(
   deps: WaysDeps,
   { id, sealedRelayUrl, ratePerSecond, warmUp, eventsProvider }: Omit<PlannedRoute, "overflow">,
 ): DeliveryRoute {
-  const { pool, clock, ehloName, addresses, lanes, boxKey } = deps;
+  const { pool, clock, ehloName, addresses, lanes, boxKey, relayKey } = deps;
   const smarthost = parseSmarthost(unseal(boxKey, sealedRelayUrl ?? ""));
   // The sealed text changes with the login, and connections with another login must not be shared.
   const key = `route:${id}:${sealedRelayUrl}`;
   const lane = lanes.ofRelay(id, ratePerSecond ?? 0, warmUp);
-  const events = eventsProvider === null ? null : { provider: RELAYS[eventsProvider], key: boxKey };
+  const events = eventsProvider === null ? null : { provider: RELAYS[eventsProvider], key: relayKey };
   return relayRoute(pool, smarthost, ehloName, addresses, clock, { id, key, lane, events });
 }

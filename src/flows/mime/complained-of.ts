@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { readMessageId } from "../../core/messages/message-id.ts";
 import { rewrittenVerpToken } from "../../mail/verp.ts";
@@ -9,8 +10,8 @@ import { namedInListUnsubscribe } from "./unsubscribe.ts";
 
 /** The keys by which a message is known to be ours. */
 export interface ComplaintKeys {
-  verpKey: Uint8Array;
-  unsubscribeKey: Uint8Array;
+  verpKey: Key;
+  unsubscribeKey: Key;
 }
 
 /** Returns the recipient that a token names, or null if it is gone. */

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { type Mailbox, splitAddress } from "../../core/addresses.ts";
 import type { OpenTracking } from "../../core/messages/tracking.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
@@ -160,7 +161,7 @@ interface StandingKeys {
   /** Domain of our Message-IDs and of the address for complaints. */
   serviceDomain: string;
   /** Authenticates the tokens in return paths and complaints. */
-  verpKey: Uint8Array;
+  verpKey: Key;
 }
 
 /** The facts of a message that its standing fields are made of. */

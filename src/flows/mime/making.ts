@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { Admission } from "../../core/concurrency/admission.ts";
 import { createKeyedMutex, type KeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
 import type { DkimSigner } from "../../mail/auth/dkim.ts";
@@ -13,7 +14,7 @@ export interface Making extends Store, Contents, MailLinks {
   renderer: Renderer;
   inspect: Inspect;
   /** Opens the private keys in the database, and seals them. */
-  boxKey: Uint8Array;
+  boxKey: Key;
   memory: RenderMemory;
 }
 

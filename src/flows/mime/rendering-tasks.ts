@@ -49,7 +49,7 @@ export interface SentMail extends Omit<MailToMake, "signing"> {
 export interface Renderings {
   variables: { asked: { source: TemplateSource }; made: string[] };
   template: { asked: { source: TemplateSource; data: Record<string, unknown> }; made: RenderedTemplate };
-  mail: { asked: { mail: SentMail }; made: ComposedMail };
+  mail: { asked: { mail: SentMail; links: MailLinks }; made: ComposedMail };
 }
 
 export type RenderingKind = keyof Renderings;
@@ -75,14 +75,13 @@ const MAX_OPENED_KEYS = 1000;
 
 const RENDERINGS: {
   readonly [Kind in RenderingKind]: (
-    links: MailLinks,
     keys: OpenedKeys,
     asked: Renderings[Kind]["asked"],
   ) => Made<Kind> | Promise<Made<Kind>>;
 } = {
-  variables: (_, __, { source }) => templateVariables(source),
-  template: (_, __, { source, data }) => renderTemplate(source, data),
-  mail(links, keys, { mail }) {
+  variables: (_, { source }) => templateVariables(source),
+  template: (_, { source, data }) => renderTemplate(source, data),
+  mail(keys, { mail, links }) {
     if (mail.signing === null) return makeMail(links, { ...mail, signing: null });
     const { domain, keys: sent } = mail.signing;
     const signers = sent.map(({ privateKeyPem, ...signer }) => ({
@@ -95,12 +94,11 @@ const RENDERINGS: {
 
 /** Runs a rendering task, which blocks the thread. Throws if there is an internal failure. */
 export async function runRendering<Kind extends RenderingKind>(
-  links: MailLinks,
   keys: OpenedKeys,
   asked: Asked<Kind>,
 ): Promise<Rendered<Kind>> {
   try {
-    return { made: await RENDERINGS[asked.kind](links, keys, asked) };
+    return { made: await RENDERINGS[asked.kind](keys, asked) };
   } catch (error) {
     if (error instanceof RenderingError) return { refused: { message: error.message, template: null } };
     if (!(error instanceof RenderingFailure)) throw error;

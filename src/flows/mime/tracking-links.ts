@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { openUrl, sealUrl } from "../../core/crypto/tracking-token.ts";
 import { MIN_TEXT_FOR_PICTURE, type OpenTracking } from "../../core/messages/tracking.ts";
 import { isAsciiText } from "../../core/text.ts";
@@ -12,7 +13,7 @@ export interface TrackingLinks {
   /** Address of the API as recipients see it, without a slash at its end. Links lead there unless the message has a `linkUrl`. */
   publicUrl: string;
   /** Authenticates the links. One that was not made here records nothing and redirects to nothing. */
-  trackingKey: Uint8Array;
+  trackingKey: Key;
 }
 
 /** Path of the pictures, followed by the recipient's token. */

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { bounceDomain } from "../../core/own-names.ts";
 import { type NamedRecipient, recipientOf, recipientToken } from "./recipient-token.ts";
 
@@ -6,7 +7,7 @@ export interface UnsubscribeLinks {
   /** Address of the API as recipients see it, without a slash at its end. */
   publicUrl: string;
   /** Authenticates the tokens. A link that was not made here has no effect. */
-  unsubscribeKey: Uint8Array;
+  unsubscribeKey: Key;
   serviceDomain: string;
 }
 
@@ -80,13 +81,13 @@ export function unsubscribeHeaders(
 }
 
 /** Returns the recipient that a message to an address unsubscribes, by its local part; null for other addresses. */
-export function unsubscribedByMail(key: Uint8Array, local: string): NamedRecipient | null {
+export function unsubscribedByMail(key: Key, local: string): NamedRecipient | null {
   const isOurs = local.toLowerCase().startsWith(MAILBOX_PREFIX);
   return isOurs ? recipientOf(key, local.slice(MAILBOX_PREFIX.length)) : null;
 }
 
 /** Returns the recipient named in a List-Unsubscribe field that a report quotes; null if no token in it was made here. */
-export function namedInListUnsubscribe(key: Uint8Array, value: string): NamedRecipient | null {
+export function namedInListUnsubscribe(key: Key, value: string): NamedRecipient | null {
   for (const [, token = ""] of value.matchAll(/(?:\/u\/|u\+)([0-9a-z]+)/gi).take(MAX_TOKENS)) {
     const named = recipientOf(key, token);
     if (named !== null) return named;

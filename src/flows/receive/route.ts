@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
 import { COMPLAINT_MAILBOX } from "../../core/own-names.ts";
 import { verpToken } from "../../mail/verp.ts";
@@ -11,9 +12,9 @@ export interface RouteDeps {
   db: Db;
   serviceDomain: string;
   /** Key of the tokens in return paths. */
-  verpKey: Uint8Array;
+  verpKey: Key;
   /** Key of the tokens in unsubscribe links and addresses. */
-  unsubscribeKey: Uint8Array;
+  unsubscribeKey: Key;
 }
 
 /** The destination of a message to one address. */

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { randomBytes } from "node:crypto";
 import type { DkimAlgorithm } from "../../core/domains/dkim-keys.ts";
 import { SettingsError } from "../../core/errors.ts";
@@ -15,12 +16,16 @@ export interface GeneratedKey {
 
 export interface KeyDeps {
   /** Seals private keys at rest. */
-  boxKey: Uint8Array;
+  boxKey: Key;
   generateDkimKey: (algorithm: DkimAlgorithm) => Promise<GeneratedKey>;
 }
 
 /** Random bytes of a token, which is a DNS label of 26 characters. */
 const TOKEN_BYTES = 16;
+
+/** Says that the master key does not fit the database, and what to do. */
+export const WRONG_KEY =
+  "the master key is not the one that this database was sealed with: put that master.key into DATA_DIR and leave MASTER_KEY unset, or set MASTER_KEY to what it holds. To change the key, set MASTER_KEY_OLD to that one as well, and call `postrider master-key rotate`. If it is lost, `postrider master-key reset` replaces the secrets";
 
 /** Makes a random DNS label. */
 export function newToken(): string {
@@ -63,13 +68,10 @@ export async function ensureInstallationKey(deps: KeyDeps & { db: Db }, now: num
  * Checks that the master key opens the sealed key. Otherwise a database restored without its master key would accept
  * messages that can never be signed.
  */
-function requireOpens(boxKey: Uint8Array, sealed: string): void {
+function requireOpens(boxKey: Key, sealed: string): void {
   try {
     unseal(boxKey, sealed);
   } catch (cause) {
-    throw new SettingsError(
-      "the master key is not the one that this database was sealed with: put that master.key into DATA_DIR and leave MASTER_KEY unset, or set MASTER_KEY to what it holds",
-      { cause },
-    );
+    throw new SettingsError(WRONG_KEY, { cause });
   }
 }

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { randomBytes } from "node:crypto";
 import { seal } from "../../core/crypto/secretbox.ts";
 import { invalid } from "../../core/errors.ts";
@@ -20,7 +21,7 @@ export interface SealedProof {
  * Seals what proves the events of a provider. A secret that is missing is made.
  * @throws AppError 422 if the proof is missing, is another provider's, or has another form
  */
-export function sealProof(given: GivenProof, boxKey: Uint8Array): SealedProof {
+export function sealProof(given: GivenProof, boxKey: Key): SealedProof {
   const { provider } = given;
   const { proof: field, isProof, form } = RELAYS[provider];
   const fields = Object.values(RELAYS).map((relay) => relay.proof);

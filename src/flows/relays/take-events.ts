@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { createHash } from "node:crypto";
 import { addressKey } from "../../core/addresses.ts";
 import { setBounded } from "../../core/collections.ts";
@@ -31,8 +32,10 @@ const MAX_REMEMBERED = 10_000;
 const MAX_DOCUMENTS = 20;
 
 export interface RelayEventDeps extends EndDeps {
-  /** Opens the proofs of routes, and proves ids that relays give back. */
-  boxKey: Uint8Array;
+  /** Opens the proofs of routes. */
+  boxKey: Key;
+  /** Proves ids that relays give back. */
+  relayKey: Key;
   get: GetDocument;
 }
 
@@ -60,7 +63,7 @@ export function relayEventTaker(deps: RelayEventDeps): TakeRelayEvents {
       );
     const confirmation = provider.confirmation(request.body, proof);
     if (confirmation !== null) await confirm(deps, confirmation, route.id);
-    return takeAll(deps, route, provider.read(request.body, deps.boxKey));
+    return takeAll(deps, route, provider.read(request.body, deps.relayKey));
   };
 }
 

@@ -25,9 +25,9 @@ const SILENT_BEATS = LEASE_MS / BEAT_MS;
  * Registers this process, and frees the claims of dead processes of this machine. So a restart after a crash does not wait
  * for the lease.
  */
-export async function registerInstance(deps: Store, pid: number): Promise<Instance> {
+export async function registerInstance(deps: Store, pid: number, masterKeys = ""): Promise<Instance> {
   const now = deps.clock.now();
-  const self: Instance = { id: newId("ins", now), host: thisHost(), pid, heartbeatAt: now };
+  const self: Instance = { id: newId("ins", now), host: thisHost(), pid, heartbeatAt: now, masterKeys };
   const dead = (await listInstances(deps.db)).filter((other) => isDeadHere(other, self));
   await deps.db.write([...dead.flatMap((other) => freeIfSilent(other, now)), insertInstance(self)]);
   if (dead.length > 0) log("sweep").info("freed the claims of dead processes", { instances: dead.length });
@@ -103,22 +103,26 @@ interface Sighting {
 export class Heartbeat {
   readonly #deps: Store;
   readonly #self: Instance;
+  readonly #masterKeys: () => Promise<string>;
   #sightings: ReadonlyMap<string, Sighting> = new Map();
 
-  constructor(deps: Store, self: Instance) {
+  /** @param masterKeys looks which master keys are in use, and returns their ids */
+  constructor(deps: Store, self: Instance, masterKeys = async () => self.masterKeys) {
     this.#deps = deps;
     this.#self = self;
+    this.#masterKeys = masterKeys;
   }
 
   async turn(): Promise<void> {
     const { db, clock } = this.#deps;
-    const self = this.#self;
+    const masterKeys = await this.#masterKeys();
+    const self = { ...this.#self, masterKeys };
     const others = (await listInstances(db)).filter(({ id }) => id !== self.id);
     const seen = new Map(others.map((other) => [other.id, this.#sighting(other)]));
     const silent = others.filter(({ id }) => (seen.get(id)?.still ?? 0) >= SILENT_BEATS);
     const now = clock.now();
     const [beaten] = await db.write([
-      recordHeartbeat(self.id, now),
+      recordHeartbeat({ ...self, heartbeatAt: now }),
       ...silent.flatMap((other) => freeIfSilent(other, now)),
     ]);
     this.#sightings = seen;

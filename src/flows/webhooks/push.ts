@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { SIGNATURE_HEADER, signResendWebhook, signWebhook } from "../../core/crypto/webhook-signature.ts";
 import { log } from "../../log.ts";
@@ -43,7 +44,7 @@ export interface PushMeter {
 }
 
 export interface PushDeps extends PayloadDeps, RecordDeps, Store {
-  boxKey: Uint8Array;
+  boxKey: Key;
   post: (request: PostRequest) => Promise<PostOutcome>;
   policy: PushPolicy;
   meter?: PushMeter;

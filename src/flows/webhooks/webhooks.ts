@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { randomBytes } from "node:crypto";
 import { seal } from "../../core/crypto/secretbox.ts";
 import { SECRET_PREFIX } from "../../core/crypto/webhook-signature.ts";
@@ -20,7 +21,7 @@ export const READ = "emails:read";
 export interface WebhookDeps {
   db: Db;
   /** Encrypts signing secrets in the database. */
-  boxKey: Uint8Array;
+  boxKey: Key;
   urlRules: WebhookUrlRules;
 }
 

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
 import { presentKey } from "../../flows/account/present-key.ts";
@@ -9,7 +10,7 @@ import { readSession, renewedCookie } from "./session.ts";
 
 export interface AuthDeps extends Store {
   /** Seals the cookies of sessions. */
-  sessionKey: Uint8Array;
+  sessionKey: Key;
   config: { publicUrl: string };
 }
 

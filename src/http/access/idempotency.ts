@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { createHash } from "node:crypto";
 import { AppError } from "../../core/errors.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
@@ -37,7 +38,7 @@ export type InFlight = Set<string>;
 export interface IdempotencyDeps {
   db: Db;
   /** Encrypts stored answers that contain a secret. */
-  boxKey: Uint8Array;
+  boxKey: Key;
   inFlight: InFlight;
   space: FreeSpace;
 }

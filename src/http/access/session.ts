@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 
 /** Milliseconds after which a session ends if it is not used. */
@@ -29,7 +30,7 @@ interface FoundSession extends Session {
 }
 
 /** Returns the session of a request. `ended`: its cookie is too old, or not ours. Null: it has no cookie. */
-export function readSession(headers: Headers, key: Uint8Array, now: number): FoundSession | "ended" | null {
+export function readSession(headers: Headers, key: Key, now: number): FoundSession | "ended" | null {
   const cookies = new Map((headers.get("cookie") ?? "").split(";").map(nameAndValue));
   const secure = cookies.has(SECURE_NAME);
   const value = cookies.get(secure ? SECURE_NAME : PLAIN_NAME);
@@ -43,7 +44,7 @@ function nameAndValue(pair: string): [string, string] {
   return [name.trim(), value.join("=").trim()];
 }
 
-function openValue(key: Uint8Array, value: string): { keyId: string; expiresAt: number } | null {
+function openValue(key: Key, value: string): { keyId: string; expiresAt: number } | null {
   if (value.length > MAX_VALUE_CHARS) return null;
   try {
     const [keyId, expiresAt]: [string, number] = JSON.parse(unseal(key, value));
@@ -54,12 +55,12 @@ function openValue(key: Uint8Array, value: string): { keyId: string; expiresAt: 
 }
 
 /** Returns the `Set-Cookie` of a session that is used now. Scripts cannot read it, and other sites cannot send it. */
-export function sessionCookie({ keyId, secure }: Session, key: Uint8Array, now: number): string {
+export function sessionCookie({ keyId, secure }: Session, key: Key, now: number): string {
   return cookie(secure, seal(key, JSON.stringify([keyId, now + SESSION_MS])), SESSION_MS / 1000);
 }
 
 /** Returns the `Set-Cookie` that prolongs a session, or null if its cookie is new. */
-export function renewedCookie(session: FoundSession, key: Uint8Array, now: number): string | null {
+export function renewedCookie(session: FoundSession, key: Key, now: number): string | null {
   return session.expiresAt - now > SESSION_MS - RENEW_AFTER_MS ? null : sessionCookie(session, key, now);
 }
 

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid } from "../../core/errors.ts";
 import { networkOf } from "../../core/networks.ts";
@@ -14,7 +15,7 @@ import type { Configured } from "../routing/parts.ts";
 
 export interface SessionDeps extends Configured {
   /** Seals the cookies. */
-  sessionKey: Uint8Array;
+  sessionKey: Key;
   /** Null: attempts are not limited. */
   signIns: SignInLimiter | null;
 }

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import type { Quotas } from "../../core/quotas.ts";
 import { lowDisk } from "../../flows/free-space.ts";
 import { NO_LIMIT } from "../../store/projects/holdings.ts";
@@ -41,7 +42,7 @@ import { check, MAX_ISSUES, withoutFaults } from "../../core/validation.ts";
 
 export interface DispatchDeps extends AuthDeps, IdempotencyDeps {
   /** Authenticates cursors. */
-  cursorKey: Uint8Array;
+  cursorKey: Key;
   maxBodyBytes: number;
   /** Token buckets. Null: there is no rate limit. */
   limiter: RateLimiter | null;

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { Type } from "@sinclair/typebox";
 import { notFound, existing } from "../../core/errors.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
@@ -22,11 +23,11 @@ const RAW = "raw";
 
 /** Returns a link to an attachment, or to the raw message, that works for an hour without a key. */
 export function downloadLink(
-  { boxKey, publicUrl }: Pick<Parts, "boxKey" | "publicUrl">,
+  { fileKey, publicUrl }: Pick<Parts, "fileKey" | "publicUrl">,
   { senderId, messageId, file, now }: { senderId: string; messageId: string; file: string; now: number },
 ): { download_url: string; expires_at: string } {
   const until = now + LINK_MS;
-  const sealed = seal(boxKey, JSON.stringify(["file", senderId, messageId, file, until]));
+  const sealed = seal(fileKey, JSON.stringify(["file", senderId, messageId, file, until]));
   return { download_url: `${publicUrl}${FILES_PATH}${sealed}`, expires_at: showTime(until) };
 }
 
@@ -120,7 +121,7 @@ export function fileRoute(deps: Parts): Route {
     undocumented: true,
     answers: { 200: "*/*" },
     async handle({ params, now }) {
-      const target = existing("link, or one that has expired", openLink(deps.boxKey, params.sealed, now));
+      const target = existing("link, or one that has expired", openLink(deps.fileKey, params.sealed, now));
       const found = existing("file", await fileOf(deps, target));
       return raw(await deps.handOut(target.senderId, found.bytes), mediaType(found.contentType), {
         "content-disposition": disposition(found.filename),
@@ -135,10 +136,10 @@ interface FileTarget {
   file: string;
 }
 
-function openLink(boxKey: Uint8Array, sealed: string, now: number): FileTarget | null {
+function openLink(fileKey: Key, sealed: string, now: number): FileTarget | null {
   if (sealed.length > MAX_SEALED_CHARS) return null;
   try {
-    const [kind, senderId, messageId, file, until] = JSON.parse(unseal(boxKey, sealed));
+    const [kind, senderId, messageId, file, until] = JSON.parse(unseal(fileKey, sealed));
     return kind === "file" && until > now ? { senderId, messageId, file } : null;
   } catch {
     return null;

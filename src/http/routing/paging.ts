@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { decodeCursor, encodeCursor } from "../../core/crypto/cursors.ts";
 
 /** Items per page if the request has no `limit`. */
@@ -29,7 +30,7 @@ export interface Page {
 
 export interface PageRequest {
   /** Key that authenticates cursors. */
-  key: Uint8Array;
+  key: Key;
   path: string;
   /** The project or account that owns the list. */
   owner: string;

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import type { TestControls } from "../../flows/dispatch/test-controls.ts";
 import type { Config } from "../../config.ts";
 import type { ShownSetting } from "../../config/shown.ts";
@@ -37,6 +38,10 @@ export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, Rea
   payloads: SharedPayloads;
   /** Sends stored content. All routes of content share its budget. */
   handOut: StreamBytes;
+  /** Proves ids that relays give back. */
+  relayKey: Key;
+  /** Seals download links. */
+  fileKey: Key;
   /** Gets the certificate of a relay's provider. */
   getDocument: RelayEventDeps["get"];
   /** Parses the URL of a relay. Throws if it is none. */

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import {
   fieldsIn,
   givenBack,
@@ -12,7 +13,7 @@ import {
 const METADATA = "postrider";
 
 /** Returns the fields that make Postmark keep our Message-ID and give back our id. */
-export function postmarkFields(relayId: string, key: Uint8Array): string[] {
+export function postmarkFields(relayId: string, key: Key): string[] {
   return ["X-PM-KeepID: true", `X-PM-Metadata-${METADATA}: ${provenId(relayId, key)}`];
 }
 
@@ -36,7 +37,7 @@ const TYPES: Readonly<Record<string, RelayEvent["outcome"] | "deferred" | "compl
 };
 
 /** Reads an event of Postmark. */
-export function readPostmark(body: unknown, key: Uint8Array): RelayEvent[] {
+export function readPostmark(body: unknown, key: Key): RelayEvent[] {
   const { RecordType, Metadata, MessageID, Recipient, Email, Details, Type } = fieldsIn(body);
   // The name comes back in the case that Postmark chooses.
   const own = Object.entries(fieldsIn(Metadata)).find(([name]) => name.toLowerCase() === METADATA);

@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { RelayProviderName } from "../../core/messages/relay-providers.ts";
 import { firstValue, rawFields } from "../reading/raw-headers.ts";
@@ -24,9 +25,9 @@ export interface RelayProvider {
   /** Returns the URL to get, so that the provider begins to send events; null: there is none. */
   confirmation: (body: unknown, proof: string) => string | null;
   /** @param key key of the ids that the provider gives back */
-  read: (body: unknown, key: Uint8Array) => RelayEvent[];
+  read: (body: unknown, key: Key) => RelayEvent[];
   /** Header fields that go before a message with that id. */
-  fields: (relayId: string, key: Uint8Array) => string[];
+  fields: (relayId: string, key: Key) => string[];
   /** Returns the id by which events name a message. @param reply the relay's reply to its content */
   relayId: (raw: Uint8Array, reply: string) => string | null;
 }
@@ -92,7 +93,7 @@ function isSame(given: string, expected: string): boolean {
 }
 
 /** Returns a message with the provider's fields before it, but for those that it has already. */
-export function withRelayFields(provider: RelayProvider, raw: Buffer, key: Uint8Array): Buffer {
+export function withRelayFields(provider: RelayProvider, raw: Buffer, key: Key): Buffer {
   const id = provider.relayId(raw, "");
   const fields = id === null ? [] : provider.fields(id, key);
   if (fields.length === 0) return raw;

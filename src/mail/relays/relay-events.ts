@@ -1,3 +1,4 @@
+import { type Key, makingKey, opened } from "../../core/crypto/key-ring.ts";
 import { createHash, createHmac } from "node:crypto";
 import type { ReplyOutcome } from "../bounces/reply-class.ts";
 
@@ -82,13 +83,16 @@ export function idOfMessageId(messageId: unknown): string | null {
  * Returns an id as a relay gets it to give it back. Senders may write header fields of their own, so without the proof one
  * could have the events of its mail count for another's.
  */
-export function provenId(relayId: string, key: Uint8Array): string {
-  const proof = createHmac("sha256", key).update(`relay:${relayId}`).digest("hex").slice(0, PROOF_CHARS);
+export function provenId(relayId: string, key: Key): string {
+  const proof = createHmac("sha256", makingKey(key))
+    .update(`relay:${relayId}`)
+    .digest("hex")
+    .slice(0, PROOF_CHARS);
   return `${relayId}.${proof}`;
 }
 
 /** Returns the id in what a relay gives back; null unless we have made it. */
-export function givenBack(value: unknown, key: Uint8Array): string | null {
+export function givenBack(value: unknown, key: Key): string | null {
   const [, id = null] = /^([0-9a-f]{32})\.[0-9a-f]{16}$/.exec(typeof value === "string" ? value : "") ?? [];
-  return id !== null && provenId(id, key) === value ? id : null;
+  return id === null ? null : opened(key, (one) => (provenId(id, one) === value ? id : null));
 }

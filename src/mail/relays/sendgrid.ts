@@ -1,3 +1,4 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import {
   fieldsIn,
@@ -15,7 +16,7 @@ import {
 const ARGUMENT = "postrider";
 
 /** Returns the field that makes SendGrid give back our id. */
-export function sendgridFields(relayId: string, key: Uint8Array): string[] {
+export function sendgridFields(relayId: string, key: Key): string[] {
   return [`X-SMTPAPI: ${JSON.stringify({ unique_args: { [ARGUMENT]: provenId(relayId, key) } })}`];
 }
 
@@ -40,14 +41,14 @@ export function isSignedBySendgrid({ bytes, header }: RelayRequest, publicKey: s
 }
 
 /** Reads a batch of SendGrid's events. */
-export function readSendgrid(body: unknown, key: Uint8Array): RelayEvent[] {
+export function readSendgrid(body: unknown, key: Key): RelayEvent[] {
   return listIn(body).flatMap((one) => readOne(one, key));
 }
 
 /** Addresses that SendGrid does not send to because they bounced before. */
 const BOUNCED_BEFORE = /bounced address|invalid/i;
 
-function readOne(value: unknown, key: Uint8Array): RelayEvent[] {
+function readOne(value: unknown, key: Key): RelayEvent[] {
   const said = fieldsIn(value);
   const { event, email, response, reason, type } = said;
   const id = givenBack(said[ARGUMENT], key) ?? idOfMessageId(said["smtp-id"]);

@@ -1,4 +1,4 @@
-import { changesRow, type Db, type Statement } from "../engine/client.ts";
+import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 
 /** Facts about the whole installation, each stored as a string. */
 export type Fact =
@@ -9,12 +9,32 @@ export type Fact =
   /** Time at which a process began the latest one, milliseconds. */
   | "backup_begun"
   /** Time of the restore whose held mail was not released, milliseconds. */
-  | "held";
+  | "held"
+  /** Id of the master key that seals. */
+  | "master_key"
+  /** Ids of the master keys before and after the pending rotation, with a space; empty if there is none. */
+  | "master_key_rotation"
+  /** Keys of earlier master keys whose links and tokens still work, sealed. */
+  | "kept_keys";
 
 /** Returns what the installation remembers; null if nothing was recorded. */
 export async function readFact(db: Db, fact: Fact): Promise<string | null> {
   const row = await db.first<{ value: string }>("SELECT value FROM installation WHERE name = ?", [fact]);
   return row?.value ?? null;
+}
+
+/** Returns all that the installation remembers. */
+export async function readFacts(db: Db): Promise<Partial<Record<Fact, string>>> {
+  const rows = await db.all<{ name: string; value: string }>("SELECT name, value FROM installation", []);
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
+
+/** Holds while a fact has a value. */
+export function factGuard(fact: Fact, value: string): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM installation WHERE name = ? AND value = ?)",
+    args: [fact, value],
+  };
 }
 
 /** Returns the statement that records it, and replaces what was recorded before. */

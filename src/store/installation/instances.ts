@@ -8,6 +8,8 @@ export interface Instance {
   pid: number;
   /** Milliseconds, by its own clock. */
   heartbeatAt: number;
+  /** Ids of the master keys that it uses, with spaces; the first one seals. */
+  masterKeys: string;
 }
 
 /**
@@ -21,12 +23,13 @@ const INSTANCES = table<Instance>("instances", {
   host: plain("host"),
   pid: plain("pid"),
   heartbeatAt: plain("heartbeat_at"),
+  masterKeys: plain("master_keys"),
 });
 
 /** Returns the statement that registers a process. */
 export function insertInstance(instance: Instance): Statement {
   return {
-    sql: `INSERT INTO instances (${INSTANCES.columns}, started_at) VALUES (?1, ?2, ?3, ?4, ?4)`,
+    sql: `INSERT INTO instances (${INSTANCES.columns}, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?4)`,
     args: INSTANCES.values(instance),
   };
 }
@@ -35,8 +38,11 @@ export function insertInstance(instance: Instance): Statement {
  * Returns the statement that records a heartbeat. If it changes no row, another process took this one for dead and
  * freed its claims.
  */
-export function recordHeartbeat(id: string, now: number): Statement {
-  return { sql: "UPDATE instances SET heartbeat_at = ? WHERE id = ?", args: [now, id] };
+export function recordHeartbeat({ id, heartbeatAt, masterKeys }: Instance): Statement {
+  return {
+    sql: "UPDATE instances SET heartbeat_at = ?, master_keys = ? WHERE id = ?",
+    args: [heartbeatAt, masterKeys, id],
+  };
 }
 
 /** Holds while a process has had no heartbeat since it was read. A process that stood still may wake up again. */

@@ -1,3 +1,4 @@
+import { sealedColumns } from "../installation/secrets.ts";
 import { ConstraintError, type Db, type Statement, type Value } from "../engine/client.ts";
 import { isBroken, requireGuard } from "../engine/guards.ts";
 import { HELD_MS } from "../messages/held-by-restore.ts";
@@ -150,7 +151,7 @@ function statementsFor(to: Importing, kind: Kind, given: FileRow): Statement[] {
 
 /** Returns a row of the file as it is stored here. What was due is held, as after a restore. */
 function asHere(to: Importing, kind: Kind, row: FileRow): FileRow {
-  const sealed = (kind.sealed ?? []).filter((column) => row[column] != null);
+  const sealed = sealedColumns(kind.table).filter((column) => row[column] != null);
   const again = sealed.map((column) => [column, to.reseal(String(row[column]))]);
   const here: Record<string, Value> = { ...row, ...Object.fromEntries(again) };
   if (kind.table === "contents") return { ...here, refs: 0, created_at: to.now + CONTENT_KEPT_MS };

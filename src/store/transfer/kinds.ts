@@ -13,8 +13,6 @@ export interface Kind {
   where?: string;
   /** Exported with `--messages` only. */
   messages?: true;
-  /** Columns that are sealed with the master key. */
-  sealed?: readonly string[];
   /** Columns that are left out, because each database has its own values. */
   omit?: readonly string[];
   /** SQL of columns that are exported with another value than the stored one; `t` is the table. */
@@ -49,7 +47,6 @@ export const KINDS: readonly Kind[] = [
   {
     table: "routes",
     key: ["id"],
-    sealed: ["sealed_relay_url", "sealed_proof"],
     project: `id IN (SELECT value FROM senders, json_each(route_ids) WHERE senders.id = ?1
       UNION SELECT value FROM domains, json_each(route_ids) WHERE sender_id = ?1)`,
   },
@@ -72,18 +69,17 @@ export const KINDS: readonly Kind[] = [
     project: OF_DOMAIN,
   },
   { table: "domain_records", key: ["id"], project: OF_PROJECT },
-  { table: "dkim_keys", key: ["token"], sealed: ["private_key"], project: OF_DOMAIN },
-  { table: "acme_accounts", key: ["directory"], sealed: ["private_key"], project: null },
+  { table: "dkim_keys", key: ["token"], project: OF_DOMAIN },
+  { table: "acme_accounts", key: ["directory"], project: null },
   // A pending order is begun again, because its challenges are not exported.
   {
     table: "certificates",
     key: ["id"],
-    sealed: ["private_key"],
     project: OF_DOMAIN,
     as: { order_url: "NULL", order_key: "NULL", order_at: "NULL" },
   },
   { table: "inboxes", key: ["id"], project: OF_PROJECT },
-  { table: "webhooks", key: ["id"], sealed: ["secret", "previous_secret"], project: OF_PROJECT },
+  { table: "webhooks", key: ["id"], project: OF_PROJECT },
   { table: "templates", key: ["id"], project: OF_PROJECT },
   { table: "contacts", key: ["id"], project: OF_PROJECT },
   { table: "suppressions", key: ["id"], project: OF_PROJECT },

@@ -7,17 +7,16 @@ import {
   type RenderingKind,
   runRendering,
 } from "../../flows/mime/rendering-tasks.ts";
-import type { MailLinks } from "../../flows/mime/make-mail.ts";
 import { serveCpu, type Work } from "./serve.ts";
 
 serveCpu(rendering);
 
-function rendering(links: MailLinks): Work<AnyAsked, Rendered<RenderingKind>> {
+function rendering(): Work<AnyAsked, Rendered<RenderingKind>> {
   const keys: OpenedKeys = new Map();
   return {
     run(asked, turnTo) {
       turnTo();
-      return runRendering(links, keys, asked);
+      return runRendering(keys, asked);
     },
     octets: octetsOf,
     handedOver,

@@ -1,3 +1,4 @@
+import { makingKey } from "../../core/crypto/key-ring.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import { createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
@@ -59,7 +60,7 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
   const inTurn = createKeyedMutex();
   const pool = new CpuPool<AnyAsked, Rendered<RenderingKind>>(clock, {
     open,
-    settings: links,
+    settings: null,
     cpus,
     stallMs: STALL_MS,
     // Not limited here, because the callers are: requests by their bodies, deliveries by their lanes.
@@ -98,7 +99,7 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
       const octets = mailOctets(mail);
       if (octets <= MAX_MAIL_OCTETS_HERE && textSourceChars(mail) <= MAX_TEXT_SOURCE_HERE)
         return makeMail(links, mail);
-      const make = () => onCpu({ kind: "mail", mail: sentMail(mail) });
+      const make = () => onCpu({ kind: "mail", mail: sentMail(mail), links: sentLinks(links) });
       const { raw, smtpUtf8 } = await (octets < LARGE_MAIL_OCTETS ? make() : inTurn(senderId, make));
       return { raw: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), smtpUtf8 };
     },
@@ -129,6 +130,25 @@ function sentMail({ signing, ...mail }: MailToMake): SentMail {
     privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   }));
   return { ...mail, signing: { domain: signing.domain, keys } };
+}
+
+/** Returns the links with the keys of now, as a thread cannot see them change. */
+function sentLinks({
+  hostsDomains,
+  publicUrl,
+  serviceDomain,
+  serviceSignature,
+  ...keys
+}: MailLinks): MailLinks {
+  return {
+    hostsDomains,
+    publicUrl,
+    serviceDomain,
+    serviceSignature,
+    verpKey: makingKey(keys.verpKey),
+    unsubscribeKey: makingKey(keys.unsubscribeKey),
+    trackingKey: makingKey(keys.trackingKey),
+  };
 }
 
 /** Puts attachments into shared memory, so that the message to the worker thread does not copy them. */

@@ -6,57 +6,59 @@ import {
   linkSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import type { Config } from "../../config.ts";
 import { reasonOf, SettingsError } from "../../core/errors.ts";
-import { deriveKey } from "../../core/crypto/secretbox.ts";
 import { syncFile, syncFolder } from "../process/disk.ts";
 
-/** The keys of the installation, each for one purpose and derived from the master key. */
-export interface InstallationKeys {
-  /** Seals DKIM keys, certificate keys and webhook secrets at rest. */
-  box: Uint8Array;
-  /** Authenticates cursors. */
-  cursor: Uint8Array;
-  /** Authenticates the tokens in return paths. */
-  verp: Uint8Array;
-  /** Authenticates the tokens in unsubscribe links. */
-  unsubscribe: Uint8Array;
-  /** Authenticates the tokens of open and click tracking. */
-  tracking: Uint8Array;
-  /** Seals the cookies of the dashboard's sessions. */
-  session: Uint8Array;
-  /** Encrypts backups. */
-  backup: Uint8Array;
-}
+/** The way out if the key that seals the database is nowhere. */
+export const IF_LOST = "If it is lost, `postrider master-key reset` replaces the secrets";
 
 /** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
 export const MASTER_KEY_FILE = "master.key";
 
+/** Files of the keys during and after a rotation, with a key each. */
+export const NEXT_KEY_FILE = `${MASTER_KEY_FILE}.next`;
+export const OLD_KEY_FILE = `${MASTER_KEY_FILE}.old`;
+
 /**
- * Derives the keys from MASTER_KEY, or from the file in DATA_DIR, which the first start makes.
+ * Returns the master keys that this process has: those of the settings, and without MASTER_KEY those of the files in DATA_DIR,
+ * of which the first start makes one.
  * @param sealed true if the database holds sealed keys; then a missing file is an error, because a new key would not open them
- * @throws SettingsError if the file cannot be read, holds no key, or is lost
+ * @throws SettingsError if a file cannot be read, holds no key, or is lost
  */
-export function openKeys(masterKey: string | null, dataDir: string, sealed = false): InstallationKeys {
-  return keysOf(masterKey ?? keyFromFile(dataDir, sealed));
+export function heldMasterKeys(
+  { masterKey, masterKeyOld, dataDir }: Pick<Config, "masterKey" | "masterKeyOld" | "dataDir">,
+  sealed: boolean,
+): string[] {
+  const old = masterKeyOld === null ? [] : [masterKeyOld];
+  if (masterKey !== null) return [masterKey, ...old];
+  const others = [NEXT_KEY_FILE, OLD_KEY_FILE].map((name) => join(dataDir, name)).filter(existsSync);
+  return [keyFromFile(dataDir, sealed), ...others.map(keyIn), ...old];
 }
 
-/** Derives the keys from a master key. */
-export function keysOf(masterKey: string): InstallationKeys {
-  const master = Buffer.from(masterKey, "utf8");
-  return {
-    box: deriveKey(master, "box"),
-    cursor: deriveKey(master, "cursor"),
-    verp: deriveKey(master, "verp"),
-    unsubscribe: deriveKey(master, "unsubscribe"),
-    tracking: deriveKey(master, "tracking"),
-    session: deriveKey(master, "session"),
-    backup: deriveKey(master, "backup"),
-  };
+/** Makes the file of the next master key, unless it is there. Returns the key. */
+export function nextKeyFromFile(dataDir: string): string {
+  const path = join(dataDir, NEXT_KEY_FILE);
+  if (!existsSync(path)) makeKeyFile(path);
+  return keyIn(path);
+}
+
+/** Makes the next master key the one of the file, and keeps the one before it. Can be repeated. */
+export function turnKeyFiles(dataDir: string): void {
+  const [path, next, old] = [MASTER_KEY_FILE, NEXT_KEY_FILE, OLD_KEY_FILE].map((name) => join(dataDir, name));
+  if (path === undefined || next === undefined || old === undefined || !existsSync(next)) return;
+  copyFileSync(path, `${old}.part`);
+  chmodSync(`${old}.part`, 0o600);
+  syncFile(`${old}.part`);
+  renameSync(`${old}.part`, old);
+  renameSync(next, path);
+  syncFolder(path);
 }
 
 /** Puts the master key of another installation into a DATA_DIR that has none. */
@@ -70,12 +72,15 @@ function keyFromFile(dataDir: string, sealed: boolean): string {
   if (!existsSync(path)) {
     if (sealed)
       throw new SettingsError(
-        `there is no master key at ${path}, and the database was sealed with one: put that master.key there, or set MASTER_KEY to it`,
+        `there is no master key at ${path}, and the database was sealed with one: put that master.key there, or set MASTER_KEY to it. ${IF_LOST}`,
       );
     mkdirSync(dataDir, { recursive: true });
     makeKeyFile(path);
-    chmodSync(path, 0o600);
   }
+  return keyIn(path);
+}
+
+function keyIn(path: string): string {
   const key = textOf(path).trim();
   if (!/^[0-9a-f]{64}$/.test(key))
     throw new SettingsError(
@@ -110,6 +115,7 @@ function makeKeyFile(path: string): void {
   } finally {
     rmSync(draft);
   }
+  chmodSync(path, 0o600);
   // The sealed keys are synced with the database, so the file must survive a power cut, too.
   syncFolder(path);
 }

@@ -21,22 +21,23 @@ export async function sealFile(from: string, to: string, key: Uint8Array): Promi
   const given = createHash("sha256");
   await write(await encrypter.encrypt(hashed(from, given)), to);
   const opened = createHash("sha256");
-  for await (const chunk of await decrypted(to, key)) opened.update(chunk);
+  for await (const chunk of await decrypted(to, [key])) opened.update(chunk);
   if (!opened.digest().equals(given.digest()))
     throw new Error(`${to} opens to something else than it was made from`);
 }
 
 /**
  * Decrypts a file into another one, and returns when that is on disk.
- * @throws if the key is another one, or the file was changed or is cut off
+ * @param keys one of them must open it
+ * @throws if none does, or the file was changed or is cut off
  */
-export async function openSealed(from: string, to: string, key: Uint8Array): Promise<void> {
-  await write(await decrypted(from, key), to);
+export async function openSealed(from: string, to: string, keys: readonly Uint8Array[]): Promise<void> {
+  await write(await decrypted(from, keys), to);
 }
 
-async function decrypted(file: string, key: Uint8Array): Promise<ReadableStream<Uint8Array>> {
+async function decrypted(file: string, keys: readonly Uint8Array[]): Promise<ReadableStream<Uint8Array>> {
   const decrypter = new Decrypter();
-  decrypter.addPassphrase(passphraseOf(key));
+  for (const key of keys) decrypter.addPassphrase(passphraseOf(key));
   return decrypter.decrypt(Bun.file(file).stream());
 }
 
