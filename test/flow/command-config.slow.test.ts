@@ -57,6 +57,7 @@ test("config shows no secret, not even its length, and no credentials or paramet
     REDIS_URL: "redis://:hush-redis@127.0.0.1:1",
     ROOT_API_KEY: `hush-${"r".repeat(40)}`,
     MASTER_KEY: `hush-${"m".repeat(40)}`,
+    MASTER_KEY_OLD: `hush-${"o".repeat(40)}`,
     SMTP_RELAY_URL: "smtp://me:hush-relay@relay.example",
     POSTRIDER_API_KEY: "hush-key",
     S3_SECRET_ACCESS_KEY: "hush-s3",
