@@ -23,7 +23,9 @@ const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
 test("each file that seals a secret is in the table of sealed columns", async () => {
   const src = join(import.meta.dir, "../../src");
   const files = await readFiles(src, "**/*.ts");
-  const sealing = Object.keys(files).filter((path) => /(?<!\.)\bseal\(|import .*\breseal\b/.test(files[path] ?? ""));
+  const sealing = Object.keys(files).filter((path) =>
+    /(?<!\.)\bseal\(|import .*\breseal\b/.test(files[path] ?? ""),
+  );
   const listed = [...SEALED.flatMap(({ sealedBy }) => sealedBy), ...Object.keys(SEAL_NO_COLUMN)];
   expect(sealing.toSorted()).toEqual(listed.toSorted());
 });

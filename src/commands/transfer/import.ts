@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
-import type { Key } from "../../core/crypto/key-ring.ts";
+import { WRONG_KEY } from "../../flows/records/keys.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import { SettingsError } from "../../core/errors.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { migrate, MIGRATIONS } from "../../store/engine/migrate.ts";
 import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
-import { keysInUse, keysOf, problemOf } from "../../wiring/store/installation-keys.ts";
-import { MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
+import { keysInUse, masterKeyOf, problemOf } from "../../wiring/store/installation-keys.ts";
+import { heldMasterKeys, MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
 import { ACCOUNT_FLAG } from "../support/account.ts";
 import { type Context, defineCommand } from "../support/command.ts";
 import { withAnyDatabase, withDatabase } from "../support/database.ts";
@@ -40,8 +40,9 @@ becomes its own. Messages that were due are held: see \`postrider release-held\`
     if (!existsSync(path)) throw unavailable(`${path} cannot be read`);
     const { header, counts } = await checkFile(path, Math.max(...MIGRATIONS.map(({ version }) => version)));
     const dryRun = flags["dry-run"] === true;
+    const from = keyOfFile(config, path, header.key);
     const report = await inDatabase(context, dryRun, async (db) => {
-      const reseal = await resealing(db, config, path, header.key, dryRun);
+      const reseal = await resealing(db, config, from, dryRun);
       const { messages } = header;
       return importFile(path, { db, clock, dryRun, reseal, account: flags.account, messages });
     });
@@ -90,35 +91,42 @@ function inDatabase<Value>(
   });
 }
 
+/** Returns the master key that sealed a file: one that this process has, or the one next to the file. */
+function keyOfFile(config: Config, path: string, check: string): string {
+  const own = hasKey(config) ? heldMasterKeys(config, true) : [];
+  const beside = existsSync(`${path}.key`) ? [readFileSync(`${path}.key`, "utf8").trim()] : [];
+  const key = [...own, ...beside].find((one) => opens(masterKeyOf(one).derived.box, check));
+  if (key !== undefined) return key;
+  throw new SettingsError(
+    `the secrets in ${path} are sealed with another master key: set MASTER_KEY to that of the installation that exported it, or put its master.key at ${path}.key`,
+  );
+}
+
+function hasKey({ masterKey, dataDir }: Config): boolean {
+  return masterKey !== null || existsSync(join(dataDir, MASTER_KEY_FILE));
+}
+
 /** Returns the function that seals a secret of the file with this installation's key. */
 async function resealing(
   db: Db,
   config: Config,
-  path: string,
-  check: string,
+  masterKey: string,
   dryRun: boolean,
 ): Promise<(sealed: string) => string> {
-  const { masterKey, dataDir } = config;
-  const beside = existsSync(`${path}.key`) ? readFileSync(`${path}.key`, "utf8").trim() : null;
-  const hasOwn = masterKey !== null || existsSync(join(dataDir, MASTER_KEY_FILE));
-  const inUse = hasOwn ? await keysInUse(db, config) : null;
-  const problem = inUse === null ? null : problemOf(inUse);
-  if (problem !== null) throw new SettingsError(problem);
-  const own = inUse?.sealing?.derived.box ?? null;
-  if (own !== null && opens(own, check)) return (sealed) => sealed;
-  const from = beside === null ? null : keysOf(beside).box;
-  if (from === null || !opens(from, check))
-    throw new SettingsError(
-      `the secrets in ${path} are sealed with another master key: set MASTER_KEY to that of the installation that exported it, or put its master.key at ${path}.key`,
-    );
-  if (own === null) {
-    if (!dryRun) saveMasterKey(dataDir, beside ?? "");
+  if (!hasKey(config)) {
+    if (!dryRun) saveMasterKey(config.dataDir, masterKey);
     return (sealed) => sealed;
   }
-  return (sealed) => seal(own, unseal(from, sealed));
+  const inUse = await keysInUse(db, config);
+  const problem = problemOf(inUse);
+  const own = inUse.sealing?.derived.box;
+  if (problem !== null || own === undefined) throw new SettingsError(problem ?? WRONG_KEY);
+  const from = masterKeyOf(masterKey);
+  if (from.id === inUse.sealing?.id) return (sealed) => sealed;
+  return (sealed) => seal(own, unseal(from.derived.box, sealed));
 }
 
-function opens(box: Key, sealed: string): boolean {
+function opens(box: Uint8Array, sealed: string): boolean {
   try {
     return unseal(box, sealed) === KEY_CHECK;
   } catch {

@@ -90,7 +90,7 @@ export const SEALED: readonly Sealed[] = [
   },
 ];
 
-/** Returns the sealed columns of a table. */
+/** Returns the columns of a table that are sealed in every row. */
 export function sealedColumns(table: string): readonly string[] {
-  return SEALED.find((one) => one.table === table)?.columns ?? [];
+  return SEALED.find((one) => one.table === table && one.where === undefined)?.columns ?? [];
 }
