@@ -225,15 +225,13 @@ async function openData(
   const applied = await retryWhileBusy(clock, () => migrate(db, clock.now()));
   await noteUpgrade(db, applied);
   const { keys, look: masterKeys } = await followKeys({ db, clock }, config);
-  const makeKey = () => firstKey ?? generate();
-  const beforeKeys = () => requireFreePorts(config);
   const deps = {
     db,
     clock,
     boxKey: keys.box,
-    generateDkimKey: makeKey,
+    generateDkimKey: () => firstKey ?? generate(),
     keepKeys: keepKeysOf(config.firstKeysFile),
-    beforeKeys,
+    beforeKeys: () => requireFreePorts(config),
   };
   return { db, keys, masterKeys, begun: await bootstrap(deps, config) };
 }
