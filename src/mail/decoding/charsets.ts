@@ -8,8 +8,11 @@ export const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "a
 /** Returns a decoder of the charset, or null if its name is unknown in any spelling. */
 export function decoderNamed(charset: string): Decoder | null {
   const name = charset.trim().toLowerCase();
-  const known = charsetName(name);
-  return decoderOf(name) ?? rareDecoderOf(name) ?? decoderOf(known) ?? rareDecoderOf(known);
+  return decoderByName(name) ?? decoderByName(charsetName(name));
+}
+
+function decoderByName(name: string): Decoder | null {
+  return decoderOf(name) ?? rareDecoderOf(name);
 }
 
 /** Returns a decoder of the charset, or null if the runtime does not know its name. */

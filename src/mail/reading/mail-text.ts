@@ -63,7 +63,7 @@ function* storedPieces(pieces: Iterable<string>): Generator<string> {
   let rest = "";
   for (const piece of pieces) {
     const text = rest + piece;
-    const kept = /[\r\ud800-\udbff]$/.test(text) ? text.length - 1 : text.length;
+    const kept = /^[\r\ud800-\udbff]$/.test(text.slice(-1)) ? text.length - 1 : text.length;
     rest = text.slice(kept);
     yield storedText(text.slice(0, kept));
   }

@@ -42,14 +42,13 @@ export function htmlText(html: string): string {
  */
 const FILLERS =
   /(?<=^|\s)(?:\u034f|[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u2800\ufeff])+(?=\s|$)/g;
-/** A quick check: Latin letters need none of these. */
+/** A quick check: Latin letters need none of these, and no characters that reorder a line. */
 const MAY_FILL = /\u00ad|[^\0-\u034e]/;
 
 /** Returns the first characters of a message's text, or of its html's text, on one line. */
 export function previewOf(text: string | null, html: string | null): string {
   const own = (text ?? "").slice(0, PREVIEW_CHARS * 20).trim();
   const source = own !== "" || html === null ? own : htmlText(html);
-  const filled = MAY_FILL.test(source) ? source.replace(FILLERS, " ") : source;
-  const line = filled.replace(REORDERING, "").replace(/\s+/g, " ").trim();
-  return firstChars(line, PREVIEW_CHARS);
+  const filled = MAY_FILL.test(source) ? source.replace(FILLERS, " ").replace(REORDERING, "") : source;
+  return firstChars(filled.replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
 }

@@ -116,8 +116,11 @@ function quoteStart(lines: readonly string[]): QuoteStart {
 const COLON = /[:：]/;
 /** Dashes and lines that programs draw in place of hyphens. */
 const DRAWN = /[\u2010-\u2015\u2500\u2501]/g;
+/** A quick check: every separator begins with a row of marks or has a colon. */
+const MAY_SEPARATE = /^\s*[-=_*#~>\u2010-\u2015\u2500\u2501]{2}|[:：]/;
 
 function isSeparator(lines: readonly string[], at: number): boolean {
+  if (!MAY_SEPARATE.test(lines[at] ?? "")) return false;
   const line = (lines[at] ?? "").trim().replace(DRAWN, "-");
   if (line.length > MAX_INTRO_CHARS) return false;
   if (REPLY_ABOVE.test(line)) return true;
@@ -192,6 +195,7 @@ function withoutSignature(lines: readonly string[], from = 1): readonly string[]
 }
 
 function beginsSignature(lines: readonly string[], line: string, index: number): boolean {
+  if (!line.startsWith("--") && !line.startsWith("_____")) return false;
   if (SIGNATURE.test(line)) return line.endsWith(" ") || linesBelow(lines, index) <= MAX_SIGNATURE_LINES;
   if (!/^_{5,200}\s*$/.test(line) || linesBelow(lines, index) > MAX_FOOTER_LINES) return false;
   const below = lines.slice(index + 1);
