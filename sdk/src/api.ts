@@ -817,7 +817,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -848,7 +848,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -860,6 +860,50 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+        };
+        /** AuditEntry */
+        AuditEntry: {
+            /** @example aud_42 */
+            id: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            at: string;
+            actor: {
+                /**
+                 * @description `service`: Postrider itself, or a link in a message. `cli`: the command line.
+                 * @enum {string}
+                 */
+                type: "member" | "key" | "cli" | "service";
+                id: string | null;
+                name: string | null;
+            };
+            /**
+             * @description Noun and verb.
+             * @example domain.create
+             */
+            action: string;
+            target: {
+                /** @example domain */
+                type: string;
+                /** @example dom_01jv6m2k3n4p5q6r7s8t9v0w1x */
+                id: string;
+                name: string | null;
+            };
+            senderId: string | null;
+            /**
+             * @description The changed fields as [before, after]. A secret is `***`. A long string is cut after 1000 characters.
+             * @example {}
+             */
+            changes: {
+                [key: string]: (string | number | boolean | null | string[] | {
+                    [key: string]: string | number | null;
+                })[];
+            };
+            ip: string | null;
+            requestId: string | null;
         };
         /** Health */
         Health: {
@@ -977,7 +1021,7 @@ export interface components {
                 id: string | null;
                 name: string | null;
                 /** @description Empty: every scope. */
-                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read")[];
                 senderId: string | null;
             };
             project: {
@@ -2422,6 +2466,7 @@ export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type ApiKey = components['schemas']['ApiKey'];
+export type AuditEntry = components['schemas']['AuditEntry'];
 export type Health = components['schemas']['Health'];
 export type Lane = components['schemas']['Lane'];
 export type Setting = components['schemas']['Setting'];
@@ -3313,7 +3358,7 @@ export interface operations {
                     name: string;
                     senderId?: string | null;
                     /** @description What the key may do. If absent or empty: everything. */
-                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read")[];
+                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read")[];
                     /** @description The only recipients of the key's sends. `@example.org` means that very domain and none below it. */
                     allowRecipients?: string[];
                     /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */
@@ -3377,6 +3422,47 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["ApiKey"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listAuditLog: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description Who made the change: the id of a key or member, or `member`, `key`, `cli`, `service`. */
+                actor?: string;
+                /** @description Noun and verb. */
+                action?: string;
+                /** @description What changed: its id, or its type, such as `domain`. */
+                target?: string;
+                /** @description The id of a project. */
+                senderId?: string;
+                /** @description At or after this time, or since this UTC day. */
+                after?: string;
+                /** @description Before this time, or before this UTC day. */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List who changed what */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["AuditEntry"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
                 };
             };
         };

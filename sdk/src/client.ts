@@ -1,4 +1,4 @@
-import { Account, ApiKeys, Lanes, Routes, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, AuditLog, Lanes, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
@@ -22,6 +22,7 @@ export class Postrider {
   readonly suppressions: Suppressions;
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
+  readonly auditLog: AuditLog;
   readonly routes: Routes;
   readonly senders: Senders;
   readonly account: Account;
@@ -41,6 +42,7 @@ export class Postrider {
     this.suppressions = new Suppressions(api);
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);
+    this.auditLog = new AuditLog(api);
     this.routes = new Routes(api);
     this.senders = new Senders(api);
     this.account = new Account(api);

@@ -594,6 +594,12 @@ const ROWS = [
     "Days that DMARC and TLS reports are kept, added up by day and source.",
   ),
   setting(
+    "RETENTION_AUDIT_DAYS",
+    kind.integer(1, 36_500),
+    "365",
+    "Days that the audit trail is kept: who changed what.",
+  ),
+  setting(
     "DMARC_REPORTERS",
     kind.domains,
     "google.com,microsoft.com,dmarc.yahoo.com,amazonses.com,corp.mail.ru,alerts.comcast.net,fastmaildmarc.com",

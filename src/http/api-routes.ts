@@ -13,6 +13,7 @@ import { trackingRoutes } from "./routes/emails/tracking.ts";
 import { unsubscribeRoutes } from "./routes/emails/unsubscribe.ts";
 import { eventStreamRoute } from "./routes/event-stream.ts";
 import { accountRoutes } from "./routes/projects/account.ts";
+import { auditLogRoutes } from "./routes/projects/audit-log.ts";
 import { apiKeyRoutes } from "./routes/projects/api-keys.ts";
 import { healthRoutes } from "./routes/projects/health.ts";
 import { testControlRoutes } from "./routes/projects/test-controls.ts";
@@ -35,6 +36,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   threadRoutes,
   inboundRoutes,
   apiKeyRoutes,
+  auditLogRoutes,
   healthRoutes,
   laneRoutes,
   testControlRoutes,

@@ -1,3 +1,4 @@
+import { actingAsService } from "../core/actor.ts";
 import { log } from "../log.ts";
 import type { Job, Queue, QueueName } from "./port.ts";
 
@@ -13,7 +14,7 @@ export function hint(
   lost: () => void = () => undefined,
 ): void {
   if (jobs.length === 0) return;
-  queue.add(name, jobs).catch((error: unknown) => {
+  actingAsService(() => queue.add(name, jobs)).catch((error: unknown) => {
     log("queue").debug("hint lost, the sweep will find the rows", {
       name,
       jobs: jobs.length,

@@ -28,6 +28,10 @@ describe("keys", () => {
     const { id, secret, ...key } = await createKey("--name", "shell");
     expect(key).toMatchObject({ name: "shell", senderId: null, scopes: [], revokedAt: null });
     expect(await statusWith(service.url, String(secret))).toBe(200);
+    const headers = { authorization: `Bearer ${service.key}` };
+    const answer = await fetch(`${service.url}/v1/audit-log?actor=cli`, { headers });
+    const trail = (await answer.json()) as { data: unknown[] };
+    expect(trail.data[0]).toMatchObject({ action: "api_key.create", target: { id, name: "shell" } });
     const { code, json } = await postrider(["keys", "revoke", String(id)], env);
     expect([code, json()]).toEqual([0, [{ id, revoked: true }]]);
     expect(await statusWith(service.url, String(secret))).toBe(401);

@@ -88,6 +88,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
 
 /** Built-ins that do no input or output, the only ones that core may use. */
 const PURE_BUILTINS: ReadonlySet<string> = new Set([
+  "node:async_hooks",
   "node:buffer",
   "node:crypto",
   "node:path",

@@ -15,7 +15,7 @@ export interface Credential {
 export const PROJECT_HEADER = "X-Service-Product";
 
 /** Only account-wide keys manage projects and the installation, so their narrowed keys are account-wide. */
-const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|routes|health|account|settings|lanes)(\/|$)/;
+const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|routes|health|account|settings|lanes|audit-log)(\/|$)/;
 const OTHER_SCOPE_OF_NONE: readonly string[] = [];
 
 const never = () => null;

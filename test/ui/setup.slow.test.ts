@@ -225,11 +225,14 @@ browserTest("a key of one project is led to no page that needs an account-wide k
     await page.keyboard.press("?");
     const help = page.getByRole("dialog");
     await help.getByText("Messages", { exact: true }).waitFor();
-    const goes = await help.getByText(/^(?:Projects|Routes|Settings)$/).allTextContents();
+    const goes = await help.getByText(/^(?:Projects|Routes|Audit log|Settings)$/).allTextContents();
     await page.close();
     return { settings, goes };
   };
-  expect(await links(service.accountKey)).toEqual({ settings: 1, goes: ["Projects", "Routes", "Settings"] });
+  expect(await links(service.accountKey)).toEqual({
+    settings: 1,
+    goes: ["Projects", "Routes", "Audit log", "Settings"],
+  });
   expect(await links(service.projectKey)).toEqual({ settings: 0, goes: [] });
 });
 

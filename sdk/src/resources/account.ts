@@ -52,6 +52,19 @@ export class Lanes {
   }
 }
 
+/** The audit trail: who changed what. Needs an account-wide key. */
+export class AuditLog {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Lists changes, newest first. */
+  list(query?: Query<"listAuditLog">, options?: RequestOptions): List<Item<"listAuditLog">> {
+    return this.#api.list<"listAuditLog">("/v1/audit-log", { query, options });
+  }
+}
+
 /** Projects. The API calls them senders. Needs an account-wide key. */
 export class Senders {
   readonly #api: Transport;

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { type Actor, actingAs } from "../../core/actor.ts";
 import { configureLog } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { migrationStates } from "../../store/engine/migrate.ts";
@@ -8,6 +9,9 @@ import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 
 const OUTDATED = "start the service, or run postrider migrate";
+
+/** A command has no key: the operator who runs it has the database. */
+const COMMAND_LINE: Actor = { type: "cli", id: null, name: null, ip: null, requestId: null };
 
 /**
  * Returns whether a file exists. Throws if that is not known, for example because the folder belongs to another user.
@@ -28,7 +32,7 @@ export async function withAnyDatabase<Value>(
   await configureLog(config.logLevel, config.logFormat);
   const db = await openDatabase(config, clock).catch((error: unknown) => explained(error));
   try {
-    return await task(db).catch((error: unknown) => explained(error));
+    return await actingAs(COMMAND_LINE, () => task(db)).catch((error: unknown) => explained(error));
   } finally {
     await db.close();
   }

@@ -33,6 +33,7 @@ import {
   shortenThread,
   uncountFromThreads,
 } from "../../store/messages/retention.ts";
+import { deleteOldAudit } from "../../store/installation/audit-log.ts";
 import { deleteOldReports } from "../../store/domains/reports.ts";
 import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
@@ -248,6 +249,13 @@ export function forgetReports({ db, clock }: RetentionDeps, days: number): () =>
   return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
     const deleted = await deleteOldReports(db, utcDay(now - days * DAY_MS), COUNTS_PER_TURN);
     return deleted < COUNTS_PER_TURN;
+  });
+}
+
+/** Makes the chore that deletes old changes of the audit trail. */
+export function forgetAudit({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
+    return (await deleteOldAudit(db, now - days * DAY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
   });
 }
 

@@ -35,6 +35,7 @@ const LISTS: Readonly<Record<string, string>> = {
   keys: "/v1/api-keys",
   projects: "/v1/senders",
   routes: "/v1/routes",
+  audit: "/v1/audit-log",
 };
 /** The parts of an item that its page asks for too, by section. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
@@ -42,7 +43,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   webhooks: ["/deliveries?limit=50"],
 };
 /** Sections whose items are read from the list alone. */
-const LISTED: ReadonlySet<string> = new Set(["keys", "suppressions"]);
+const LISTED: ReadonlySet<string> = new Set(["keys", "suppressions", "audit"]);
 const TROUBLES = ["bounced", "complained", "failed", "rejected", "rendering_failure", "delivery_delayed"];
 /** A path of the dashboard: its section, and the id of an item. */
 const PAGE = /^\/(\w*)(?:\/(\w+))?$/;

@@ -1,7 +1,9 @@
+import { type Actor, actingAs } from "../../core/actor.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
 import type { Quotas } from "../../core/quotas.ts";
 import { lowDisk } from "../../flows/free-space.ts";
 import { NO_LIMIT } from "../../store/projects/holdings.ts";
+import type { PresentedKey } from "../../store/projects/keys.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { Answer } from "../routing/answer.ts";
 import {
@@ -162,9 +164,10 @@ async function answerTo(
     // An answer in another product's dialect has no field for warnings.
     const warned = warner(route.undocumented === true ? undefined : route.body, body);
     const limited = (answer: Answer) => [...record(warned(answer)), ...own];
+    const context = { now, query, body, record: limited, growing, expectAnswer };
     const handle = async () =>
-      route.handle(
-        contextOf(deps, route, routed, caller, { now, query, body, record: limited, growing, expectAnswer }),
+      actingAs(actorOf(presented, routed), () =>
+        route.handle(contextOf(deps, route, routed, caller, context)),
       );
     return warned(await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse));
   };
@@ -173,6 +176,10 @@ async function answerTo(
   const secretFor = route.secretAnswer === true ? presented.key.id : null;
   const bodyHash = await inSteps(length, fingerprint(value), deps.runSteps);
   return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
+}
+
+function actorOf({ key: { id, name } }: PresentedKey, { ip, requestId }: RoutedRequest): Actor {
+  return { type: "key", id, name, ip, requestId };
 }
 
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {

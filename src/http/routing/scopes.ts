@@ -22,6 +22,7 @@ export const SCOPES = [
   "senders:read",
   "senders:write",
   "metrics:read",
+  "audit:read",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -11,6 +11,7 @@ import {
 } from "../sql/engine.ts";
 import { ConstraintError, EngineError } from "../sql/errors.ts";
 import { type ConfigurationQuery, ConfigCache } from "./config-cache.ts";
+import { inActorsName } from "./acting.ts";
 import { retryWhileBusy } from "./retry-while-busy.ts";
 
 /** Maximum number of statements in one commit, which bounds how long it holds the event loop. */
@@ -98,10 +99,12 @@ export class GroupCommit implements Db {
   async write(statements: Statement[]): Promise<Written[]> {
     if (statements.length === 0) return [];
     this.#refuseClosed();
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ statements, resolve, reject });
+    const acting = inActorsName(statements, this.#clock.now());
+    const written = await new Promise<Written[]>((resolve, reject) => {
+      this.#waiting.push({ statements: acting, resolve, reject });
       this.#running ??= this.#drain();
     });
+    return acting === statements ? written : written.slice(1, -1);
   }
 
   async migrate(statements: Statement[]): Promise<void> {

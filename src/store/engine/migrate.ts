@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
+import audit from "../../../db/migrations/0002_audit.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
+import { auditTriggers } from "./audit-triggers.ts";
+import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
 /** One step of the schema. Steps are only appended; a step that was released never changes. */
@@ -22,7 +25,10 @@ export interface Migration {
 }
 
 /** All steps in order. Their SQL is part of the program. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial, worksWith: 1 }];
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: "initial", sql: initial, worksWith: 1 },
+  { version: 2, name: "audit", sql: `${audit}\n${auditTriggers(AUDITED)}`, worksWith: 1 },
+];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */
 export interface MigrationState {

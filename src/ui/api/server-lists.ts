@@ -44,4 +44,5 @@ export const SCOPES: readonly string[] = [
   "senders:read",
   "senders:write",
   "metrics:read",
+  "audit:read",
 ];

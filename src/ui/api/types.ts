@@ -46,6 +46,7 @@ export type ApiKey = Schemas["ApiKey"];
 export type Template = Schemas["Template"];
 export type Rendered = Schemas["RenderedTemplate"];
 export type Contact = Schemas["Contact"];
+export type AuditEntry = Schemas["AuditEntry"];
 export type Suppression = Schemas["Suppression"];
 export type FileContent = Schemas["SendAttachment"];
 /** The body of a send, as the compose window writes it. */

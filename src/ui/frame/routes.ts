@@ -1,5 +1,6 @@
 import type { ComponentType } from "preact";
 import type { IconName } from "../controls/icon.tsx";
+import { AuditPage } from "../pages/audit/audit.tsx";
 import { ContactsPage } from "../pages/contacts/contacts.tsx";
 import { DomainsPage } from "../pages/domains/domains.tsx";
 import { HomePage } from "../pages/home/home.tsx";
@@ -136,6 +137,16 @@ export const SECTIONS: readonly Section[] = [
     paths: ["/routes", "/routes/:id"],
     accountWide: true,
     page: RoutesPage,
+  },
+  {
+    name: "Audit log",
+    icon: "audit",
+    href: "/audit",
+    key: "u",
+    scope: "audit:read",
+    paths: ["/audit", "/audit/:id"],
+    accountWide: true,
+    page: AuditPage,
   },
   {
     name: "Settings",

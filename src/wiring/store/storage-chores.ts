@@ -7,6 +7,7 @@ import {
 } from "../../flows/sweep/removals.ts";
 import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
+  forgetAudit,
   forgetContents,
   forgetCounts,
   forgetDeliveries,
@@ -35,6 +36,7 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
     { name: "old-counts", turn: forgetCounts(deps) },
     { name: "old-figures", turn: forgetFigures(deps) },
     { name: "old-reports", turn: forgetReports(deps, config.retentionReportDays) },
+    { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
     ...(eventDays === 0

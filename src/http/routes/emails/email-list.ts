@@ -182,7 +182,8 @@ function tagOf(text: string): { name: string; value: string } {
   return { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }
 
-function timeOf(param: string, text: string | undefined): number | undefined {
+/** Returns the time that a query names, in milliseconds. */
+export function timeOf(param: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = parseDay(text) ?? parseTime(text);
   if (at === null) throw invalid(param, DAY_OR_TIME_EXPECTED);
