@@ -27,7 +27,7 @@ import { needsCertificate, openServerCertificate } from "./wiring/certificates.t
 import { databaseDisk } from "./wiring/process/disk.ts";
 import { noteUpgrade, openDatabase, writerFor } from "./wiring/store/database.ts";
 import { takesSends } from "./wiring/process/takes-sends.ts";
-import { capturesAnyFrom, mxName } from "./wiring/delivery.ts";
+import { capturesAnyFrom, mxName, openOutbound } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
 import { startHeartbeat } from "./wiring/heartbeat.ts";
@@ -247,6 +247,7 @@ async function startRoles(services: Services, begun: Begun): Promise<App> {
     limiter: rates?.take ?? null,
     signIns: rates?.takeSignIn ?? null,
     keyLimiter: rates?.takeKey ?? null,
+    outbound: openOutbound(services),
     streams: live.streams,
     waits: live.waits,
     listening: () => listeners !== null || !config.roles.has("smtp"),

@@ -2,8 +2,8 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { log } from "../log.ts";
 import { captureRoute, mxRoutes, relayRoute, unroutable } from "../flows/deliver/deliver.ts";
-import { defaultWays, type FindWays, openWays } from "../flows/deliver/ways.ts";
-import type { FindDeliveryRoute, DeliveryRoute } from "../flows/deliver/outcome.ts";
+import { defaultWays, type FindWays, openWays, type Place } from "../flows/deliver/ways.ts";
+import type { FindDeliveryRoute, DeliveryRoute, Ways } from "../flows/deliver/outcome.ts";
 import type { SendingAddress } from "../flows/health/reverse.ts";
 import { mxHost, simulatorDomain } from "../core/own-names.ts";
 import type { CustodyStatus } from "../flows/deliver/outcome.ts";
@@ -17,7 +17,7 @@ import { findRoute } from "../net/mx.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { securityFor } from "../net/transport-security.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
-import type { Lanes, LanesDeps } from "../flows/lanes/lanes.ts";
+import { Lanes, type LanesDeps } from "../flows/lanes/lanes.ts";
 import { isRouteId } from "../store/projects/routes.ts";
 import { findStsPolicy, saveStsPolicy } from "../store/domains/mta-sts.ts";
 import type { Services } from "./services.ts";
@@ -32,6 +32,7 @@ const MAX_WAITING_LOOKS = 10_000;
 
 /** The way out that the settings name. */
 export interface Outbound {
+  lanes: Lanes;
   findDeliveryRoute: FindDeliveryRoute;
   /** Finds the ways that projects name, and those of released messages. */
   waysOf: FindWays;
@@ -72,7 +73,18 @@ export function laneLimits(config: Config): Pick<LanesDeps, "usual" | "overrides
 }
 
 /** Opens the way out that the settings name. */
-export function openOutbound(config: Config, deps: Services & { lanes: Lanes }): Outbound {
+export function openOutbound(services: Services): Outbound {
+  const { config, db, clock, instance } = services;
+  const lanes = new Lanes({ db, clock, instanceId: instance.id, ...laneLimits(config) });
+  return { lanes, ...wayOut(config, { ...services, lanes }) };
+}
+
+/** Returns what finds the ways of messages, in order of preference. */
+export function waysFinder({ findDeliveryRoute, waysOf }: Outbound): (place: Place) => Promise<Ways> {
+  return (place) => waysOf(place, () => findDeliveryRoute(place.domain));
+}
+
+function wayOut(config: Config, deps: Services & { lanes: Lanes }): Omit<Outbound, "lanes"> {
   const { clock, resolver } = deps;
   const byMx = openMxRoutes(config, deps);
   const simulator = simulatorDomain(config.serviceDomain);
@@ -99,7 +111,11 @@ export function openOutbound(config: Config, deps: Services & { lanes: Lanes }):
 }
 
 /** Returns the way of captured mail. Released messages name the route that they leave by. */
-function captured(config: Config, { clock, ...deps }: Services & { lanes: Lanes }, ways: FindWays): Outbound {
+function captured(
+  config: Config,
+  { clock, ...deps }: Services & { lanes: Lanes },
+  ways: FindWays,
+): Omit<Outbound, "lanes"> {
   const kept = captureRoute(clock, deps.testControls?.failures.meet);
   const byDefault: DeliveryRoute =
     config.smtpRelayUrl === null

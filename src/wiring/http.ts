@@ -43,10 +43,11 @@ import type { GetDocument } from "../mail/relays/relay-events.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
-import { laneLimits, mxName } from "./delivery.ts";
+import { laneLimits, mxName, type Outbound, waysFinder } from "./delivery.ts";
 import { FORM } from "./process/form.ts";
 import type { Services } from "./services.ts";
 import { outsideChecks, localChecks } from "./health.ts";
+import { openWaits } from "../flows/read/waits.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./process/own-addresses.ts";
 import { uiDraw, uiFiles } from "./ui/files.ts";
@@ -64,6 +65,7 @@ export interface HttpParts
   keyLimiter: KeyLimiter | null;
   /** Counts the sign-in attempts from an address. Null: they are not limited. */
   signIns: SignInLimiter | null;
+  outbound: Outbound;
   streams: Streams;
   waits: Waits;
   /** Returns true if the SMTP listener of this process listens, or the process has none. */
@@ -209,6 +211,7 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
     urlRules: { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks },
     readRelayUrl: parseSmarthost,
     health,
+    findWaits: openWaits({ db, clock, ...laneLimits(config), waysOf: waysFinder(parts.outbound) }),
     getDocument: documentGetter(parts),
     dnsHealth: cachedHealth(
       clock,

@@ -10,8 +10,6 @@ import { openRotation } from "../flows/domains/rotate-old.ts";
 import { post } from "../net/post.ts";
 import { deleteOldAnswers } from "../store/projects/idempotency.ts";
 import { certificateChores } from "./certificates.ts";
-import { laneLimits, openOutbound } from "./delivery.ts";
-import { Lanes } from "../flows/lanes/lanes.ts";
 import type { Services } from "./services.ts";
 import { checkingOf, type HttpParts } from "./http.ts";
 import { backupChores } from "./store/backups.ts";
@@ -41,8 +39,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     turn: async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN)),
   };
   const forgetNews = { name: "event-log", turn: trimEventLog(services) };
-  const lanes = new Lanes({ db, clock, instanceId: instance.id, ...laneLimits(config) });
-  const { findDeliveryRoute, custody, waysOf } = openOutbound(config, { ...services, lanes });
+  const { lanes, findDeliveryRoute, custody, waysOf } = parts.outbound;
   const common: Common = { ...services, instanceId: instance.id, random: Math.random };
   return {
     db,

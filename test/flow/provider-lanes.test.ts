@@ -218,6 +218,35 @@ test("the customers of a provider share its connections", async () => {
   expect(open).toBeLessThanOrEqual(5);
 });
 
+const explanation = async (id: string) => (await service.call("GET", `/v1/emails/${id}/explain`)).body;
+
+test("the explanation of a message that waits its turn says how many wait with it, and their rate", async () => {
+  await service.restart({ LANES: "yahoo:5/50/1" });
+  hosted("yahoo.test", ["mta5.am0.yahoodns.net"]);
+  const ids = await sendTo(people("yahoo.test", 30));
+  const last = ids.at(-1) ?? "";
+  await until(async () => /It waits among \d+ messages/.test((await explanation(last)).summary));
+  const { summary, recipients } = await explanation(last);
+  expect(summary).toMatch(
+    /^The message waits to be sent\. It waits among \d+ messages to Yahoo, which leave at 1 a second\.$/,
+  );
+  expect(recipients).toMatchObject([{ status: "queued", who: "us" }]);
+});
+
+test("the explanation of a message that waits for its lane to open says until when, also for one never tried", async () => {
+  hosted("yahoo.test", ["mta5.am0.yahoodns.net"]);
+  first?.set({ MAIL: "421 4.7.0 Too many messages, try again in 100 seconds" });
+  const [tried = ""] = await sendTo(["a@yahoo.test"]);
+  await lastEvent(tried, "delivery_delayed");
+  const [waiting = ""] = await sendTo(["b@yahoo.test"]);
+  await until(async () => (await explanation(waiting)).recipients[0].nextAttemptAt !== undefined);
+  const { recipients } = await explanation(waiting);
+  expect(recipients[0]).toMatchObject({ status: "queued", who: "provider" });
+  expect(recipients[0].why).toMatch(/^Yahoo asked us to wait until \d\d:\d\d UTC/);
+  const opensIn = Date.parse(recipients[0].nextAttemptAt) - clock.now();
+  expect(opensIn).toBeGreaterThan(MINUTE_MS);
+});
+
 /** A host of Yahoo's that rests, at the address of the second server. */
 async function restingYahoo(): Promise<void> {
   service.dns.add({ name: "mta5.am0.yahoodns.net", type: "A", data: "127.0.0.2" });

@@ -1,4 +1,6 @@
 import { limitsOf } from "../../src/flows/deliver/reputation.ts";
+import { captureRoute } from "../../src/flows/deliver/deliver.ts";
+import { testLanes } from "../support/lanes.ts";
 import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
 import { SharedPayloads } from "../../src/flows/webhooks/shared-payloads.ts";
 import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../../src/flows/deliver/admission.ts";
@@ -211,6 +213,12 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpPar
     capturesAnyFrom: false,
     makeRsaKey: recurringRsaKey,
     documentHosts: {},
+    outbound: {
+      lanes: testLanes(ground.clock),
+      findDeliveryRoute: async () => captureRoute(ground.clock),
+      custody: "delivered",
+      waysOf: async () => [captureRoute(ground.clock)],
+    },
     testControls: null,
     space: ALWAYS_ROOM,
     limiter: null,

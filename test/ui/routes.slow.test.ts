@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { saveLane } from "../../src/store/installation/lanes.ts";
 import { brokenPages } from "../support/axe.ts";
+import { startMx, type TestMx } from "../support/mx.ts";
 import {
   actionsOn,
   BROWSER_MS,
@@ -23,13 +25,17 @@ const TOPIC = "arn:aws:sns:eu-west-1:123456789012:mail";
 let service: TestService;
 let browser: TestBrowser;
 let visit: Visit;
+let mx: TestMx;
 let page: Page;
 beforeAll(async () => {
   if (CHROMIUM === null) return;
-  [service, browser] = await Promise.all([
-    startService({ DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP }),
-    startBrowser(),
-  ]);
+  mx = startMx({ answers: { MAIL: "421 4.7.0 Too many messages, try again in 100 seconds" } });
+  const env = { DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP, SMTP_OUT_PORT: String(mx.port) };
+  [service, browser] = await Promise.all([startService(env), startBrowser()]);
+  // Before the first look at the health of the service, which it keeps for a while.
+  const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
+  const row = { version: 1, changedBy: "test", changedAt: Date.now(), rank: 2 };
+  await service.app.db.write([saveLane({ name: "google", state, ...row })]);
   visit = await browser.visit(service.url, "/", {
     key: service.accountKey,
     viewport: { width: 1440, height: 900 },
@@ -39,6 +45,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await service?.stop();
+  mx?.stop();
 });
 
 const { see, press, follow, fill } = actionsOn(() => page);
@@ -176,10 +183,6 @@ describe("the page of routes", () => {
 
 describe("the health of the home page", () => {
   browserTest("opens a blocked lane", async () => {
-    const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
-    const sql =
-      "INSERT INTO lanes (name, state, version, changed_by, changed_at) VALUES ('google', ?, 1, 'test', ?)";
-    await service.app.db.write([{ sql, args: [state, Date.now()] }]);
     await go("/");
     await page.getByRole("row", { name: /Google.*Blocked/ }).waitFor();
     await press("Open the lane");
@@ -198,6 +201,19 @@ describe("the health of the home page", () => {
     await see(`Ptr ${PUBLIC_IP}`);
     expect(await page.getByRole("button", { name: "Check DNS, too" }).count()).toBe(0);
   });
+});
+
+browserTest("the page of a message that waits for its lane says until when", async () => {
+  const exchange = "mta5.am0.yahoodns.net";
+  service.dns.add({ name: exchange, type: "A", data: "127.0.0.1" });
+  service.dns.add({ name: "yahoo.test", type: "MX", data: { preference: 10, exchange } });
+  await verifiedDomain(service, "waits.test");
+  const send = (to: string) => service.send({ from: "hello@waits.test", to });
+  await service.message(await send("a@yahoo.test"), "delivery_delayed");
+  const id = await send("b@yahoo.test");
+  await go(`/messages/${id}`);
+  await see(/^Yahoo asked us to wait until \d\d:\d\d UTC/);
+  await see("Queued");
 });
 
 describe("WCAG AA holds", () => {

@@ -7,6 +7,7 @@ import type { Recipient } from "../../store/messages/recipients.ts";
 import { RETRIES_EXHAUSTED } from "../deliver/verdict.ts";
 import { providerLane } from "../lanes/providers.ts";
 import { BY_CATEGORY, BY_PARTY, BY_REASON, BY_STATUS, type Cause, WHAT } from "./causes.ts";
+import { timeOf, type Wait } from "./waits.ts";
 
 /** The outcome of one recipient, in plain words. */
 export interface Explained extends Cause {
@@ -23,9 +24,22 @@ export interface Explanation {
   recipients: Explained[];
 }
 
-/** Explains what became of a message. It reads refusals by the same table as the delivery itself. */
-export function explain(message: Message, recipients: readonly Recipient[], now: number): Explanation {
-  const explained = recipients.map((recipient) => explainRecipient(message, recipient, now));
+/**
+ * Explains what became of a message. It reads refusals by the same table as the delivery itself.
+ * @param waits what the lanes of waiting recipients do
+ */
+export function explain(
+  message: Message,
+  recipients: readonly Recipient[],
+  now: number,
+  waits: ReadonlyMap<Recipient, Wait> = new Map(),
+): Explanation {
+  const explained = recipients.map((recipient) => {
+    const wait = waits.get(recipient);
+    return wait === undefined
+      ? explainRecipient(message, recipient, now)
+      : { email: recipient.email, status: recipient.status, what: WHAT[recipient.status], ...wait };
+  });
   return { summary: summaryOf(message, explained), recipients: explained };
 }
 
@@ -77,13 +91,6 @@ function askedFor({ status, reason, mx, domain, dueAt }: Recipient, now: number)
     return null;
   const name = mx === null ? null : providerLane([mx])?.provider.title;
   return `${name ?? `The mail server of ${domain}`} asked us to wait until ${timeOf(dueAt, now)}.`;
-}
-
-/** Returns a time as `14:10 UTC`, with its date unless that is today's. */
-function timeOf(at: number, now: number): string {
-  const [day = "", time = ""] = new Date(at).toISOString().split("T");
-  const short = `${time.slice(0, 5)} UTC`;
-  return new Date(now).toISOString().startsWith(day) ? short : `${short} on ${day}`;
 }
 
 function isCategory(reason: string): reason is ReplyCategory {

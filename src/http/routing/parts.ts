@@ -11,6 +11,7 @@ import type { ReadLanesDeps } from "../../flows/lanes/read-lanes.ts";
 import type { Streams } from "../../flows/live/streams.ts";
 import type { Waits } from "../../flows/live/waits.ts";
 import type { ExtractRules } from "../../flows/read/extracts.ts";
+import type { FindWaits } from "../../flows/read/waits.ts";
 import type { SharedPayloads } from "../../flows/webhooks/shared-payloads.ts";
 import type { WebhookDeps } from "../../flows/webhooks/webhooks.ts";
 import type { RelayEventDeps } from "../../flows/relays/take-events.ts";
@@ -47,6 +48,7 @@ export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, Rea
   /** Parses the URL of a relay. Throws if it is none. */
   readRelayUrl: (url: string) => { host: string; port: number };
   health: () => Promise<Health>;
+  findWaits: FindWaits;
   /** What DNS says of our addresses and our zone. */
   dnsHealth: () => Promise<Health>;
   certificates: () => Promise<CertificateState[]>;

@@ -2,11 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { existing } from "../../../core/errors.ts";
 import { PARTIES } from "../../../flows/read/causes.ts";
 import { explain, type Explained } from "../../../flows/read/explain.ts";
-import type { Db } from "../../../store/engine/client.ts";
 import { getMessage } from "../../../store/messages/messages.ts";
 import { listRecipients } from "../../../store/messages/recipients.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
+import type { Parts } from "../../routing/parts.ts";
 import { OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 
 const ExplanationView = Type.Object(
@@ -46,7 +46,7 @@ function show({ nextAttemptAt, ...explained }: Explained) {
 }
 
 /** Returns the route that explains what became of a message. */
-export function emailExplainRoute({ db }: { db: Db }): Route {
+export function emailExplainRoute({ db, findWaits }: Pick<Parts, "db" | "findWaits">): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/explain",
@@ -60,8 +60,14 @@ export function emailExplainRoute({ db }: { db: Db }): Route {
     errors: ["not_found"],
     async handle({ senderId, params, now }) {
       const message = existing("message", await getMessage(db, senderId, params.id));
-      const { summary, recipients } = explain(message, await listRecipients(db, senderId, message.id), now);
-      return ok({ summary, recipients: recipients.map(show) });
+      const recipients = await listRecipients(db, senderId, message.id);
+      const { summary, recipients: explained } = explain(
+        message,
+        recipients,
+        now,
+        await findWaits(recipients),
+      );
+      return ok({ summary, recipients: explained.map(show) });
     },
   });
 }

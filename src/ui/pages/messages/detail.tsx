@@ -157,16 +157,19 @@ async function explain(message: Message): Promise<Explanation | null> {
   }
 }
 
-/** Why a message did not arrive, in plain words with what to do. */
+/** Statuses that the page explains. */
+const EXPLAINED: ReadonlySet<string> = new Set([...TROUBLED, "queued"]);
+
+/** Why a message did not arrive, or waits, in plain words with what to do. */
 function Why({ message }: { message: Message }) {
-  const troubled = message.direction === "outbound" && TROUBLED.has(message.status);
-  return troubled ? <Reasons key={`${message.id} ${message.status}`} message={message} /> : null;
+  const wants = message.direction === "outbound" && EXPLAINED.has(message.status);
+  return wants ? <Reasons key={`${message.id} ${message.status}`} message={message} /> : null;
 }
 
 function Reasons({ message }: { message: Message }) {
   const why = useResource(`why ${message.id} ${message.status}`, () => explain(message));
   const explanation = why.value.value ?? localExplanation(message);
-  const recipients = (explanation?.recipients ?? []).filter(({ status }) => TROUBLED.has(status));
+  const recipients = (explanation?.recipients ?? []).filter(({ status }) => EXPLAINED.has(status));
   if (recipients.length === 0) return null;
   return (
     <section class="why" aria-label="Why">
