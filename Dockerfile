@@ -16,7 +16,9 @@ RUN --mount=type=secret,id=npmrc,target=/build/.npmrc sh scripts/setup.sh
 COPY LICENSE tsconfig.json ./
 COPY db db
 COPY docs docs
-COPY sdk/README.md sdk/
+COPY sdk/LICENSE sdk/README.md sdk/package.json sdk/
+COPY sdk/src sdk/src
+COPY sdk/types sdk/types
 COPY scripts scripts
 COPY src src
 RUN node_modules/.bin/bun scripts/build.ts

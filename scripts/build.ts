@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
+import { sdkTarball } from "../src/wiring/sdk/package.ts";
 import { bundleDrawing, bundleUi, type DrawingBundle, type UiBundle } from "../src/wiring/ui/bundle.ts";
 import { ARCHS, linuxTarget, ownTarget, type Target } from "./release/target.ts";
 import { lockedHashes, type Packaged, sbomOf } from "./sbom.ts";
@@ -110,6 +111,21 @@ export function uiPlugin({ files }: UiBundle, drawing: DrawingBundle): Bun.BunPl
   };
 }
 
+/** Puts the client's npm package into the program, without a path, too. */
+export async function sdkPlugin(): Promise<Bun.BunPlugin> {
+  // Made before, because a plugin that waits for another bundle waits for ever.
+  const client = await sdkTarball();
+  const contents = 'import path from "client:sdk.tgz" with { type: "file" }; export const builtSdk = path;';
+  return {
+    name: "client",
+    setup(builder) {
+      builder.onLoad({ filter: /\/src\/wiring\/sdk\/built\.ts$/ }, () => ({ contents, loader: "js" }));
+      builder.onResolve({ filter: /^client:/ }, () => ({ path: "sdk.tgz", namespace: "client" }));
+      builder.onLoad({ filter: /.*/, namespace: "client" }, () => ({ contents: client, loader: "file" }));
+    },
+  };
+}
+
 /** `LICENSE`, `license.md`, `NOTICE`, `bundle.js.LICENSE.txt`. */
 const LICENSE_FILE = /(^|\.)(licen[cs]e|notice|copying)[^.]*(\.md|\.txt)?$/i;
 
@@ -184,7 +200,7 @@ export async function build(outfile: string, target: Target): Promise<void> {
       root: ROOT,
       target: "bun",
       format: "esm",
-      plugins: [plugin, ...addonSource(target), uiPlugin(ui, drawing)],
+      plugins: [plugin, ...addonSource(target), uiPlugin(ui, drawing), await sdkPlugin()],
       // Identifiers stay, because Elysia and other packages read the names of classes.
       minify: { whitespace: true, syntax: true },
       // Halves the time of a start.

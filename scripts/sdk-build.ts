@@ -1,39 +1,15 @@
-// `bun scripts/sdk-build.ts` compiles the SDK into sdk/dist, as ES modules and as CommonJS.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+// `bun scripts/sdk-build.ts` makes sdk/dist: the client as ES modules and as CommonJS, with its types.
+import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { sdkFiles } from "../src/wiring/sdk/package.ts";
 
-const ROOT = join(import.meta.dir, "..");
-const SDK = join(ROOT, "sdk");
+const SDK = join(import.meta.dir, "../sdk");
 
-/** Each form of the package: its folder, the type that Node reads in it, and the compiler's options. */
-const FORMS = [
-  { folder: "esm", type: "module", options: [] },
-  {
-    folder: "cjs",
-    type: "commonjs",
-    options: ["--module", "CommonJS", "--moduleResolution", "Bundler", "--verbatimModuleSyntax", "false"],
-  },
-] as const;
-
-/** Compiles the SDK. Throws if its types are wrong. */
-export function buildSdk(dist = join(SDK, "dist")): void {
-  rmSync(dist, { recursive: true, force: true });
-  for (const { folder, type, options } of FORMS) {
-    const out = join(dist, folder);
-    const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-    const { exitCode, stdout } = Bun.spawnSync([
-      process.execPath,
-      tsc,
-      "-p",
-      SDK,
-      "--outDir",
-      out,
-      ...options,
-    ]);
-    if (exitCode !== 0) throw new Error(`tsc: ${stdout.toString()}`);
-    mkdirSync(out, { recursive: true });
-    writeFileSync(join(out, "package.json"), `${JSON.stringify({ type })}\n`);
-  }
+/** Builds the client. */
+export async function buildSdk(): Promise<void> {
+  rmSync(join(SDK, "dist"), { recursive: true, force: true });
+  for (const { path, content } of await sdkFiles())
+    if (path.startsWith("dist/")) await Bun.write(join(SDK, path), content);
 }
 
-if (import.meta.main) buildSdk();
+if (import.meta.main) await buildSdk();

@@ -1,10 +1,11 @@
-// `bun scripts/sdk-types.ts` writes sdk/src/api.ts: the types of the API, from the document that the service serves.
+// `bun scripts/sdk-types.ts` writes sdk/src/api.ts: the types of the API, from the document that the service serves, and sdk/types.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
 import { systemClock } from "../src/clock.ts";
 import { loadConfig } from "../src/config.ts";
+import { writeDeclarations } from "./sdk-declarations.ts";
 
 const ROOT = join(import.meta.dir, "..");
 /** The generator: a package of the SDK's folder, which `scripts/setup.sh --test` installs. */
@@ -113,6 +114,7 @@ async function currentDocument(): Promise<object> {
 
 if (import.meta.main) {
   writeFileSync(TYPES_FILE, sdkTypes(await currentDocument()));
-  console.log(`wrote ${TYPES_FILE}`);
+  writeDeclarations();
+  console.log(`wrote ${TYPES_FILE} and sdk/types`);
   process.exit(0);
 }

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { bundleDrawing, bundleUi } from "../../src/wiring/ui/bundle.ts";
+import { sdkTarball } from "../../src/wiring/sdk/package.ts";
 import { type PackageFile, tarball } from "../../src/wiring/sdk/tarball.ts";
 import {
   addonPlugin,
@@ -10,6 +11,7 @@ import {
   licensesOf,
   MSGPACKR,
   packageFolders,
+  sdkPlugin,
   uiPlugin,
 } from "../build.ts";
 
@@ -57,7 +59,7 @@ async function bundle(outdir: string): Promise<readonly string[]> {
     format: "esm",
     splitting: true,
     external: LEFT_OUT,
-    plugins: [plugin, uiPlugin(ui, drawing)],
+    plugins: [plugin, uiPlugin(ui, drawing), await sdkPlugin()],
     naming: { entry: "[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
     // Identifiers stay, because Elysia and other packages read the names of classes.
     minify: { whitespace: true, syntax: true },
@@ -101,7 +103,9 @@ export async function releaseNpm(folder: string): Promise<string[]> {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const server = join(folder, `postrider-server-${version}.tgz`);
   await Bun.write(server, tarball(await serverFiles()));
-  return [server];
+  const client = join(folder, `postrider-${version}.tgz`);
+  await Bun.write(client, await sdkTarball());
+  return [server, client];
 }
 
 if (import.meta.main) {

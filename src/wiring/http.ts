@@ -45,6 +45,7 @@ import { ping } from "../store/engine/client.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
 import { laneLimits, mxName, type Outbound, waysFinder } from "./delivery.ts";
 import { FORM } from "./process/form.ts";
+import { sdkSource } from "./sdk/served.ts";
 import type { Services } from "./services.ts";
 import { outsideChecks, localChecks } from "./health.ts";
 import { openWaits } from "../flows/read/waits.ts";
@@ -164,6 +165,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       script: Bun.file(resolve(import.meta.dir, docsScript)),
       version: dependencies["@scalar/api-reference"],
       pages: DOC_PAGES,
+      sdk: sdkSource(),
     },
     onAnswer(answered) {
       metrics.answered(answered);

@@ -521,7 +521,14 @@ describe("health", () => {
 describe("the reference page", () => {
   test("loads its script only from this server, compressed and cached for good", async () => {
     api = await testApi({
-      http: { docs: { script: new Blob(["/*script*/"]), version: "1.2.3", pages: [] } },
+      http: {
+        docs: {
+          script: new Blob(["/*script*/"]),
+          version: "1.2.3",
+          pages: [],
+          sdk: async () => new Uint8Array(),
+        },
+      },
     });
     const page = await api.call("GET", "/docs", { key: null });
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");

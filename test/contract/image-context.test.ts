@@ -27,6 +27,12 @@ function filesOfTheBuild(): string[] {
     "bun.lock",
     "tsconfig.json",
     "LICENSE",
+    // The client, which the service serves.
+    "sdk/LICENSE",
+    "sdk/README.md",
+    "sdk/package.json",
+    "sdk/src/testing.ts",
+    "sdk/types/testing.d.ts",
     "scripts/setup.sh",
     ...roots,
     ...imported,

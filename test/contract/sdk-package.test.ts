@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildSdk } from "../../scripts/sdk-build.ts";
+import { sdkFiles, sdkTarball } from "../../src/wiring/sdk/package.ts";
+import { tarball } from "../../src/wiring/sdk/tarball.ts";
+import { newFolder } from "../support/folder.ts";
+import { startService } from "../support/service.ts";
 import { SIGNATURE_HEADER, signWebhook } from "../../src/core/crypto/webhook-signature.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -33,8 +37,8 @@ const hasPackages = existsSync(join(SDK, "node_modules/hono"));
 const withPackages = test.skipIf(!hasPackages);
 
 let examples: Example[] = [];
-beforeAll(() => {
-  buildSdk();
+beforeAll(async () => {
+  await buildSdk();
   mkdirSync(FOLDER, { recursive: true });
   examples = writeExamples();
 }, START_MS);
@@ -104,16 +108,14 @@ describe("the package of the SDK", () => {
       const { stdout } = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--silent"], { cwd: SDK });
       const [{ files, size }] = JSON.parse(stdout.toString());
       const paths: string[] = files.map(({ path }: { path: string }) => path);
-      const others = paths.filter((path) => !/^dist\/(?:esm|cjs)\/[\w/-]+\.(?:js|d\.ts)$/.test(path));
+      const others = paths.filter((path) => !/^dist\/(?:esm|cjs)\/[\w/-]+\.d\.ts$/.test(path));
       expect(others.sort()).toEqual([
         "LICENSE",
         "README.md",
-        "dist/cjs/package.json",
-        "dist/esm/package.json",
+        ...["index.js", "package.json", "testing.js"].map((name) => `dist/cjs/${name}`),
+        ...["index.js", "package.json", "testing.js"].map((name) => `dist/esm/${name}`),
         "package.json",
       ]);
-      for (const form of ["esm", "cjs"])
-        expect(paths).toContainValues([`dist/${form}/index.js`, `dist/${form}/index.d.ts`]);
       expect(size).toBeLessThan(100_000);
       expect(readFileSync(join(SDK, "LICENSE"), "utf8")).toBe(readFileSync(join(ROOT, "LICENSE"), "utf8"));
     },
@@ -144,5 +146,60 @@ describe("the package of the SDK", () => {
   test("the package of the SDK is at most 16 kB minified", async () => {
     const { outputs } = await Bun.build({ entrypoints: [join(SDK, "dist/esm/index.js")], minify: true });
     expect(outputs[0]?.size).toBeLessThan(16_000);
+  });
+});
+
+describe("the client that the service serves", () => {
+  test.skipIf(Bun.which("tar") === null)(
+    "the client that the service serves has the files of the package, and names no development tool",
+    async () => {
+      const folder = newFolder("sdk");
+      const file = join(folder, "sdk.tgz");
+      await Bun.write(file, await sdkTarball());
+      expect(Bun.spawnSync(["tar", "xzf", file, "-C", folder]).exitCode).toBe(0);
+      const packed = readdirSync(join(folder, "package"), { recursive: true, withFileTypes: true });
+      expect(packed.filter((entry) => entry.isFile()).length).toBe((await sdkFiles()).length);
+      for (const { path, content } of await sdkFiles())
+        expect(readFileSync(join(folder, "package", path), "utf8")).toBe(content as string);
+      const { exports, devDependencies, scripts } = JSON.parse(
+        readFileSync(join(folder, "package/package.json"), "utf8"),
+      );
+      expect([Object.keys(exports), devDependencies, scripts]).toEqual([
+        [".", "./testing", "./package.json"],
+        undefined,
+        undefined,
+      ]);
+    },
+  );
+
+  test("the client that the service serves has the same bytes whatever the time and the current folder", async () => {
+    const first = await sdkTarball();
+    const script = `import { sdkTarball } from ${JSON.stringify(join(ROOT, "src/wiring/sdk/package.ts"))};
+      await Bun.write(Bun.stdout, await sdkTarball());`;
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", script], { cwd: newFolder("elsewhere") });
+    expect(Buffer.from(first).equals(stdout)).toBe(true);
+  });
+
+  test("a file of a package whose path is longer than 100 characters is refused", () => {
+    const path = "a".repeat(100 - "package/".length);
+    expect(tarball([{ path, content: "" }]).length).toBeGreaterThan(0);
+    expect(() => tarball([{ path: `${path}a`, content: "" }])).toThrow("longer than 100 characters");
+  });
+
+  test("/sdk.tgz gives the client with an ETag, which is answered with 304, and has a HEAD", async () => {
+    const service = await startService({});
+    try {
+      const url = `${service.url}/sdk.tgz`;
+      const got = await fetch(url);
+      const etag = got.headers.get("etag") ?? "";
+      expect([got.status, got.headers.get("content-type")]).toEqual([200, "application/gzip"]);
+      expect(Buffer.from(await got.arrayBuffer()).equals(await sdkTarball())).toBe(true);
+      const head = await fetch(url, { method: "HEAD" });
+      expect([head.status, head.headers.get("etag"), await head.text()]).toEqual([200, etag, ""]);
+      const again = await fetch(url, { headers: { "if-none-match": etag } });
+      expect([again.status, await again.text()]).toEqual([304, ""]);
+    } finally {
+      await service.stop();
+    }
   });
 });

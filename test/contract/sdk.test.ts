@@ -30,7 +30,7 @@ let service: TestService;
 let faulty: FaultyServer;
 let scene: Scene;
 beforeAll(async () => {
-  buildSdk();
+  await buildSdk();
   service = await startService({ SERVICE_DOMAIN });
   faulty = await startFaultyServer();
   const { url, projectKey, accountKey } = service;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sdkTarball } from "../../src/wiring/sdk/package.ts";
 import { bundleUi } from "../../src/wiring/ui/bundle.ts";
 import { BUILD_LIMIT_MS, builtProgram } from "../support/built-program.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
@@ -222,6 +223,11 @@ test("serves the reference page completely", async () => {
   // A line of ours comes before it.
   expect(served.includes(readFileSync(join(ROOT, packaged)))).toBe(true);
   expect((await call("GET", "/docs/json")).paths).toContainKey("/v1/emails");
+});
+
+test("serves the client of its version", async () => {
+  const served = await (await fetch(`${url}/sdk.tgz`)).bytes();
+  expect(Buffer.from(served).equals(await sdkTarball())).toBe(true);
 });
 
 test("serves the dashboard completely, compressed, with the names that a build from the same source gives", async () => {

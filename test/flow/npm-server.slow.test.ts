@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
+import { sdkTarball } from "../../src/wiring/sdk/package.ts";
 import { type PackageFile, tarball } from "../../src/wiring/sdk/tarball.ts";
 import { newFolder } from "../support/folder.ts";
 import { installServer } from "../support/installed.ts";
@@ -183,6 +184,11 @@ test("the package of the service serves the dashboard and the reference page com
     const answer = await fetch(url + path);
     expect([path, answer.status, (await answer.bytes()).length > 100]).toEqual([path, 200, true]);
   }
+});
+
+test("the package of the service serves the client of its version", async () => {
+  const served = await (await fetch(`${url}/sdk.tgz`)).bytes();
+  expect(Buffer.from(served).equals(await sdkTarball())).toBe(true);
 });
 
 test("a command of the package works next to the running service", async () => {

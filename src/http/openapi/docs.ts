@@ -7,6 +7,7 @@ import { type DocPage, llmsRoutes } from "./llms.ts";
 import type { Reference } from "./reference-text.ts";
 import { openApiDocument } from "./openapi.ts";
 import { referencePage, referencePolicy } from "./reference-page.ts";
+import { type SdkSource, sdkRoute } from "./sdk-package.ts";
 
 /** The script of the reference page: `standalone.js` of @scalar/api-reference. */
 export interface DocsFiles {
@@ -14,6 +15,8 @@ export interface DocsFiles {
   /** Version of the package. It is part of the script's path, so that browsers may keep the script for good. */
   version: string;
   pages: readonly DocPage[];
+  /** The TypeScript client. */
+  sdk: SdkSource;
 }
 
 export interface DocsDeps {
@@ -54,7 +57,12 @@ export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
   });
   if (docs === null) return [json];
   const document = () => JSON.parse(text()) as Reference;
-  return [json, ...pageRoutes(docs), ...llmsRoutes({ ...config, pages: docs.pages, document })];
+  return [
+    json,
+    sdkRoute(docs.sdk),
+    ...pageRoutes(docs),
+    ...llmsRoutes({ ...config, pages: docs.pages, document }),
+  ];
 }
 
 function pageRoutes({ script, version }: DocsFiles): Route[] {

@@ -1,0 +1,29 @@
+import { Account, ApiKeys, AuditLog, Lanes, Routes, Senders } from "./resources/account.ts";
+import { Domains } from "./resources/domains.ts";
+import { Events } from "./resources/events.ts";
+import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
+import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
+import { Emails } from "./resources/messages.ts";
+import { Webhooks } from "./resources/webhooks.ts";
+import type { ClientOptions } from "./types.ts";
+/** A client of one Postrider service. It keeps no connection and may be shared. */
+export declare class Postrider {
+    readonly emails: Emails;
+    readonly templates: Templates;
+    readonly inboxes: Inboxes;
+    readonly threads: Threads;
+    readonly inbound: Inbound;
+    readonly domains: Domains;
+    readonly webhooks: Webhooks;
+    readonly events: Events;
+    readonly contacts: Contacts;
+    readonly suppressions: Suppressions;
+    readonly apiKeys: ApiKeys;
+    readonly lanes: Lanes;
+    readonly auditLog: AuditLog;
+    readonly routes: Routes;
+    readonly senders: Senders;
+    readonly account: Account;
+    /** Throws a TypeError if there is no API key. */
+    constructor(options?: ClientOptions);
+}

@@ -1,0 +1,77 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+/** API keys. */
+export declare class ApiKeys {
+    #private;
+    constructor(api: Transport);
+    /** Makes a key. Only this answer has its secret. */
+    create(body: Body<"createApiKey">, options?: RequestOptions): ApiPromise<Answer<"createApiKey">>;
+    /** Lists keys, newest first. */
+    list(query?: Query<"listApiKeys">, options?: RequestOptions): List<Item<"listApiKeys">>;
+    /** Renames a key. */
+    rename(id: string, body: Body<"renameApiKey">, options?: RequestOptions): ApiPromise<Answer<"renameApiKey">>;
+    /** Revokes a key at once and for good. */
+    revoke(id: string, options?: RequestOptions): ApiPromise<Answer<"revokeApiKey">>;
+}
+/** Lanes of outgoing mail: the way to each provider. Needs an account-wide key. */
+export declare class Lanes {
+    #private;
+    constructor(api: Transport);
+    /** Lists the lanes that are not steady, and those of providers with mail today. */
+    list(options?: RequestOptions): ApiPromise<Answer<"listLanes">>;
+    /** Opens a lane that rests or is blocked. */
+    open(name: string, options?: RequestOptions): ApiPromise<Answer<"openLane">>;
+}
+/** The audit trail: who changed what. Needs an account-wide key. */
+export declare class AuditLog {
+    #private;
+    constructor(api: Transport);
+    /** Lists changes, newest first. */
+    list(query?: Query<"listAuditLog">, options?: RequestOptions): List<Item<"listAuditLog">>;
+}
+/** Projects. The API calls them senders. Needs an account-wide key. */
+export declare class Senders {
+    #private;
+    constructor(api: Transport);
+    /** Makes a project. */
+    create(body: Body<"createSender">, options?: RequestOptions): ApiPromise<Answer<"createSender">>;
+    /** Lists projects, newest first. */
+    list(query?: Query<"listSenders">, options?: RequestOptions): List<Item<"listSenders">>;
+    /** Returns a project. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getSender">>;
+    /** Changes a project. */
+    update(id: string, body: Body<"updateSender">, options?: RequestOptions): ApiPromise<Answer<"updateSender">>;
+}
+/** Ways out of an account: relays, and pools of own addresses. Needs an account-wide key. */
+export declare class Routes {
+    #private;
+    constructor(api: Transport);
+    /** Makes a route. */
+    create(body: Body<"createRoute">, options?: RequestOptions): ApiPromise<Answer<"createRoute">>;
+    /** Lists routes, newest first. The last one is `default`, which the settings make. */
+    list(query?: Query<"listRoutes">, options?: RequestOptions): List<Item<"listRoutes">>;
+    /** Returns a route, without the login of its relay. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getRoute">>;
+    /** Changes a route. */
+    update(id: string, body: Body<"updateRoute">, options?: RequestOptions): ApiPromise<Answer<"updateRoute">>;
+    /** Deletes a route that no project, domain or warm-up names. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteRoute">>;
+}
+/** The account, its limits and figures. */
+export declare class Account {
+    #private;
+    constructor(api: Transport);
+    /** Returns the key of the client, its project and its limits. */
+    me(options?: RequestOptions): ApiPromise<Answer<"getMe">>;
+    /** Changes the address of the owner. */
+    update(body: Body<"updateAccount">, options?: RequestOptions): ApiPromise<Answer<"updateAccount">>;
+    /** Returns what is left of the daily volume and the quotas. */
+    quota(options?: RequestOptions): ApiPromise<Answer<"getQuota">>;
+    /** Returns figures of sent and received messages. */
+    stats(query?: Query<"getStats">, options?: RequestOptions): ApiPromise<Answer<"getStats">>;
+    /** Lists the settings of the service, secrets masked. Needs an account-wide key. */
+    settings(options?: RequestOptions): List<Item<"listSettings">>;
+    /** Checks the health of the installation. Needs an account-wide key. */
+    health(options?: RequestOptions): ApiPromise<Answer<"getHealth">>;
+}

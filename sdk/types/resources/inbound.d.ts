@@ -1,0 +1,42 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+/** Addresses that receive mail. */
+export declare class Inboxes {
+    #private;
+    constructor(api: Transport);
+    /** Makes an inbox. */
+    create(body: Body<"createInbox">, options?: RequestOptions): ApiPromise<Answer<"createInbox">>;
+    /** Lists inboxes, newest first. */
+    list(query?: Query<"listInboxes">, options?: RequestOptions): List<Item<"listInboxes">>;
+    /** Returns an inbox. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getInbox">>;
+    /** Changes an inbox. */
+    update(id: string, body: Body<"updateInbox">, options?: RequestOptions): ApiPromise<Answer<"updateInbox">>;
+    /** Deletes an inbox that never received mail. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteInbox">>;
+    /** Lists the threads of an inbox, most recently active first. */
+    threads(id: string, query?: Query<"listInboxThreads">, options?: RequestOptions): List<Item<"listInboxThreads">>;
+}
+/** Conversations of an inbox. */
+export declare class Threads {
+    #private;
+    constructor(api: Transport);
+    /** Lists the threads of all inboxes, most recently active first. */
+    list(query?: Query<"listThreads">, options?: RequestOptions): List<Item<"listThreads">>;
+    /** Returns a thread with its last messages, oldest first. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">>;
+    /** Marks a thread as read or archived. */
+    update(id: string, body: Body<"updateThread">, options?: RequestOptions): ApiPromise<Answer<"updateThread">>;
+    /** Lists the messages of a thread, newest first. */
+    messages(id: string, query?: Query<"listThreadMessages">, options?: RequestOptions): List<Item<"listThreadMessages">>;
+    /** Replies to a message of a thread. */
+    reply(id: string, body: Body<"replyToThread">, options?: RequestOptions): ApiPromise<Answer<"replyToThread">>;
+}
+/** Received mail in tests. */
+export declare class Inbound {
+    #private;
+    constructor(api: Transport);
+    /** Receives a made-up message, with webhooks. */
+    simulate(body: Body<"simulateInbound">, options?: RequestOptions): ApiPromise<Answer<"simulateInbound">>;
+}

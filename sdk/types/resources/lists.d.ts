@@ -1,0 +1,54 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+/** Recipients with a subscription. */
+export declare class Contacts {
+    #private;
+    constructor(api: Transport);
+    /** Makes a contact. */
+    create(body: Body<"createContact">, options?: RequestOptions): ApiPromise<Answer<"createContact">>;
+    /** Lists contacts, newest first. */
+    list(query?: Query<"listContacts">, options?: RequestOptions): List<Item<"listContacts">>;
+    /** Returns a contact. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getContact">>;
+    /** Changes a contact. */
+    update(id: string, body: Body<"updateContact">, options?: RequestOptions): ApiPromise<Answer<"updateContact">>;
+    /** Deletes a contact. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteContact">>;
+    /** Unsubscribes a contact. With `messageId` that message gets the event `unsubscribed`. */
+    unsubscribe(id: string, body?: Body<"unsubscribeContact">, options?: RequestOptions): ApiPromise<Answer<"unsubscribeContact">>;
+    /** Subscribes a contact again. */
+    resubscribe(id: string, options?: RequestOptions): ApiPromise<Answer<"resubscribeContact">>;
+}
+/** Addresses that the project does not send to. */
+export declare class Suppressions {
+    #private;
+    constructor(api: Transport);
+    /** Suppresses an address. */
+    add(body: Body<"addSuppression">, options?: RequestOptions): ApiPromise<Answer<"addSuppression">>;
+    /** Suppresses up to 100 addresses. Each result has an id, or an error. */
+    addBatch(body: Body<"addSuppressionBatch">, options?: RequestOptions): ApiPromise<Answer<"addSuppressionBatch">>;
+    /** Lists suppressed addresses, newest first. */
+    list(query?: Query<"listSuppressions">, options?: RequestOptions): List<Item<"listSuppressions">>;
+    /** Allows an address again. */
+    remove(query: Query<"removeSuppression">, options?: RequestOptions): ApiPromise<Answer<"removeSuppression">>;
+}
+/** Messages with placeholders. A template is named by its id or slug. */
+export declare class Templates {
+    #private;
+    constructor(api: Transport);
+    /** Saves a template. */
+    create(body: Body<"createTemplate">, options?: RequestOptions): ApiPromise<Answer<"createTemplate">>;
+    /** Lists templates, newest first. */
+    list(query?: Query<"listTemplates">, options?: RequestOptions): List<Item<"listTemplates">>;
+    /** Returns a template. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getTemplate">>;
+    /** Changes a template. */
+    update(id: string, body: Body<"updateTemplate">, options?: RequestOptions): ApiPromise<Answer<"updateTemplate">>;
+    /** Deletes a template. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteTemplate">>;
+    /** Renders a saved template without sending it. */
+    render(id: string, body?: Body<"renderTemplate">, options?: RequestOptions): ApiPromise<Answer<"renderTemplate">>;
+    /** Renders a draft without saving it. */
+    preview(body: Body<"previewTemplate">, options?: RequestOptions): ApiPromise<Answer<"previewTemplate">>;
+}
