@@ -156,6 +156,17 @@ function rendered(compose: () => ComposedMail): ComposedMail {
 
 /** Hexadecimal digits of the last part of Feedback-ID. Gmail takes 5 to 15 characters. */
 const SENDER_DIGITS = 12;
+/** The service's domain and the digits that name it: a process has one. */
+let named = { domain: "", digits: "" };
+
+function digits(domain: string): string {
+  if (named.domain !== domain)
+    named = {
+      domain,
+      digits: createHash("sha256").update(domain).digest("hex").slice(0, SENDER_DIGITS),
+    };
+  return named.digits;
+}
 
 interface StandingKeys {
   /** Domain of our Message-IDs and of the address for complaints. */
@@ -189,8 +200,7 @@ function feedbackFields(
   { serviceDomain }: StandingKeys,
   { senderId, stream, from, unsubscribeLink }: StandingFacts,
 ): [name: string, value: string][] {
-  const service = createHash("sha256").update(serviceDomain).digest("hex").slice(0, SENDER_DIGITS);
-  const feedbackId: [string, string] = ["Feedback-ID", `${senderId}:${stream}:${service}`];
+  const feedbackId: [string, string] = ["Feedback-ID", `${senderId}:${stream}:${digits(serviceDomain)}`];
   const domain = splitAddress(from.email)?.domain;
   if (!unsubscribeLink || domain === undefined) return [feedbackId];
   return [feedbackId, ["List-Id", `<${senderId.replace("_", "-")}.${domain}>`]];

@@ -122,13 +122,14 @@ export function dkimRecord(publicKeyBase64: string, algorithm: DkimAlgorithm = "
  */
 export async function signDkim({ raw, domain: own, keys, signedAt }: DkimSigning): Promise<Buffer> {
   const { header, body } = findHeaderEnd(raw);
-  const fields = signedFields(fieldsOf(raw.toString("latin1", 0, header)));
+  const present = byName(fieldsOf(raw.toString("latin1", 0, header)));
+  const fields = SIGNED.flatMap((name) => present.get(name) ?? []);
+  if (fields[0]?.name !== "from") throw new Error("a message without From cannot be signed (RFC 6376 §5.4)");
   const hash = createHash("sha256");
   for (const piece of canonicalPieces("relaxed", raw.subarray(body))) hash.update(piece);
   const bodyHash = hash.digest("base64");
   const covered = fields.map(relaxedField).join("\r\n");
   const time = signedAt === undefined ? "" : ` t=${Math.floor(signedAt / 1000)};`;
-  const present = new Set(fields.map(({ name }) => name));
   const sealed = [...ALWAYS_SEALED, ...SEALED_IF_PRESENT.filter((name) => present.has(name))];
   const names = foldedNames([...fields.map(({ name }) => name), ...sealed]);
   const signatures = keys.map(async ({ domain = own, selector, privateKey }) => {
@@ -160,13 +161,17 @@ function signature(data: Buffer, key: KeyObject, isRsa: boolean): Promise<Buffer
   });
 }
 
-/** Returns all fields that are signed, instances of one name from the last to the first (RFC 6376 §5.4.2). */
-function signedFields(present: readonly RawField[]): RawField[] {
-  const fields = [...ALWAYS_SEALED, ...SEALED_IF_PRESENT, ...OPEN_FIELDS].flatMap((name) =>
-    present.filter((field) => field.name === name).reverse(),
-  );
-  if (fields[0]?.name !== "from") throw new Error("a message without From cannot be signed (RFC 6376 §5.4)");
-  return fields;
+const SIGNED: readonly string[] = [...ALWAYS_SEALED, ...SEALED_IF_PRESENT, ...OPEN_FIELDS];
+
+/** Returns the fields of each name from the last to the first, the order in which they are signed (RFC 6376 §5.4.2). */
+function byName(fields: readonly RawField[]): Map<string, RawField[]> {
+  const named = new Map<string, RawField[]>();
+  for (const field of fields) {
+    const others = named.get(field.name);
+    if (others === undefined) named.set(field.name, [field]);
+    else others.unshift(field);
+  }
+  return named;
 }
 
 /** Joins names by colons, in lines that begin with " h=" or two spaces (RFC 6376 §3.5 allows folding white space). */

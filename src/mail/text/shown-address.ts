@@ -36,10 +36,18 @@ export function shownAddresses(html: string): (url: string) => boolean {
 
 /** Returns whether the end of a link's text looks like an address. Few messages have one, and the scan takes longer than this. */
 function mayShowAddress(html: string): boolean {
-  for (const { index } of html.matchAll(/<\/a/gi).take(MAX_SCANNED_LINKS)) {
-    const window = html.slice(Math.max(0, index - TEXT_WINDOW), index);
-    const text = window.slice(window.lastIndexOf("<a") + 1).replace(/^[^<>]*>|<[^<>]*>/g, "");
-    if (ADDRESS_SIGN.test(text)) return true;
+  const end = /<\/a/gi;
+  for (let links = 0; links < MAX_SCANNED_LINKS && end.test(html); links++) {
+    const at = end.lastIndex - "</a".length;
+    const window = html.slice(Math.max(0, at - TEXT_WINDOW), at);
+    if (ADDRESS_SIGN.test(textOf(window.slice(window.lastIndexOf("<a") + 1)))) return true;
   }
   return false;
+}
+
+/** Returns the text after a link's start tag, which has lost its "<". Few links have other tags within them. */
+function textOf(link: string): string {
+  const start = link.indexOf(">");
+  const hasTags = link.includes("<") || link.lastIndexOf(">") !== start;
+  return hasTags ? link.replace(/^[^<>]*>|<[^<>]*>/g, "") : link.slice(start + 1);
 }
