@@ -21,7 +21,7 @@ import type { Queue } from "./queue/port.ts";
 import { openRateLimiter } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
-import { isEmpty, migrate } from "./store/engine/migrate.ts";
+import { isEmpty, migrate, MIGRATIONS } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { needsCertificate, openServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/process/disk.ts";
@@ -222,7 +222,7 @@ async function openData(
   // If several processes start on one file, one of them makes the schema and locks the file.
   const generate = () => generateDkimKey("rsa", makeRsaKey);
   const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generate() : null;
-  const applied = await retryWhileBusy(clock, () => migrate(db, clock.now()));
+  const applied = await retryWhileBusy(clock, () => migrate(db, clock.now(), MIGRATIONS, clock));
   await noteUpgrade(db, applied);
   const { keys, look: masterKeys } = await followKeys({ db, clock }, config);
   const deps = {

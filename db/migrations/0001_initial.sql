@@ -1,6 +1,12 @@
 -- Postrider's schema. Times (`_at`) are integer milliseconds since the Unix epoch, UTC.
 -- Ids sort by creation time, so "newest first" is a descending walk over an id.
 -- JSON columns hold what the API shows, in the API's own spelling.
+--
+-- This is the schema of version 1.0.0. Later versions change it by files of their own (docs/architecture.md).
+--
+-- Tables that grow with mail and audience are made so that a later version can change them without reading them:
+-- They are not STRICT, because SQLite checks every row of a STRICT table before it adds a column.
+-- A list of values that may grow is a CHECK without commas, which libSQL's ALTER COLUMN can replace.
 
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
@@ -242,7 +248,7 @@ CREATE INDEX inboxes_by_sender ON inboxes (sender_id, id);
 -- unread: an inbound message has arrived since the client marked the thread as read.
 -- The index by activity holds all that a search of an inbox's threads compares, so that the search reads no rows.
 CREATE TABLE threads (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   sender_id TEXT NOT NULL,
   inbox_id TEXT NOT NULL REFERENCES inboxes (id) ON DELETE CASCADE,
   subject TEXT NOT NULL,
@@ -257,7 +263,7 @@ CREATE TABLE threads (
   updated_at INTEGER NOT NULL,
   unread INTEGER NOT NULL DEFAULT 0 CHECK (unread IN (0, 1)),
   archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1))
-) STRICT;
+);
 CREATE INDEX threads_by_activity ON threads
   (inbox_id, last_message_at, id, subject, participants, preview, unread, archived);
 CREATE INDEX threads_by_project ON threads (sender_id, last_message_at, id, unread, archived);
@@ -270,7 +276,7 @@ CREATE TABLE thread_references (
   sender_id TEXT NOT NULL,
   thread_id TEXT NOT NULL,
   PRIMARY KEY (inbox_id, rfc_message_id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX thread_references_by_thread ON thread_references (thread_id);
 
 -- Fields for lists and pages. Bodies and raw bytes are in message_content.
@@ -279,7 +285,7 @@ CREATE INDEX thread_references_by_thread ON thread_references (thread_id);
 -- row_octets: what the rows of the message add to `stored_octets` of its project; its contents are counted apart.
 -- position: the place in the search index, sixteen places per millisecond since the Unix epoch. NULL until the message is indexed.
 CREATE TABLE messages (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   sender_id TEXT NOT NULL REFERENCES senders (id),
   direction TEXT NOT NULL CHECK (direction IN ('inbound', 'outbound')),
   status TEXT NOT NULL CHECK (
@@ -312,7 +318,7 @@ CREATE TABLE messages (
   row_octets INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,
   position INTEGER
-) STRICT;
+);
 CREATE INDEX messages_by_sender ON messages (sender_id, id);
 CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 CREATE INDEX messages_sent ON messages (sender_id, id) WHERE direction = 'outbound';
@@ -327,7 +333,7 @@ CREATE INDEX messages_unindexed ON messages (sender_id, id) WHERE position IS NU
 -- rendered: 1 if the body is the output of a template, which every later attempt and recipient gets as well.
 -- content_removed_at: when retention removed body, raw bytes and attachments; the message row stays.
 CREATE TABLE message_content (
-  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+  message_id TEXT PRIMARY KEY NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   body BLOB,
   headers TEXT NOT NULL DEFAULT '{}',
   data TEXT,
@@ -337,12 +343,12 @@ CREATE TABLE message_content (
   trace TEXT,
   raw BLOB,
   content_removed_at INTEGER
-) STRICT;
+);
 CREATE INDEX message_content_present ON message_content (message_id) WHERE content_removed_at IS NULL;
 
 -- content: a key of contents. If it is NULL, the part is read from the raw message, at position `ord` of the parse.
 CREATE TABLE attachments (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   ord INTEGER NOT NULL,
   filename TEXT NOT NULL,
@@ -351,7 +357,7 @@ CREATE TABLE attachments (
   content_id TEXT,
   size INTEGER NOT NULL,
   content BLOB
-) STRICT;
+);
 CREATE INDEX attachments_by_message ON attachments (message_id, ord);
 
 -- Bodies, raw messages and attachments, each kept once per project; small ones of received messages once per write.
@@ -371,7 +377,7 @@ CREATE TABLE contents (
   created_at INTEGER NOT NULL,
   object TEXT,
   bytes BLOB
-) STRICT;
+);
 CREATE INDEX contents_unused ON contents (created_at) WHERE refs = 0;
 
 -- Only contents of this size are worth an object: an object for each small one would cost more than its pages.
@@ -383,7 +389,7 @@ CREATE TABLE content_chunks (
   ord INTEGER NOT NULL,
   bytes BLOB NOT NULL,
   PRIMARY KEY (key, ord)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- Objects that no content names: being uploaded, or (doomed) waiting to be removed from the object store.
 CREATE TABLE stray_objects (
@@ -424,7 +430,7 @@ CREATE TABLE recipients (
   diagnostic TEXT,
   last_event_at INTEGER,
   PRIMARY KEY (message_id, ord)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX recipients_due ON recipients (due_at, message_id, ord, status)
   WHERE due_at IS NOT NULL AND status <> 'accepted';
 -- For turns between projects, and in each between its bulk mail and the rest.
@@ -454,7 +460,7 @@ CREATE TABLE attempts (
   transcript TEXT,
   PRIMARY KEY (message_id, ord, attempt),
   FOREIGN KEY (message_id) REFERENCES messages (id) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX attempts_by_relay_id ON attempts (relay_id, route_id) WHERE relay_id IS NOT NULL;
 
 -- Opens and clicks of a recipient, those of machines counted apart.
@@ -467,7 +473,7 @@ CREATE TABLE engagement (
   clicks INTEGER NOT NULL DEFAULT 0,
   machine_clicks INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (message_id, ord)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 CREATE TABLE events (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
@@ -478,7 +484,7 @@ CREATE TABLE events (
   data TEXT NOT NULL DEFAULT '{}',
   created_at INTEGER NOT NULL,
   PRIMARY KEY (message_id, id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- content: whether its events carry what the message says. A key without emails:read makes webhooks with 0.
 -- A webhook whose log is long is marked as deleted first. The sweep removes the log in steps, then the row.
@@ -505,7 +511,7 @@ CREATE INDEX webhooks_deleted ON webhooks (id) WHERE deleted_at IS NOT NULL;
 -- The log and the outbox of pushes. The id is the envelope's id: it stays through every retry and replay.
 -- If `data` is NULL, the payload is built from the event at each attempt. A test delivery carries its own.
 CREATE TABLE webhook_deliveries (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   webhook_id TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
   sender_id TEXT NOT NULL,
   message_id TEXT,
@@ -523,7 +529,7 @@ CREATE TABLE webhook_deliveries (
   created_at INTEGER NOT NULL,
   -- The attempts, oldest first: a JSON list of {at, httpStatus, response, error}. NULL before the first.
   attempt_log TEXT
-) STRICT;
+);
 CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_claimed ON webhook_deliveries (claimed_by) WHERE claimed_by IS NOT NULL;
@@ -563,7 +569,7 @@ CREATE INDEX templates_by_sender ON templates (sender_id, id);
 
 -- email_key: the whole address in lower case. It identifies a contact within its project.
 CREATE TABLE contacts (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   sender_id TEXT NOT NULL REFERENCES senders (id),
   email TEXT NOT NULL,
   email_key TEXT NOT NULL,
@@ -575,21 +581,21 @@ CREATE TABLE contacts (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   UNIQUE (sender_id, email_key)
-) STRICT;
+);
 CREATE INDEX contacts_by_sender ON contacts (sender_id, id);
 
 CREATE TABLE suppressions (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   sender_id TEXT NOT NULL REFERENCES senders (id),
   email TEXT NOT NULL,
-  reason TEXT NOT NULL CHECK (reason IN ('bounce', 'complaint', 'manual')),
+  reason TEXT NOT NULL CHECK (reason = 'bounce' OR reason = 'complaint' OR reason = 'manual'),
   bounce_type TEXT CHECK (bounce_type IN ('hard', 'soft')),
   message_id TEXT,
   note TEXT,
   expires_at INTEGER,
   created_at INTEGER NOT NULL,
   UNIQUE (sender_id, email)
-) STRICT;
+);
 CREATE INDEX suppressions_by_sender ON suppressions (sender_id, id);
 
 -- Recipients accepted per project and UTC day (YYYY-MM-DD).
@@ -658,7 +664,7 @@ CREATE TABLE idempotency (
   body TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   PRIMARY KEY (scope, endpoint, key)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX idempotency_by_age ON idempotency (created_at);
 
 -- MTA-STS policies of other domains (RFC 8461). They outlive the process, so that a restart never sends without TLS

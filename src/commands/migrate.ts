@@ -23,7 +23,7 @@ same when it starts, so you need this only to do it earlier.`,
     const file = databaseFile(config);
     if (file !== null) mkdirSync(dirname(file), { recursive: true, mode: OWNER_ONLY });
     const applied = await withAnyDatabase(context, (db) =>
-      retryWhileBusy(clock, () => migrate(db, clock.now())),
+      retryWhileBusy(clock, () => migrate(db, clock.now(), MIGRATIONS, clock)),
     );
     out.record({ applied }, applied.length === 0 ? "up to date" : `applied: ${applied.join(", ")}`);
     return EX_OK;

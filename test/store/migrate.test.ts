@@ -1,13 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ROLL_UP_ORDER } from "../../src/core/messages/states.ts";
 import {
+  type Fill,
   MIGRATIONS,
   type Migration,
   migrate,
   migrationStates,
+  ROWS_PER_FILL,
   splitStatements,
 } from "../../src/store/engine/migrate.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
+import type { Db } from "../../src/store/engine/client.ts";
+import { type EngineName, type TestDatabase, testDatabase } from "../support/database.ts";
+import { KINDS } from "../../src/store/transfer/kinds.ts";
+import { manualClock } from "../support/manual-clock.ts";
 
 let base: TestDatabase;
 beforeEach(async () => {
@@ -78,21 +83,146 @@ describe("a further step", () => {
     expect(await migrationStates(base.db)).toHaveLength(MIGRATIONS.length);
   });
 
-  test("fills in old rows by bounded commits, and a start after a crash goes on", async () => {
-    await base.db.write(["acc_1", "acc_2", "acc_3"].map(addAccount));
-    const one = "(SELECT account_id FROM notes WHERE text NOT LIKE 'noted %' LIMIT 1)";
-    const fill = [`UPDATE notes SET text = 'noted ' || text WHERE account_id IN ${one}`];
-    const fails = [...fill, "UPDATE nowhere SET a = 1"];
-    expect(await refusal([...MIGRATIONS, { ...FURTHER, fill: fails }])).toContain("nowhere");
-    expect(await notes()).toEqual(["noted acc_1", "noted acc_2", "noted acc_3"]);
-    await base.db.write([addAccount("acc_4")]);
-    const steps = [...MIGRATIONS, { ...FURTHER, fill }];
-    expect(await migrate(base.db, 3, steps)).toEqual([]);
-    expect(await notes()).toEqual(["noted acc_1", "noted acc_2", "noted acc_3", "noted acc_4"]);
-    await base.db.write([addAccount("acc_5")]);
-    await migrate(base.db, 4, steps);
-    expect(await notes()).toContain("acc_5");
+  /** Marks each note once. */
+  const FILL: Fill = {
+    table: "notes",
+    by: "account_id",
+    sql: "UPDATE notes SET text = 'noted ' || text WHERE account_id BETWEEN ? AND ? AND text NOT LIKE 'noted %'",
+  };
+
+  test("old rows are filled in by bounded commits, between which the clock lets others write", async () => {
+    const ids = Array.from({ length: 2 * ROWS_PER_FILL + 1 }, (_, at) => `acc_${at}`);
+    await base.db.write(ids.map(addAccount));
+    const clock = manualClock();
+    let commits = 0;
+    const db = watched(base.db, () => commits++);
+    const done = migrate(db, 2, [...MIGRATIONS, { ...FURTHER, fill: [FILL] }], clock);
+    for (let step = 1; step <= 3; step++) {
+      await (step === 1 ? clock.armed(10) : clock.rested(10));
+      expect((await notes()).filter((text) => text.startsWith("noted"))).toHaveLength(
+        Math.min(step * ROWS_PER_FILL, ids.length),
+      );
+      clock.advance(10);
+    }
+    await done;
+    // The ledger, the step, three parts and the end.
+    expect(commits).toBe(6);
   });
+
+  test("a start that dies at any commit of a step is followed by one that completes it", async () => {
+    await base.db.write(["acc_1", "acc_2"].map(addAccount));
+    const steps = [
+      ...MIGRATIONS,
+      {
+        ...FURTHER,
+        fill: [
+          FILL,
+          {
+            ...FILL,
+            by: "rowid",
+            sql: "UPDATE notes SET text = text || '!' WHERE rowid BETWEEN ? AND ? AND text NOT LIKE '%!'",
+          },
+        ],
+      },
+    ];
+    let left = 0;
+    const db = watched(base.db, () => {
+      if (left-- === 0) throw new Error("the process ends");
+    });
+    let deaths = 0;
+    for (let at = 0; ; at++) {
+      left = at;
+      const died = await migrate(db, 2, steps).then(
+        () => false,
+        () => true,
+      );
+      if (!died) break;
+      deaths++;
+    }
+    expect(deaths).toBeGreaterThan(2);
+    expect(await notes()).toEqual(["noted acc_1!", "noted acc_2!"]);
+    expect(await migrate(base.db, 3, steps)).toEqual([]);
+  });
+});
+
+/** The database, with a call before each of its commits. */
+function watched(db: Db, before: () => void): Db {
+  return {
+    all: (sql, args) => db.all(sql, args),
+    first: (sql, args) => db.first(sql, args),
+    readConfig: (query, args) => db.readConfig(query, args),
+    refreshReads: () => db.refreshReads(),
+    syncWithPrimary: () => db.syncWithPrimary(),
+    close: () => db.close(),
+    async write(statements) {
+      before();
+      return db.write(statements);
+    },
+    async migrate(statements) {
+      before();
+      return db.migrate(statements);
+    },
+  };
+}
+
+test.each<EngineName>(["file", "server"])(
+  "the list of states of a large table can grow without a copy of it, on a %s",
+  async (engine) => {
+    const other = await testDatabase(engine);
+    try {
+      const row = await other.db.first<{ sql: string }>(
+        "SELECT sql FROM sqlite_schema WHERE name = 'messages'",
+      );
+      const [, check = ""] = /^ {2}status (TEXT NOT NULL CHECK \([^)]*\)),$/ms.exec(row?.sql ?? "") ?? [];
+      expect(check).not.toContain(",");
+      const grown = check.replace("(", "(status = 'parked' OR ");
+      await other.db.migrate([
+        { sql: `ALTER TABLE messages ALTER COLUMN status TO status ${grown}`, args: [] },
+      ]);
+      const project = [
+        "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('a', 'a', 'o@x.test', 1)",
+        "INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at) VALUES ('s', 'a', 's', 's', 'pro', 'new', 1)",
+      ];
+      await other.db.write(project.map((sql) => ({ sql, args: [] })));
+      const insert = (id: string, status: string) =>
+        other.db
+          .write([
+            {
+              sql: "INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at) VALUES (?, 's', 'outbound', ?, 'a@x.test', '[]', '', 1)",
+              args: [id, status],
+            },
+          ])
+          .then(() => "stored", String);
+      expect([
+        await insert("m1", "parked"),
+        await insert("m2", "queued"),
+        await insert("m3", "lost"),
+      ]).toEqual(["stored", "stored", expect.stringContaining("CHECK")]);
+    } finally {
+      await other.remove();
+    }
+  },
+);
+
+/** Tables with a row or more for each message, contact or address. Rows of `fan_outs` live for seconds. */
+const LARGE = [
+  ...KINDS.flatMap(({ messages, table }) => (messages && table !== "fan_outs" ? [table] : [])),
+  "contacts",
+  "suppressions",
+];
+/** Indexes that later steps make on them, each with the time that it holds writers, for how many rows. */
+const MEASURED: Readonly<Record<string, string>> = {};
+
+test("no later step holds all writers for an index of a large table, unless somebody has measured it", () => {
+  const made = MIGRATIONS.filter(({ version }) => version > 1).flatMap(({ sql }) =>
+    [...sql.matchAll(/CREATE\s+(?:UNIQUE\s+)?INDEX\s+(\w+)\s+ON\s+(\w+)/gi)].map(
+      ([, index = "", table = ""]) => ({ index, table }),
+    ),
+  );
+  const holding = made.filter(({ index, table }) => LARGE.includes(table) && MEASURED[index] === undefined);
+  expect(holding, "put the values into a table of its own, filled by a walk (docs/architecture.md)").toEqual(
+    [],
+  );
 });
 
 test("a second run applies nothing", async () => {
@@ -117,12 +247,13 @@ test("a database newer than the program stops the start", async () => {
   expect(await refusal()).toContain("Run the newer program");
 });
 
-test("every table is STRICT", async () => {
+test("every table is STRICT but the large ones, to which SQLite adds a column at once only without it", async () => {
   const tables = await base.db.all<{ name: string; strict: number }>(
     "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'",
   );
   expect(tables.length).toBeGreaterThan(15);
-  expect(tables.filter((table) => table.strict !== 1)).toEqual([]);
+  const loose = tables.filter((table) => table.strict !== 1).map(({ name }) => name);
+  expect(loose.sort()).toEqual(LARGE.toSorted());
 });
 
 /** Returns the SQL that made a table. */
@@ -151,7 +282,7 @@ test.each([
   "webhook_deliveries",
 ])("the checks of %s, which each message writes, have no list of more than two values", async (name) => {
   const sql = await tableSql(name);
-  expect(sql).toContain("STRICT");
+  expect(sql).toStartWith("CREATE TABLE");
   expect(sql.match(/\bIN \([^()]*,[^()]*,[^()]*\)/g)).toBeNull();
 });
 

@@ -86,7 +86,7 @@ function inDatabase<Value>(
   const file = databaseFile(config);
   if (file !== null) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   return withAnyDatabase(context, async (db) => {
-    await retryWhileBusy(clock, () => migrate(db, clock.now()));
+    await retryWhileBusy(clock, () => migrate(db, clock.now(), MIGRATIONS, clock));
     return task(db);
   });
 }

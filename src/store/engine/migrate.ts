@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
 import audit from "../../../db/migrations/0002_audit.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
+import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
@@ -17,12 +18,23 @@ export interface Migration {
    * one before it, so that processes of two neighboring versions run side by side.
    */
   worksWith: number;
-  /**
-   * Statements that fill in rows from before the step. Each is run until it changes nothing, in a commit each time, so
-   * it takes a bounded number of rows and none that it has filled.
-   */
-  fill?: readonly string[];
+  /** What fills in rows from before the step, in small commits between which other processes write. */
+  fill?: readonly Fill[];
 }
+
+/** A walk over a table, which changes its old rows. It begins anew after a crash, so it must be able to run twice. */
+export interface Fill {
+  table: string;
+  /** Column by which the table is walked: its rowid, or the first of its primary key. */
+  by: string;
+  /** A statement for the rows with `by` from `?1` to `?2`. */
+  sql: string;
+}
+
+/** Rows of one commit of a walk. */
+export const ROWS_PER_FILL = 500;
+/** Shortest pause after each commit of a walk, milliseconds. It is as long as the commit took if that is more. */
+const MIN_PAUSE_MS = 10;
 
 /** All steps in order. Their SQL is part of the program. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -147,6 +159,7 @@ function refuseForeign(applied: ReadonlyMap<number, LedgerRow>, steps: readonly 
  * followed by one that continues.
  * @param now milliseconds
  * @param steps all steps in order; tests add their own
+ * @param clock measures the pauses in which others write; without it there are none
  * @returns the versions applied now
  * @throws SchemaRefusal if this program cannot work with the database
  */
@@ -154,6 +167,7 @@ export async function migrate(
   db: Db,
   now: number,
   steps: readonly Migration[] = MIGRATIONS,
+  clock?: Clock,
 ): Promise<number[]> {
   await db.migrate([{ sql: LEDGER, args: [] }]);
   const applied = await ledger(db);
@@ -163,18 +177,41 @@ export async function migrate(
   // Each commit waits for the disk, so a new database gets all steps at once.
   for (const together of applied.size === 0 ? [missing] : missing.map((step) => [step]))
     if (await apply(db, together, now)) done.push(...together.map(({ version }) => version));
-  for (const step of steps)
-    if (step.fill !== undefined && (applied.get(step.version)?.filled_at ?? null) === null)
-      await fill(db, step.version, step.fill, now);
+  const step = paced(clock);
+  for (const { version, fill: walks = [] } of steps) {
+    if (walks.length === 0 || (applied.get(version)?.filled_at ?? null) !== null) continue;
+    for (const walk of walks) await fill(db, walk, step);
+    await changesRow(db, "UPDATE schema_migrations SET filled_at = ? WHERE version = ?", [now, version]);
+  }
   return done;
 }
 
-async function fill(db: Db, version: number, statements: readonly string[], now: number): Promise<void> {
-  for (const sql of statements) {
-    let found = true;
-    while (found) found = await changesRow(db, sql, []);
+/** Returns what runs a commit of a fill, and then lets others write for at least as long. */
+function paced(clock: Clock | undefined): (commit: () => Promise<unknown>) => Promise<void> {
+  return async (commit) => {
+    const begun = clock?.elapsed() ?? 0;
+    await commit();
+    if (clock !== undefined) await sleep(clock, Math.max(MIN_PAUSE_MS, clock.elapsed() - begun));
+  };
+}
+
+async function fill(
+  db: Db,
+  { table, by, sql }: Fill,
+  step: (commit: () => Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  let args: Value[] = [];
+  for (;;) {
+    const range: { first: Value; last: Value } | null = await db.first(
+      `SELECT MIN(place) AS first, MAX(place) AS last FROM (SELECT ${by} AS place FROM ${table}
+        ${args.length === 0 ? "" : `WHERE ${by} > ?`} ORDER BY ${by} LIMIT ${ROWS_PER_FILL})`,
+      args,
+    );
+    if (range === null || range.last === null) return;
+    const { first, last } = range;
+    await step(() => db.write([{ sql, args: [first, last] }]));
+    args = [last];
   }
-  await changesRow(db, "UPDATE schema_migrations SET filled_at = ? WHERE version = ?", [now, version]);
 }
 
 /** Applies steps as one transaction. Returns false if another process has just done so. */
