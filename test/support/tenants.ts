@@ -58,8 +58,8 @@ export interface KeyWanted {
   wide: boolean;
 }
 
-// No worker runs, so accepted messages keep their state and the cells of a matrix do not affect each other.
-const SETTINGS = {
+/** No worker runs, so accepted messages keep their state and the cells of a matrix do not affect each other. */
+export const WORLD_SETTINGS = {
   SMTP_RELAY_URL: "smtp://127.0.0.1:25",
   DKIM_KEYS_PER_HOUR: "0",
   ROLES: "api",
@@ -69,7 +69,7 @@ const SETTINGS = {
 
 /** Starts the service and makes the projects. */
 export async function startWorld(env: Record<string, string> = {}): Promise<World> {
-  const service = await startService({ ...SETTINGS, ...env });
+  const service = await startService({ ...WORLD_SETTINGS, ...env });
   let count = 0;
   const call: World["call"] = (method, path, presented, body) =>
     send(service.url, method, path, presented, body);
