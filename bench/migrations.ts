@@ -77,7 +77,7 @@ async function write(path: string): Promise<void> {
   console.log(JSON.stringify(waits));
 }
 
-/** Runs a step while another process writes. Returns its time and the waits of the writer meanwhile. */
+/** Runs a step while another process writes. Returns its time, and the waits of the writer in that time. */
 async function measure(path: string, db: Db, step: Migration): Promise<{ ms: number; waits: number[] }> {
   const writer = Bun.spawn([process.execPath, import.meta.path, "--writer", path], {
     stdin: "pipe",

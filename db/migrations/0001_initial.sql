@@ -2,9 +2,9 @@
 -- Ids sort by creation time, so "newest first" is a descending walk over an id.
 -- JSON columns hold what the API shows, in the API's own spelling.
 --
--- This is the schema of version 1.0.0. Later versions change it by files of their own (docs/architecture.md).
+-- This is the schema of version 1.0.0. Later versions change it by further files (docs/architecture.md).
 --
--- Tables that grow with mail and audience are made so that a later version can change them without reading them:
+-- A later version can change the tables that grow with mail and audience without reading them.
 -- They are not STRICT, because SQLite checks every row of a STRICT table before it adds a column.
 -- A list of values that may grow is a CHECK without commas, which libSQL's ALTER COLUMN can replace.
 

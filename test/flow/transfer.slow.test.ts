@@ -310,15 +310,15 @@ test("an import stops after more refused rows than it can remember", async () =>
   const path = join(newFolder("transfer"), "many.ndjson");
   const [header = ""] = readFileSync(file, "utf8").split("\n", 1);
   const template = (at: number) =>
-    `{"contacts":{"id":"con_${at}","sender_id":"snd_none","email":"a${at}@x.test","email_key":"a${at}@x.test","metadata":"{}","created_at":1,"updated_at":1}}\n`;
+    `{"senders":{"id":"snd_${at}","account_id":"acc_none","external_id":"x${at}","name":"x","plan":"pro","trust_tier":"new","created_at":1}}\n`;
   const many = MAX_REFUSED + 1;
   writeFileSync(path, `${header}\n`);
   appendFileSync(path, Array.from({ length: many }, (_, at) => template(at)).join(""));
-  appendFileSync(path, `{"end":{"contacts":${many}}}\n`);
+  appendFileSync(path, `{"end":{"senders":${many}}}\n`);
   const ran = await imported(path, place);
   expect([ran.code, ran.stderr]).toEqual([
     1,
-    expect.stringContaining(`more than ${MAX_REFUSED} rows are refused`),
+    expect.stringContaining(`more than ${MAX_REFUSED} rows to which others belong are refused`),
   ]);
 });
 

@@ -5,7 +5,7 @@ import type { RecordedAnswer } from "../support/recorded-answers.ts";
 /** The folder of the fixtures: for each released version its database and what its API answered, both compressed. */
 export const FIXTURES = join(import.meta.dir, "../fixtures/upgrade");
 
-/** What the service of a version said about its database. */
+/** The answers of a version's service about its database. */
 export interface Snapshot {
   version: string;
   /** Time of the answers, milliseconds. */

@@ -1,3 +1,4 @@
+import { type Actor, actingAs } from "../../core/actor.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { recordFact } from "../../store/installation/facts.ts";
@@ -11,7 +12,7 @@ import {
   type Outcome,
   refusedKey,
 } from "../../store/transfer/import-rows.ts";
-import type { Kind } from "../../store/transfer/kinds.ts";
+import { type Kind, PARENTS } from "../../store/transfer/kinds.ts";
 import { heldText } from "../backups/held-text.ts";
 import { accountOf } from "../support/account.ts";
 import { refused, unavailable } from "../support/exit.ts";
@@ -21,10 +22,16 @@ import { linesOf, readLine } from "./file-format.ts";
 const ROWS_PER_WRITE = 200;
 /** Characters of lines after which a commit is full. */
 const CHARS_PER_WRITE = 4 * 1024 * 1024;
-/** Maximum number of refused rows. With more, the import stops. */
+/** Maximum number of refused rows to which others may belong. With more, the import stops. */
 export const MAX_REFUSED = 10_000;
+/** Maximum number of accounts that are read to see if the file's is there. */
+const MAX_ACCOUNTS = 100;
+/** In a new installation the trail of the file says who made the rows. */
+const NO_ONE: Actor = { type: "none", id: null, name: null, ip: null, requestId: null };
 /** Maximum number of refused rows that are shown. */
 const MAX_SHOWN = 20;
+
+const IS_PARENT: ReadonlySet<string> = new Set(Object.values(PARENTS));
 
 export interface Tally {
   created: number;
@@ -103,9 +110,11 @@ async function importing(
   report: Report,
 ): Promise<(waiting: Waiting) => Promise<void>> {
   const refusedRows = new Set<string>();
+  const accounts = (await listAccounts(db, MAX_ACCOUNTS)).map(({ id }) => id);
+  const started = accounts.length > 0;
   const hasKey = (await installationKey(db)) !== null;
-  const to = { db, now: clock.now(), dryRun, reseal, hasKey, refused: refusedRows };
-  const join = await joining(db, account, report);
+  const to = { db, now: clock.now(), dryRun, reseal, started, hasKey, refused: refusedRows };
+  const join = await joining(db, accounts, account, report);
   const columns = new Map<string, Set<string>>();
   return async ({ kind, rows, line }) => {
     const { table } = kind;
@@ -115,7 +124,8 @@ async function importing(
     const outcomes: Outcome[] = own.map((row) => join.verdict(kind, row) ?? "created");
     const open = own.filter((_, at) => outcomes[at] === "created");
     try {
-      const results = await importRows(to, kind, open);
+      const write = () => importRows(to, kind, open);
+      const results = await (started ? write() : actingAs(NO_ONE, write));
       for (const [at, outcome] of outcomes.entries())
         if (outcome === "created") outcomes[at] = results.shift() ?? "created";
     } catch (error) {
@@ -137,11 +147,11 @@ function count(report: Report, refusedRows: Set<string>, kind: Kind, row: FileRo
   else {
     tally.refused++;
     const name = refusedKey(table, row[key[0] ?? ""] ?? null);
-    refusedRows.add(name);
+    if (IS_PARENT.has(table)) refusedRows.add(name);
     if (report.refusals.length < MAX_SHOWN) report.refusals.push({ row: name, why: outcome.refused });
     if (refusedRows.size > MAX_REFUSED)
       throw refused(
-        `more than ${MAX_REFUSED} rows are refused, the last because ${outcome.refused}. Earlier rows are imported`,
+        `more than ${MAX_REFUSED} rows to which others belong are refused, the last because ${outcome.refused}. Earlier rows are imported`,
       );
   }
 }
@@ -162,8 +172,12 @@ interface Joining {
 }
 
 /** If the installation has an account, projects of the file join it, and what is for the whole account stays out. */
-async function joining(db: Db, wanted: string | undefined, report: Report): Promise<Joining> {
-  const accounts = (await listAccounts(db, 100)).map(({ id }) => id);
+async function joining(
+  db: Db,
+  accounts: readonly string[],
+  wanted: string | undefined,
+  report: Report,
+): Promise<Joining> {
   const joined = new Map<string, string>();
   const target = accounts.length === 0 ? null : await accountOf(db, wanted).catch((error: unknown) => error);
   return {

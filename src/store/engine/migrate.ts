@@ -18,11 +18,11 @@ export interface Migration {
    * one before it, so that processes of two neighboring versions run side by side.
    */
   worksWith: number;
-  /** What fills in rows from before the step, in small commits between which other processes write. */
+  /** Walks that fill in rows from before the step, in small commits between which other processes write. */
   fill?: readonly Fill[];
 }
 
-/** A walk over a table, which changes its old rows. It begins anew after a crash, so it must be able to run twice. */
+/** A walk over a table, which changes its old rows. It starts again after a crash, so it must be able to run twice. */
 export interface Fill {
   table: string;
   /** Column by which the table is walked: its rowid, or the first of its primary key. */

@@ -19,6 +19,8 @@ export interface Importing {
   dryRun: boolean;
   /** Seals with this installation's key what the file has sealed. */
   reseal(sealed: string): string;
+  /** True if the installation had an account before the import. */
+  started: boolean;
   /** True if the installation had a DKIM key of its own before the import. */
   hasKey: boolean;
   /** Keys of refused rows, as `refusedKey` makes them. */
@@ -48,7 +50,7 @@ export async function columnsOf(db: Db, table: string): Promise<Set<string>> {
 export async function importRows(to: Importing, kind: Kind, rows: readonly FileRow[]): Promise<Outcome[]> {
   const there = await existing(to.db, kind, rows);
   const outcomes = rows.map((row): Outcome => {
-    const parent = refusedParent(to, row) ?? ownKey(to, kind, row);
+    const parent = refusedParent(to, row) ?? ownRow(to, kind, row);
     if (there.has(keyText(kind, row))) return "there";
     return parent === null ? "created" : { refused: parent };
   });
@@ -74,7 +76,8 @@ function refusedParent({ refused }: Importing, row: FileRow): string | null {
   return null;
 }
 
-function ownKey({ hasKey }: Importing, { table }: Kind, row: FileRow): string | null {
+function ownRow({ hasKey, started }: Importing, { table, first }: Kind, row: FileRow): string | null {
+  if (first && started) return "the installation has its own";
   return hasKey && table === "dkim_keys" && row.domain_id == null ? "the installation has its own key" : null;
 }
 

@@ -11,6 +11,8 @@ export interface Kind {
   project: string | null;
   /** Condition for the rows that are exported. Default: all. */
   where?: string;
+  /** Imported only into an installation that was never started, because each has its own. */
+  first?: true;
   /** Exported with `--messages` only. */
   messages?: true;
   /** Columns that are left out, because each database has its own values. */
@@ -42,6 +44,8 @@ const ATTEMPTS_OCTETS = `CASE WHEN t.direction = 'inbound' OR t.test_mode = 0 TH
 
 /** The exported tables, in the order of the file: a row refers only to rows before it. */
 export const KINDS: readonly Kind[] = [
+  // First, so that no change of this installation has taken its numbers.
+  { table: "audit_log", key: ["seq"], project: null, first: true },
   { table: "accounts", key: ["id"], project: "id = (SELECT account_id FROM senders WHERE id = ?1)" },
   { table: "senders", key: ["id"], project: "id = ?1" },
   {
@@ -176,6 +180,7 @@ export const KINDS: readonly Kind[] = [
 
 /** The tables that are not exported, and why. */
 export const NOT_EXPORTED: Readonly<Record<string, string>> = {
+  audit_actor: "who acts in the current transaction",
   schema_migrations: "the import makes the schema",
   installation: "facts about this installation: its version, its backups",
   instances: "the processes that run",
