@@ -110,6 +110,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "check the installation and say how to fix problems",
     load: async () => (await import("./doctor.ts")).doctor,
   },
+  "master-key rotate": {
+    summary: "change the master key while the service runs",
+    load: async () => (await import("./master-key/rotate.ts")).masterKeyRotate,
+  },
+  "master-key forget": {
+    summary: "end links and tokens of an earlier master key",
+    load: async () => (await import("./master-key/forget.ts")).masterKeyForget,
+  },
   backup: {
     summary: "copy the database file while the service runs",
     load: async () => (await import("./backups/backup.ts")).backup,

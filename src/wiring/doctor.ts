@@ -28,7 +28,8 @@ import { installationKey, signingKeys } from "../store/messages/sending.ts";
 import { mxName, sendingAddresses } from "./delivery.ts";
 import { outsideChecks, type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
-import { BOTH_KEYS, keysInUse, opens, problemOf } from "./store/installation-keys.ts";
+import { BOTH_KEYS, keysInUse, problemOf } from "./store/installation-keys.ts";
+import { opens } from "../flows/secrets/master-key.ts";
 import { MASTER_KEY_FILE } from "./store/master-key.ts";
 import { configuredStore, probeName } from "./store/objects.ts";
 

@@ -17,6 +17,7 @@ const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
   "http/resend/attachments.ts": "download links",
   "commands/transfer/export.ts": "the check of an exported file",
   "commands/transfer/import.ts": "columns of the same table, from a file",
+  "flows/secrets/reseal.ts": "columns of the same table, again",
   "flows/certificates/renew.ts": "columns of the same table, again",
 };
 
@@ -24,7 +25,7 @@ test("each file that seals a secret is in the table of sealed columns", async ()
   const src = join(import.meta.dir, "../../src");
   const files = await readFiles(src, "**/*.ts");
   const sealing = Object.keys(files).filter((path) =>
-    /(?<!\.)\bseal\(|import .*\breseal\b/.test(files[path] ?? ""),
+    /(?<!\.)\bseal\(|import \{[^}]*\breseal\b[^}]*\}/.test(files[path] ?? ""),
   );
   const listed = [...SEALED.flatMap(({ sealedBy }) => sealedBy), ...Object.keys(SEAL_NO_COLUMN)];
   expect(sealing.toSorted()).toEqual(listed.toSorted());

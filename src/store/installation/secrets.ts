@@ -86,7 +86,7 @@ export const SEALED: readonly Sealed[] = [
     key: ["name"],
     columns: ["value"],
     sealedBy: ["flows/secrets/kept-keys.ts"],
-    where: "name = 'kept_keys'",
+    where: "name = 'kept_keys' AND value <> ''",
   },
 ];
 

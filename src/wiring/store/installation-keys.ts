@@ -1,15 +1,15 @@
 import type { Config } from "../../config.ts";
 import type { KeyRing } from "../../core/crypto/key-ring.ts";
-import { deriveKey, unseal } from "../../core/crypto/secretbox.ts";
 import { SettingsError } from "../../core/errors.ts";
 import { atMostEvery } from "../../core/time/clock.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { WRONG_KEY } from "../../flows/records/keys.ts";
 import { type KeptKeys, openKept } from "../../flows/secrets/kept-keys.ts";
+import { type MasterKey, masterKeyOf, opens, PURPOSES } from "../../flows/secrets/master-key.ts";
 import { log } from "../../log.ts";
 import type { Db, Store } from "../../store/engine/client.ts";
 import { claimFact, type Fact, readFacts } from "../../store/installation/facts.ts";
-import { DERIVED_KEYS, type Purpose } from "../../store/installation/secrets.ts";
+import type { Purpose } from "../../store/installation/secrets.ts";
 import { installationKey } from "../../store/messages/sending.ts";
 import { heldMasterKeys } from "./master-key.ts";
 
@@ -18,30 +18,6 @@ import { heldMasterKeys } from "./master-key.ts";
 
 /** The keys of the installation, each for one purpose and derived from the master key. */
 export type InstallationKeys = Readonly<Record<Purpose, KeyRing>>;
-
-/** A master key: its id, which tells it from others and reveals nothing, and the keys derived from it. */
-export interface MasterKey {
-  id: string;
-  text: string;
-  derived: Readonly<Record<Purpose, Uint8Array>>;
-}
-
-const PURPOSES = Object.keys(DERIVED_KEYS) as Purpose[];
-/** Hexadecimal characters of an id. */
-const ID_CHARS = 16;
-
-/** Derives the keys from a master key. */
-export function masterKeyOf(text: string): MasterKey {
-  const master = Buffer.from(text, "utf8");
-  const keyFor = (purpose: string) => deriveKey(master, purpose);
-  return {
-    id: keyFor("id").toString("hex").slice(0, ID_CHARS),
-    text,
-    derived: Object.fromEntries(
-      PURPOSES.map((purpose) => [purpose, keyFor(purpose)]),
-    ) as unknown as MasterKey["derived"],
-  };
-}
 
 /** Returns the keys of one master key. */
 export function keysOf(masterKey: string): InstallationKeys {
@@ -85,16 +61,6 @@ export async function keysInUse(db: Db, settings: KeySettings): Promise<InUse> {
   const sealing = held.find(({ id }) => id === chosen) ?? null;
   const others = held.filter((key) => key !== sealing && rotation?.includes(key.id));
   return { sealing, rotation, used: [...(sealing === null ? [] : [sealing]), ...others], held, facts };
-}
-
-/** Returns whether a key opens what is sealed. */
-export function opens(box: Uint8Array, sealed: string): boolean {
-  try {
-    unseal(box, sealed);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**
