@@ -187,6 +187,13 @@ describe("dashboard and alerts", () => {
     expect(own.filter((name) => !all.includes(name))).toEqual([]);
   });
 
+  test("the dashboard draws the state of the installation: its checks, its troubles and the share of 5xx", async () => {
+    const board = await Bun.file(join(DEPLOY, "grafana.json")).json();
+    const drawn = (board.panels as Panel[]).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    for (const part of ["postrider_health{", "postrider_troubles{", 'status=~"5.."'])
+      expect([part, drawn.some((expr) => expr.includes(part))]).toEqual([part, true]);
+  });
+
   test("the dashboard is valid for Grafana 10: unique panel ids on a grid, and a data source to choose", async () => {
     const board = await Bun.file(join(DEPLOY, "grafana.json")).json();
     expect(board).toMatchObject({ title: "Postrider", schemaVersion: 39, uid: "postrider" });
