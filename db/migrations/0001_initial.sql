@@ -8,15 +8,18 @@
 -- They are not STRICT, because SQLite checks every row of a STRICT table before it adds a column.
 -- A list of values that may grow is a CHECK without commas, which libSQL's ALTER COLUMN can replace.
 
+-- erasure_key: keys the hashes that erased addresses leave in lists of suppressions.
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   owner_email TEXT NOT NULL,
+  erasure_key TEXT NOT NULL DEFAULT (lower(hex(randomblob(32)))),
   created_at INTEGER NOT NULL
 ) STRICT;
 
 -- A project. `sender_id` in other tables names it.
 -- warned_at: when the log last said that the project is near suspension.
+-- content_days, event_days: its retention; NULL: that of the installation. deleted_at: since when it is being deleted in steps.
 CREATE TABLE senders (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -31,9 +34,15 @@ CREATE TABLE senders (
   route_ids TEXT NOT NULL DEFAULT '[]',
   suspended_at INTEGER,
   warned_at INTEGER,
+  content_days INTEGER CHECK (content_days > 0),
+  event_days INTEGER CHECK (event_days > 0),
+  deleted_at INTEGER,
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, external_id)
 ) STRICT;
+CREATE INDEX senders_content_days ON senders (content_days) WHERE content_days IS NOT NULL;
+CREATE INDEX senders_event_days ON senders (event_days) WHERE event_days IS NOT NULL;
+CREATE INDEX senders_deleted ON senders (id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX senders_by_account ON senders (account_id, id);
 CREATE INDEX senders_warned ON senders (warned_at) WHERE warned_at IS NOT NULL;
 
@@ -283,6 +292,7 @@ CREATE INDEX thread_references_by_thread ON thread_references (thread_id);
 -- Comparisons instead of IN lists in tables that each message writes: for a list of more than two values, SQLite builds a
 -- table in memory whenever a statement checks it.
 -- row_octets: what the rows of the message add to `stored_octets` of its project; its contents are counted apart.
+-- content_ends: 1 until the content has gone that the send wanted to go once every recipient is final.
 -- position: the place in the search index, sixteen places per millisecond since the Unix epoch. NULL until the message is indexed.
 CREATE TABLE messages (
   id TEXT PRIMARY KEY NOT NULL,
@@ -315,10 +325,12 @@ CREATE TABLE messages (
   unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
   stream TEXT NOT NULL DEFAULT 'transactional' CHECK (stream IN ('transactional', 'bulk')),
   text_from_html INTEGER NOT NULL DEFAULT 0 CHECK (text_from_html IN (0, 1)),
+  content_ends INTEGER NOT NULL DEFAULT 0 CHECK (content_ends IN (0, 1)),
   row_octets INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,
   position INTEGER
 );
+CREATE INDEX messages_content_ends ON messages (id) WHERE content_ends = 1;
 CREATE INDEX messages_by_sender ON messages (sender_id, id);
 CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 CREATE INDEX messages_sent ON messages (sender_id, id) WHERE direction = 'outbound';
@@ -534,8 +546,8 @@ CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_claimed ON webhook_deliveries (claimed_by) WHERE claimed_by IS NOT NULL;
 
--- A message stays as long as a webhook still has to receive its events.
-CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (message_id) WHERE status = 'pending';
+-- A message stays as long as a webhook still has to receive its events, and the log goes with it if it is deleted.
+CREATE INDEX webhook_deliveries_by_message ON webhook_deliveries (message_id) WHERE message_id IS NOT NULL;
 
 -- Webhook deliveries that a write has left for later because they are many: its events, the webhooks enabled then, and progress.
 -- `id` is that of the first event; the first and last message bound the messages it is about.

@@ -5,6 +5,7 @@ import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
 import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
+import { deletionRoutes } from "./routes/emails/deletions.ts";
 import { emailRoutes } from "./routes/emails/emails.ts";
 import { inboundRoutes } from "./routes/emails/inbound.ts";
 import { inboxRoutes } from "./routes/emails/inboxes.ts";
@@ -35,6 +36,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   eventStreamRoute,
   threadRoutes,
   inboundRoutes,
+  deletionRoutes,
   apiKeyRoutes,
   auditLogRoutes,
   healthRoutes,

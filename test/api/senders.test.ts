@@ -24,6 +24,7 @@ describe("POST /v1/senders", () => {
       tracking: { opens: true, clicks: true },
       textFromHtml: true,
       routeIds: [],
+      retention: { contentDays: null, eventDays: null },
       suspendedAt: null,
       createdAt: new Date(api.clock.now()).toISOString(),
     });

@@ -65,7 +65,11 @@ async function messages(): Promise<void> {
   await until(async () => {
     await forget();
     const before = clock.now() - 2 * DAY_MS;
-    const left = await oldMessages(db, { after: "", below: idFloor("msg", before), limit: 100 }, before);
+    const left = await oldMessages(
+      db,
+      { after: "", below: idFloor("msg", before), limit: 100 },
+      { now: clock.now(), days: 2 },
+    );
     return left.every(({ mayGo }) => !mayGo);
   });
 }

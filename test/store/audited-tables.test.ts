@@ -67,7 +67,8 @@ const OF_THE_ROW: ReadonlySet<string> = new Set([
 
 /** Columns that are not watched, because the service keeps its own notes there. */
 const NOTES: Readonly<Record<string, readonly string[]>> = {
-  senders: ["warned_at"],
+  senders: ["warned_at", "deleted_at"],
+  accounts: ["erasure_key"],
   api_keys: ["key_prefix", "last4", "secret_hash", "last_used_at"],
   domains: [
     "delegation_found",

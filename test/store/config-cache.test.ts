@@ -131,7 +131,7 @@ describe("a cached configuration query", () => {
 describe("the tables that configuration queries read", () => {
   test("the tables that configuration queries read are configuration", async () => {
     const queries = await queriesAsked();
-    expect(queries.length).toBe(10);
+    expect(queries.length).toBe(11);
     const tables = await configuration();
     const roots = new Map(
       (

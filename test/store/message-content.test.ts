@@ -120,7 +120,7 @@ test("a message that was submitted whole and has no body shows the texts in its 
     text: { part: "Gr\u00fc", cut: true },
     headers,
   });
-  await lists.db.write(removeContents([given.id], NOW));
+  await lists.db.write(removeContents([given.id], { now: NOW }));
   const gone = { html: null, text: null, headers: {} };
   expect(await getContent(deps(), senderId, given.id, budget)).toMatchObject(gone);
 });

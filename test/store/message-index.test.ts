@@ -190,5 +190,6 @@ test("the terms of a message end at their limit, after its sender and direction"
   const terms = termsOf(message("snd_x", { to }));
   expect(terms.length).toBeLessThanOrEqual(MAX_TERMS_UNITS);
   expect(terms.length).toBeGreaterThan(MAX_TERMS_UNITS - 50);
-  expect(terms).toContain("from=news@shop.example");
+  expect(terms).toMatch(/from=[0-9a-f]{16} /);
+  expect(terms).not.toContain("news@shop");
 });

@@ -16,16 +16,17 @@ import {
   forgetMessages,
   forgetSuppressions,
   MESSAGES,
-  ROWS_PER_WRITE,
   SUPPRESSIONS,
 } from "../../src/flows/sweep/retention.ts";
+import { ROWS_PER_WRITE } from "../../src/flows/sweep/delete-messages.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { isContentRemoved, removeContents } from "../../src/store/messages/content-release.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import { storeRendered } from "../../src/store/messages/message-content.ts";
 import type { Message } from "../../src/store/messages/messages.ts";
 import { insertRecipients } from "../../src/store/messages/recipients.ts";
-import { oldDeliveries, projectsOf } from "../../src/store/messages/retention.ts";
+import { oldDeliveries } from "../../src/store/messages/retention.ts";
+import { projectsOf } from "../../src/store/projects/old-figures.ts";
 import { findThread, MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads/threads.ts";
 import { suppress } from "../../src/store/projects/suppressions.ts";
 import { utcDay } from "../../src/store/projects/usage.ts";
@@ -431,7 +432,7 @@ describe("threads", () => {
     await thread("thr_2", 1, only.id);
     for (const { id } of [first, last, only])
       await write("INSERT INTO message_content (message_id) VALUES (?)", id);
-    await lists.db.write(removeContents([first.id, only.id], NOW));
+    await lists.db.write(removeContents([first.id, only.id], { now: NOW }));
     expect(await shown()).toEqual([
       { id: "thr_1", count: 2, last: last.id, preview: "of the last" },
       { id: "thr_2", count: 1, last: only.id, preview: "" },
@@ -510,7 +511,7 @@ describe("the webhook log", () => {
     await lists.db.write(lines.map((id) => delivery(id, "msg_1", "succeeded")));
     const [first = "", second, third, last = ""] = lines;
     const within = { after: first, below: last, limit: 9 };
-    expect((await oldDeliveries(lists.db, within, NOW)).map(({ id }) => id)).toEqual([
+    expect((await oldDeliveries(lists.db, within, { now: NOW, days: 0 })).map(({ id }) => id)).toEqual([
       second,
       third,
     ] as string[]);

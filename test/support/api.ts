@@ -281,6 +281,8 @@ export function testSender(accountId: string, externalId: string, now: number): 
     trackClicks: true,
     textFromHtml: true,
     routeIds: [],
+    contentDays: null,
+    eventDays: null,
     suspendedAt: null,
     createdAt: now,
   };

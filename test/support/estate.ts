@@ -127,6 +127,7 @@ const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "POST /v1/emails/{}/approve": awaitingMessage,
   "POST /v1/emails/{}/reject": awaitingMessage,
   "POST /v1/emails/{}/release": capturedMessage,
+  "DELETE /v1/emails/{}": capturedMessage,
 };
 
 async function trackedRecipient(making: Making) {

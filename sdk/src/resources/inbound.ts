@@ -61,6 +61,11 @@ export class Threads {
     return this.#api.json<"getThread">("GET", path`/v1/threads/${id}`, { options });
   }
 
+  /** Deletes a thread with all of its messages. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteThread">> {
+    return this.#api.json<"deleteThread">("DELETE", path`/v1/threads/${id}`, { options });
+  }
+
   /** Marks a thread as read or archived. */
   update(
     id: string,

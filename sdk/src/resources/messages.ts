@@ -74,6 +74,11 @@ export class Emails {
     return this.#api.json<"releaseEmail">("POST", path`/v1/emails/${id}/release`, { body, options });
   }
 
+  /** Deletes a message with its events, attempts and webhook log. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteEmail">> {
+    return this.#api.json<"deleteEmail">("DELETE", path`/v1/emails/${id}`, { options });
+  }
+
   /** Explains in plain words what became of a message, and what to do next. */
   explain(id: string, options?: RequestOptions): ApiPromise<Answer<"explainEmail">> {
     return this.#api.json<"explainEmail">("GET", path`/v1/emails/${id}/explain`, { options });

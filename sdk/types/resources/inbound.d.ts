@@ -26,6 +26,8 @@ export declare class Threads {
     list(query?: Query<"listThreads">, options?: RequestOptions): List<Item<"listThreads">>;
     /** Returns a thread with its last messages, oldest first. */
     get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">>;
+    /** Deletes a thread with all of its messages. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteThread">>;
     /** Marks a thread as read or archived. */
     update(id: string, body: Body<"updateThread">, options?: RequestOptions): ApiPromise<Answer<"updateThread">>;
     /** Lists the messages of a thread, newest first. */

@@ -112,6 +112,12 @@ export const SendItem = Type.Object(
         examples: ["transactional"],
       }),
     ),
+    keepContent: Type.Optional(
+      Type.Boolean({
+        description:
+          "If false, the body, files and template data go as soon as every recipient is final. The record and its events stay.",
+      }),
+    ),
     unsubscribeLink: Type.Optional(
       Type.Boolean({
         description:

@@ -95,6 +95,7 @@ export function newMessage(
     unsubscribeLink: item.unsubscribeLink ?? false,
     stream: streamOf(item),
     textFromHtml: kept.whole === undefined && project.textFromHtml,
+    contentEnds: item.keepContent === false,
     createdAt: now,
   };
 }

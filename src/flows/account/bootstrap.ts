@@ -104,7 +104,13 @@ function firstStatements(
   const accountId = newId("acc", now);
   const senderId = newId("snd", now);
   const fresh = { accountId, dailyQuota: null, suspendedAt: null, createdAt: now };
-  const switches = { ...trackingSwitches(defaultTracking), textFromHtml: true, routeIds: [] };
+  const switches = {
+    ...trackingSwitches(defaultTracking),
+    textFromHtml: true,
+    routeIds: [],
+    contentDays: null,
+    eventDays: null,
+  };
   const sender = { ...FIRST_SENDER, ...fresh, ...switches, id: senderId };
   const wide: NewKey = {
     accountId,

@@ -1,55 +1,37 @@
-import type { Clock } from "../../core/time/clock.ts";
 import { DAY_MS, HOUR_MS } from "../../core/time/units.ts";
-import { log } from "../../log.ts";
-import { MAX_HTML_CHARS } from "../../mail/text/preview.ts";
-import { newPreview } from "../../mail/text/reply-text.ts";
-import type { Statement } from "../../store/engine/client.ts";
-import type { Contents } from "../../store/contents/content-read.ts";
 import {
+  contentEndsGuard,
+  endingContents,
   messagesWithContent,
-  withContentGuard,
+  type MessageWithContent,
   removeContents,
-  releaseContents,
+  withContentGuard,
 } from "../../store/messages/content-release.ts";
-import { removalFromIndex } from "../../store/search/index-entries.ts";
-import { budgetOf } from "../../store/contents/memory-budget.ts";
-import { getContentStart } from "../../store/messages/message-content.ts";
-import { isBroken, requireGuard } from "../../store/engine/guards.ts";
+import { requireGuard } from "../../store/engine/guards.ts";
+import type { Guard } from "../../store/engine/client.ts";
 import {
   deleteDeliveries,
-  deleteEmptied,
-  deleteMessages,
-  deleteOldCounts,
-  deleteOldFigures,
-  leftGuard,
   mayGoGuard,
   oldDeliveries,
-  type OldMessage,
   oldMessages,
-  projectsOf,
-  rememberGone,
-  shortenedThreads,
-  type Shortened,
-  shortenThread,
-  uncountFromThreads,
+  type RetentionColumn,
+  shortestDays,
 } from "../../store/messages/retention.ts";
 import { deleteOldAudit } from "../../store/installation/audit-log.ts";
+import { batchesOf, type DeletionDeps, deleteMessagesIf, unlessChanged } from "./delete-messages.ts";
+import { goneAt } from "../../store/contents/contents.ts";
+import { deleteOldCounts, deleteOldFigures, projectsOf } from "../../store/projects/old-figures.ts";
 import { deleteOldReports } from "../../store/domains/reports.ts";
 import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
 import { utcDay } from "../../store/projects/usage.ts";
 import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
-import { readWhole } from "../mime/read-whole.ts";
 
-export interface RetentionDeps extends Contents {
-  clock: Clock;
-}
+export type RetentionDeps = DeletionDeps;
 
 /** Messages deleted per page, a write of about five milliseconds. With a turn per second this is forty million a day. */
 export const MESSAGES: WalkLimits = { rows: 50, pages: 10 };
-/** Events and attempts deleted in one write, unless one message alone has more. */
-export const ROWS_PER_WRITE = 2000;
 /** Messages whose contents are removed. */
 export const CONTENTS: WalkLimits = { rows: 100, pages: 10 };
 /** Rows of the webhook log. */
@@ -78,140 +60,97 @@ export const FIGURES_PER_WRITE = 1000;
 /**
  * Makes the chore that deletes messages older than the retention, with their rows in other tables and in the search index.
  * If two processes delete the same messages, one of them changes nothing.
+ * @param days of projects without retention of their own; 0: for good
  */
 export function forgetMessages(deps: RetentionDeps, days: number): () => Promise<void> {
   const walk = new Walk("msg", MESSAGES);
-  return async () => {
-    const before = deps.clock.now() - days * DAY_MS;
+  return sinceOf(deps, "event_days", days, async (before, age) => {
     await walk.turn(before, async (range) => {
-      const messages = await oldMessages(deps.db, range, before);
-      for (const going of batchesOf(messages.filter(({ mayGo }) => mayGo)))
-        await deleteAll(deps, going, before);
+      const messages = await oldMessages(deps.db, range, age);
+      for (const going of batchesOf(messages.filter(({ mayGo }) => mayGo))) {
+        const guard = mayGoGuard(
+          going.map(({ id }) => id),
+          age,
+        );
+        await deleteMessagesIf(deps, going, { guard });
+      }
       return messages;
     });
+  });
+}
+
+/** Makes a chore of a retention. It gets the time before which rows may be old in some project. */
+function sinceOf(
+  { db, clock }: RetentionDeps,
+  column: RetentionColumn,
+  given: number,
+  turn: (before: number, age: { now: number; days: number | null }) => Promise<void>,
+): () => Promise<void> {
+  const days = given === 0 ? null : given;
+  return async () => {
+    const shortest = await shortestDays(db, column, days);
+    const now = clock.now();
+    if (shortest !== null) await turn(now - shortest * DAY_MS, { now, days });
   };
-}
-
-/** Divides the messages into batches, one for each write. */
-function batchesOf(messages: readonly OldMessage[]): OldMessage[][] {
-  const batches: OldMessage[][] = [];
-  let room = 0;
-  for (const message of messages) {
-    const batch = batches.at(-1);
-    if (batch === undefined || message.rows > room) {
-      batches.push([message]);
-      room = ROWS_PER_WRITE - message.rows;
-    } else {
-      batch.push(message);
-      room -= message.rows;
-    }
-  }
-  return batches;
-}
-
-async function deleteAll(
-  deps: RetentionDeps,
-  going: readonly { id: string; threadId: string | null }[],
-  before: number,
-): Promise<void> {
-  const { db, clock } = deps;
-  const ids = going.map(({ id }) => id);
-  const threadIds = [...new Set(going.flatMap(({ threadId }) => threadId ?? []))];
-  const index = await removalFromIndex(db, ids);
-  const shortened = await shortenedThreads(db, threadIds, ids);
-  const shortening = await lastMessageUpdates(deps, shortened);
-  await unlessChanged(ids, () =>
-    db.write([
-      requireGuard("changed_since_read", mayGoGuard(ids, before)),
-      requireGuard("changed_since_read", index.guard),
-      ...(shortened.length === 0 ? [] : [requireGuard("changed_since_read", leftGuard(shortened))]),
-      ...index.statements,
-      ...shortening,
-      ...(threadIds.length === 0 ? [] : [uncountFromThreads(threadIds, ids)]),
-      releaseContents(ids, clock.now()),
-      ...(threadIds.length === 0 ? [] : [rememberGone(ids)]),
-      deleteMessages(ids),
-      ...(threadIds.length === 0 ? [] : deleteEmptied(threadIds)),
-    ]),
-  );
-}
-
-/** Runs the write. If a message changed since it was read, leaves all of them to the next walk. */
-async function unlessChanged(ids: readonly string[], write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!isBroken(error, "changed_since_read")) throw error;
-    log("sweep").debug("old messages were left for the next walk", { messages: ids.length });
-  }
-}
-
-/** Returns the statements for threads that lose their last message and keep older ones. */
-async function lastMessageUpdates(deps: RetentionDeps, threads: readonly Shortened[]): Promise<Statement[]> {
-  const statements: Statement[] = [];
-  for (const thread of threads) statements.push(shortenThread(thread, await previewOfNext(deps, thread)));
-  return statements;
-}
-
-/** Octets of each text that a preview is made of. A character of UTF-8 has four at most. */
-const PREVIEWED_OCTETS = 4 * MAX_HTML_CHARS;
-/** Largest body that is read whole for its preview. Only a body in the object store is read whole. */
-const MAX_PREVIEWED_OCTETS = 128 * 1024 * 1024;
-
-/** Returns the preview of a message. It is empty if the content cannot be read, so that old messages are deleted anyway. */
-async function previewOfNext(
-  deps: RetentionDeps,
-  { senderId, nextMessageId }: { senderId: string; nextMessageId: string },
-): Promise<string> {
-  try {
-    const budget = budgetOf(MAX_PREVIEWED_OCTETS);
-    const content = await getContentStart(
-      { ...deps, readWhole },
-      senderId,
-      nextMessageId,
-      PREVIEWED_OCTETS,
-      budget,
-    );
-    return content === null ? "" : newPreview({ text: content.text.part, html: content.html.part });
-  } catch (error) {
-    log("sweep").warning("a thread has lost its preview", { messageId: nextMessageId, error: String(error) });
-    return "";
-  }
 }
 
 /**
  * Makes the chore that releases bodies, raw messages and attachments older than the retention. The messages stay. Another
  * chore removes the contents that no message refers to.
  */
-export function forgetContents({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
+export function forgetContents(deps: RetentionDeps, days: number): () => Promise<void> {
+  const walk = new Walk("msg", CONTENTS);
+  return sinceOf(deps, "content_days", days, async (before, age) => {
+    await walk.turn(before, async (range) => {
+      const kept = await messagesWithContent(deps.db, range, age);
+      await removeThose(deps, kept, (ids) => withContentGuard(ids, age), deps.clock.now());
+      return kept;
+    });
+  });
+}
+
+/** Makes the chore that removes the contents of sends that wanted that, once no recipient is in progress. */
+export function endContents(deps: RetentionDeps): () => Promise<void> {
   const walk = new Walk("msg", CONTENTS);
   return async () => {
-    const before = clock.now() - days * DAY_MS;
-    await walk.turn(before, async (range) => {
-      const kept = await messagesWithContent(db, range, before);
-      const ids = kept.filter(({ isRemovable }) => isRemovable).map(({ id }) => id);
-      const guard = withContentGuard(ids, before);
-      if (ids.length > 0)
-        await unlessChanged(ids, () =>
-          db.write([requireGuard("changed_since_read", guard), ...removeContents(ids, clock.now())]),
-        );
-      return kept;
+    const now = deps.clock.now();
+    await walk.turn(now + DAY_MS, async (range) => {
+      const ending = await endingContents(deps.db, range);
+      await removeThose(deps, ending, contentEndsGuard, goneAt(now));
+      return ending;
     });
   };
 }
 
+/** @param at the time at which the contents count as left by their last message, milliseconds */
+async function removeThose(
+  { db, clock }: RetentionDeps,
+  messages: readonly MessageWithContent[],
+  guardOf: (ids: readonly string[]) => Guard,
+  at: number,
+): Promise<void> {
+  const ids = messages.filter(({ isRemovable }) => isRemovable).map(({ id }) => id);
+  if (ids.length === 0) return;
+  await unlessChanged(ids, () =>
+    db.write([
+      requireGuard("changed_since_read", guardOf(ids)),
+      ...removeContents(ids, { now: clock.now(), leftAt: at }),
+    ]),
+  );
+}
+
 /** Makes the chore that deletes webhook deliveries that ended before the retention. */
-export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
+export function forgetDeliveries(deps: RetentionDeps, days: number): () => Promise<void> {
+  const { db } = deps;
   const walk = new Walk("dlv", DELIVERIES);
-  return async () => {
-    const before = clock.now() - days * DAY_MS;
+  return sinceOf(deps, "event_days", days, async (before, age) => {
     await walk.turn(before, async (range) => {
-      const deliveries = await oldDeliveries(db, range, before);
+      const deliveries = await oldDeliveries(db, range, age);
       const ids = deliveries.filter(({ mayGo }) => mayGo).map(({ id }) => id);
-      if (ids.length > 0) await db.write([deleteDeliveries(ids, before)]);
+      if (ids.length > 0) await db.write([deleteDeliveries(ids, age)]);
       return deliveries;
     });
-  };
+  });
 }
 
 /**

@@ -23,6 +23,7 @@ export const SCOPES = [
   "senders:write",
   "metrics:read",
   "audit:read",
+  "data:delete",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -10,6 +10,14 @@ import { rowsStatement, rowsText } from "../sql/rows-text.ts";
  */
 export const UNUSED_KEPT_MS = HOUR_MS;
 
+/**
+ * Returns the time to give to contents that must go now, because their owner wanted that. A writer that has just found one is
+ * answered 503 and stores it again.
+ */
+export function goneAt(now: number): number {
+  return now - UNUSED_KEPT_MS - 1;
+}
+
 /** The references of a content that was stored ahead; NULL if it does not exist with all its chunks. */
 const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
   AND (stored_in <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?1) = ?6))`;

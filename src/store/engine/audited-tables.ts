@@ -73,6 +73,8 @@ export const AUDITED: readonly Audited[] = [
       track_clicks: ["trackClicks", "flag"],
       text_from_html: ["textFromHtml", "flag"],
       route_ids: ["routeIds", "json"],
+      content_days: "contentDays",
+      event_days: "eventDays",
       suspended_at: ["suspendedAt", "time"],
     },
   },

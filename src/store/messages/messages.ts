@@ -48,6 +48,8 @@ const COLUMNS = {
   stream: plain<Stream>("stream"),
   /** The project's setting when the message was posted, so that a retry is the same message. */
   textFromHtml: flag("text_from_html"),
+  /** True until the content has gone that goes once every recipient is final. */
+  contentEnds: flag("content_ends"),
   createdAt: plain<number>("created_at"),
 };
 
@@ -77,6 +79,7 @@ export const NOT_SENT = {
   unsubscribeLink: false,
   stream: "transactional",
   textFromHtml: false,
+  contentEnds: false,
 } satisfies Partial<Message>;
 
 /** The content of a message: bodies, headers, and how it came. */

@@ -1,6 +1,7 @@
 import type { IdRange } from "../../core/ids.ts";
 import { MOVING } from "../../core/messages/states.ts";
-import type { Db, Guard, Statement } from "../engine/client.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import type { Db, Guard, Statement, Value } from "../engine/client.ts";
 import { FANNED_OUT } from "../webhooks/fan-outs.ts";
 import { MAX_THREAD_REFERENCES } from "../threads/threads.ts";
 
@@ -15,30 +16,70 @@ export interface OldMessage {
 
 const MOVING_LIST = [...MOVING].map((status) => `'${status}'`).join(", ");
 
-/**
- * The condition that a message `m` is older than a time, the one parameter, and has no recipient in progress. Its age
- * counts from when it was first sent, or was scheduled for: mail that waited for long is not old yet.
- */
-export const OVER = `COALESCE(m.sent_at, m.scheduled_at, m.created_at) < ?
-  AND NOT EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.status IN (${MOVING_LIST}))`;
+/** The columns of a project's own retention, in days. */
+export type RetentionColumn = "content_days" | "event_days";
 
-/** The condition that a message and all of its rows may be deleted: no webhook still waits for its events. */
-const MAY_GO = `${OVER}
-  AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id AND d.status = 'pending')
+/** The moment that a retention counts from, and the days of the installation. */
+export interface Age {
+  /** Milliseconds. */
+  now: number;
+  /** Null: for good, unless a project has its own days. */
+  days: number | null;
+}
+
+/** SQL for the time before which rows of a project are old. Parameters as `ageArgs` gives them. */
+function cutoff(days: RetentionColumn, senderId: string): string {
+  return `(? - ${DAY_MS} * COALESCE((SELECT s.${days} FROM senders s WHERE s.id = ${senderId}), ?))`;
+}
+
+/** Returns the parameters of a condition about age. */
+export function ageArgs({ now, days }: Age): [number, number | null] {
+  return [now, days];
+}
+
+/** Returns the shortest retention of any project, or that of the installation if it is shorter; null: all is kept for good. */
+export async function shortestDays(
+  db: Db,
+  column: RetentionColumn,
+  days: number | null,
+): Promise<number | null> {
+  const row = await db.first<{ least: number | null }>(
+    `SELECT min(${column}) AS least FROM senders WHERE ${column} IS NOT NULL`,
+  );
+  const known = [days, row?.least ?? null].filter((one) => one !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/** The condition that no recipient of a message `m` is in progress. */
+export const AT_REST = `NOT EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.status IN (${MOVING_LIST}))`;
+
+/**
+ * Returns the condition that a message `m` has passed its retention, and has no recipient in progress. Its age counts from
+ * when it was first sent, or was scheduled for: mail that waited for long is not old yet.
+ */
+export function over(column: RetentionColumn): string {
+  return `COALESCE(m.sent_at, m.scheduled_at, m.created_at) < ${cutoff(column, "m.sender_id")} AND ${AT_REST}`;
+}
+
+/** The condition that no webhook still waits for the events of a message `m`. */
+const PUSHED = `NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id AND d.status = 'pending')
   AND ${FANNED_OUT}`;
 
+/** The condition that an old message and all of its rows may be deleted. */
+const MAY_GO = `${over("event_days")} AND ${PUSHED}`;
+
 /**
- * Returns the messages of a range, oldest first. `mayGo` is true for those that are older than `before` (milliseconds)
- * and may be deleted.
+ * Returns the messages of a range, oldest first. `mayGo` is true for those that have passed their retention and may be
+ * deleted.
  */
-export async function oldMessages(db: Db, range: IdRange, before: number): Promise<OldMessage[]> {
+export async function oldMessages(db: Db, range: IdRange, age: Age): Promise<OldMessage[]> {
   const rows = await db.all<{ id: string; thread_id: string | null; may_go: number; rows: number }>(
     `SELECT id, thread_id, may_go, CASE may_go WHEN 1 THEN
         (SELECT count(*) FROM events e WHERE e.message_id = o.id)
         + (SELECT count(*) FROM attempts a WHERE a.message_id = o.id) ELSE 0 END AS rows
       FROM (SELECT m.id, m.thread_id, ${MAY_GO} AS may_go FROM messages m
         WHERE m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?) o ORDER BY id`,
-    [before, range.after, range.below, range.limit],
+    [...ageArgs(age), range.after, range.below, range.limit],
   );
   return rows.map((row) => ({
     id: row.id,
@@ -48,11 +89,62 @@ export async function oldMessages(db: Db, range: IdRange, before: number): Promi
   }));
 }
 
-/** Holds while all the messages exist and may be deleted. */
-export function mayGoGuard(ids: readonly string[], before: number): Guard {
+/** Holds while all the messages exist and may be deleted for their age. */
+export function mayGoGuard(ids: readonly string[], age: Age): Guard {
+  return allOf(ids, MAY_GO, ageArgs(age));
+}
+
+/** Holds while all the messages exist, and nothing is done for them. It does not ask for their age. */
+export function atRestGuard(ids: readonly string[]): Guard {
+  return allOf(ids, `${AT_REST} AND ${PUSHED}`, []);
+}
+
+function allOf(ids: readonly string[], condition: string, args: readonly Value[]): Guard {
   return {
-    sql: `(SELECT count(*) FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value WHERE ${MAY_GO}) = ?`,
-    args: [JSON.stringify(ids), before, ids.length],
+    sql: `(SELECT count(*) FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value WHERE ${condition}) = ?`,
+    args: [JSON.stringify(ids), ...args, ids.length],
+  };
+}
+
+/** A message to delete before its time. */
+export interface GoingMessage {
+  id: string;
+  threadId: string | null;
+  /** True if a recipient is in progress. */
+  isMoving: boolean;
+}
+
+const GOING = `SELECT m.id, m.thread_id, NOT ${AT_REST} AS moving FROM messages m`;
+
+function going(row: { id: string; thread_id: string | null; moving: number }): GoingMessage {
+  return { id: row.id, threadId: row.thread_id, isMoving: row.moving === 1 };
+}
+
+/** Returns the project's message of that id, to delete it; null if there is none. */
+export async function goingMessage(db: Db, senderId: string, id: string): Promise<GoingMessage | null> {
+  const row = await db.first<Parameters<typeof going>[0]>(`${GOING} WHERE m.id = ? AND m.sender_id = ?`, [
+    id,
+    senderId,
+  ]);
+  return row === null ? null : going(row);
+}
+
+/** Returns at most `limit` messages of the project's thread, those in progress first. */
+export async function goingInThread(
+  db: Db,
+  senderId: string,
+  threadId: string,
+  limit: number,
+): Promise<GoingMessage[]> {
+  const sql = `${GOING} WHERE m.thread_id = ? AND m.sender_id = ? ORDER BY moving DESC LIMIT ?`;
+  return (await db.all<Parameters<typeof going>[0]>(sql, [threadId, senderId, limit])).map(going);
+}
+
+/** Returns the statement that deletes the log and the waiting pushes of messages. */
+export function deleteDeliveriesOf(ids: readonly string[]): Statement {
+  return {
+    sql: "DELETE FROM webhook_deliveries WHERE message_id IN (SELECT value FROM json_each(?))",
+    args: [JSON.stringify(ids)],
   };
 }
 
@@ -176,83 +268,23 @@ export interface OldDelivery {
   mayGo: boolean;
 }
 
-const DELIVERY_OVER = "status <> 'pending' AND COALESCE(last_attempt_at, created_at) < ?";
+const DELIVERY_OVER = `status <> 'pending'
+  AND COALESCE(last_attempt_at, created_at) < ${cutoff("event_days", "webhook_deliveries.sender_id")}`;
 
-/**
- * Returns entries of delivery logs, oldest first. `mayGo` is true for those that ended before a time (milliseconds).
- */
-export async function oldDeliveries(db: Db, range: IdRange, before: number): Promise<OldDelivery[]> {
+/** Returns entries of delivery logs, oldest first. `mayGo` is true for those that ended before their retention. */
+export async function oldDeliveries(db: Db, range: IdRange, age: Age): Promise<OldDelivery[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
     `SELECT id, ${DELIVERY_OVER} AS may_go
       FROM webhook_deliveries WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
-    [before, range.after, range.below, range.limit],
+    [...ageArgs(age), range.after, range.below, range.limit],
   );
   return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
 }
 
-/**
- * Returns the statement that deletes log entries that ended before a time (milliseconds). An entry that was replayed
- * since stays.
- */
-export function deleteDeliveries(ids: readonly string[], before: number): Statement {
+/** Returns the statement that deletes log entries that ended before their retention. One that was replayed since stays. */
+export function deleteDeliveries(ids: readonly string[], age: Age): Statement {
   return {
     sql: `DELETE FROM webhook_deliveries WHERE id IN (SELECT value FROM json_each(?)) AND ${DELIVERY_OVER}`,
-    args: [JSON.stringify(ids), before],
-  };
-}
-
-/** A table of counts by project and UTC day. */
-export type DailyCounts = "usage" | "reputation";
-
-/** Deletes at most `limit` counts from before that UTC day; returns how many. */
-export async function deleteOldCounts(
-  db: Db,
-  table: DailyCounts,
-  day: string,
-  limit: number,
-): Promise<number> {
-  const [written] = await db.write([
-    {
-      sql: `DELETE FROM ${table}
-        WHERE (sender_id, day) IN (SELECT sender_id, day FROM ${table} WHERE day < ? LIMIT ?)`,
-      args: [day, limit],
-    },
-  ]);
-  return written?.changes ?? 0;
-}
-
-/** Returns the projects of a range, in the order of their ids. */
-export function projectsOf(db: Db, { after, below, limit }: IdRange): Promise<{ id: string }[]> {
-  return db.all<{ id: string }>("SELECT id FROM senders WHERE id > ? AND id < ? ORDER BY id LIMIT ?", [
-    after,
-    below,
-    limit,
-  ]);
-}
-
-/** The tables of figures, each with its key and the column that counts time since the epoch. */
-const FIGURE_TABLES = {
-  stats: { key: "sender_id, hour", time: "hour" },
-  stats_destinations: { key: "sender_id, day, domain, outcome", time: "day" },
-  stats_domains: { key: "sender_id, day", time: "day" },
-  stats_providers: { key: "sender_id, day, provider", time: "day" },
-} as const;
-
-/**
- * Returns the statement that deletes at most `limit` of the projects' rows of a table from before that hour or day
- * since the epoch.
- */
-export function deleteOldFigures(
-  table: keyof typeof FIGURE_TABLES,
-  senderIds: readonly string[],
-  before: number,
-  limit: number,
-): Statement {
-  const { key, time } = FIGURE_TABLES[table];
-  const columns = key.replace(/\w+/g, "s.$&");
-  return {
-    sql: `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${columns} FROM json_each(?) j
-        CROSS JOIN ${table} s ON s.sender_id = j.value AND s.${time} < ? LIMIT ?)`,
-    args: [JSON.stringify(senderIds), before, limit],
+    args: [JSON.stringify(ids), ...ageArgs(age)],
   };
 }

@@ -1,3 +1,4 @@
+import { erasedForms } from "../projects/erased-addresses.ts";
 import type { ConfigurationQuery, Db } from "../engine/client.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
 import type { Project } from "../projects/projects.ts";
@@ -60,17 +61,20 @@ interface RefusalsRow {
   unsubscribed: string | null;
 }
 
-/** Parameters: project, address keys, now, 1 if unsubscribed recipients matter. */
-function refusalsQuery(among: string): string {
-  return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
+/** Parameters: project, address keys, now, 1 if unsubscribed recipients matter, erased forms of the keys. */
+function refusalsQuery(among: string, suppressed: string): string {
+  return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email IN ${suppressed}
         AND ${inForce("?3")}) AS suppressed,
       CASE WHEN ?4 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?1 AND email_key ${among}
         AND subscribed = 0) END AS unsubscribed`;
 }
 
 /** A message usually has one recipient. Its query costs a third less than one with a list in JSON. */
-const REFUSALS_OF_ONE = refusalsQuery("= ?2");
-const REFUSALS_OF_SOME = refusalsQuery("IN (SELECT value FROM json_each(?2))");
+const REFUSALS_OF_ONE = refusalsQuery("= ?2", "(?2, ?5)");
+const REFUSALS_OF_SOME = refusalsQuery(
+  "IN (SELECT value FROM json_each(?2))",
+  "(SELECT value FROM json_each(?2) UNION ALL SELECT value FROM json_each(?5))",
+);
 
 /** Returns the facts about a send of the project at `now`, in milliseconds. */
 export async function sendFacts(
@@ -80,17 +84,19 @@ export async function sendFacts(
   now: number,
 ): Promise<SendFacts> {
   const [only, ...others] = keys;
-  const [sql, among] =
+  const erased = await erasedForms(db, senderId, keys);
+  const forms = [...erased.keys()];
+  const [sql, among, hashed] =
     only !== undefined && others.length === 0
-      ? [REFUSALS_OF_ONE, only]
-      : [REFUSALS_OF_SOME, JSON.stringify(keys)];
+      ? [REFUSALS_OF_ONE, only, forms[0] ?? ""]
+      : [REFUSALS_OF_SOME, JSON.stringify(keys), JSON.stringify(forms)];
   const [sender, refusals] = await Promise.all([
     db.readConfig(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress]),
-    db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
+    db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink), hashed]),
   ]);
   return {
     ...(sender ?? NO_SENDER_FACTS),
-    suppressed: new Set(listIn<string>(refusals?.suppressed)),
+    suppressed: new Set(listIn<string>(refusals?.suppressed).map((email) => erased.get(email) ?? email)),
     unsubscribed: new Set(listIn<string>(refusals?.unsubscribed)),
   };
 }

@@ -21,6 +21,9 @@ export interface Project {
   /** Routes that its mail takes, in order. Empty: the default one. */
   routeIds: readonly string[];
   suspendedAt: number | null;
+  /** Days after which contents, and whole messages, go; null: those of the installation. */
+  contentDays: number | null;
+  eventDays: number | null;
   createdAt: number;
 }
 
@@ -37,6 +40,8 @@ export const PROJECTS = table<Project>("senders", {
   textFromHtml: flag("text_from_html"),
   routeIds: json("route_ids"),
   suspendedAt: plain("suspended_at"),
+  contentDays: plain("content_days"),
+  eventDays: plain("event_days"),
   createdAt: plain("created_at"),
 });
 
@@ -53,6 +58,8 @@ export type ProjectChanges = Partial<
     | "textFromHtml"
     | "routeIds"
     | "suspendedAt"
+    | "contentDays"
+    | "eventDays"
     | "externalId"
   >
 >;

@@ -2,6 +2,7 @@ import { type IdRange, idCeiling } from "../../core/ids.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { plain, type Row, table } from "../engine/columns.ts";
 import { type Place, pageOrder } from "../engine/place.ts";
+import { erasedForms } from "./erased-addresses.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
 import { type Condition, containsTextOrDomain } from "../matching/substring.ts";
 
@@ -73,7 +74,10 @@ export async function listSuppressions(
   take: number,
 ): Promise<Scanned<Suppression>> {
   const where: Condition[] = [{ sql: inForce("?"), args: [now] }];
-  if (email !== undefined) where.push({ sql: "email = ?", args: [email] });
+  if (email !== undefined) {
+    const [erased = ""] = (await erasedForms(db, senderId, [email])).keys();
+    where.push({ sql: "email IN (?, ?)", args: [email, erased] });
+  }
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   const text = q === undefined ? undefined : containsTextOrDomain(["email"], ["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
@@ -108,9 +112,14 @@ export async function findSuppressions(
   emails: readonly string[],
   now: number,
 ): Promise<Map<string, Suppression>> {
+  const erased = await erasedForms(db, senderId, emails);
   const named = `WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?)) AND ${inForce("?")}`;
-  const entries = await SUPPRESSIONS.all(db, named, [senderId, JSON.stringify(emails), now]);
-  return new Map(entries.map((entry) => [entry.email, entry]));
+  const entries = await SUPPRESSIONS.all(db, named, [
+    senderId,
+    JSON.stringify([...emails, ...erased.keys()]),
+    now,
+  ]);
+  return new Map(entries.map((entry) => [erased.get(entry.email) ?? entry.email, entry]));
 }
 
 /**
@@ -127,11 +136,31 @@ export function addSuppression(entry: Suppression): Statement[] {
   ];
 }
 
-/** Removes an address key from the project's list, if it is there. */
+/** Removes an address key from the project's list, if it is there, erased or not. */
 export async function removeSuppression(db: Db, senderId: string, email: string): Promise<void> {
+  const [erased = ""] = (await erasedForms(db, senderId, [email])).keys();
   await db.write([
-    { sql: "DELETE FROM suppressions WHERE sender_id = ? AND email = ?", args: [senderId, email] },
+    {
+      sql: "DELETE FROM suppressions WHERE sender_id = ? AND email IN (?, ?)",
+      args: [senderId, email, erased],
+    },
   ]);
+}
+
+/** Returns the statements that leave only a keyed hash of an address in the project's list, without note and message. */
+export function eraseSuppression(senderId: string, email: string, erased: string): Statement[] {
+  return [
+    // Counted by triggers, so a row that would be replaced goes first.
+    {
+      sql: `DELETE FROM suppressions WHERE sender_id = ?1 AND email = ?3
+        AND EXISTS (SELECT 1 FROM suppressions WHERE sender_id = ?1 AND email = ?2)`,
+      args: [senderId, email, erased],
+    },
+    {
+      sql: "UPDATE suppressions SET email = ?, note = NULL, message_id = NULL WHERE sender_id = ? AND email = ?",
+      args: [erased, senderId, email],
+    },
+  ];
 }
 
 /**

@@ -76,9 +76,9 @@ export function termsOf(message: Searchable): string {
   const terms = termWriter(senderId);
   if (id.endsWith(MILESTONE_END)) terms.whole(MILESTONE, "");
   terms.whole(FACETS.direction, direction);
-  terms.whole(FACETS.from, from.email);
+  terms.address(FACETS.from, from.email);
   for (const tag of tags) terms.whole(FACETS.tag, tagText(tag));
-  for (const { email } of recipientsOf(message)) terms.whole(FACETS.to, email);
+  for (const { email } of recipientsOf(message)) terms.address(FACETS.to, email);
   for (const text of textsOf(message)) terms.grams(fold(text));
   return terms.text();
 }
@@ -95,8 +95,8 @@ export interface Terms {
 export function termsWanted(senderId: string, wanted: SearchFilter): Terms {
   const { direction, q, from, to, tag } = wanted;
   const wholes = termWriter(senderId);
-  if (from !== undefined) wholes.whole(FACETS.from, from);
-  if (to !== undefined) wholes.whole(FACETS.to, to);
+  if (from !== undefined) wholes.address(FACETS.from, from);
+  if (to !== undefined) wholes.address(FACETS.to, to);
   if (tag !== undefined) wholes.whole(FACETS.tag, tagText(tag));
   if (direction !== undefined) wholes.whole(FACETS.direction, direction);
   return { wholes: split(wholes.text()), grams: gramsWanted(senderId, q ?? "") };
@@ -164,6 +164,8 @@ function spread(all: string[]): string[] {
 interface TermWriter {
   /** Writes a term of the whole value. */
   whole(kind: string, value: string): void;
+  /** Writes a term of a whole address as a hash, because the index keeps terms of deleted messages until it merges them. */
+  address(kind: string, email: string): void;
   /** Writes a term for every run of three units of a folded text. Cut surrogates become U+FFFD, here and in a search alike. */
   grams(text: string): void;
   text(): string;
@@ -194,6 +196,10 @@ function termWriter(senderId: string): TermWriter {
       const token = kind + asToken(facet(value));
       if (begin(token.length)) put(token, 0, token.length);
     },
+    address(kind, email) {
+      const token = kind + hashOf(email);
+      if (begin(token.length)) put(token, 0, token.length);
+    },
     grams(text) {
       const token = asToken(text);
       for (let at = GRAM; at <= token.length; at++) {
@@ -209,8 +215,12 @@ function termWriter(senderId: string): TermWriter {
 function facet(value: string): string {
   const beginning = foldCase(value.slice(0, MAX_FACET_UNITS));
   if (value.length <= MAX_FACET_UNITS) return beginning;
-  const hash = createHash("sha256").update(foldCase(value)).digest("hex");
-  return `${beginning}#${hash.slice(0, FACET_HASH_CHARS)}`;
+  return `${beginning}#${hashOf(value)}`;
+}
+
+/** Returns the hash of a value in any case. */
+function hashOf(value: string): string {
+  return createHash("sha256").update(foldCase(value)).digest("hex").slice(0, FACET_HASH_CHARS);
 }
 
 /**

@@ -45,4 +45,5 @@ export const SCOPES: readonly string[] = [
   "senders:write",
   "metrics:read",
   "audit:read",
+  "data:delete",
 ];

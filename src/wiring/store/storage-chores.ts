@@ -8,6 +8,7 @@ import {
 import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
   forgetAudit,
+  endContents,
   forgetContents,
   forgetCounts,
   forgetDeliveries,
@@ -38,13 +39,10 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
     { name: "old-reports", turn: forgetReports(deps, config.retentionReportDays) },
     { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
-    ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
-    ...(eventDays === 0
-      ? []
-      : [
-          { name: "old-messages", turn: forgetMessages(deps, eventDays) },
-          { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },
-        ]),
+    { name: "ended-contents", turn: endContents(deps) },
+    { name: "old-contents", turn: forgetContents(deps, contentDays) },
+    { name: "old-messages", turn: forgetMessages(deps, eventDays) },
+    { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },
     // A server gives back its own space.
     ...(databaseFile(config) !== null ? [{ name: "free-space", turn: () => giveBackSpace(db) }] : []),
     ...(store?.chores(deps.db) ?? []),

@@ -39,6 +39,19 @@ const TextFromHtml = Type.Boolean({
   description: "Whether a message that has html alone gets a text part made from it.",
 });
 
+/** Longest retention of a project, days: ten years. */
+const MAX_RETENTION_DAYS = 3650;
+const Days = (description: string) =>
+  Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS, description, examples: [30] }));
+const Retention = Type.Object({
+  contentDays: Days(
+    "Days after which bodies, raw messages and files go. Null: RETENTION_CONTENT_DAYS of the installation.",
+  ),
+  eventDays: Days(
+    "Days after which messages go, with their events and webhook log. Null: RETENTION_EVENT_DAYS of the installation.",
+  ),
+});
+
 const SenderSchema = Type.Object(
   {
     id: Type.String(),
@@ -52,6 +65,7 @@ const SenderSchema = Type.Object(
     tracking: Tracking,
     textFromHtml: TextFromHtml,
     routeIds: ShownRouteIds(NO_ROUTE_IDS),
+    retention: Retention,
     suspendedAt: Nullable(Timestamp),
     createdAt: Timestamp,
   },
@@ -74,6 +88,7 @@ const SWITCHES = {
   tracking: Type.Optional(Type.Partial(Tracking)),
   textFromHtml: Type.Optional(TextFromHtml),
   routeIds: GivenRouteIds(NO_ROUTE_IDS),
+  retention: Type.Optional(Type.Partial(Retention)),
 };
 
 const CreateSender = Type.Object({
@@ -103,6 +118,7 @@ function show(sender: Project): Static<typeof SenderSchema> {
     tracking: { opens: sender.trackOpens, clicks: sender.trackClicks },
     textFromHtml: sender.textFromHtml,
     routeIds: [...sender.routeIds],
+    retention: { contentDays: sender.contentDays, eventDays: sender.eventDays },
     suspendedAt: showTime(sender.suspendedAt),
     createdAt: showTime(sender.createdAt),
   };
@@ -144,7 +160,13 @@ function newSender(deps: Configured, accountId: string, body: Static<typeof Crea
   const externalId = body.externalId ?? derivedExternalId(name, id);
   refuseIdLike(externalId);
   const { defaultPlan: plan, defaultTrustTier: trustTier, defaultTracking } = deps.config;
-  const switches = { ...trackingSwitches(defaultTracking), textFromHtml: true, routeIds: [] };
+  const switches = {
+    ...trackingSwitches(defaultTracking),
+    textFromHtml: true,
+    routeIds: [],
+    contentDays: null,
+    eventDays: null,
+  };
   const defaults = { plan, trustTier, dailyQuota: null, ...switches };
   return { ...defaults, ...wanted, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }
@@ -177,6 +199,8 @@ function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): P
     trackOpens: body.tracking?.opens,
     trackClicks: body.tracking?.clicks,
     textFromHtml: body.textFromHtml,
+    contentDays: body.retention?.contentDays,
+    eventDays: body.retention?.eventDays,
     routeIds: body.routeIds === undefined ? undefined : [...new Set(body.routeIds)],
     suspendedAt,
   };

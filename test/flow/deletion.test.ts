@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { DAY_MS, HOUR_MS } from "../../src/core/time/units.ts";
+import { MESSAGES_PER_WRITE } from "../../src/flows/sweep/delete-now.ts";
+import { until } from "../support/poll.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+
+setDefaultTimeout(60_000);
+
+let service: TestService;
+let clock: ShiftedClock;
+let inboxId: string;
+const HOOK = "http://127.0.0.1:9/hook";
+
+beforeAll(async () => {
+  clock = shiftedClock();
+  service = await startService(
+    { CAPTURE_STRICT: "0", RETENTION_EVENT_DAYS: "0", RETENTION_CONTENT_DAYS: "0" },
+    clock,
+  );
+  [inboxId = ""] = await receivingInboxes(service, "in.test", ["support@in.test"]);
+});
+afterAll(() => service.stop());
+
+const get = (path: string) => service.call("GET", path);
+const remove = (path: string) => service.call("DELETE", path);
+
+async function delivered(item: Record<string, unknown> = {}): Promise<string> {
+  const id = await service.send({ from: "shop@one.test", ...item });
+  await service.message(id, "delivered");
+  return id;
+}
+
+async function received(subject: string): Promise<{ messageId: string; threadId: string }> {
+  const body = { inboxId, subject, from: "ada@client.test", text: "A question" };
+  return (await service.call("POST", "/v1/inbound/simulate", body)).body;
+}
+
+/** Counts the rows that name a message. */
+async function rowsOf(id: string): Promise<number> {
+  const tables = ["message_content", "attachments", "recipients", "attempts", "events", "webhook_deliveries"];
+  const counts = tables.map((table) => `(SELECT count(*) FROM ${table} WHERE message_id = ?1)`).join(" + ");
+  const row = await service.app.db.first<{ rows: number }>(`SELECT ${counts} AS rows`, [id]);
+  return row?.rows ?? -1;
+}
+
+describe("deleting a message", () => {
+  test("removes it with its events, attempts, files and webhook log, even while a push waits", async () => {
+    const hook = await service.call("POST", "/v1/webhooks", { url: HOOK, eventTypes: ["*"] });
+    const file = { filename: "a.txt", content: "YQ==" };
+    const id = await delivered({ subject: "Needle in hay", attachments: [file] });
+    expect(await rowsOf(id)).toBeGreaterThan(5);
+    expect((await remove(`/v1/emails/${id}`)).status).toBe(204);
+    expect(await rowsOf(id)).toBe(0);
+    expect((await get(`/v1/emails/${id}`)).status).toBe(404);
+    expect((await get("/v1/emails?q=needle")).body.data).toEqual([]);
+    expect((await remove(`/v1/emails/${id}`)).status).toBe(404);
+    await service.call("DELETE", `/v1/webhooks/${hook.body.id}`);
+  });
+
+  test("is refused with 409 until every recipient is final", async () => {
+    const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
+    const id = await service.send({ from: "shop@one.test", scheduledAt });
+    const { status, body } = await remove(`/v1/emails/${id}`);
+    expect([status, body.error.code]).toEqual([409, "invalid_state"]);
+    await service.call("POST", `/v1/emails/${id}/cancel`);
+    expect((await remove(`/v1/emails/${id}`)).status).toBe(204);
+  });
+
+  test("keeps its thread, which shows the message before it", async () => {
+    const { threadId } = await received("Two");
+    const answer = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer" });
+    await service.message(answer.body.id, "delivered");
+    expect((await remove(`/v1/emails/${answer.body.id}`)).status).toBe(204);
+    const thread = (await get(`/v1/threads/${threadId}`)).body;
+    expect(thread).toMatchObject({ messageCount: 1, preview: "A question" });
+  });
+
+  test("needs the scope data:delete", async () => {
+    const key = await service.call("POST", "/v1/api-keys", {
+      name: "sends",
+      senderId: (await get("/v1/api-keys")).body.data[0].senderId,
+      scopes: ["emails:send", "emails:read"],
+    });
+    const answer = await service.call("DELETE", `/v1/emails/${await delivered()}`, undefined, {
+      key: key.body.secret,
+    });
+    expect([answer.status, answer.body.error.param]).toEqual([403, "data:delete"]);
+  });
+});
+
+describe("deleting a thread", () => {
+  test("removes all of its messages, more than one write takes", async () => {
+    const { threadId } = await received("Long");
+    for (let count = 0; count < MESSAGES_PER_WRITE; count++) {
+      const { body } = await service.call("POST", `/v1/threads/${threadId}/reply`, {
+        text: `Answer ${count}`,
+      });
+      await service.message(body.id, "delivered");
+    }
+    const ids = (await get(`/v1/threads/${threadId}/messages?limit=100`)).body.data.map(
+      ({ id }: { id: string }) => id,
+    );
+    expect(ids).toHaveLength(MESSAGES_PER_WRITE + 1);
+    expect((await remove(`/v1/threads/${threadId}`)).status).toBe(204);
+    expect((await get(`/v1/threads/${threadId}`)).status).toBe(404);
+    for (const id of ids) expect(await rowsOf(id)).toBe(0);
+  });
+
+  test("is refused with 409 while an answer waits for its time", async () => {
+    const { threadId, messageId } = await received("Waiting");
+    const parent = (await get(`/v1/emails/${messageId}`)).body.messageId;
+    const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
+    const headers = { "In-Reply-To": parent };
+    await service.send({ from: "support@in.test", to: "ada@client.test", scheduledAt, headers });
+    expect((await remove(`/v1/threads/${threadId}`)).status).toBe(409);
+    expect((await get(`/v1/threads/${threadId}`)).body.messageCount).toBe(2);
+  });
+});
+
+describe("content that a send does not keep", () => {
+  test("goes once every recipient is final, and the record stays", async () => {
+    const file = { filename: "a.txt", content: "YQ==" };
+    const id = await delivered({ keepContent: false, text: "A secret code", attachments: [file] });
+    await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+    const record = (await get(`/v1/emails/${id}`)).body;
+    expect(record).toMatchObject({ status: "delivered", subject: "Hi" });
+    expect((await get(`/v1/emails/${id}/raw`)).status).toBe(404);
+    expect((await get(`/v1/emails/${id}/attachments/${record.attachments[0].id}`)).status).toBe(404);
+  });
+
+  test("stays while the message waits, because it is still needed", async () => {
+    const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
+    const id = await service.send({ from: "shop@one.test", scheduledAt, keepContent: false });
+    await delivered({ keepContent: false });
+    expect((await get(`/v1/emails/${id}`)).body.text).toBe("x");
+    await service.call("POST", `/v1/emails/${id}/cancel`);
+    await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+  });
+});
+
+describe("the retention of a project", () => {
+  const sender = (method: string, body?: unknown) =>
+    service
+      .call("GET", "/v1/senders", undefined, { key: service.accountKey })
+      .then((list) =>
+        service.call(method, `/v1/senders/${list.body.data[0].id}`, body, { key: service.accountKey }),
+      );
+
+  test("replaces that of the installation, for contents and for whole messages", async () => {
+    expect((await sender("GET")).body.retention).toEqual({ contentDays: null, eventDays: null });
+    const id = await delivered({ text: "kept for two days" });
+    const changed = await sender("PATCH", { retention: { contentDays: 2 } });
+    expect(changed.body.retention).toEqual({ contentDays: 2, eventDays: null });
+    clock.shift(3 * DAY_MS);
+    await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+    await sender("PATCH", { retention: { contentDays: null, eventDays: 2 } });
+    await until(async () => (await get(`/v1/emails/${id}`)).status === 404);
+    await sender("PATCH", { retention: { eventDays: null } });
+  });
+
+  test("has at least one day", async () => {
+    const { status, body } = await sender("PATCH", { retention: { contentDays: 0 } });
+    expect([status, body.error.param]).toEqual([422, "retention.contentDays"]);
+  });
+});
