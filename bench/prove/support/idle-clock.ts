@@ -1,16 +1,10 @@
 import { systemClock } from "../../../src/clock.ts";
 import type { Clock } from "../../../src/core/time/clock.ts";
 
-/** Pause between two looks at the process, milliseconds. */
-const LOOK_MS = 1;
-/** Processor time between two looks below which the process is idle, microseconds. */
-const IDLE_US = 500;
-/** Looks in a row that find it idle before the clock jumps. */
-const IDLE_LOOKS = 2;
-/** Longest jump, milliseconds. */
-const LONGEST_JUMP_MS = 250;
+/** Pause before the next look if there is no timer, milliseconds. */
+const NO_TIMER_MS = 1;
 
-/** A clock that jumps to the next timer while this process is idle. */
+/** A clock that moves only while this process waits for it. */
 export interface IdleClock extends Clock {
   stop(): void;
 }
@@ -23,31 +17,37 @@ interface Timer {
 }
 
 /**
- * Opens a clock for a rig whose parts all run in this process. While the process works, it goes as the system's clock
- * does, so that the speed of the machine is no limit; else it jumps from timer to timer.
+ * Opens a clock for a rig whose parts all run in this process. It stands still while any thread of the process works, waits for
+ * the disk or wants a processor, and then jumps to the next timer. So neither the speed of the machine nor its load changes
+ * a figure of the run. A clock that read the processor time instead took a starved process for an idle one.
  */
 export function idleClock(): IdleClock {
   const start = systemClock.now();
   let ours = 0;
-  let idleLooks = 0;
-  let real = systemClock.elapsed();
-  let cpu = process.cpuUsage();
   const timers: Timer[] = [];
-  const look = (): void => {
-    const { user, system } = process.cpuUsage(cpu);
-    const passed = systemClock.elapsed() - real;
-    cpu = process.cpuUsage();
-    real = systemClock.elapsed();
-    idleLooks = user + system < IDLE_US ? idleLooks + 1 : 0;
-    const until = ours + (idleLooks >= IDLE_LOOKS ? LONGEST_JUMP_MS : passed);
-    while ((timers[0]?.fire ?? true) === null) pop(timers);
-    ours = Math.max(ours, Math.min(until, timers[0]?.at ?? until));
-    while (timers[0] !== undefined && timers[0].at <= ours) pop(timers)?.fire?.();
+  const wanted = new Int32Array(new SharedArrayBuffer(4));
+  const watcher = new Worker(new URL("./idle-watcher.ts", import.meta.url).href);
+  const watch = (): void => {
+    Atomics.store(wanted, 0, 1);
+    Atomics.notify(wanted, 0);
   };
-  const looking = setInterval(look, LOOK_MS);
+  // The watcher says that all other threads have been waiting since it began to look.
+  watcher.onmessage = () => {
+    while ((timers[0]?.fire ?? true) === null) pop(timers);
+    const [next] = timers;
+    if (next === undefined) {
+      setTimeout(watch, NO_TIMER_MS);
+      return;
+    }
+    ours = Math.max(ours, next.at);
+    while (timers[0] !== undefined && timers[0].at <= ours) pop(timers)?.fire?.();
+    watch();
+  };
+  watcher.postMessage(wanted);
+  watch();
   return {
     now: () => Math.floor(start + ours),
-    elapsed: () => ours,
+    elapsed: () => Math.floor(ours),
     after(delayMs, fire) {
       const timer: Timer = { at: ours + Math.max(0, delayMs), fire };
       push(timers, timer);
@@ -55,7 +55,7 @@ export function idleClock(): IdleClock {
         timer.fire = null;
       };
     },
-    stop: () => clearInterval(looking),
+    stop: () => watcher.terminate(),
   };
 }
 

@@ -12,7 +12,10 @@ import { RouteDetail } from "./detail.tsx";
 import { RouteForm } from "./form.tsx";
 import { KIND_WORDS, limitsText } from "./words.ts";
 
-/** The account's ways out for mail, and next to them the one that the path names. */
+/**
+ * The account's ways out for mail, and next to them the one that the path names. Without it an operator writes the login of a relay
+ * as a URL into a shell, and looks up in the guide what to enter at its provider.
+ */
 export function RoutesPage({ params }: PageProps) {
   const selected = params.id ?? null;
   const pages = usePages<OutRoute>("/v1/routes", {}, ({ id }) => id);
