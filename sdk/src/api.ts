@@ -247,6 +247,7 @@ export interface components {
             id: string;
             /** @description Sender address. */
             from: string;
+            fromName: string | null;
             /** @description Recipient addresses. */
             to: string[];
             subject: string;
@@ -534,6 +535,7 @@ export interface components {
             id: string;
             /** @description Sender address. */
             from: string;
+            fromName: string | null;
             /** @description Recipient addresses. */
             to: string[];
             subject: string;
@@ -554,7 +556,6 @@ export interface components {
             createdAt: string;
             senderId: string;
             messageId: string | null;
-            fromName: string | null;
             cc: string[];
             bcc: string[];
             replyTo: string[];
@@ -734,6 +735,7 @@ export interface components {
             id: string;
             /** @description Sender address. */
             from: string;
+            fromName: string | null;
             /** @description Recipient addresses. */
             to: string[];
             subject: string;
@@ -754,7 +756,6 @@ export interface components {
             createdAt: string;
             senderId: string;
             messageId: string | null;
-            fromName: string | null;
             cc: string[];
             bcc: string[];
             replyTo: string[];

@@ -18,6 +18,7 @@ export const MessageSummaryView = Type.Object(
   {
     id: Type.String(),
     from: Type.String({ description: "Sender address." }),
+    fromName: Nullable(Type.String({ description: "Sender name." })),
     to: Type.Array(Type.String(), { description: "Recipient addresses." }),
     subject: Type.String(),
     status: Status,
@@ -63,7 +64,6 @@ export const MessageView = Type.Object(
     ...MessageSummaryView.properties,
     senderId: Type.String(),
     messageId: Nullable(Type.String({ description: "Header Message-ID, with angle brackets." })),
-    fromName: Nullable(Type.String()),
     cc: Type.Array(Type.String()),
     bcc: Type.Array(Type.String()),
     replyTo: Type.Array(Type.String()),

@@ -21,6 +21,8 @@ export type { MessageFilter } from "./message-filter.ts";
 export interface MessageSummary {
   id: string;
   from: string;
+  /** Name of the sender; null if there is none. */
+  fromName: string | null;
   to: string[];
   subject: string;
   status: MessageStatus;
@@ -127,13 +129,24 @@ function downIds(
 
 /** Returns a message as lists show it. */
 export function summaryOf({ id, from, to, subject, status, direction, createdAt }: Message): MessageSummary {
-  return { id, from: from.email, to: to.map(({ email }) => email), subject, status, direction, createdAt };
+  const fromName = from.name ?? null;
+  return {
+    id,
+    from: from.email,
+    fromName,
+    to: to.map(({ email }) => email),
+    subject,
+    status,
+    direction,
+    createdAt,
+  };
 }
 
 function toSummary(row: SummaryRow): MessageSummary {
   return {
     id: row.id,
     from: row.from_email,
+    fromName: row.from_name,
     to: (JSON.parse(row.to_list) as Mailbox[]).map((mailbox) => mailbox.email),
     subject: row.subject,
     status: row.status,

@@ -48,8 +48,8 @@ export function List<Row>(props: ListProps<Row>) {
     <div class={`list ${columns}`} aria-busy={pages.loading.value}>
       {props.heads === undefined ? null : (
         <div class="list-heads" aria-hidden="true">
-          {props.heads.map((head) => (
-            <span key={head}>{head}</span>
+          {props.heads.map((head, column) => (
+            <span key={column}>{head}</span>
           ))}
         </div>
       )}

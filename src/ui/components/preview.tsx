@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
 import { browserPath } from "../api/client.ts";
-import { isDark } from "../state/theme.ts";
 import { CheckBox } from "../controls/form.tsx";
 
 interface PreviewProps {
@@ -26,8 +25,8 @@ interface PagePreviewProps extends Omit<PreviewProps, "messageId"> {
 /** HTML in a separate frame, which runs nothing, and loads nothing unless the user asks. */
 export function PagePreview({ path, title, small = false }: PagePreviewProps) {
   const width = useSignal<Width>("desktop");
-  const isDarkPage = isDark();
-  const dark = useSignal(isDarkPage === true);
+  // Most html is made for a light page, also in a dark mail program.
+  const dark = useSignal(false);
   const images = useSignal(false);
   const src = browserPath(path, {
     images: images.value ? 1 : 0,
@@ -57,9 +56,7 @@ export function PagePreview({ path, title, small = false }: PagePreviewProps) {
         <CheckBox label="Load remote images" checked={images} />
       </div>
       <div class={`preview-box ${width.value}`}>
-        {isDarkPage === null ? null : (
-          <iframe key={src} title={title} src={src} sandbox="" referrerpolicy="no-referrer" />
-        )}
+        <iframe key={src} title={title} src={src} sandbox="" referrerpolicy="no-referrer" />
       </div>
     </div>
   );

@@ -1,5 +1,4 @@
 import { signal } from "@preact/signals";
-import { isDrawn } from "../api/client.ts";
 import { readChoice, storeChoice } from "./storage.ts";
 
 /** `system` follows the browser's own setting. */
@@ -29,11 +28,4 @@ function apply(next: Theme): void {
   theme.value = next;
   if (next === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = next;
-}
-
-/** Returns whether the page is dark now. Null: the server draws it, and only the browser knows its own setting. */
-export function isDark(): boolean | null {
-  if (theme.value !== "system") return theme.value === "dark";
-  if (isDrawn()) return null;
-  return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }

@@ -36,7 +36,8 @@ export function recipientAnswer(message: Message, recipient: Recipient): string 
   if (status === "sent") return `Handed to ${mx ?? "the smarthost"}${when}${overTls(tls)}.`;
   if (status === "accepted" && reason === null && message.scheduledAt !== null)
     return `It will be sent on ${localTime(Date.parse(message.scheduledAt))}.`;
-  return REASONS[reason ?? ""]?.what ?? statusWords(status).means;
+  const what = REASONS[reason ?? ""]?.what ?? statusWords(status).means;
+  return status === "bounced" && mx !== "simulator" ? `${what} The bounce suppressed the address.` : what;
 }
 
 function overTls(tls: string | null): string {

@@ -150,7 +150,9 @@ describe("the answer about a message", () => {
 
   test("explains a bounce and says what to do", () => {
     const found = localExplanation(message({ ...recipient, status: "bounced", reason: "mailbox-full" }));
-    expect(found?.recipients[0]).toMatchObject({ what: "The recipient's mailbox is full." });
+    expect(found?.recipients[0]).toMatchObject({
+      what: "The recipient's mailbox is full. The bounce suppressed the address.",
+    });
     expect(found?.recipients[0]?.next).not.toBe("");
   });
 

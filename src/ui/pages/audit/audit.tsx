@@ -49,7 +49,8 @@ export function AuditPage({ params }: PageProps) {
         <List
           label="Changes"
           pages={pages}
-          columns="columns-messages columns-people"
+          columns="columns-templates"
+          heads={["Change", "Of", "By", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => changedUrl(`${PATH}/${id}`, search, {})}

@@ -52,6 +52,7 @@ export function ContactsPage({ params }: PageProps) {
           label="Contacts"
           pages={pages}
           columns="columns-messages columns-people"
+          heads={["Subscription", "Address", "Name", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => changedUrl(`/contacts/${id}`, search, { create: null })}

@@ -30,6 +30,7 @@ export function DomainsPage({ params }: PageProps) {
           label="Domains"
           pages={pages}
           columns="columns-domains"
+          heads={["Domain", "Status", "Use", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => `/domains/${id}`}

@@ -4,6 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Health } from "../../api/types.ts";
 import { after } from "../../browser/clock.ts";
 import { useTask } from "../../controls/task.ts";
+import { Advice } from "../../components/advice.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
@@ -70,7 +71,11 @@ export function HealthPanel({ onFixed }: { onFixed: () => void }) {
               <p>
                 <strong>{capitalized(name)}:</strong> {message}
               </p>
-              {fix === undefined ? null : <p class="quiet">{fix}</p>}
+              {fix === undefined ? null : (
+                <p class="quiet">
+                  <Advice text={fix} />
+                </p>
+              )}
               {action === undefined ? null : <FixButton {...action} onFixed={fixed} />}
             </div>
           </li>

@@ -96,6 +96,7 @@ export function InboxesPage({ params }: PageProps) {
           label="Threads"
           pages={pages}
           columns="columns-threads"
+          heads={["", "With", "Subject", "", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) =>

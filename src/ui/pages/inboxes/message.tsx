@@ -12,14 +12,15 @@ import { counted, sizeText } from "../../words/amounts.ts";
 /** One message of a conversation. */
 export function ThreadMessage({ message, open }: { message: Message; open: boolean }) {
   const { id, direction, status, addresses, createdAt, testMode } = message;
-  const name = addresses.from.name ?? addresses.from.email;
+  const { name, email } = addresses.from;
   return (
     <li class={direction === "inbound" ? "letter" : "letter ours"}>
       <details open={open}>
         <summary>
           <strong class="cut" dir="auto">
-            {name}
+            {name ?? email}
           </strong>
+          {name === undefined ? null : <span class="cut quiet">{email}</span>}
           <span class="cut quiet">to {addresses.to.map(({ email }) => email).join(", ")}</span>
           {testMode === true ? <span class="tag">test</span> : null}
           {direction === "outbound" ? (

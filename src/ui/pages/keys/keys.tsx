@@ -35,6 +35,7 @@ export function KeysPage({ params }: PageProps) {
           label="API keys"
           pages={pages}
           columns="columns-keys"
+          heads={["Name", "State", "Project", "Scopes", "Used"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => `/keys/${id}`}

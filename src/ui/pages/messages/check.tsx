@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { useTask } from "../../controls/task.ts";
-import { HelpText } from "../../components/help-text.tsx";
+import { Advice } from "../../components/advice.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { sizeText } from "../../words/amounts.ts";
@@ -63,7 +63,7 @@ function Answer({ found }: { found: Checked }) {
             <Dot {...(LEVELS[level] ?? { tone: "quiet", word: level })} />
             <p>{message}</p>
             <p class="hint">
-              <HelpText text={fix} />
+              <Advice text={fix} />
             </p>
           </li>
         ))}

@@ -1,3 +1,4 @@
+import { Advice } from "../../components/advice.tsx";
 import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
@@ -178,7 +179,9 @@ function Reasons({ message }: { message: Message }) {
         <div key={one.email} class="why-one">
           {message.recipients.length > 1 ? <p class="strong">{one.email}</p> : null}
           {reasonsOf(message, one).map((sentence) => (
-            <p key={sentence}>{sentence}</p>
+            <p key={sentence}>
+              <Advice text={sentence} />
+            </p>
           ))}
           <Reply text={replyOf(message, one.email)} />
         </div>

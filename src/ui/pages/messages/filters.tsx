@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { now } from "../../browser/clock.ts";
 import { Form, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";
@@ -36,6 +37,16 @@ const DETAILS = [
   { name: "after", label: "Not before", placeholder: "2026-01-31" },
   { name: "before", label: "Before", placeholder: "2026-02-28" },
 ] as const;
+
+/** Filters that are days. */
+const DAYS: ReadonlySet<string> = new Set(["after", "before"]);
+
+/** Returns the day of a filter for a date field; empty if there is none. */
+function dayOf(name: string): string {
+  return (query.value.get(name) ?? "").slice(0, "2026-01-31".length);
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The list's filters: statuses as links, and the rest in a menu. */
 export function Filters() {
@@ -74,6 +85,11 @@ export function Filters() {
   );
 }
 
+/** Returns the time 24 hours ago, without the part of its second. */
+function dayBefore(): string {
+  return `${new Date(now() - DAY_MS).toISOString().slice(0, -".000Z".length)}Z`;
+}
+
 function MoreFilters() {
   const open = useSignal(false);
   const task = useTask();
@@ -81,8 +97,8 @@ function MoreFilters() {
     from: useSignal(query.value.get("from") ?? ""),
     to: useSignal(query.value.get("to") ?? ""),
     tag: useSignal(query.value.get("tag") ?? ""),
-    after: useSignal(query.value.get("after") ?? ""),
-    before: useSignal(query.value.get("before") ?? ""),
+    after: useSignal(dayOf("after")),
+    before: useSignal(dayOf("before")),
   };
   const apply = async () => {
     const changes = Object.entries(values).map(([name, value]) => [name, value.value.trim()]);
@@ -119,10 +135,24 @@ function MoreFilters() {
       </summary>
       <Form class="menu-box form" task={task} onSubmit={apply}>
         {DETAILS.map(({ name, label, placeholder }) => (
-          <TextField key={name} label={label} name={name} value={values[name]} placeholder={placeholder} />
+          <TextField
+            key={name}
+            label={label}
+            name={name}
+            value={values[name]}
+            placeholder={placeholder}
+            type={DAYS.has(name) ? "date" : "text"}
+          />
         ))}
         <button type="submit" class="button primary">
           Filter messages
+        </button>
+        <button
+          type="button"
+          class="button"
+          onClick={() => navigate(urlWith({ after: dayBefore(), before: null }, "/messages"))}
+        >
+          Last 24 hours
         </button>
       </Form>
     </details>

@@ -50,6 +50,7 @@ export function MessagesPage({ params }: PageProps) {
           label="Messages"
           pages={pages}
           columns="columns-messages"
+          heads={["Status", "Address", "Subject", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => changedUrl(`/messages/${id}`, search, { compose: null })}
@@ -70,7 +71,7 @@ export function MessagesPage({ params }: PageProps) {
 }
 
 function Cells({
-  message: { status, direction, awaitingApproval, from, to, subject, createdAt },
+  message: { status, direction, awaitingApproval, from, fromName, to, subject, createdAt },
 }: {
   message: MessageSummary;
 }) {
@@ -85,8 +86,8 @@ function Cells({
         captured={capturesTo(to)}
       />
       <span class="cut who-cell">
-        <span class="way">{inbound ? "from" : "to"}</span> {inbound ? from : (to[0] ?? "")}
-        {inbound ? "" : others}
+        <span class="way">{inbound ? "from" : "to"}</span> {inbound ? (fromName ?? from) : (to[0] ?? "")}
+        {inbound ? fromName === null ? "" : <span class="quiet"> {from}</span> : others}
       </span>
       <span class="cut subject-cell" dir="auto">
         {subject === "" ? "(no subject)" : subject}

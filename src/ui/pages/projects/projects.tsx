@@ -35,6 +35,7 @@ export function ProjectsPage({ params }: PageProps) {
           label="Projects"
           pages={pages}
           columns="columns-messages"
+          heads={["State", "Name", "External id", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => changedUrl(`/projects/${id}`, place.value.search, { create: null })}

@@ -30,6 +30,7 @@ export function RoutesPage({ params }: PageProps) {
           label="Routes"
           pages={pages}
           columns="columns-webhooks"
+          heads={["Name", "Kind", "Limits", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => `/routes/${id}`}

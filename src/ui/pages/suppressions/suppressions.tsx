@@ -59,6 +59,7 @@ export function SuppressionsPage({ params }: PageProps) {
           label="Suppressions"
           pages={pages}
           columns="columns-messages columns-people"
+          heads={["Reason", "Address", "Note", "Age"]}
           selected={selected}
           keyOf={({ email }) => email}
           hrefOf={({ email }) => changedUrl(pathOf(email), search, { add: null })}

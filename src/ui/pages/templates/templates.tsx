@@ -34,6 +34,7 @@ function TemplateList() {
           label="Templates"
           pages={pages}
           columns="columns-templates"
+          heads={["Name", "Slug", "Subject", "Changed"]}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => `/templates/${id}`}
           cells={(template) => <Cells template={template} />}

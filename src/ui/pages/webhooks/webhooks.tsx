@@ -35,6 +35,7 @@ export function WebhooksPage({ params }: PageProps) {
           label="Webhooks"
           pages={pages}
           columns="columns-webhooks"
+          heads={["URL", "State", "Events", "Age"]}
           selected={selected}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => `/webhooks/${id}`}

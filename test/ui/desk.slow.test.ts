@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { actionsOn, BROWSER_MS, CHROMIUM, startBrowser, type TestBrowser } from "../support/browser.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+setDefaultTimeout(BROWSER_MS);
+const browserTest = test.skipIf(CHROMIUM === null);
+
+/** A red pixel. */
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+
+let service: TestService;
+let browser: TestBrowser;
+let page: Page;
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  [service, browser] = await Promise.all([startService({ DELIVERY: "capture" }), startBrowser()]);
+  await service.call("POST", "/v1/inboxes", { address: "help@inbox.mail.test" });
+  ({ page } = await browser.visit(service.url, "/messages", {
+    key: service.projectKey,
+    viewport: { width: 1440, height: 900 },
+  }));
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const { see } = actionsOn(() => page);
+
+browserTest(
+  "a received message shows the sender's name in the list, and the address in the conversation",
+  async () => {
+    const { body } = await service.call("POST", "/v1/inbound/simulate", {
+      to: "help@inbox.mail.test",
+      from: { email: "ana@forged.test", name: "Ana Lima" },
+      subject: "Where is it?",
+      text: "Where is my order?",
+    });
+    await page.goto(`${service.url}/messages`);
+    const row = page.getByRole("link", { name: /Where is it/ }).first();
+    await row.waitFor();
+    expect(await row.textContent()).toContain("Ana Lima ana@forged.test");
+    expect(await page.locator(".list-heads").textContent()).toBe("StatusAddressSubjectAge");
+    await page.goto(`${service.url}/threads/${body.threadId}`);
+    await see("ana@forged.test");
+  },
+);
+
+browserTest("an attached picture is shown, and other files are not", async () => {
+  const id = await service.send({
+    from: { email: "help@inbox.mail.test" },
+    to: "ana@one.test",
+    attachments: [
+      { filename: "red.png", content: PNG, contentType: "image/png" },
+      { filename: "red.svg", content: btoa("<svg/>"), contentType: "image/svg+xml" },
+    ],
+  });
+  await page.goto(`${service.url}/messages/${id}?tab=attachments`);
+  const picture = page.getByRole("img", { name: "red.png" });
+  await picture.waitFor();
+  expect(
+    await picture.evaluate(
+      (image) => (image as unknown as { decode(): Promise<void>; naturalWidth: number }).naturalWidth,
+    ),
+  ).toBe(1);
+  expect(await page.getByRole("img", { name: "red.svg" }).count()).toBe(0);
+});
+
+browserTest("the filter of the last 24 hours can be removed", async () => {
+  await page.goto(`${service.url}/messages`);
+  await page.locator("summary").getByText("Filter").click();
+  await page.getByRole("button", { name: "Last 24 hours" }).click();
+  await page.waitForURL(/after=/);
+  await see("Where is it?");
+  await page.getByRole("link", { name: /Remove Not before/ }).click();
+  await page.waitForURL((url) => !url.search.includes("after"));
+  expect(await page.getByText("Where is it?").count()).toBeGreaterThan(0);
+});

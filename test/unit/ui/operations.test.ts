@@ -1,0 +1,24 @@
+import { describe, expect, test } from "bun:test";
+import { adviceParts } from "../../../src/ui/words/operations.ts";
+
+describe("advice in the dashboard", () => {
+  test.each([
+    ["or lift the suppression with DELETE /v1/suppressions.", "Suppressions › Lift", "/suppressions"],
+    ["Verify it: POST /v1/domains/dom_1/verify.", "Domains › Verify", "/domains/dom_1"],
+    ["Rotate it: POST /v1/domains/dom_1/rotate-dkim.", "Domains › Rotate key", "/domains/dom_1"],
+    ["call POST /v1/lanes/mx1.example.com+mx2.example.com/open.", "Home › Open the lane", "/"],
+    ["by POST /v1/emails/{id}/approve or /reject.", "the buttons above", null],
+  ])("%s names the page that does it", (advice, text, href) => {
+    const parts = adviceParts(advice);
+    expect(parts.find((part) => part.text === text)?.href ?? null).toBe(href);
+    expect(parts.map((part) => part.text).join("")).toEndWith(".");
+    expect(parts.map((part) => part.text).join("")).not.toContain("/v1/");
+  });
+
+  test("keeps the words around an operation, and operations without a page", () => {
+    expect(adviceParts("A. POST /v1/emails/batch sends many.").map(({ text }) => text)).toEqual([
+      "A. POST /v1/emails/batch sends many.",
+    ]);
+    expect(adviceParts("").length).toBe(0);
+  });
+});
