@@ -1,6 +1,8 @@
 import { DAY_MS } from "../../src/core/time/units.ts";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
 import { removeUnusedContents } from "../../src/flows/sweep/removals.ts";
 import {
   MOVED_AFTER_MS,
@@ -15,6 +17,7 @@ import { openObjectStore } from "../../src/net/object-store.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { around } from "../support/around.ts";
+import { newFolder } from "../support/folder.ts";
 import { deliver } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
 import { serviceProcess } from "../support/process.ts";
@@ -22,6 +25,7 @@ import { S3_BUCKET, S3_KEYS, type S3Server, startS3 } from "../support/s3-server
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 import { reason } from "../support/reason.ts";
+import { postrider } from "./command-program.ts";
 
 const MB = 1024 * 1024;
 /** Time limit of a test that starts the service more than once, or as a separate process. */
@@ -38,16 +42,22 @@ let running = false;
 let s3: S3Server;
 let clock: ShiftedClock;
 
+function storeSettings() {
+  return {
+    CONTENT_STORE: `s3://${S3_BUCKET}/post`,
+    S3_ENDPOINT: s3.endpoint,
+    S3_REGION: S3_KEYS.region,
+    S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
+    S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+  };
+}
+
 /** The service on an object store, without its own chores, so that only the test moves objects. */
 async function start(more: Record<string, string> = {}): Promise<void> {
   service = await startService(
     {
       ROLES: "api,smtp,worker",
-      CONTENT_STORE: `s3://${S3_BUCKET}/post`,
-      S3_ENDPOINT: s3.endpoint,
-      S3_REGION: S3_KEYS.region,
-      S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
-      S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+      ...storeSettings(),
       ...more,
     },
     clock,
@@ -69,8 +79,8 @@ afterEach(async () => {
 
 const get = (path: string) => service.call("GET", path);
 
-async function bytesAt(path: string): Promise<Buffer> {
-  const answer = await fetch(`${service.url}${path}`, {
+async function bytesAt(path: string, url = service.url): Promise<Buffer> {
+  const answer = await fetch(`${url}${path}`, {
     headers: { authorization: `Bearer ${service.projectKey}` },
   });
   expect(answer.status).toBe(200);
@@ -156,6 +166,26 @@ describe("contents move into the object store", () => {
     const { named, stray, there } = await objects();
     expect([named, stray]).toEqual([there, []]);
     for (const name of named) expect(name).toMatch(/^post\/[0-9a-f]{64}-[0-9A-Za-z]{16}$/);
+  });
+
+  test("an export holds the contents that have moved, so that an installation without the store reads them", async () => {
+    const attached = randomBytes(MB);
+    const path = await attachmentOf(await send(attached));
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await move();
+    expect(await places()).toContain("object");
+    const [file, folder] = [join(newFolder("transfer"), "moved.ndjson"), newFolder("transfer")];
+    copyFileSync(join(service.folder, "master.key"), join(folder, "master.key"));
+    const from = { DATA_DIR: service.folder };
+    expect((await postrider(["export", file, "--messages"], from)).stderr).toContain("none is configured");
+    expect((await postrider(["export", file, "--messages"], { ...from, ...storeSettings() })).code).toBe(0);
+    expect((await postrider(["import", file], { DATA_DIR: folder })).code).toBe(0);
+    const other = await startService({ ROLES: "api", DATA_DIR: folder });
+    try {
+      expect(Buffer.compare(await bytesAt(path, other.url), attached)).toBe(0);
+    } finally {
+      await other.stop();
+    }
   });
 
   test("once they are old enough, and not before", async () => {
