@@ -15,7 +15,7 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
-# Foreign programs that verify our signatures, send us mail, query our name server and copy its zones, run the documentation's
+# Foreign programs that verify our signatures, score our mail, send us mail, query our name server and copy its zones, run the documentation's
 # commands and show our pages.
 # If one is missing, the tests that drive it are skipped.
 peer_packages='
@@ -29,6 +29,8 @@ msmtp msmtp
 nsd nsd
 opendkim opendkim
 sqlite3 sqlite3
+rspamd rspamd
+spamassassin spamassassin
 python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py
 libmail-dkim-perl /usr/share/perl5/Mail/DKIM.pm
 unbound unbound

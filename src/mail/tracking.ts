@@ -39,16 +39,16 @@ export function trackHtml(html: string, marks: Marks): string {
 interface Page {
   linkFor: ((url: string) => string | null) | null;
   linksLeft: number;
-  /** The picture, and its address as it is in the source of an image. */
+  /** The picture, and the style by which it is known. */
   pixel: string;
-  source: string;
+  style: string;
   /** True if the picture is in a place that a reader's program shows. */
   shown: boolean;
 }
 
 /** Rewriters by their marks, made when first needed: making one takes as long as rewriting a message. */
 let rewriters: { links: HTMLRewriter; both: HTMLRewriter } | null = null;
-let page: Page = { linkFor: null, linksLeft: 0, pixel: "", source: "", shown: false };
+let page: Page = { linkFor: null, linksLeft: 0, pixel: "", style: "", shown: false };
 
 function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
   rewriters ??= { links: markLinks(new HTMLRewriter()), both: placePixel(markLinks(new HTMLRewriter())) };
@@ -56,7 +56,7 @@ function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
     linkFor: linkFor === null ? null : unlessShown(html, linkFor),
     linksLeft: linkFor === null ? 0 : MAX_TRACKED_LINKS,
     pixel: pixelUrl === null ? "" : pixelTag(pixelUrl),
-    source: pixelUrl === null ? "" : Bun.escapeHTML(pixelUrl),
+    style: pixelUrl === null ? "" : Bun.escapeHTML(pixelStyle(pixelUrl)),
     shown: false,
   };
   page = begun;
@@ -99,10 +99,10 @@ function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
           });
         },
       })
-      // Only images of one pixel: each call from the rewriter takes time, and a newsletter has many images.
-      .on('img[src][width="1"][height="1"]', {
+      // Only elements of one pixel: each call from the rewriter takes time, and a newsletter has many elements.
+      .on(`div[style^="${ONE_PIXEL}"]`, {
         element(element) {
-          if (element.getAttribute("src") !== page.source) return;
+          if (element.getAttribute("style") !== page.style) return;
           if (page.shown) element.remove();
           page.shown = true;
         },
@@ -110,8 +110,19 @@ function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
   );
 }
 
-/** Returns an invisible picture. Its style is not `display: none`, because some clients do not load such a picture. */
+const ONE_PIXEL = "width:1px;height:1px;";
+
+/** Returns the style with the picture in the background. What could end its address in CSS is encoded. */
+function pixelStyle(url: string): string {
+  const encoded = url.replace(/['"()\\\s]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+  return `${ONE_PIXEL}background-image:url(${encoded})`;
+}
+
+/**
+ * Returns an invisible picture, as the background of an element: filters count `img` elements next to few words as spam that hides
+ * its words in pictures. Outlook for Windows shows no backgrounds, so it alone reads an `img`.
+ */
 function pixelTag(url: string): string {
-  const style = "border:0;width:1px;height:1px;overflow:hidden";
-  return `<img src="${Bun.escapeHTML(url)}" alt="" width="1" height="1" style="${style}">`;
+  const image = `<img src="${Bun.escapeHTML(url)}" alt="" width="1" height="1" style="border:0">`;
+  return `<div style="${Bun.escapeHTML(pixelStyle(url))}"><!--[if mso]>${image}<![endif]--></div>`;
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AddressInfo, createServer } from "node:net";
 import type { Page } from "playwright-core";
+import { trackHtml } from "../../src/mail/tracking.ts";
 import { BROWSER_MS, CHROMIUM, NO_FAULTS, startBrowser, type TestBrowser } from "../support/browser.ts";
 import { HOSTILE_HTML, HUGE_HTML } from "../support/hostile-html.ts";
 import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
@@ -119,4 +120,17 @@ describe("the preview of a hostile message", () => {
     expect(faults).toEqual(NO_FAULTS);
     await page.close();
   });
+});
+
+browserTest("a browser that shows html as it leaves asks for the picture of opens once", async () => {
+  const { page } = await visit();
+  await page.goto("about:blank");
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const pixelUrl = "https://links.example.org/o/token";
+  const ended = page.waitForEvent("requestfailed");
+  await page.setContent(trackHtml("<p>Hello</p>", { pixelUrl, linkFor: null }));
+  await ended;
+  expect(asked).toEqual([pixelUrl]);
+  await page.close();
 });

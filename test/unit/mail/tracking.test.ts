@@ -22,7 +22,7 @@ import {
 import { MAX_TRACKED_LINKS, trackHtml } from "../../../src/mail/tracking.ts";
 
 const PIXEL_URL = "https://t.test/o/abc";
-const PIXEL = `<img src="${PIXEL_URL}" alt="" width="1" height="1" style="border:0;width:1px;height:1px;overflow:hidden">`;
+const PIXEL = `<div style="width:1px;height:1px;background-image:url(${PIXEL_URL})"><!--[if mso]><img src="${PIXEL_URL}" alt="" width="1" height="1" style="border:0"><![endif]--></div>`;
 
 /** The html, with each link replaced by `[its URL]`. */
 function links(html: string): string {
@@ -241,7 +241,7 @@ describe("the tracking pixel is inserted", () => {
     const html = `<a href="https://a.test/">x</a>`;
     trackHtml(html, both);
     expect(trackHtml(html, { pixelUrl: other, linkFor: null })).toBe(
-      `${html}${PIXEL.replace(PIXEL_URL, other)}`,
+      `${html}${PIXEL.replaceAll(PIXEL_URL, other)}`,
     );
     expect(trackHtml(`hi${PIXEL}`, { pixelUrl: other, linkFor: null })).toContain(PIXEL_URL);
   });
@@ -249,6 +249,7 @@ describe("the tracking pixel is inserted", () => {
   test("the tracking pixel is inserted with its address escaped", () => {
     const marked = trackHtml("", { pixelUrl: `https://t.test/?a="&b`, linkFor: null });
     expect(marked).toContain(`src="https://t.test/?a=&quot;&amp;b"`);
+    expect(marked).toContain(`background-image:url(https://t.test/?a=%22&amp;b)"`);
   });
 });
 
@@ -353,7 +354,7 @@ describe("a message of one recipient", () => {
 
   test("a message of one recipient has the tracking that its switches request", () => {
     const link = `https://mail.test/c/${token(MESSAGE, 2)}.${sealUrl(KEY, token(MESSAGE, 2), "https://a.test/")}`;
-    const picture = `<img src="https://mail.test/o/${token(MESSAGE, 2)}"`;
+    const picture = `<div style="width:1px;height:1px;background-image:url(https://mail.test/o/${token(MESSAGE, 2)})">`;
     const marked = trackedHtml(LINKS, message, 2, html);
     expect(marked).toContain(`href="${link}"`);
     expect(marked).toContain(picture);
