@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FILTERS, highRules, MOST_POINTS, scoredKinds, sumOf } from "./lint-mail/score.ts";
+import { FILTERS, highRules, MOST_POINTS, scoredKinds, sumOf } from "../test/support/scored-mail.ts";
 
 for (const program of FILTERS)
   if (Bun.which(program) === null) {

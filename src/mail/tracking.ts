@@ -112,7 +112,7 @@ function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
 
 const ONE_PIXEL = "width:1px;height:1px;";
 
-/** Returns the style with the picture in the background. What could end its address in CSS is encoded. */
+/** Returns the style with the picture in the background. Signs that could end its address in CSS are encoded. */
 function pixelStyle(url: string): string {
   const encoded = url.replace(/['"()\\\s]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
   return `${ONE_PIXEL}background-image:url(${encoded})`;

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { MOST, MOST_CHOSEN } from "../../scripts/lint-mail/kinds.ts";
-import { FILTERS, highRules, MOST_POINTS, scoredKinds, sumOf } from "../../scripts/lint-mail/score.ts";
+import { MOST, MOST_CHOSEN } from "../support/scored-kinds.ts";
+import { FILTERS, highRules, MOST_POINTS, scoredKinds, sumOf } from "../support/scored-mail.ts";
 import { newFolder, removeFolder } from "../support/folder.ts";
 
 /** Milliseconds: eight seconds on an idle machine. */

@@ -2,7 +2,7 @@ import { helpersOf } from "./unit-rules.ts";
 
 /** Ending of the names of slow test files, which `npm run test:quick` leaves out. */
 const SLOW = ".slow.test.ts";
-/** Helpers that build the program or a package, or start a browser, another mail server, sqld, pebble or a tool of an npm package. */
+/** Helpers that build the program or a package, or start a browser, another mail server, a filter, sqld, pebble or a tool of an npm package. */
 const SLOW_HELPERS: readonly string[] = [
   "test/support/built-program.ts",
   "test/support/browser.ts",
@@ -12,6 +12,7 @@ const SLOW_HELPERS: readonly string[] = [
   "test/support/peers/exim.ts",
   "test/support/peers/opensmtpd.ts",
   "test/support/peers/postfix.ts",
+  "test/support/peers/spam-filters.ts",
   "test/support/sqld.ts",
 ];
 /** Starts sqld only for the tests of the engines, which name sqld themselves. */

@@ -1,6 +1,7 @@
 // Runs messages through SpamAssassin and rspamd on this machine. Neither asks anything outside it.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { answers } from "./peer.ts";
 
 /** The rules that a filter applied to a message, with their points. */
 export type Rules = Readonly<Record<string, number>>;
@@ -52,9 +53,6 @@ export interface Rspamd {
   stop(): Promise<void>;
 }
 
-/** Time for rspamd to start and compile its patterns, milliseconds. On an idle machine it takes two seconds. */
-const START_MS = 60_000;
-
 /** Public suffixes of the names in our messages. The whole list takes ten seconds to compile. */
 const SUFFIXES = "com\nnet\norg\n";
 
@@ -68,7 +66,7 @@ export async function startRspamd(
   writeFileSync(join(folder, "suffixes.dat"), SUFFIXES);
   mkdirSync(local, { recursive: true });
   const files: Readonly<Record<string, string>> = {
-    "options.inc": `dns { nameserver = ["${dns.ip}:${dns.port}"]; timeout = 1s; retransmits = 2; }\nlocal_addrs = [];\ndisable_hyperscan = true;\nurl_tld = "${folder}/suffixes.dat";\n`,
+    "options.inc": `dns { nameserver = ["${dns.ip}:${dns.port}"]; timeout = 1s; retransmits = 2; }\nlocal_addrs = [];\nurl_tld = "${folder}/suffixes.dat";\n`,
     "worker-normal.inc": `bind_socket = "127.0.0.1:${port}";\ncount = 1;\n`,
     "worker-controller.inc": "enabled = false;\n",
     "worker-proxy.inc": "enabled = false;\n",
@@ -84,17 +82,8 @@ export async function startRspamd(
     stderr: "ignore",
   });
   const url = `http://127.0.0.1:${port}`;
-  const until = Date.now() + START_MS;
-  while (
-    !(await fetch(`${url}/ping`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  ) {
-    if (Date.now() > until || run.exitCode !== null || run.signalCode !== null)
-      throw new Error(`rspamd did not start: see ${folder}/rspamd.log`);
-    await Bun.sleep(200);
-  }
+  if (!(await answers("127.0.0.1", port, run)))
+    throw new Error(`rspamd did not start: see ${folder}/rspamd.log`);
   return {
     async score({ raw, mailFrom, rcptTo }) {
       const headers = {

@@ -6,7 +6,7 @@ export interface Kind {
   chosen?: readonly string[];
 }
 
-/** Most points that each filter may give to a message, and with the rules of its sender. */
+/** Largest sum of points from each filter, without and with rules of the sender's choice. */
 export const MOST = { assassin: 0.1, rspamd: -0.5 } as const;
 export const MOST_CHOSEN = { assassin: 2.2, rspamd: 0.4 } as const;
 

@@ -1,11 +1,11 @@
 // Sends each kind of message through a started service, and scores what leaves by SpamAssassin and rspamd.
-import { publish } from "../../test/support/dns.ts";
-import { startMx } from "../../test/support/mx.ts";
-import { freePort } from "../../test/support/redis.ts";
-import { startService, verifiedDomain } from "../../test/support/service.ts";
+import { publish } from "./dns.ts";
+import { startMx } from "./mx.ts";
+import { freePort } from "./redis.ts";
+import { startService, verifiedDomain } from "./service.ts";
 
-import { CLIENT, type Letter, type Rules, spamAssassin, startRspamd } from "./filters.ts";
-import { KINDS, type Kind } from "./kinds.ts";
+import { CLIENT, type Letter, type Rules, spamAssassin, startRspamd } from "./peers/spam-filters.ts";
+import { KINDS, type Kind } from "./scored-kinds.ts";
 
 /** The programs that score, by Debian's names. */
 export const FILTERS = ["spamassassin", "rspamd"] as const;
