@@ -43,7 +43,7 @@ export function transmitJob(messageId: string, ord: number, lane: TransmitLane):
 
 /** Returns the lane of a transmit job. */
 export function transmitLane({ senderId, domain, bulk = false, routedBy = null }: TransmitLane): string {
-  return [senderId, domain, ...(bulk ? [BULK] : []), ...(routedBy === null ? [] : [routedBy])].join(" ");
+  return `${senderId} ${domain}${bulk ? ` ${BULK}` : ""}${routedBy === null ? "" : ` ${routedBy}`}`;
 }
 
 /** Reads the lane of a transmit job. A lane of one word is a domain. */

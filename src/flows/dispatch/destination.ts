@@ -15,6 +15,8 @@ import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 /** Waiting messages of one project and stream for one recipient domain. */
 export interface DomainQueue extends Place {
+  /** The lane of its jobs. */
+  name: string;
   /** Keys of recipients that were not tried yet. */
   high: Fifo<string>;
   /** Keys of recipients that were tried before, or get bulk mail. */
@@ -100,8 +102,8 @@ export interface DestinationLimits {
 }
 
 /** Returns an empty queue of a project's messages for a domain. */
-export function newDomainQueue(place: Place): DomainQueue {
-  return { ...place, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
+export function newDomainQueue(name: string, place: Place): DomainQueue {
+  return { ...place, name, high: new Fifo(), low: new Fifo(), known: null, lookingUp: false };
 }
 
 /** Returns how many messages wait, by lane. */

@@ -20,6 +20,7 @@ import { RecipientHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
 import { InFlight } from "./in-flight-limits.ts";
 import type { Later, Ways } from "../deliver/outcome.ts";
+import type { Place } from "../deliver/ways.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { Routes } from "./routes.ts";
 import { TwoPriorityQueue } from "./two-priority-queue.ts";
@@ -89,27 +90,26 @@ export class Dispatch {
   }
 
   /** Returns whether a job would be taken: it is not here yet, and its domain has room for one more. */
-  wants(job: Job, retry: boolean): boolean {
+  wants(job: Job, retry: boolean, place = parseTransmitLane(job.lane)): boolean {
     if (this.#closed || this.#known.has(job.key)) return false;
-    const place = parseTransmitLane(job.lane);
     const queue = this.#queues.get(transmitLane(place));
     const low = retry || place.bulk;
     return this.#room.hasRoom(place.senderId, (low ? queue?.low : queue?.high)?.size ?? 0, low);
   }
 
   /** Takes a job. If there is no room it is dropped. Its row stays due, so the sweep brings it again. */
-  offer(job: Job, retry: boolean): void {
-    if (this.wants(job, retry)) this.#add(job, retry);
+  offer(job: Job, retry: boolean, place = parseTransmitLane(job.lane)): void {
+    if (this.wants(job, retry, place)) this.#add(job.key, place, retry);
   }
 
-  #add(job: Job, retry: boolean): void {
-    const place = parseTransmitLane(job.lane);
+  #add(key: string, place: Place, retry: boolean): void {
     const low = retry || place.bulk;
-    const queue = this.#queues.get(transmitLane(place)) ?? newDomainQueue(place);
+    const name = transmitLane(place);
+    const queue = this.#queues.get(name) ?? newDomainQueue(name, place);
     const keys = low ? queue.low : queue.high;
-    this.#queues.set(transmitLane(place), queue);
-    this.#known.add(job.key);
-    keys.add(job.key);
+    this.#queues.set(name, queue);
+    this.#known.add(key);
+    keys.add(key);
     this.#room.add(place.senderId);
     if (queue.known === null) this.#lookUp(queue);
     else {
@@ -227,7 +227,7 @@ export class Dispatch {
       const age = this.#deps.clock.elapsed() - known.lookedUpAt;
       if (age >= validMs(known.route, this.#deps.restMs)) this.#lookUp(queue);
       else this.#dropIfIdle(queue);
-      void this.#run({ key, lane: transmitLane(queue) }, low, known, destination);
+      void this.#run({ key, lane: queue.name }, low, known, destination);
     }
     this.#wake(destination);
     this.#destinations.forget(destination);
@@ -272,7 +272,7 @@ export class Dispatch {
   async #addLater(job: Job, low: boolean, { until }: Later): Promise<void> {
     await until;
     if (this.#closed) this.#known.delete(job.key);
-    else this.#add(job, low);
+    else this.#add(job.key, parseTransmitLane(job.lane), low);
   }
 
   /** Lets one more message try a destination that does not answer this one. */
@@ -295,6 +295,6 @@ export class Dispatch {
   }
 
   #dropIfIdle(queue: DomainQueue): void {
-    if (queue.high.size + queue.low.size === 0 && !queue.lookingUp) this.#queues.delete(transmitLane(queue));
+    if (queue.high.size + queue.low.size === 0 && !queue.lookingUp) this.#queues.delete(queue.name);
   }
 }
