@@ -105,7 +105,7 @@ export function countOutcome(outcome: Outcome, limits: ReputationLimits, now: nu
     ...byProvider,
     addReputation(senderId, now, { settled, ...counts, excused: excused ? counts.bounced : 0 }, guard),
     ...(complainant === null ? [] : addComplainant(senderId, complainant, now, guard)),
-    judgeSender(senderId, limits, now),
+    judgeSender(senderId, limits, now, counts.bounced + counts.complained === 0),
   ];
 }
 

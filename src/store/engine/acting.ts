@@ -48,7 +48,8 @@ export function inActorsName(statements: Statement[], now: number): Statement[] 
 
 function isChange(statement: Statement, { type }: Actor): boolean {
   const target = targetOf(statement);
-  return target === "audited" || (target === "busy" && type !== "service");
+  if (type === "service") return target === "audited" && statement.seldom !== true;
+  return target !== "other";
 }
 
 function actorIs({ type, id, name, ip, requestId }: Actor, now: number): Statement {

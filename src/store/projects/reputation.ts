@@ -121,11 +121,18 @@ const JUDGE = `UPDATE senders SET suspended_at = iif(verdict.over AND trust_tier
  * suspended sender stays as it is. Days after `now` do not count: the clock was ahead then.
  * The RETURNING row has `suspended_at` and `trust_tier`. A null `suspended_at`: the sender is only near suspension. No
  * row: nothing has changed.
+ * @param seldom true after an outcome that lowers the rates: only the recipient who makes them count can change a row
  */
-export function judgeSender(senderId: string, limits: ReputationLimits, now: number): Statement {
+export function judgeSender(
+  senderId: string,
+  limits: ReputationLimits,
+  now: number,
+  seldom = false,
+): Statement {
   return {
     sql: JUDGE,
     args: [...verdictArgs(limits, now), now, senderId, WARN_AGAIN_MS],
+    seldom,
   };
 }
 

@@ -49,6 +49,8 @@ export interface Statement {
   args: (Value | DeferredValue)[];
   /** Set if the statement may be merged with others of the same text; `sql` is then the text for one. */
   rows?: RowsText | undefined;
+  /** True if it changes a row only now and then: the audit trail then takes the database's time for it, as the service's. */
+  seldom?: boolean;
 }
 
 /** A statement without deferred values. */
