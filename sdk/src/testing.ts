@@ -93,6 +93,8 @@ function settingsOf(folder: string): Record<string, string> {
     SUBMISSION_PORT: "0",
     SUBMISSION_INSECURE_LOOPBACK: "1",
     TEST_CONTROLS: "1",
+    // The application under test takes its webhooks on this machine.
+    ALLOW_PRIVATE_WEBHOOKS: "1",
     LOG_FORMAT: "json",
     LOG_LEVEL: "info",
   };
@@ -110,9 +112,14 @@ function serviceOf(child: ChildProcess, folder: string, ports: Ports): TestServi
   const ending = new AbortController();
   const steer = (method: string, path: string, body?: object) =>
     steered(place.url + path, accountKey, method, body);
-  const parts = { place, signal: ending.signal, clearFailures: () => steer("DELETE", "/test/failures") };
+  const parts = { place, signal: ending.signal };
+  const first = projectOf(parts, keyOf("POSTRIDER_PROJECT_KEY"));
   return {
-    ...projectOf(parts, keyOf("POSTRIDER_PROJECT_KEY")),
+    ...first,
+    async reset() {
+      await first.reset();
+      await steer("DELETE", "/test/failures");
+    },
     async project(name) {
       const { id } = await account.senders.create({ name, plan: "unlimited", trustTier: "unlimited" });
       const { secret } = await account.apiKeys.create({ name, senderId: id });

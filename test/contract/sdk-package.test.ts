@@ -196,6 +196,15 @@ describe("the client that the service serves", () => {
       expect(Buffer.from(await got.arrayBuffer()).equals(await sdkTarball())).toBe(true);
       const head = await fetch(url, { method: "HEAD" });
       expect([head.status, head.headers.get("etag"), await head.text()]).toEqual([200, etag, ""]);
+      if (Bun.which("npm") !== null) {
+        const cwd = newFolder("by-url");
+        const npm = Bun.spawn(["npm", "install", "--no-audit", "--prefix", cwd, url], {
+          cwd,
+          stdout: "ignore",
+        });
+        expect(await npm.exited).toBe(0);
+        expect(existsSync(join(cwd, "node_modules/postrider/dist/esm/testing.js"))).toBe(true);
+      }
       const again = await fetch(url, { headers: { "if-none-match": etag } });
       expect([again.status, await again.text()]).toEqual([304, ""]);
     } finally {

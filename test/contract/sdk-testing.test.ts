@@ -96,6 +96,47 @@ test("a received message makes the inbox it is for, and can be answered", async 
   expect((await project.waitFor({ to: "ana@example.com" })).text).toContain("On its way.");
 });
 
+test("a message is returned once its template is rendered, and a scheduled one once its time has come", async () => {
+  const { client, waitFor } = await mail.project("rendered");
+  const { id: templateId } = await client.templates.create({
+    name: "Code",
+    subject: "Code",
+    text: "Your code is {{ code }}.",
+  });
+  await client.emails.send({ from: FROM, to: "ed@example.com", templateId, data: { code: "271828" } });
+  const { codes, subject } = await waitFor({ to: "ed@example.com" });
+  expect([codes, subject]).toEqual([["271828"], "Code"]);
+  const scheduledAt = new Date(Date.now() + 30 * 86_400_000).toISOString();
+  await client.emails.send({ from: FROM, to: "flo@example.com", subject: "Soon", text: "x", scheduledAt });
+  await expect(waitFor({ to: "flo@example.com" }, { timeoutMs: 100 })).rejects.toThrow('"Soon" (accepted)');
+  await mail.advance({ days: 31 });
+  expect((await waitFor({ subject: /soon/gi })).status).toBe("delivered");
+});
+
+test("a hundred tests at the same time see only the messages and events of their own projects", async () => {
+  const one = async (number: number): Promise<string[]> => {
+    const project = await mail.project(`parallel ${number}`);
+    const seen: string[] = [];
+    const { promise: delivered, resolve } = Promise.withResolvers<void>();
+    project.webhooks.on("delivery", ({ messageId }) => {
+      seen.push(messageId);
+      resolve();
+    });
+    await project.client.emails.send({
+      from: FROM,
+      to: "ana@example.com",
+      subject: "Hi",
+      text: `Your code is ${100_000 + number}.`,
+    });
+    const { id, codes } = await project.waitFor({ to: "ana@example.com" }, { timeoutMs: 60_000 });
+    await delivered;
+    await project.reset();
+    return [...(codes ?? []), ...seen.filter((messageId) => messageId !== id)];
+  };
+  const numbers = Array.from({ length: 100 }, (_, number) => number);
+  expect(await Promise.all(numbers.map(one))).toEqual(numbers.map((number) => [String(100_000 + number)]));
+});
+
 test.each([
   { failure: { stage: "data", reply: "250 ok" }, param: "reply" },
   { failure: { stage: "final", reply: "451 no" }, param: "stage" },

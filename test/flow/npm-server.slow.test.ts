@@ -5,7 +5,7 @@ import { createTransport } from "nodemailer";
 import { sdkTarball } from "../../src/wiring/sdk/package.ts";
 import { type PackageFile, tarball } from "../../src/wiring/sdk/tarball.ts";
 import { newFolder } from "../support/folder.ts";
-import { installServer } from "../support/installed.ts";
+import { installPackages } from "../support/installed.ts";
 import { smtpSession } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
 import { freePort } from "../support/redis.ts";
@@ -31,7 +31,7 @@ let said = "";
 let key = "";
 
 beforeAll(async () => {
-  ({ files, folder } = await installServer());
+  ({ files, folder } = (await installPackages(join(ROOT, "dist/installed"))).server);
   // Files that Bun loads by itself when it runs a script.
   writeFileSync(join(home, ".env"), "LOG_LEVEL=shout\n");
   writeFileSync(join(home, "bunfig.toml"), 'preload = ["./no-such-file.ts"]\n');

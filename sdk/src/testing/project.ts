@@ -9,8 +9,10 @@ export interface MessageFilter {
   subject?: string | RegExp;
 }
 
+type Message = Answer<"getEmail">;
+
 /** A captured message with its body, `codes`, `links` and attachments. */
-export type CapturedMessage = Answer<"getEmail">;
+export type CapturedMessage = Message & Required<Pick<Message, "codes" | "links">>;
 
 type EventOf<Type> = Type extends "*" ? StreamedEvent : Extract<StreamedEvent, { type: Type }>;
 
@@ -35,13 +37,13 @@ export interface TestProject {
   smtp: { host: string; port: number; auth: { user: string; pass: string }; secure: false; ignoreTLS: true };
   webhooks: TestEvents;
   /**
-   * Waits for the first captured message that fits. Each message is returned once.
+   * Waits for the first message that fits and was sent: captured, or failed as `failNext` asks. Each is returned once.
    * @throws if none comes in time; the error lists what did
    */
   waitFor(filter?: MessageFilter, options?: { timeoutMs?: number }): Promise<CapturedMessage>;
   /** Receives a made-up message. Makes the inbox of `to`, and its domain, if the project lacks them. */
   receive(message: Body<"simulateInbound"> & { to: string }): Promise<Answer<"simulateInbound">>;
-  /** Forgets the messages, suppressions and failures so far. */
+  /** Forgets the messages and suppressions so far. The first project also forgets the failures. */
   reset(): Promise<void>;
 }
 
@@ -57,11 +59,10 @@ export interface ProjectParts {
   place: { url: string; port: number };
   /** Aborts when the service ends. */
   signal: AbortSignal;
-  clearFailures: () => Promise<void>;
 }
 
 /** Returns the project of a key. */
-export function projectOf({ place, signal, clearFailures }: ProjectParts, apiKey: string): TestProject {
+export function projectOf({ place, signal }: ProjectParts, apiKey: string): TestProject {
   const { url, port } = place;
   const client = new Postrider({ apiKey, baseUrl: url });
   const auth = { user: "postrider", pass: apiKey };
@@ -87,10 +88,13 @@ export function projectOf({ place, signal, clearFailures }: ProjectParts, apiKey
       const until = performance.now() + timeoutMs;
       for (;;) {
         const all = await arrived();
-        const found = all.find((message) => !returned.has(message.id) && fits(message, filter));
+        const found = all.find(
+          (message) => isSent(message) && !returned.has(message.id) && fits(message, filter),
+        );
         if (found !== undefined) {
           returned.add(found.id);
-          return client.emails.get(found.id);
+          const message = await client.emails.get(found.id);
+          return { ...message, codes: message.codes ?? [], links: message.links ?? [] };
         }
         if (performance.now() > until) throw new Error(missing(filter, timeoutMs, all, returned));
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -105,7 +109,6 @@ export function projectOf({ place, signal, clearFailures }: ProjectParts, apiKey
       before = newest?.id ?? before;
       returned.clear();
       for await (const { email } of client.suppressions.list()) await client.suppressions.remove({ email });
-      await clearFailures();
     },
   };
 }
@@ -122,6 +125,13 @@ async function ensureInbox(client: Postrider, address: string): Promise<void> {
 
 type Listed = Answer<"listEmails">["data"][number];
 
+/** A message that was not tried yet. Its template is not rendered, so it has neither subject nor codes. */
+const UNSENT: readonly string[] = ["accepted", "queued", "sending"];
+
+function isSent({ status }: Listed): boolean {
+  return !UNSENT.includes(status);
+}
+
 function fits(message: Listed, { to, from, subject }: MessageFilter): boolean {
   const isAt = (wanted: string | RegExp, address: string): boolean =>
     new RegExp(patternOf(wanted), "i").test(address);
@@ -131,7 +141,7 @@ function fits(message: Listed, { to, from, subject }: MessageFilter): boolean {
     (subject === undefined ||
       (typeof subject === "string"
         ? (message.subject ?? "").includes(subject)
-        : subject.test(message.subject ?? "")))
+        : new RegExp(subject.source, subject.flags.replace(/[gy]/g, "")).test(message.subject ?? "")))
   );
 }
 

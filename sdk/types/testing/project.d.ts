@@ -7,8 +7,9 @@ export interface MessageFilter {
     from?: string | RegExp;
     subject?: string | RegExp;
 }
+type Message = Answer<"getEmail">;
 /** A captured message with its body, `codes`, `links` and attachments. */
-export type CapturedMessage = Answer<"getEmail">;
+export type CapturedMessage = Message & Required<Pick<Message, "codes" | "links">>;
 type EventOf<Type> = Type extends "*" ? StreamedEvent : Extract<StreamedEvent, {
     type: Type;
 }>;
@@ -38,7 +39,7 @@ export interface TestProject {
     };
     webhooks: TestEvents;
     /**
-     * Waits for the first captured message that fits. Each message is returned once.
+     * Waits for the first message that fits and was sent: captured, or failed as `failNext` asks. Each is returned once.
      * @throws if none comes in time; the error lists what did
      */
     waitFor(filter?: MessageFilter, options?: {
@@ -48,7 +49,7 @@ export interface TestProject {
     receive(message: Body<"simulateInbound"> & {
         to: string;
     }): Promise<Answer<"simulateInbound">>;
-    /** Forgets the messages, suppressions and failures so far. */
+    /** Forgets the messages and suppressions so far. The first project also forgets the failures. */
     reset(): Promise<void>;
 }
 /** The address of the service. It is never reached from other machines. */
@@ -61,10 +62,9 @@ export interface ProjectParts {
     };
     /** Aborts when the service ends. */
     signal: AbortSignal;
-    clearFailures: () => Promise<void>;
 }
 /** Returns the project of a key. */
-export declare function projectOf({ place, signal, clearFailures }: ProjectParts, apiKey: string): TestProject;
+export declare function projectOf({ place, signal }: ProjectParts, apiKey: string): TestProject;
 /** Returns the source of a regular expression that fits an address. */
 export declare function patternOf(wanted: string | RegExp): string;
 export {};
