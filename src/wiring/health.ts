@@ -12,6 +12,7 @@ import { laneCheck } from "../flows/health/lanes.ts";
 import { ehloChecks } from "../flows/health/outside/ehlo.ts";
 import { unsubscribeCheck } from "../flows/health/outside/links.ts";
 import { listenerCheck } from "../flows/health/outside/listener.ts";
+import { tlsaCheck } from "../flows/health/outside/tlsa.ts";
 import { complaintChecks } from "../flows/health/traffic/complaints.ts";
 import { outboundTlsCheck } from "../flows/health/traffic/outbound-tls.ts";
 import { volumeChecks } from "../flows/health/traffic/volume.ts";
@@ -94,13 +95,12 @@ export function outsideChecks(parts: HealthParts, resolver: Resolver): Check[] {
 /** Returns the checks that connect to our own hosts. */
 function ownHostChecks({ config, clock, ca }: HealthParts, resolver: Resolver): Check[] {
   const { publicUrl, roles, serviceDomain, smtpHost: host, smtpPort: port, smtpProxies: proxies } = config;
+  const listener = { clock, resolver, hostname: mxName(config), serviceDomain, host, port, proxies };
   return [
     ...(isOwnMachine(new URL(publicUrl).hostname)
       ? []
       : [unsubscribeCheck({ clock, resolver, ca }, publicUrl)]),
-    ...(roles.has("smtp")
-      ? [listenerCheck({ clock, hostname: mxName(config), serviceDomain, host, port, proxies })]
-      : []),
+    ...(roles.has("smtp") ? [listenerCheck(listener), tlsaCheck(listener)] : []),
   ];
 }
 

@@ -170,6 +170,18 @@ describe("a delegated domain", () => {
     expect(await asked(`k._domainkey.${DOMAIN}`, "TXT")).toEqual(["x".repeat(2000)]);
   });
 
+  test("a delegated domain has no TLSA record, recommended or of its owner, because its zone is not signed", async () => {
+    const refused = await add({
+      type: "TLSA",
+      name: `_25._tcp.mx.${DOMAIN}`,
+      value: `3 1 1 ${"00".repeat(32)}`,
+    });
+    expect([refused.status, refused.body.error.param]).toEqual([422, "type"]);
+    const { body } = await service.call("GET", `/v1/domains/${id}`);
+    const shown = [...body.records, ...body.recommended].map(({ type }: { type: string }) => type);
+    expect(shown.filter((type) => !["TXT", "CNAME", "MX"].includes(type))).toEqual([]);
+  });
+
   test("its records are paged and deleted", async () => {
     const page = await service.call("GET", `/v1/domains/${id}/records?limit=2`);
     expect(page.body).toMatchObject({ data: [{ name: `*.wild.${DOMAIN}` }, { type: "CAA" }] });

@@ -28,6 +28,7 @@ import {
 } from "../support/healthy.ts";
 import { type MxOptions, startMx } from "../support/mx.ts";
 import { freePort } from "../support/redis.ts";
+import { signZone, tlsaRecord } from "../support/sts-host.ts";
 import { makeCa, makeCert } from "../support/tls.ts";
 
 const START_MS = 180_000;
@@ -123,6 +124,7 @@ test("a sound installation has only ok lines", async () => {
     "dkim keys",
     "unsubscribe page",
     "role mailboxes",
+    "our tlsa",
     "tls port",
     `domain ${CUSTOMER}`,
     "integrity",
@@ -848,6 +850,26 @@ const BREAKS: Broken[] = [
     says: /refuses mail to abuse@mail\.test \(550 5\.1\.1 no such user\)\./,
   },
   {
+    breaks: "TLSA records in a zone that is not signed",
+    by: () => dns().add(tlsaRecord(TLSA, 3, 1, 1, Buffer.alloc(32))),
+    mend: () => dns().remove(TLSA),
+    lines: ["warn our tlsa"],
+    says: /Without DNSSEC they have no effect/,
+  },
+  {
+    breaks: "TLSA records of another certificate",
+    by: () => {
+      dns().add(tlsaRecord(TLSA, 3, 1, 1, Buffer.alloc(32)));
+      signZone(dns(), () => true);
+    },
+    mend: () => {
+      dns().remove(TLSA);
+      dns().forge(null);
+    },
+    lines: ["fail our tlsa"],
+    says: /do not fit the listener, so senders that know DANE do not deliver/,
+  },
+  {
     breaks: "a file that is damaged",
     by: () => damagedCopy(),
     lines: ["fail integrity"],
@@ -871,6 +893,7 @@ const BREAKS: Broken[] = [
   },
 ];
 
+const TLSA = `_25._tcp.mx.${ZONE}`;
 const SPF = `v=spf1 include:spf.${ZONE} ~all`;
 
 function customerSpf(record = SPF): void {

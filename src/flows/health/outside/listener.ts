@@ -39,7 +39,7 @@ export function listenerCheck(parts: ListenerParts): Check {
 }
 
 /** Returns the address to connect to: that of a wildcard is on this machine. */
-function reachable(host: string): string {
+export function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;
 }
