@@ -4,7 +4,7 @@
 --
 -- This is the schema of version 1.0.0. Later versions change it by further files (docs/architecture.md).
 --
--- A later version can change the tables that grow with mail and audience without reading them.
+-- A later version can change the tables that grow with mail, audience and time without reading them.
 -- They are not STRICT, because SQLite checks every row of a STRICT table before it adds a column.
 -- A list of values that may grow is a CHECK without commas, which libSQL's ALTER COLUMN can replace.
 
@@ -184,7 +184,7 @@ CREATE UNIQUE INDEX domains_served ON domains (name) WHERE served = 1;
 
 -- Reports that receivers send about a domain's mail, added up by day. counts: one of DMARC_REPORTERS is proven to have sent it.
 CREATE TABLE report_rows (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   domain_id TEXT NOT NULL REFERENCES domains (id) ON DELETE CASCADE,
   kind TEXT NOT NULL CHECK (kind IN ('dmarc', 'tls')),
   day TEXT NOT NULL,
@@ -195,7 +195,7 @@ CREATE TABLE report_rows (
   disposition TEXT NOT NULL,
   messages INTEGER NOT NULL,
   UNIQUE (domain_id, kind, day, counts, reporter, source, result, disposition)
-) STRICT;
+);
 CREATE INDEX report_rows_by_domain ON report_rows (domain_id, kind, id);
 CREATE INDEX report_rows_by_day ON report_rows (day);
 
@@ -208,7 +208,7 @@ CREATE TABLE taken_reports (
   reporter TEXT NOT NULL,
   report_id TEXT NOT NULL,
   PRIMARY KEY (domain_id, kind, counts, reporter, report_id)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX taken_reports_by_day ON taken_reports (day, domain_id, kind, counts);
 
 -- The customers' own records in zones that are delegated to us.
@@ -616,7 +616,7 @@ CREATE TABLE usage (
   day TEXT NOT NULL,
   recipients INTEGER NOT NULL,
   PRIMARY KEY (sender_id, day)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX usage_by_day ON usage (day);
 
 -- Conditions of whole writes, one column for each reason. A write inserts a NULL if its condition does not hold, and is
@@ -655,7 +655,7 @@ CREATE TABLE reputation (
   complainants INTEGER NOT NULL DEFAULT 0,
   hour INTEGER,
   PRIMARY KEY (sender_id, day)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX reputation_by_day ON reputation (day);
 
 CREATE TABLE complaints (
@@ -663,7 +663,7 @@ CREATE TABLE complaints (
   email TEXT NOT NULL,
   day TEXT NOT NULL,
   PRIMARY KEY (sender_id, email)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX complaints_by_day ON complaints (day);
 
 -- The answer to a POST with an Idempotency-Key, kept 24 hours. scope: the id of a project or an account.
@@ -732,7 +732,7 @@ CREATE TABLE stats (
   settled_bounced INTEGER NOT NULL DEFAULT 0,
   settled_complained INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (sender_id, hour)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- By UTC day (days since the Unix epoch) and domain. outcome: -1 delayed, -2 bounced, else delivered within that many
 -- milliseconds of acceptance or the scheduled time, one of `stats_steps`.
@@ -744,7 +744,7 @@ CREATE TABLE stats_destinations (
   outcome INTEGER NOT NULL,
   count INTEGER NOT NULL,
   PRIMARY KEY (sender_id, day, domain, outcome)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- By UTC day and provider (`flows/lanes/providers`), so that a sender sees which one is annoyed.
 CREATE TABLE stats_providers (
@@ -756,7 +756,7 @@ CREATE TABLE stats_providers (
   bounced INTEGER NOT NULL DEFAULT 0,
   complained INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (sender_id, day, provider)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE INDEX stats_providers_by_day ON stats_providers (day);
 
 -- How many domains of a day have separate rows.

@@ -273,7 +273,12 @@ function counted(sizes: readonly number[]): Counted[] {
   return sizes.map((recipients, at) => ({
     recipients,
     captured: false,
-    statements: [{ sql: "INSERT INTO instances VALUES (?, 'test', 0, 0, ?)", args: [`i${++writes}`, at] }],
+    statements: [
+      {
+        sql: "INSERT INTO instances (id, host, pid, heartbeat_at, started_at) VALUES (?, 'test', 0, 0, ?)",
+        args: [`i${++writes}`, at],
+      },
+    ],
   }));
 }
 

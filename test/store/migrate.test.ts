@@ -204,11 +204,21 @@ test.each<EngineName>(["file", "server"])(
   },
 );
 
-/** Tables with a row or more for each message, contact or address. Rows of `fan_outs` live for seconds. */
+/**
+ * Tables that grow with mail, audience and time. Rows of `fan_outs` live for seconds, and `audit_log` is not of the first step.
+ */
 const LARGE = [
   ...KINDS.flatMap(({ messages, table }) => (messages && table !== "fan_outs" ? [table] : [])),
   "contacts",
   "suppressions",
+  "stats",
+  "stats_destinations",
+  "stats_providers",
+  "usage",
+  "reputation",
+  "complaints",
+  "report_rows",
+  "taken_reports",
 ];
 /** Indexes that later steps make on them, each with the time that it holds writers, for how many rows. */
 const MEASURED: Readonly<Record<string, string>> = {};
