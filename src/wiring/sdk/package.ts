@@ -4,9 +4,10 @@ import { type PackageFile, tarball } from "./tarball.ts";
 
 /** The client's folder, seen from here. The built service does not have it. */
 const SDK = join(import.meta.dir, "../../../sdk");
+/** The types of the API are declarations already, and four fifths of all. So the ES modules take them from CommonJS. */
 const FORMS = [
-  { folder: "esm", format: "esm", type: "module" },
-  { folder: "cjs", format: "cjs", type: "commonjs" },
+  { folder: "esm", format: "esm", type: "module", api: async () => 'export * from "../cjs/api.js";\n' },
+  { folder: "cjs", format: "cjs", type: "commonjs", api: () => textOf("src/api.ts") },
 ] as const;
 /** Makes `postrider/testing` import the client from `postrider`, so that an error has one class in both. */
 const ONE_CLIENT: Bun.BunPlugin = {
@@ -22,12 +23,17 @@ const ONE_CLIENT: Bun.BunPlugin = {
  */
 export async function sdkFiles(): Promise<PackageFile[]> {
   const types = await declarations();
-  const forms = FORMS.map(async ({ folder, format, type }) => {
+  const forms = FORMS.map(async ({ folder, format, type, api }) => {
     const built = {
       "index.js": await bundled("index.ts", format),
       "testing.js": await bundled("testing.ts", format),
     };
-    const files = { ...built, ...types, "package.json": `${JSON.stringify({ type })}\n` };
+    const files = {
+      ...built,
+      ...types,
+      "api.d.ts": await api(),
+      "package.json": `${JSON.stringify({ type })}\n`,
+    };
     return Object.entries(files).map(([name, content]) => ({ path: `dist/${folder}/${name}`, content }));
   });
   return [
@@ -65,12 +71,12 @@ async function bundled(entry: string, format: "esm" | "cjs"): Promise<string> {
   return ((await outputs[0]?.text()) ?? "").replace(/^\/\/ .*\.ts\n/gm, "");
 }
 
-/** Returns the types by their paths. Those of the API are declarations already. */
+/** Returns the types by their paths, without those of the API. */
 async function declarations(): Promise<Record<string, string>> {
   const folder = join(SDK, "types");
   const paths = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith(".d.ts")).sort();
   const texts = await Promise.all(
     paths.map(async (path) => [path, await textOf(join("types", path))] as const),
   );
-  return { ...Object.fromEntries(texts), "api.d.ts": await textOf("src/api.ts") };
+  return Object.fromEntries(texts);
 }
