@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createDownloads } from "../../src/http/pipeline/download.ts";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
@@ -9,7 +10,12 @@ let api: TestApi;
 beforeAll(async () => {
   api = await testApi({
     routes: ({ db, clock }) =>
-      contactRoutes({ db, clock, queue: openMemoryQueue({ clock, log: log("queue") }) }),
+      contactRoutes({
+        db,
+        clock,
+        queue: openMemoryQueue({ clock, log: log("queue") }),
+        handOut: createDownloads(clock),
+      }),
   });
 });
 afterAll(() => api.close());

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config.ts";
 import { newId } from "../../src/core/ids.ts";
+import { createDownloads } from "../../src/http/pipeline/download.ts";
 import { suppressionRoutes } from "../../src/http/routes/suppressions.ts";
 import { type NewSuppression, suppress } from "../../src/store/projects/suppressions.ts";
 import { type TestApi, testApi } from "../support/api.ts";
@@ -9,7 +10,10 @@ import { leftOut } from "../support/blocked.ts";
 const DAY_MS = 86_400_000;
 let api: TestApi;
 beforeAll(async () => {
-  api = await testApi({ routes: ({ db }) => suppressionRoutes({ db, quotas: loadConfig({}).quotas }) });
+  api = await testApi({
+    routes: ({ db, clock }) =>
+      suppressionRoutes({ db, quotas: loadConfig({}).quotas, handOut: createDownloads(clock) }),
+  });
 });
 afterAll(() => api.close());
 

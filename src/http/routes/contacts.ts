@@ -12,7 +12,7 @@ import {
   MAX_METADATA_KEYS,
 } from "../../flows/projects/contacts.ts";
 import type { Outbox } from "../../flows/outbox.ts";
-import type { Db } from "../../store/engine/client.ts";
+import type { Db, Store } from "../../store/engine/client.ts";
 import { listRecipients } from "../../store/messages/recipients.ts";
 import {
   type Contact,
@@ -22,6 +22,7 @@ import {
   setSubscribed,
 } from "../../store/projects/contacts.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
+import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import {
   EMAIL,
@@ -34,6 +35,7 @@ import {
   showTime,
   Timestamp,
 } from "../routing/schemas.ts";
+import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
 
 const ContactSchema = Type.Object(
   {
@@ -106,9 +108,9 @@ const Unsubscribe = Type.Object(
 );
 
 /** Returns the routes of `/v1/contacts`. */
-export function contactRoutes(deps: Outbox): Route[] {
+export function contactRoutes(deps: Outbox & Pick<Parts, "handOut">): Route[] {
   const { db } = deps;
-  return [createRoute(db), listRoute(db), ...itemRoutes(db), unsubscribeRoute(deps), resubscribeRoute(db)];
+  return [createRoute(db), listRoute(deps), ...itemRoutes(db), unsubscribeRoute(deps), resubscribeRoute(db)];
 }
 
 function createRoute(db: Db): Route {
@@ -131,19 +133,42 @@ function createRoute(db: Db): Route {
   });
 }
 
-function listRoute(db: Db): Route {
+/** Columns of the table of contacts. */
+const COLUMNS = [
+  "email",
+  "firstName",
+  "lastName",
+  "subscribed",
+  "unsubscribedAt",
+  "metadata",
+  "createdAt",
+  "updatedAt",
+] as const;
+
+function listRoute({ db, handOut }: Store & Pick<Parts, "handOut">): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/contacts",
     operationId: "listContacts",
     summary: "List contacts, newest first",
-    description: "Filters can be combined.",
+    description: `Filters can be combined. ${AS_CSV}`,
     scope: "contacts:read",
     query: ListQuery,
     answers: { 200: PageOf(ContactSchema) },
-    async handle({ senderId, query, page }) {
-      const { after, take, answer } = page();
+    async handle({ request, senderId, query, page }) {
       const { subscribed, q } = query;
+      const whole = await wholeList(
+        { handOut },
+        request,
+        senderId,
+        async (from, take) => {
+          const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, from, take);
+          return partOf(rows, show, ({ id }) => id, take, stoppedAt);
+        },
+        COLUMNS,
+      );
+      if (whole !== null) return whole;
+      const { after, take, answer } = page();
       const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, after, take);
       return ok(answer(rows, show, ({ id }) => id, stoppedAt));
     },

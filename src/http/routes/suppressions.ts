@@ -18,6 +18,7 @@ import {
   type Suppression,
 } from "../../store/projects/suppressions.ts";
 import { created, multiStatus, noContent, ok } from "../routing/answer.ts";
+import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
 import {
   EMAIL,
@@ -32,6 +33,7 @@ import {
   Timestamp,
   WITHOUT_NUL,
 } from "../routing/schemas.ts";
+import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
 
 const MAX_NOTE_CHARS = 1000;
 const SuppressionSchema = Type.Object(
@@ -90,24 +92,38 @@ function show(suppression: Suppression): Static<typeof SuppressionSchema> {
 }
 
 /** Returns the routes of `/v1/suppressions`. */
-export function suppressionRoutes(deps: SuppressionDeps): Route[] {
-  return [listRoute(deps.db), addRoute(deps), batchRoute(deps), removeRoute(deps.db)];
+export function suppressionRoutes(deps: SuppressionDeps & Pick<Parts, "handOut">): Route[] {
+  return [listRoute(deps), addRoute(deps), batchRoute(deps), removeRoute(deps.db)];
 }
 
-function listRoute(db: Db): Route {
+/** Columns of the table of suppressions. */
+const COLUMNS = ["email", "reason", "bounceType", "messageId", "note", "expiresAt", "createdAt"] as const;
+
+function listRoute({ db, handOut }: Pick<Parts, "db" | "handOut">): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/suppressions",
     operationId: "listSuppressions",
     summary: "List suppressed addresses, newest first",
-    description: "Sends to these addresses are `rejected`. Bounces and complaints add entries by themselves.",
+    description: `Sends to these addresses are \`rejected\`. Bounces and complaints add entries by themselves. ${AS_CSV}`,
     scope: "suppressions:read",
     query: ListQuery,
     answers: { 200: PageOf(SuppressionSchema) },
-    async handle({ senderId, query, page, now }) {
-      const { after, take, answer } = page();
+    async handle({ request, senderId, query, page, now }) {
       const { email, reason, q } = query;
       const filter = { email: email === undefined ? undefined : addressKey(email), reason, q };
+      const whole = await wholeList(
+        { handOut },
+        request,
+        senderId,
+        async (from, take) => {
+          const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, from, take);
+          return partOf(rows, show, ({ id }) => id, take, stoppedAt);
+        },
+        COLUMNS,
+      );
+      if (whole !== null) return whole;
+      const { after, take, answer } = page();
       const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, after, take);
       return ok(answer(rows, show, ({ id }) => id, stoppedAt));
     },

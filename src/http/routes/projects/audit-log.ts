@@ -6,8 +6,7 @@ import {
   type AuditPosition,
   listAudit,
 } from "../../../store/installation/audit-log.ts";
-import type { Db } from "../../../store/engine/client.ts";
-import { ok, raw } from "../../routing/answer.ts";
+import { ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import {
@@ -19,14 +18,8 @@ import {
   showTime,
   Timestamp,
 } from "../../routing/schemas.ts";
+import { AS_NDJSON, partOf, wholeList } from "../../routing/whole-list.ts";
 import { timeOf } from "../emails/email-list.ts";
-
-/** Content type of one JSON object per line. */
-const NDJSON = "application/x-ndjson";
-/** Changes read at a time for an export. */
-const ROWS_AT_A_TIME = 500;
-/** Memory that an export holds, bytes. */
-const HELD = 1024 * 1024;
 
 const ACTORS = ["member", "key", "cli", "service"] as const;
 
@@ -95,23 +88,20 @@ export function auditLogRoutes({ db, handOut }: Parts): Route[] {
       path: "/v1/audit-log",
       operationId: "listAuditLog",
       summary: "List who changed what",
-      description: `Every change by a key, a member, the command line or the service is one entry, newest first. Sent messages are in the list of emails instead. With \`Accept: ${NDJSON}\`, the answer is the whole list, one JSON object per line. RETENTION_AUDIT_DAYS limits how long entries stay. Requires an account-wide key.`,
+      description: `Every change by a key, a member, the command line or the service is one entry, newest first. Sent messages are in the list of emails instead. ${AS_NDJSON} RETENTION_AUDIT_DAYS limits how long entries stay. Requires an account-wide key.`,
       scope: "audit:read",
       accountWide: true,
       query: AuditQuery,
       answers: { 200: PageOf(AuditEntryView) },
       async handle({ request, query, principal: { accountId }, page }) {
         const filter = filterOf(query);
-        if (request.headers.get("accept")?.includes(NDJSON) === true) {
-          const pieces = lines(db, accountId, filter);
-          return raw(
-            await handOut(accountId, { size: Number.POSITIVE_INFINITY, held: HELD, pieces }),
-            NDJSON,
-          );
-        }
+        const whole = await wholeList({ handOut }, request, accountId, async (after, take) =>
+          partOf(await listAudit(db, accountId, filter, positionOf(after), take), shown, positionText, take),
+        );
+        if (whole !== null) return whole;
         const { after, take, answer } = page();
         const rows = await listAudit(db, accountId, filter, positionOf(after), take);
-        return ok(answer(rows, shown, ({ at, seq }) => `${at} ${seq}`));
+        return ok(answer(rows, shown, positionText));
       },
     }),
   ];
@@ -125,20 +115,14 @@ function filterOf({ actor, action, target, senderId, ...times }: Static<typeof A
   return { actor, action, target, senderId, after, before };
 }
 
+function positionText({ at, seq }: AuditPosition): string {
+  return `${at} ${seq}`;
+}
+
 function positionOf(text: string | null): AuditPosition | null {
   if (text === null) return null;
   const [at = "", seq = ""] = text.split(" ");
   return { at: Number(at), seq: Number(seq) };
-}
-
-/** Yields the whole list as lines of JSON. */
-async function* lines(db: Db, accountId: string, filter: AuditFilter): AsyncGenerator<Uint8Array> {
-  let place: AuditPosition | null = null;
-  do {
-    const rows: AuditEntry[] = await listAudit(db, accountId, filter, place, ROWS_AT_A_TIME);
-    yield Buffer.from(rows.map((row) => `${JSON.stringify(shown(row))}\n`).join(""));
-    place = rows.length < ROWS_AT_A_TIME ? null : (rows.at(-1) ?? null);
-  } while (place !== null);
 }
 
 function shown(entry: AuditEntry): Static<typeof AuditEntryView> {
