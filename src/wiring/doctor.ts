@@ -125,7 +125,7 @@ function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFil
 
 /** Returns the checks of all domains; if the domains cannot be read, one check that fails. */
 async function checksOfDomains({ config, clock, db, ca }: HealthParts, resolver: Resolver): Promise<Check[]> {
-  const { serviceDomain, publicIps } = config;
+  const { serviceDomain, publicIps, publicUrl } = config;
   try {
     const isCaptureDomain = captureDomains(config);
     const lookups = domainLookups({ config, clock, resolver });
@@ -141,6 +141,7 @@ async function checksOfDomains({ config, clock, db, ca }: HealthParts, resolver:
       lookups,
       serviceDomain,
       publicIps,
+      publicUrl,
       isCaptureDomain,
       signersOf,
     };

@@ -767,7 +767,7 @@ const BREAKS: Broken[] = [
     breaks: "a new address that sends fast",
     by: () => ({ config: withSettings(youngAddress()) }),
     lines: ["warn send rate"],
-    says: /at 20 messages a second, also from 127\.0\.0\.1/,
+    says: /at 20 messages a second over 5 connections to a destination, also from 127\.0\.0\.1/,
   },
   {
     breaks: "a message to Google in the clear",
@@ -1083,6 +1083,14 @@ test("a BIMI record with a logo and an enforced DMARC policy is sound", async ()
   const line = (await look()).get(`domain ${CUSTOMER}`);
   mendBimi();
   expect(line?.status).toBe("ok");
+});
+
+test("a domain whose links lead to another organization is told so, without a warning", async () => {
+  const line = (await look()).get(`domain ${CUSTOMER}`);
+  expect([line?.status, line?.message]).toEqual([
+    "ok",
+    expect.stringContaining(`Its links lead to api.example.com: with the recommended aliases`),
+  ]);
 });
 
 test("a domain whose own host of links does not answer is named", async () => {

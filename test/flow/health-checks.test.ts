@@ -256,6 +256,7 @@ test(`with more than ${MAX_DOMAINS} domains the oldest are checked, and the repo
     serviceDomain: "mail.test",
     publicIps: [],
     isCaptureDomain: () => false,
+    publicUrl: "https://api.example.com",
     signersOf: async () => [],
     resolver: NO_RESOLVER,
   };

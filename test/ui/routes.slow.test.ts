@@ -197,9 +197,9 @@ describe("the health of the home page", () => {
     await press(/^Show \d+ checks? that/);
     await see("Disk:");
     expect(await page.getByText(`Ptr ${PUBLIC_IP}`).count()).toBe(0);
-    await press("Check DNS, too");
+    await press("Check from outside, too");
     await see(`Ptr ${PUBLIC_IP}`);
-    expect(await page.getByRole("button", { name: "Check DNS, too" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Check from outside, too" }).count()).toBe(0);
   });
 });
 

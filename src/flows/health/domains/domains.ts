@@ -1,4 +1,5 @@
 import type { Store } from "../../../store/engine/client.ts";
+import { organizationalDomain } from "../../../core/public-suffix.ts";
 import type { DkimSigner } from "../../../mail/auth/dkim.ts";
 import { listDkimKeys, type PublicDkimKey } from "../../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../../store/domains/domains.ts";
@@ -27,6 +28,8 @@ const MANY_SPF_LOOKUPS = 8;
 export interface DomainParts extends Store, AlignmentParts {
   lookups: DomainLookups;
   isCaptureDomain: IsCaptureDomain;
+  /** Address of links in messages of domains without their own host. */
+  publicUrl: string;
   /** Returns the keys that a domain signs with; none if they cannot be opened. */
   signersOf: (domain: Domain) => Promise<readonly DkimSigner[]>;
   /** Returns why links at a host would not work. If left out, domains have no hosts of their own. */
@@ -71,7 +74,19 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   if (fault !== null) return fault;
   const now = parts.clock.now();
   const weak = await weakness(parts, domain, { spf, isReachable, keys, now });
-  return weak ?? { ...finding, message: `${finding.message}${youngKeyNote(keys, now)}` };
+  const notes = `${youngKeyNote(keys, now)}${linksNote(parts, domain)}`;
+  return weak ?? { ...finding, message: `${finding.message}${notes}` };
+}
+
+/** Returns a sentence if the domain's links lead to another organization, which filters trust less; else "". */
+function linksNote({ publicUrl }: DomainParts, domain: Domain): string {
+  const { hostname } = new URL(publicUrl);
+  if (hasOwnHost(domain) || organizationalDomain(hostname) === organizationalDomain(domain.name)) return "";
+  return ` Its links lead to ${hostname}: with the recommended aliases they would lead to ${linksHost(domain.name)}.`;
+}
+
+function hasOwnHost({ recommended, delegated, served }: Domain): boolean {
+  return recommended.links || (delegated && served);
 }
 
 /** Returns whether an answer could reach the domain (RFC 5321 §5.1). If the DNS does not answer, it counts as reachable. */
@@ -93,11 +108,10 @@ async function weakness(
   domain: Domain,
   { spf, isReachable, keys, now }: SeenFacts,
 ): Promise<Finding | null> {
-  const { name, recommended, delegated, served } = domain;
-  const hasHost = recommended.links || (delegated && served);
+  const { name } = domain;
   const [zoned, links, dmarc, bimi, key] = await Promise.all([
     hasZone(resolver, name),
-    hasHost && linkFaultOf !== undefined ? linkFaultOf(linksHost(name)) : null,
+    hasOwnHost(domain) && linkFaultOf !== undefined ? linkFaultOf(linksHost(name)) : null,
     dmarcWeakness(lookups, name, serviceDomain),
     bimiWeakness(lookups, name),
     keyWeakness(lookups, domain, { keys, now }),

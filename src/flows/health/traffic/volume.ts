@@ -8,7 +8,7 @@ import { type Check, type Finding, ok, warn } from "../check.ts";
 import type { LaneParts } from "../lanes.ts";
 
 export interface VolumeParts extends LaneParts {
-  settings: Pick<Config, "warmUp" | "destinationRate">;
+  settings: Pick<Config, "warmUp" | "destinationRate" | "destinationConnections">;
 }
 
 /** Days with which today is compared. */
@@ -69,14 +69,16 @@ function warmUp(lanes: readonly LaneRecord[]): Finding {
   );
 }
 
-function sendRate({ clock, settings: { warmUp: firstDays, destinationRate: rate } }: VolumeParts): Finding {
+function sendRate({ clock, settings }: VolumeParts): Finding {
+  const { warmUp: firstDays, destinationRate: rate, destinationConnections: connections } = settings;
   const today = Math.floor(clock.now() / DAY_MS);
   const young = [...firstDays].filter(([, first]) => today - first < NEW_DAYS).map(([ip]) => ip);
-  const shown = rate === 0 ? "without a limit" : `at ${rate} messages a second`;
+  const pace = rate === 0 ? "without a limit" : `at ${rate} messages a second`;
+  const shown = `${pace} over ${connections} connections to a destination`;
   if (young.length === 0) return ok(`No address is younger than ${NEW_DAYS} days. Mail leaves ${shown}.`);
   if (rate !== 0 && rate < FAST_RATE) return ok(`Mail leaves ${shown}, also from ${young.join(", ")}.`);
   return warn(
-    `Mail to hosts of no known provider leaves ${shown}, also from ${young.join(", ")}, which sends for less than ${NEW_DAYS} days.`,
+    `Mail to hosts of no known provider leaves ${shown}, also from ${young.join(", ")}, which began less than ${NEW_DAYS} days ago.`,
     `Set DESTINATION_RATE below ${FAST_RATE} until then, such as 5.`,
   );
 }

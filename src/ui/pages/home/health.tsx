@@ -56,7 +56,7 @@ export function HealthPanel({ onFixed }: { onFixed: () => void }) {
             </button>{" "}
             {withDns.value ? null : (
               <button type="button" class="button small" onClick={() => (withDns.value = true)}>
-                Check DNS, too
+                Check from outside, too
               </button>
             )}
           </span>
