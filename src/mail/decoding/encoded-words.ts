@@ -22,6 +22,7 @@ const STARTS_FRESH = /^(?:cs)?(?:x-)?(?:iso-?2022|utf-?16|ucs-?2|unicode)/i;
  */
 export function joinedWords(value: string): string {
   if (!value.includes("=?")) return value;
+  if (!value.includes("=?")) return value;
   return value
     .replace(CUT_WORD, "$1?=")
     .replace(WORD, knownWord)

@@ -49,6 +49,14 @@ const MAY_FILL = /\u00ad|[^\0-\u034e]/;
 export function previewOf(text: string | null, html: string | null): string {
   const own = (text ?? "").slice(0, PREVIEW_CHARS * 20).trim();
   const source = own !== "" || html === null ? own : htmlText(html);
+  // Mostly the beginning has enough, and nothing to leave out.
+  const beginning = source.slice(0, 2 * PREVIEW_CHARS);
+  const line = MAY_FILL.test(beginning) ? "" : onOneLine(beginning);
+  if (line.length > PREVIEW_CHARS) return firstChars(line, PREVIEW_CHARS);
   const filled = MAY_FILL.test(source) ? source.replace(FILLERS, " ").replace(REORDERING, "") : source;
-  return firstChars(filled.replace(/\s+/g, " ").trim(), PREVIEW_CHARS);
+  return firstChars(onOneLine(filled), PREVIEW_CHARS);
+}
+
+function onOneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

@@ -218,6 +218,14 @@ describe("a received message", () => {
     ).toBe("c & d");
     expect(previewOf(null, null)).toBe("");
     expect(previewOf("x".repeat(PREVIEW_CHARS + 1), null)).toHaveLength(PREVIEW_CHARS);
+    // Rows of spaces and of invisible characters take the place of text.
+    const rows = " a\n".repeat(PREVIEW_CHARS).padStart(20 * PREVIEW_CHARS - 1, "b");
+    expect(previewOf(`b${" ".repeat(3 * PREVIEW_CHARS)}${rows}`, null)).toBe(
+      `b ${"b".repeat(PREVIEW_CHARS - 2)}`,
+    );
+    expect(previewOf(`b ${"\u200b ".repeat(PREVIEW_CHARS)}${rows}`, null)).toBe(
+      `b ${"b".repeat(PREVIEW_CHARS - 2)}`,
+    );
   });
 });
 
