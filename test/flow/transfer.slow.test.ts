@@ -212,6 +212,29 @@ test("a project joins the account of an installation that has one, with its keys
   }
 });
 
+test("a database of an early checkout, which this version refuses to open, is exported and imported", async () => {
+  const early = emptyPlace();
+  await imported(file, early);
+  const db = await open(`file:${join(early.DATA_DIR, "postrider.db")}`);
+  const changes = [
+    "UPDATE schema_migrations SET checksum = 'other' WHERE version = 1",
+    "ALTER TABLE schema_migrations DROP COLUMN works_with",
+    "ALTER TABLE templates ADD COLUMN colour TEXT",
+    "DROP TABLE warm_ups",
+  ];
+  await db.migrate(changes.map((sql) => ({ sql, args: [] })));
+  await db.close();
+  expect((await postrider(["migrate"], early)).code).toBe(78);
+  const path = join(newFolder("transfer"), "early.ndjson");
+  expect((await postrider(["export", path, "--messages"], early)).code).toBe(0);
+  const place = emptyPlace();
+  const ran = await imported(path, place);
+  expect([ran.code, ran.refused()]).toEqual([0, 0]);
+  expect(ran.stderr).toContain("left out, because this version has no such column: templates.colour");
+  await postrider(["release-held", "--yes"], place);
+  expect(await rowsAt(place.DATA_DIR)).toEqual({ ...tables, warm_ups: [] } as never);
+});
+
 test("what another row of the database excludes is refused with the reason, and so is what belongs to it", async () => {
   const place = emptyPlace();
   const { senderId } = world.home;
