@@ -1,5 +1,6 @@
 import { AppError, existing } from "../../core/errors.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
+import { noteChange } from "../../store/engine/audit-triggers.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages/messages.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
@@ -52,11 +53,21 @@ export async function cancelSend(
   const write = writeAnnounced(deps, announced, {
     // If another request was first, nothing is written, and no idempotent answer either.
     before: [requireGuard("message_not_scheduled", guard)],
-    after: [cancelRecipients(senderId, id, reason, deps.clock.now()), ...record, rollUpMessage(id, null)],
+    after: [
+      canceled(senderId, id),
+      cancelRecipients(senderId, id, reason, deps.clock.now()),
+      ...record,
+      rollUpMessage(id, null),
+    ],
   });
   await write.catch((error: unknown) => {
     throw isBroken(error, "message_not_scheduled") ? notScheduled() : error;
   });
+}
+
+function canceled(senderId: string, id: string): Statement {
+  const changes = { status: ["json_quote(row.status)", JSON.stringify("failed")] } as const;
+  return noteChange({ table: "messages", verb: "cancel", senderId, id, changes });
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   replayDelivery,
   replayGuard,
 } from "../../store/webhooks/delivery-log.ts";
+import { noteChange } from "../../store/engine/audit-triggers.ts";
 import { isBroken, requireGuard } from "../../store/engine/guards.ts";
 import { getWebhook } from "../../store/webhooks/webhooks.ts";
 import { hint } from "../../queue/hint.ts";
@@ -132,6 +133,8 @@ function sampleData(senderId: string, type: EventType, now: number): Record<stri
   };
 }
 
+const REPLAYED = { status: ["json_quote(row.status)", JSON.stringify("pending")] } as const;
+
 /**
  * Pushes a delivery of the log once more, under its own id.
  * @throws AppError 409 if an attempt is in progress or the webhook is disabled, 404 if it has just been deleted
@@ -146,6 +149,7 @@ export async function replay(
   const { senderId } = webhook;
   const write = deps.db.write([
     requireGuard("delivery_not_replayable", replayGuard(senderId, webhook.id, id)),
+    noteChange({ table: "webhook_deliveries", verb: "replay", senderId, id, changes: REPLAYED }),
     replayDelivery(senderId, webhook.id, id, deps.clock.now()),
     ...record,
   ]);

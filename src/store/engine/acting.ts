@@ -9,7 +9,7 @@ type Target = "audited" | "busy" | "other";
 /** The tables of the audit trail. Rows of `audit_log` itself are written by what has no table. */
 const TARGETS: ReadonlyMap<string, Target> = new Map([
   ["audit_log", "audited"],
-  ...AUDITED.map(({ table, busy }) => [table, busy === true ? "busy" : "audited"] as const),
+  ...AUDITED.map(({ table, busy }) => [table, busy === undefined ? "audited" : "busy"] as const),
 ]);
 
 /** Maximum number of SQL strings whose target is remembered. The service has a few hundred. */

@@ -1,38 +1,74 @@
-import type { Audited, Kind } from "./audited-tables.ts";
+import type { Statement } from "../sql/engine.ts";
+import type { Audited, Kind, Verb } from "./audited-tables.ts";
 
 /** Maximum number of characters of a long value. */
 const LONG_CHARS = 1000;
-
-type Verb = "create" | "update" | "delete";
 
 /** Returns the triggers of the tables, as a migration has them. */
 export function auditTriggers(tables: readonly Audited[]): string {
   return tables.flatMap((audited) => verbsOf(audited).map((verb) => trigger(audited, verb))).join("\n");
 }
 
-function verbsOf({ busy }: Audited): Verb[] {
-  return busy === true ? ["update", "delete"] : ["create", "update", "delete"];
+function verbsOf({ busy }: Audited): readonly Verb[] {
+  return busy ?? ["create", "update", "delete"];
 }
 
 /** Rows that go with their project, or with the data of a person, are one change, which has a row itself. */
 const COUNTS = "(SELECT kind FROM audit_actor) IS NOT 'none'";
 /** Two values, because SQLite builds a table in memory for a list of more, and delivery writes these tables all the time. */
-const COUNTS_IF_BUSY = "(SELECT kind FROM audit_actor) NOT IN ('service', 'none')";
+const BUSY_ACTORS = "('member', 'key', 'cli')";
+const COUNTS_IF_BUSY = `(SELECT kind FROM audit_actor) IN ${BUSY_ACTORS}`;
 /** For a program that does not say when it writes. */
 const DATABASE_TIME = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
+
+const COLUMNS = `account_id, sender_id, at, actor_type, actor_id, actor_name, ip, request_id,
+      action, target_type, target_id, target_name, changes`;
+const ACTOR = `COALESCE(a.at, ${DATABASE_TIME}), a.kind, a.id, a.name, a.ip, a.request_id`;
+
+/** Tables that delivery is busy with, with the noun of their changes and the column that names a row to people. */
+const NOTED = {
+  messages: { noun: "email", name: "subject" },
+  threads: { noun: "thread", name: "subject" },
+  webhook_deliveries: { noun: "webhook_delivery", name: "type" },
+} as const;
+
+/** A change of one row of a project that no trigger watches. */
+export interface NotedChange {
+  table: keyof typeof NOTED;
+  verb: string;
+  senderId: string;
+  id: string;
+  /** Each field with its JSON: SQL of that before, and that after. */
+  changes: Readonly<Record<string, readonly [before: string, after: string]>>;
+}
+
+/** Returns the statement that adds a change to the audit trail before it is made, if any field differs. */
+export function noteChange({ table, verb, senderId, id, changes }: NotedChange): Statement {
+  const { noun, name } = NOTED[table];
+  const pairs = Object.entries(changes).map(
+    ([field, [before]]) =>
+      `SELECT '${field}' AS field, json_array(json(${before}), json(?)) AS pair WHERE ${before} IS NOT ?`,
+  );
+  const sql = `INSERT INTO audit_log (${COLUMNS})
+    SELECT * FROM (SELECT (SELECT account_id FROM senders WHERE id = row.sender_id), row.sender_id, ${ACTOR},
+      '${noun}.${verb}', '${noun}', row.id, row.${name},
+      (SELECT json_group_object(field, json(pair)) FROM (${pairs.join(" UNION ALL ")})) AS changes
+    FROM ${table} row, audit_actor a WHERE row.id = ? AND row.sender_id = ? AND a.kind IN ${BUSY_ACTORS})
+    WHERE changes <> '{}'`;
+  return { sql, args: [...Object.values(changes).flatMap(([, after]) => [after, after]), id, senderId] };
+}
 
 function trigger(audited: Audited, verb: Verb): string {
   const { table, noun, id = "id", name, account, project, busy } = audited;
   const row = verb === "delete" ? "OLD" : "NEW";
   const of = (sql: string) => sql.replaceAll("row.", `${row}.`);
-  const conditions = [busy === true ? COUNTS_IF_BUSY : COUNTS, ...conditionsOf(audited, verb)];
+  // The columns first: for most rows of busy tables they decide, and the actor is read from a table.
+  const conditions = [...conditionsOf(audited, verb), busy === undefined ? COUNTS : COUNTS_IF_BUSY];
   return `CREATE TRIGGER audit_${table}_${verb} AFTER ${eventOf(audited, verb)} ON ${table}
 WHEN ${conditions.join(" AND ")}
 BEGIN
-  INSERT INTO audit_log (account_id, sender_id, at, actor_type, actor_id, actor_name, ip, request_id,
-      action, target_type, target_id, target_name, changes)
-    SELECT ${of(account)}, ${of(project)}, COALESCE(a.at, ${DATABASE_TIME}),
-      a.kind, a.id, a.name, a.ip, a.request_id,
+  INSERT INTO audit_log (${COLUMNS})
+    SELECT ${of(account)}, ${of(project)}, ${ACTOR},
       ${actionOf(audited, verb)}, '${noun}', ${row}.${id}, ${verb === "create" ? "NEW" : "OLD"}.${name},
       (SELECT json_group_object(field, json(pair)) FROM (
         ${pairsOf(audited, verb).join("\n        UNION ALL ")}))
@@ -57,7 +93,7 @@ function conditionsOf(audited: Audited, verb: Verb): string[] {
 
 /** Returns the conditions of which one holds if an update is a change. */
 function updatesOf(audited: Audited): string[] {
-  if (audited.busy === true && audited.named !== undefined)
+  if (audited.busy !== undefined && audited.named !== undefined)
     return audited.named.map(({ when }) => `(${when})`);
   return watched(audited).map((column) => `OLD.${column} IS NOT NEW.${column}`);
 }

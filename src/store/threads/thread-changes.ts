@@ -1,3 +1,4 @@
+import { noteChange } from "../engine/audit-triggers.ts";
 import type { Db } from "../engine/client.ts";
 import { type Thread, THREADS } from "./threads.ts";
 
@@ -11,7 +12,7 @@ export interface ThreadChanges {
  * Marks a thread of the project as read or unread, archives it or brings it back.
  * @returns the thread afterwards; null if the project has none with that id
  */
-export function updateThread(
+export async function updateThread(
   db: Db,
   senderId: string,
   id: string,
@@ -21,7 +22,19 @@ export function updateThread(
     read === undefined ? null : Number(!read),
     archived === undefined ? null : Number(archived),
   ];
-  const set =
-    "SET unread = COALESCE(?, unread), archived = COALESCE(?, archived) WHERE id = ? AND sender_id = ?";
-  return THREADS.update(db, set, [unread, put, id, senderId]);
+  const sql = `UPDATE threads SET unread = COALESCE(?, unread), archived = COALESCE(?, archived)
+    WHERE id = ? AND sender_id = ? RETURNING ${THREADS.columns}`;
+  const json = (one: string, other: string, column: string) => `iif(row.${column}, '${one}', '${other}')`;
+  const changes = {
+    ...(read === undefined ? {} : { read: [json("false", "true", "unread"), `${read}`] as const }),
+    ...(archived === undefined
+      ? {}
+      : { archived: [json("true", "false", "archived"), `${archived}`] as const }),
+  };
+  const noted = Object.keys(changes).length > 0;
+  const written = await db.write([
+    ...(noted ? [noteChange({ table: "threads", verb: "update", senderId, id, changes })] : []),
+    { sql, args: [unread, put, id, senderId] },
+  ]);
+  return THREADS.returned(written.at(-1));
 }
