@@ -92,11 +92,12 @@ function transmitDeps(common: Common, custody: CustodyStatus): WorkerDeps["trans
 }
 
 function pushDeps(common: Common): PushDeps {
-  const { config, clock, resolver, metrics } = common;
+  const { config, clock, resolver, metrics, testControls } = common;
   const mayReach = webhookGuard(config, clock);
   return {
     ...common,
     payloads: new SharedPayloads(),
+    ...(testControls === null ? {} : { endpointClock: testControls.clock.base }),
     post: (request) => post({ clock, resolver, mayReach }, request),
     meter: metrics.push,
     policy: {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
+import { verifyWebhook } from "../../sdk/src/index.ts";
 import { startPostrider, type TestService } from "../../sdk/src/testing.ts";
 
 setDefaultTimeout(90_000);
@@ -111,6 +112,32 @@ test("a message is returned once its template is rendered, and a scheduled one o
   await expect(waitFor({ to: "flo@example.com" }, { timeoutMs: 100 })).rejects.toThrow('"Soon" (accepted)');
   await mail.advance({ days: 31 });
   expect((await waitFor({ subject: /soon/gi })).status).toBe("delivered");
+});
+
+test("an endpoint of this machine takes a webhook, also after the clock was set forward", async () => {
+  const { client } = await mail.project("endpoint");
+  const { promise: came, resolve } = Promise.withResolvers<{ body: string; signature: string | null }>();
+  const endpoint = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      resolve({ body: await request.text(), signature: request.headers.get("service-signature") });
+      return new Response();
+    },
+  });
+  try {
+    const { signingSecret } = await client.webhooks.create({
+      url: endpoint.url.href,
+      eventTypes: ["delivery"],
+    });
+    await mail.advance({ hours: 1 });
+    const { id } = await client.emails.send({ from: FROM, to: "gus@example.com", subject: "Hi", text: "x" });
+    const { body, signature } = await came;
+    const event = await verifyWebhook(body, signature, signingSecret);
+    expect(event.data).toMatchObject({ messageId: id });
+  } finally {
+    await endpoint.stop(true);
+  }
 });
 
 test("a hundred tests at the same time see only the messages and events of their own projects", async () => {

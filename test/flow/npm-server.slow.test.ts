@@ -80,7 +80,7 @@ async function message(query: string) {
 
 test("the package of the service holds the bundle, its command and licences, and nothing else", () => {
   const paths = files.map(({ path }) => path);
-  expect(paths.filter((path) => !/^dist\/[\w.-]+\.(?:js|gz|txt)$/.test(path)).sort()).toEqual([
+  expect(paths.filter((path) => !/^dist\/[\w.-]+\.(?:js|gz|tgz|txt)$/.test(path)).sort()).toEqual([
     "LICENSE",
     "LICENSES.txt",
     "README.md",

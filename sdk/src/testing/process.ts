@@ -43,7 +43,8 @@ export function started(child: ChildProcess, timeoutMs: number): Promise<Ports> 
     const fail = (why: string): void => reject(new Error(`Postrider ${why}:\n${said.slice(-4000)}`));
     const timer = setTimeout(() => fail(`did not start within ${timeoutMs} ms`), timeoutMs);
     child.once("error", (error) => fail(`cannot be started (${error.message})`));
-    child.once("exit", (code) => fail(`ended with exit code ${code}`));
+    // At "exit", its last words may not have been read yet.
+    child.once("close", (code) => fail(`ended with exit code ${code}`));
     const read = (chunk: Buffer): void => {
       said += chunk.toString();
       const line = said

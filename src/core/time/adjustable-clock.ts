@@ -2,6 +2,8 @@ import type { Clock } from "./clock.ts";
 
 /** A clock that can be set forward. Timers that are due by then fire at once, in their order. */
 export interface AdjustableClock extends Clock {
+  /** The clock that nobody sets forward. */
+  readonly base: Clock;
   /** Sets both times forward by `ms` milliseconds. */
   advance(ms: number): void;
 }
@@ -25,6 +27,7 @@ export function adjustableClock(base: Clock): AdjustableClock {
     if (timers.delete(timer)) timer.fire();
   };
   return {
+    base,
     now: () => base.now() + ahead,
     elapsed,
     after(delayMs, fire) {

@@ -1,6 +1,7 @@
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { SIGNATURE_HEADER, signResendWebhook, signWebhook } from "../../core/crypto/webhook-signature.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
@@ -48,6 +49,8 @@ export interface PushDeps extends PayloadDeps, RecordDeps, Store {
   post: (request: PostRequest) => Promise<PostOutcome>;
   policy: PushPolicy;
   meter?: PushMeter;
+  /** The endpoints' time, if a test has set `clock` forward. They refuse what was signed minutes before or after it. */
+  endpointClock?: Clock;
 }
 
 /** User-Agent of pushes. */
@@ -170,7 +173,9 @@ async function attempt(
     sealed.push(target.previousSecret);
   try {
     const secrets = sealed.map((secret) => unseal(deps.boxKey, secret));
-    return await deps.post(requestOf(deps, delivery, data, { url: target.url, secrets, now }));
+    return await deps.post(
+      requestOf(deps, delivery, data, { url: target.url, secrets, now: deps.endpointClock?.now() ?? now }),
+    );
   } catch (error) {
     log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
     return OUR_FAULT;
