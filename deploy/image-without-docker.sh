@@ -1,78 +1,100 @@
 #!/bin/sh
-# Builds the image and starts it without a Docker engine or an image registry: with Debian's buildah, in chroots, on a base
-# image that debootstrap makes. Needs root, some minutes, and the packages buildah and debootstrap.
+# Checks the image of `npm run release` and starts it without a Docker engine. Needs root, and the packages skopeo and jq. With
+# qemu-user it also starts the image for the other processor.
 set -eu
 cd "$(dirname "$0")/.."
 
-# If empty, debootstrap's own mirror.
-mirror=${DEBIAN_MIRROR:-}
-base=localhost/postrider-base
-image=localhost/postrider
+image=$(ls dist/release/postrider-*-image.tar)
 # A chroot shares the machine's ports.
 port=${PORT:-38100}
+# How long a start may take, seconds. An emulated one takes ten.
+limit=120
 work=$(mktemp -d)
-starter=
+started=
 
 say() { echo "image: $*" >&2; }
 
-# Keeps images and containers in the folder of this run, apart from those of the machine.
-images() { buildah --root "$work/images" --runroot "$work/run" --storage-driver vfs "$@"; }
-
 clean_up() {
-  if [ -n "$starter" ]; then stop; fi
+  if [ -n "$started" ]; then kill -KILL "$started" 2>/dev/null || true; fi
   rm -rf "$work"
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-in_container() { images run --isolation chroot --env PORT="$port" --env SMTP_PORT=0 "$container" -- "$@"; }
+# Runs a command in a root as a user, with /proc and /dev, as in a container. Nothing outside sees the mounts.
+in_root='
+  export root="$1" user="$2"; shift 2
+  exec /usr/bin/unshare --mount /bin/sh -c "
+    /bin/mkdir -p \$root/proc \$root/dev
+    /bin/mount --rbind /proc \$root/proc
+    /bin/mount --rbind /dev \$root/dev
+    exec /usr/sbin/chroot --userspec=\$user \$root \"\$@\"" - "$@"
+'
 
-# Prints the service's pid. A chroot shares the machine's process ids, and the service is the last of the chain of children.
-service() {
-  pid=$starter
-  while child=$(cat "/proc/$pid"/task/*/children) && [ -n "$child" ]; do pid=${child%% *}; done
-  echo "$pid"
+# Prints the field of the image's configuration for the processor.
+config() { skopeo inspect --config --raw --override-arch "$1" "oci-archive:$image" | jq -r "$2"; }
+
+# Unpacks the image for the processor into a folder.
+unpack() {
+  skopeo --override-arch "$1" copy --quiet "oci-archive:$image" "dir:$work/$1.dir"
+  mkdir "$work/$1"
+  jq -r '.layers[].digest | ltrimstr("sha256:")' "$work/$1.dir/manifest.json" | while read -r layer; do
+    tar -xzpf "$work/$1.dir/$layer" -C "$work/$1" --numeric-owner
+  done
+  rm -r "$work/$1.dir"
 }
 
-# Signals the service itself, because buildah passes no signal on.
-stop() {
-  kill -TERM "$(service)" || true
-  wait "$starter" && status=0 || status=$?
-  starter=
-}
-
-say "making the base image"
-debootstrap --variant=minbase bookworm "$work/base" ${mirror:+"$mirror"} >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-# If this machine uses a TLS proxy with its own certificate, the build does, too.
-cp -r /usr/local/share/ca-certificates "$work/base/usr/local/share/"
-rm -rf "$work/base/var/cache/apt" "$work/base/var/lib/apt/lists"
-scratch=$(images from scratch)
-images add -q "$scratch" "$work/base" / >/dev/null
-images commit -q "$scratch" "$base" >/dev/null
-images rm "$scratch" >/dev/null
-
-say "building the image"
-images build --isolation chroot --pull-never --format docker --build-arg "BASE=$base" -t "$image" .
-images images "$image"
-
-say "starting it"
-container=$(images from --pull-never "$image")
-in_container postrider serve &
-starter=$!
-tries=0
-until in_container postrider readyz >/dev/null 2>&1; do
-  tries=$((tries + 1))
-  if [ "$tries" -ge 60 ] || ! kill -0 "$starter" 2>/dev/null; then
-    say "the service does not become ready"
-    exit 1
+# Starts what the configuration says, as its user, in the root; in an emulator, if one is named. Waits until it is ready, and stops it.
+try() {
+  arch=$1 emulator=${2:-}
+  unpack "$arch"
+  root=$work/$arch
+  user=$(config "$arch" .config.User)
+  config "$arch" '.config.Env[]' >"$work/env"
+  program=/usr/local/bin/$(config "$arch" '.config.Entrypoint[0]')
+  if [ -n "$emulator" ]; then
+    # Its own libraries are not in the root.
+    set -- "$(command -v setpriv)" "--reuid=${user%:*}" "--regid=${user#*:}" --clear-groups "$emulator" -L "$root" "$root$program"
+    data=$root/data
+    chmod 755 "$work"
+  else
+    set -- "$(command -v sh)" -c "$in_root" - "$root" "$user" "$program"
+    data=/data
   fi
-  sleep 0.5
+  # shellcheck disable=SC2046 # one word a line
+  env -i $(cat "$work/env") PORT="$port" SMTP_PORT=0 DATA_DIR="$data" "$@" serve &
+  started=$!
+  waited=0
+  until curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do
+    waited=$((waited + 1))
+    if [ "$waited" -gt "$((limit * 2))" ] || ! kill -0 "$started" 2>/dev/null; then
+      say "the service for $arch does not become ready"
+      exit 1
+    fi
+    sleep 0.5
+  done
+  grep -E "^(Name|Uid|Gid):" "/proc/$started/status"
+  if [ -z "$emulator" ]; then
+    # The health check's command, in the same root.
+    # shellcheck disable=SC2046 # two words
+    env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin PORT="$port" sh -c "$in_root" - "$root" "$user" \
+      $(config "$arch" '.config.Healthcheck.Test[1:][]')
+  fi
+  kill -TERM "$started"
+  wait "$started"
+  started=
+  say "$arch: ready as $user, stopped"
+}
+
+own=$(dpkg --print-architecture)
+for arch in amd64 arm64; do
+  skopeo inspect --override-arch "$arch" "oci-archive:$image" | jq -r '"\(.Architecture) \(.Layers[])"'
+  case $arch in amd64) emulator=qemu-x86_64 ;; *) emulator=qemu-aarch64 ;; esac
+  if [ "$arch" = "$own" ]; then
+    try "$arch"
+  elif command -v "$emulator" >/dev/null; then
+    try "$arch" "$(command -v "$emulator")"
+  else
+    say "$arch: not started, because there is no $emulator"
+  fi
 done
-grep -E "^(Name|Uid|Gid):" "/proc/$(service)/status"
-in_container postrider doctor
-stop
-if [ "$status" -ne 0 ]; then
-  say "the service ended with $status"
-  exit 1
-fi
-say "built, started, ready, stopped"

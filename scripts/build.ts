@@ -149,12 +149,15 @@ export function definitions(form: "program" | "package"): Record<string, string>
   };
 }
 
-/** Returns the first 12 digits of the commit; "" outside a clone. With changes that are in no commit it ends with `+`. */
+/** Returns what Git prints of this clone; "" outside a clone, and on a machine without Git, as in the image's build. */
+export function git(...args: string[]): string {
+  if (Bun.which("git") === null) return "";
+  const { success, stdout } = Bun.spawnSync(["git", "-C", ROOT, ...args], { stderr: "ignore" });
+  return success ? stdout.toString().trim() : "";
+}
+
+/** Returns the first 12 digits of the commit; "" if it is not known. With changes that are in no commit it ends with `+`. */
 function commit(): string {
-  const git = (...args: string[]): string => {
-    const { success, stdout } = Bun.spawnSync(["git", "-C", ROOT, ...args], { stderr: "ignore" });
-    return success ? stdout.toString().trim() : "";
-  };
   const head = git("rev-parse", "--short=12", "HEAD");
   return head !== "" && git("status", "--porcelain") !== "" ? `${head}+` : head;
 }

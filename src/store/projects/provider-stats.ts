@@ -27,11 +27,11 @@ export function countForProvider(
 
 const SUMS = PROVIDER_FIGURES.map((figure) => `SUM(${figure}) AS ${figure}`).join(", ");
 
-/** Returns the outcomes of all projects by provider on a UTC day, for the operator. */
-export function providerCountsOfAll(db: Db, day: number): Promise<ProviderCounts[]> {
+/** Returns the outcomes of all projects by provider on the UTC days from `fromDay` to `toDay`, for the operator. */
+export function providerCountsOfAll(db: Db, fromDay: number, toDay: number): Promise<ProviderCounts[]> {
   return db.all<ProviderCounts>(
-    `SELECT provider, ${SUMS} FROM stats_providers WHERE day = ? GROUP BY provider ORDER BY provider`,
-    [day],
+    `SELECT provider, ${SUMS} FROM stats_providers WHERE day >= ? AND day <= ? GROUP BY provider ORDER BY provider`,
+    [fromDay, toDay],
   );
 }
 

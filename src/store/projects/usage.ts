@@ -42,11 +42,10 @@ export async function usageOf(db: Db, senderId: string, day: string): Promise<nu
   return row?.recipients ?? 0;
 }
 
-/** Returns the recipients accepted for all projects on a UTC day. */
-export async function usageOfAll(db: Db, day: string): Promise<number> {
-  const row = await db.first<{ recipients: number | null }>(
-    "SELECT SUM(recipients) AS recipients FROM usage WHERE day = ?",
-    [day],
+/** Returns the recipients accepted for all projects by UTC day from `from` on. */
+export function recipientsByDay(db: Db, from: string): Promise<{ day: string; recipients: number }[]> {
+  return db.all(
+    "SELECT day, SUM(recipients) AS recipients FROM usage WHERE day >= ? GROUP BY day ORDER BY day",
+    [from],
   );
-  return row?.recipients ?? 0;
 }

@@ -3,7 +3,6 @@ import { DAY_MS } from "../../../core/time/units.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { type ProviderCounts, providerCountsOfAll } from "../../../store/projects/provider-stats.ts";
 import { providerOfLane } from "../../lanes/providers.ts";
-import { lastDays } from "./past-days.ts";
 import { type Check, fail, type Finding, ok, warn } from "../check.ts";
 
 export interface ComplaintParts {
@@ -22,34 +21,26 @@ const MIN_COMPLAINTS = 2;
 const [AIM, TOO_HIGH] = [1, 3];
 
 /** Returns the checks of complaints by provider. They name no project, because every account may read them. */
-export function complaintChecks({ db, clock }: ComplaintParts): Check[] {
-  const read = lastDays(LOOP_DAYS, (day) => providerCountsOfAll(db(), day));
-  const line = (name: string, days: number, judge: (counts: readonly Counts[]) => Finding): Check => ({
+export function complaintChecks(parts: ComplaintParts): Check[] {
+  const line = (
+    name: string,
+    days: number,
+    judge: (counts: readonly ProviderCounts[]) => Finding,
+  ): Check => ({
     name,
     needsDatabase: true,
     fix: DATABASE_FIX,
-    run: async () => judge(summed((await read(Math.floor(clock.now() / DAY_MS))).slice(-days))),
+    run: async () => judge(await countsOf(parts, days)),
   });
   return [line("complaints", RATE_DAYS, rates), line("feedback loops", LOOP_DAYS, loops)];
 }
 
-type Counts = Pick<ProviderCounts, "provider" | "delivered" | "complained">;
-
-/** Adds up the counts of some days by provider. */
-function summed(days: readonly (readonly Counts[])[]): Counts[] {
-  const sums = new Map<string, Counts>();
-  for (const { provider, delivered, complained } of days.flat()) {
-    const before = sums.get(provider) ?? { delivered: 0, complained: 0 };
-    sums.set(provider, {
-      provider,
-      delivered: before.delivered + delivered,
-      complained: before.complained + complained,
-    });
-  }
-  return [...sums.values()];
+function countsOf({ db, clock }: ComplaintParts, days: number): Promise<ProviderCounts[]> {
+  const today = Math.floor(clock.now() / DAY_MS);
+  return providerCountsOfAll(db(), today - days + 1, today);
 }
 
-function rates(counts: readonly Counts[]): Finding {
+function rates(counts: readonly ProviderCounts[]): Finding {
   const above = (perMille: number): string[] =>
     counts
       .filter(
@@ -69,7 +60,7 @@ function rates(counts: readonly Counts[]): Finding {
 }
 
 /** Providers that send complaints only to those who enrol, and to whom mail was delivered. */
-function loops(counts: readonly Counts[]): Finding {
+function loops(counts: readonly ProviderCounts[]): Finding {
   const offered = counts.flatMap(({ provider, delivered, complained }) => {
     const page = providerOfLane(provider)?.feedbackLoop ?? null;
     return page === null || delivered === 0

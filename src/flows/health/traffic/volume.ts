@@ -1,11 +1,10 @@
 import type { Config } from "../../../config.ts";
 import { DAY_MS } from "../../../core/time/units.ts";
-import { usageOfAll, utcDay } from "../../../store/projects/usage.ts";
+import { recipientsByDay, utcDay } from "../../../store/projects/usage.ts";
 import type { LaneRecord } from "../../lanes/read-lanes.ts";
 import { readLanes } from "../../lanes/read-lanes.ts";
 import { wayOfLane } from "../../lanes/providers.ts";
 import { type Check, type Finding, ok, warn } from "../check.ts";
-import { lastDays } from "./past-days.ts";
 import type { LaneParts } from "../lanes.ts";
 
 export interface VolumeParts extends LaneParts {
@@ -26,9 +25,8 @@ const MAX_NAMED = 5;
 /** Returns the checks of how much leaves in a day, and how fast, against the age of our addresses. */
 export function volumeChecks(parts: VolumeParts): Check[] {
   const common = { needsDatabase: true, fix: "Check that the database is reachable." };
-  const read = lastDays(BEST_OF_DAYS + 1, (day) => usageOfAll(parts.db(), utcDay(day * DAY_MS)));
   return [
-    { ...common, name: "volume", run: () => volume(parts, read) },
+    { ...common, name: "volume", run: () => volume(parts) },
     { ...common, name: "warm-up", run: async () => warmUp(await lanesOf(parts)) },
     { name: "send rate", fix: "Set DESTINATION_RATE.", run: () => sendRate(parts) },
   ];
@@ -39,12 +37,14 @@ function lanesOf({ db, ...deps }: VolumeParts): Promise<LaneRecord[]> {
 }
 
 /** Compares the recipients accepted today with the best day before. The cap of a new address makes it needless. */
-async function volume(
-  parts: VolumeParts,
-  read: (today: number) => Promise<readonly number[]>,
-): Promise<Finding> {
-  const days = await read(Math.floor(parts.clock.now() / DAY_MS));
-  const [today = 0, best] = [days.at(-1), Math.max(0, ...days.slice(0, -1))];
+async function volume(parts: VolumeParts): Promise<Finding> {
+  const now = parts.clock.now();
+  const days = await recipientsByDay(parts.db(), utcDay(now - BEST_OF_DAYS * DAY_MS));
+  const today = days.find(({ day }) => day === utcDay(now))?.recipients ?? 0;
+  const best = Math.max(
+    0,
+    ...days.filter(({ day }) => day < utcDay(now)).map(({ recipients }) => recipients),
+  );
   const message = `${today} recipients today; the best of the last ${BEST_OF_DAYS} days had ${best}.`;
   if (today < MIN_VOLUME || today <= best * 2) return ok(message);
   const warming = (await lanesOf(parts)).some((lane) => lane.warmUp !== null);
