@@ -1144,6 +1144,20 @@ describe("an IPv6 address", () => {
     expect(lines.get("egress")?.message).not.toContain("2a00");
     expect((await at(v4.port)).get("egress")?.status).toBe("ok");
     expect((await at(v6.port, { SMTP_OUT_IPV6: "0" })).has("egress ipv6")).toBe(false);
+    const unnamed = await at(v6.port, { PUBLIC_IPS: PUBLIC_IP });
+    expect(unnamed.get("egress ipv6")?.message).toContain("which PUBLIC_IPS lacks");
+  });
+
+  test("that a machine lacks is no fault, unless PUBLIC_IPS names one", async () => {
+    const v4 = startMx();
+    closing.push(() => v4.stop());
+    dns().add(
+      { name: "dual.test", type: "AAAA", data: "::1" },
+      { name: "dual.test", type: "A", data: "127.0.0.1" },
+    );
+    const egress = { host: "dual.test", port: v4.port };
+    expect((await look({ egress })).get("egress ipv6")?.status).toBe("ok");
+    expect((await lookAtBoth({ egress })).get("egress ipv6")?.status).toBe("fail");
   });
 });
 

@@ -32,6 +32,9 @@ export interface EgressParts {
   ipv6: boolean;
 }
 
+/** What the finding says if there was no connection. */
+const UNREACHED = "cannot be reached";
+
 type Target = { host: string; port: number };
 
 /**
@@ -60,8 +63,7 @@ export function egressChecks(parts: EgressParts, target: Target | null): Check[]
     );
   };
   const checks: Check[] = [{ name: "egress", fix, run }];
-  const hasIPv6 = parts.ipv6 && parts.publicIps.some(isIPv6);
-  if (target === null || !hasIPv6) return checks;
+  if (target === null || isIPv4(target.host) || !parts.ipv6) return checks;
   return [...checks, { name: "egress ipv6", fix, run: () => greetByIPv6(parts, target) }];
 }
 
@@ -69,11 +71,15 @@ async function addressesOf({ resolver }: EgressParts, { host }: Target): Promise
   return (await addressesOfHost(resolver, host)) ?? [];
 }
 
+/** A machine without IPv6 sends by IPv4 alone, so that is a fault only if PUBLIC_IPS or EGRESS names an address of IPv6. */
 async function greetByIPv6(parts: EgressParts, target: Target): Promise<Finding> {
   const ip = (await addressesOf(parts, target)).find(isIPv6);
-  return ip === undefined
-    ? ok(`${target.host} has no IPv6 address, so IPv6 was not tested.`)
-    : greet(parts, target, ip);
+  if (ip === undefined) return ok(`${target.host} has no IPv6 address, so IPv6 was not tested.`);
+  const finding = await greet(parts, target, ip);
+  const isMeant = [...parts.publicIps, ...parts.egress.map((one) => one.ip)].some(isIPv6);
+  return finding.status === "fail" && !isMeant && finding.message.includes(UNREACHED)
+    ? ok("No mail leaves over IPv6: this machine cannot connect by it.")
+    : finding;
 }
 
 async function greet(
@@ -116,7 +122,7 @@ async function greet(
       "Try another mail server.",
     );
   return fail(
-    `${host} [${ip}] port ${port} cannot be reached: ${why}`,
+    `${host} [${ip}] port ${port} ${UNREACHED}: ${why}`,
     "Ask your provider to open outbound port 25, or send through a smarthost (SMTP_RELAY_URL).",
   );
 }
