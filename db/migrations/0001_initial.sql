@@ -1438,3 +1438,23 @@ BEGIN
   INSERT INTO event_log (sender_id, message_id, event_id, created_at)
   VALUES (NEW.sender_id, NEW.message_id, NEW.id, NEW.created_at);
 END;
+
+-- Requests to erase an address from a project, or from all of an account. They go on in steps, and end with a pass over the
+-- messages that left none. sealed_email: the address; NULL at the end. counts: what was removed, by kind.
+-- project_at, message_at: the place that the pass has reached. blocked: messages that it had to leave for the next pass.
+-- pages_left: free pages of the file to give back, because they may still hold octets; NULL before the last pass is over.
+CREATE TABLE erasures (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  sender_id TEXT,
+  status TEXT NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done')),
+  sealed_email TEXT,
+  project_at TEXT NOT NULL DEFAULT '',
+  message_at TEXT NOT NULL DEFAULT '',
+  blocked INTEGER NOT NULL DEFAULT 0,
+  pages_left INTEGER,
+  counts TEXT NOT NULL DEFAULT '{}',
+  created_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+CREATE INDEX erasures_running ON erasures (id) WHERE status = 'running';

@@ -804,6 +804,34 @@ export interface components {
              */
             truncated?: true;
         };
+        /**
+         * ErasureCounts
+         * @description Numbers so far.
+         */
+        ErasureCounts: {
+            /** @description With their bodies, raw bytes, files, events and webhook log. */
+            messages: number;
+            contacts: number;
+            /** @description They stay as keyed hashes, so the address stays suppressed. */
+            suppressions: number;
+        };
+        /** Erasure */
+        Erasure: {
+            id: string;
+            /**
+             * @description `running` also while a recipient is in progress: its message goes once that is final.
+             * @enum {string}
+             */
+            status: "running" | "done";
+            counts: components["schemas"]["ErasureCounts"];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            endedAt: string | null;
+        };
         /** NewApiKey */
         NewApiKey: {
             id: string;
@@ -2471,6 +2499,8 @@ export type Explanation = components['schemas']['Explanation'];
 export type ReleaseEmail = components['schemas']['ReleaseEmail'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
+export type ErasureCounts = components['schemas']['ErasureCounts'];
+export type Erasure = components['schemas']['Erasure'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -3360,6 +3390,56 @@ export interface operations {
                         /** @constant */
                         testMode: true;
                     } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    createErasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: idn-email
+                     * @example ana@example.com
+                     */
+                    email: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Erase an address */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["Erasure"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getErasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get an erasure */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Erasure"];
                 };
             };
         };

@@ -1,4 +1,4 @@
-import { Account, ApiKeys, AuditLog, Lanes, Routes, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, AuditLog, Erasures, Lanes, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
@@ -23,6 +23,7 @@ export class Postrider {
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
   readonly auditLog: AuditLog;
+  readonly erasures: Erasures;
   readonly routes: Routes;
   readonly senders: Senders;
   readonly account: Account;
@@ -43,6 +44,7 @@ export class Postrider {
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);
     this.auditLog = new AuditLog(api);
+    this.erasures = new Erasures(api);
     this.routes = new Routes(api);
     this.senders = new Senders(api);
     this.account = new Account(api);

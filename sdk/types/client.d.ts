@@ -1,4 +1,4 @@
-import { Account, ApiKeys, AuditLog, Lanes, Routes, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, AuditLog, Erasures, Lanes, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
@@ -21,6 +21,7 @@ export declare class Postrider {
     readonly apiKeys: ApiKeys;
     readonly lanes: Lanes;
     readonly auditLog: AuditLog;
+    readonly erasures: Erasures;
     readonly routes: Routes;
     readonly senders: Senders;
     readonly account: Account;

@@ -20,7 +20,8 @@ export type IdPrefix =
   | "req"
   | "rec"
   | "rte"
-  | "rpt";
+  | "rpt"
+  | "era";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

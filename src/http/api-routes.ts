@@ -3,6 +3,7 @@ import { resendRoutes } from "./resend/routes.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
+import { erasureRoutes } from "./routes/erasures.ts";
 import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
 import { deletionRoutes } from "./routes/emails/deletions.ts";
@@ -37,6 +38,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   threadRoutes,
   inboundRoutes,
   deletionRoutes,
+  erasureRoutes,
   apiKeyRoutes,
   auditLogRoutes,
   healthRoutes,

@@ -70,6 +70,7 @@ const OF_THE_ROW: ReadonlySet<string> = new Set([
 const NOTES: Readonly<Record<string, readonly string[]>> = {
   senders: ["warned_at", "deleted_at"],
   accounts: ["erasure_key"],
+  erasures: ["sealed_email", "project_at", "message_at", "blocked", "pages_left", "counts", "ended_at"],
   api_keys: ["key_prefix", "last4", "secret_hash", "last_used_at"],
   domains: [
     "delegation_found",

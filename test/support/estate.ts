@@ -52,6 +52,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     await world.service.app.db.write([saveLane(row)]);
     return { id: name };
   },
+  "/v1/erasures": (making) => post(making, "/v1/erasures", contactBody(making)),
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
   async "/v1/threads"(making) {
     const simulated = await post(making, "/v1/inbound/simulate", simulateBody(making));
@@ -191,6 +192,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "PATCH /v1/emails/{}": () => ({ scheduledAt: soon() }),
   "POST /v1/emails/{}/reject": () => ({ reason: "wrong recipient" }),
   "POST /v1/emails/{}/release": () => ({ to: "delivered@simulator.mail.test" }),
+  "POST /v1/erasures": contactBody,
   "PATCH /v1/threads/{}": () => ({ read: true, archived: false }),
   "PATCH /v1/account": ({ tenant }) => ({ ownerEmail: `owner@${tenant.name}.example.org` }),
   "POST /v1/threads/{}/reply": ({ tenant }) => ({ text: `${tenant.name} reply` }),

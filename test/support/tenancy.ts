@@ -22,9 +22,10 @@ const never = () => null;
 const always = (status: number) => () => status;
 const onProject = (status: number) => (operation: Operation) =>
   operation.level === "project" ? status : null;
-/** The key's own record needs no project, but checks the one that a request names. */
+/** These operations need no project, but check the one that a request names. */
 const onNamedProject = (status: number) => (operation: Operation) =>
-  operation.level === "project" || operation.path === "/v1/me" ? status : null;
+  operation.level === "project" || NAMES_PROJECT.has(operation.key) ? status : null;
+const NAMES_PROJECT: ReadonlySet<string> = new Set(["GET /v1/me", "POST /v1/erasures"]);
 
 /** 403 if a project key calls an operation that needs an account-wide one. */
 const projectKey = ({ path }: Operation) => (ACCOUNT_KEY_ONLY.test(path) ? 403 : null);

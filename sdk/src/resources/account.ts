@@ -34,6 +34,24 @@ export class ApiKeys {
   }
 }
 
+/** Erasures of addresses. */
+export class Erasures {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Erases an address from the project, or with an account-wide key from all projects. */
+  create(body: Body<"createErasure">, options?: RequestOptions): ApiPromise<Answer<"createErasure">> {
+    return this.#api.json<"createErasure">("POST", "/v1/erasures", { body, options });
+  }
+
+  /** Returns an erasure and what it has removed so far. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getErasure">> {
+    return this.#api.json<"getErasure">("GET", path`/v1/erasures/${id}`, { options });
+  }
+}
+
 /** Lanes of outgoing mail: the way to each provider. Needs an account-wide key. */
 export class Lanes {
   readonly #api: Transport;

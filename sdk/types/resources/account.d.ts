@@ -14,6 +14,15 @@ export declare class ApiKeys {
     /** Revokes a key at once and for good. */
     revoke(id: string, options?: RequestOptions): ApiPromise<Answer<"revokeApiKey">>;
 }
+/** Erasures of addresses. */
+export declare class Erasures {
+    #private;
+    constructor(api: Transport);
+    /** Erases an address from the project, or with an account-wide key from all projects. */
+    create(body: Body<"createErasure">, options?: RequestOptions): ApiPromise<Answer<"createErasure">>;
+    /** Returns an erasure and what it has removed so far. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getErasure">>;
+}
 /** Lanes of outgoing mail: the way to each provider. Needs an account-wide key. */
 export declare class Lanes {
     #private;

@@ -52,6 +52,8 @@ export interface Deletion {
   guard: Guard;
   /** Statements before the guard, in the same write. */
   first?: readonly Statement[];
+  /** False if their threads forget their Message-IDs. Default: true, so that replies find the thread. */
+  remembers?: boolean;
   /** The time at which their contents count as left by their last message, milliseconds. If left out, now. */
   leftAt?: number;
 }
@@ -64,7 +66,7 @@ export interface Deletion {
 export async function deleteMessagesIf(
   deps: DeletionDeps,
   going: readonly { id: string; threadId: string | null }[],
-  { guard, first = [], leftAt = deps.clock.now() }: Deletion,
+  { guard, first = [], remembers = true, leftAt = deps.clock.now() }: Deletion,
 ): Promise<boolean> {
   const { db } = deps;
   const ids = going.map(({ id }) => id);
@@ -82,7 +84,7 @@ export async function deleteMessagesIf(
       ...shortening,
       ...(threadIds.length === 0 ? [] : [uncountFromThreads(threadIds, ids)]),
       releaseContents(ids, leftAt),
-      ...(threadIds.length === 0 ? [] : [rememberGone(ids)]),
+      ...(threadIds.length === 0 || !remembers ? [] : [rememberGone(ids)]),
       deleteMessages(ids),
       ...(threadIds.length === 0 ? [] : deleteEmptied(threadIds)),
     ]),

@@ -1,5 +1,6 @@
 import { AppError, existing } from "../../core/errors.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
+import type { Statement } from "../../store/engine/client.ts";
 import { goneAt } from "../../store/contents/contents.ts";
 import {
   atRestGuard,
@@ -18,12 +19,18 @@ const MAX_TRIES = 5;
 
 /**
  * Deletes messages that have no recipient in progress, with their log of webhooks, whatever their age.
+ * @param also further statements of the write; the thread forgets the Message-IDs of the messages then
  * @returns false if one has changed since it was read; nothing was deleted then
  */
-export function deleteAtRest(deps: DeletionDeps, going: readonly GoingMessage[]): Promise<boolean> {
+export function deleteAtRest(
+  deps: DeletionDeps,
+  going: readonly GoingMessage[],
+  also: readonly Statement[] = [],
+): Promise<boolean> {
   const ids = going.map(({ id }) => id);
   return deleteMessagesIf(deps, going, {
-    first: [deleteDeliveriesOf(ids)],
+    first: [deleteDeliveriesOf(ids), ...also],
+    remembers: also.length === 0,
     guard: atRestGuard(ids),
     leftAt: goneAt(deps.clock.now()),
   });

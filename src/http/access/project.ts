@@ -1,7 +1,7 @@
 import { AppError } from "../../core/errors.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { PresentedKey } from "../../store/projects/keys.ts";
-import { findProject, type Project } from "../../store/projects/projects.ts";
+import { findProject, getProject, type Project } from "../../store/projects/projects.ts";
 import { invalidKey } from "./auth.ts";
 
 /** Names the project for which an account-wide key acts. */
@@ -76,4 +76,19 @@ export async function projectOfAccount(
   const found = await findProject(db, accountId, name);
   if (found === null) throw new AppError("not_found", "No such project.", { param: PROJECT_HEADER });
   return found;
+}
+
+/**
+ * Returns the project of a request to a route of the account: a project key's own, or the one that it names. Null: it is for the
+ * whole account.
+ * @throws AppError 403, 404
+ */
+export async function projectOf(
+  db: Db,
+  principal: Pick<PresentedKey["key"], "accountId" | "senderId">,
+  name: string | null,
+): Promise<Project | null> {
+  if (principal.senderId === null) return projectOfAccount(db, principal.accountId, name);
+  const own = await getProject(db, principal.accountId, principal.senderId);
+  return own === null ? null : ownProject(own, name);
 }

@@ -233,6 +233,13 @@ export const AUDITED: readonly Audited[] = [
     },
   },
   {
+    table: "erasures",
+    noun: "erasure",
+    name: "id",
+    ...BY_ACCOUNT,
+    fields: { status: "status" },
+  },
+  {
     table: "messages",
     noun: "email",
     name: "subject",

@@ -74,6 +74,12 @@ export const SEALED: readonly Sealed[] = [
     sealedBy: ["flows/certificates/account.ts"],
   },
   {
+    table: "erasures",
+    key: ["id"],
+    columns: ["sealed_email"],
+    sealedBy: ["http/routes/erasures.ts"],
+  },
+  {
     table: "idempotency",
     key: ["scope", "endpoint", "key"],
     columns: ["body"],

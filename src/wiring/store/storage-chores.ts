@@ -5,6 +5,7 @@ import {
   removeDeletedWebhooks,
   removeUnusedContents,
 } from "../../flows/sweep/removals.ts";
+import { eraseAddresses, type EraseDeps } from "../../flows/sweep/erase.ts";
 import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
   forgetAudit,
@@ -16,7 +17,6 @@ import {
   forgetMessages,
   forgetReports,
   forgetSuppressions,
-  type RetentionDeps,
 } from "../../flows/sweep/retention.ts";
 import type { Chore } from "../process/loop.ts";
 import { databaseFile } from "./database.ts";
@@ -26,7 +26,11 @@ import type { Objects } from "./objects.ts";
  * Returns the chores that limit the database. They delete what is older than the retention (0 days keeps it for good), and
  * move contents to the object store if there is one.
  */
-export function storageChores(config: Config, deps: RetentionDeps, store: Objects | null): readonly Chore[] {
+export function storageChores(
+  config: Config,
+  deps: Omit<EraseDeps, "isFile">,
+  store: Objects | null,
+): readonly Chore[] {
   const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
   const { db, clock } = deps;
   return [
@@ -40,6 +44,7 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
     { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     { name: "ended-contents", turn: endContents(deps) },
+    { name: "erasures", turn: eraseAddresses({ ...deps, isFile: databaseFile(config) !== null }) },
     { name: "old-contents", turn: forgetContents(deps, contentDays) },
     { name: "old-messages", turn: forgetMessages(deps, eventDays) },
     { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },

@@ -5,11 +5,11 @@ import { volumeOfDay } from "../../../flows/accept/volume.ts";
 import { type Account, getAccount, updateOwnerEmail } from "../../../store/projects/accounts.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { getKey } from "../../../store/projects/keys.ts";
-import { getProject, type Project } from "../../../store/projects/projects.ts";
+import type { Project } from "../../../store/projects/projects.ts";
 import { ok } from "../../routing/answer.ts";
-import { namedProject, ownProject, projectOfAccount } from "../../access/project.ts";
+import { namedProject, projectOf } from "../../access/project.ts";
 import { ACCOUNT_PLAN } from "../../access/rate.ts";
-import { accountRoute, type Principal, type Route } from "../../routing/route.ts";
+import { accountRoute, type Route } from "../../routing/route.ts";
 import {
   Nullable,
   OneOf,
@@ -124,12 +124,6 @@ export function meRoute(deps: Configured): Route {
 
 async function requireAccount(db: Db, id: string): Promise<Account> {
   return existing("account", await getAccount(db, id));
-}
-
-async function projectOf(db: Db, principal: Principal, name: string | null): Promise<Project | null> {
-  if (principal.senderId === null) return projectOfAccount(db, principal.accountId, name);
-  const own = await getProject(db, principal.accountId, principal.senderId);
-  return own === null ? null : ownProject(own, name);
 }
 
 function showProject({ id, externalId, name, plan, trustTier, suspendedAt }: Project): Me["project"] {
