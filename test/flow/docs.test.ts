@@ -34,7 +34,18 @@ const TASKS = [
 /**
  * Programs that need Docker, systemd, a registry or root. Commands of any other program belong in an `sh` block.
  */
-const NOT_RUN = ["docker", "npm", "cat", "install", "systemctl", "journalctl", "set"];
+const NOT_RUN = [
+  "apt",
+  "docker",
+  "editor",
+  "sha256sum",
+  "npm",
+  "cat",
+  "install",
+  "systemctl",
+  "journalctl",
+  "set",
+];
 
 /** Runs before the commands of each step. If a status is 400 or more, the step fails. */
 const PRELUDE = `set -euo pipefail

@@ -4,7 +4,7 @@ import { startService, type TestService } from "../support/service.ts";
 
 const START_MS = 30_000;
 /** Pages for people who work on the code, which the service does not serve. */
-const NOT_SERVED = ["README.md", "docs/architecture.md", "docs/security.md"];
+const NOT_SERVED = ["README.md", "docs/architecture.md", "docs/releasing.md", "docs/security.md"];
 
 let service: TestService;
 beforeAll(async () => {
