@@ -75,7 +75,8 @@ function messagesIn({ status, json }: RawAnswer): string[] {
 
 /** Names of the fields that a body asks for, in itself and in its items. */
 function askedIn(body: unknown): string[] {
-  const value: unknown = typeof body === "string" ? JSON.parse(body) : body;
+  // The service takes a body that begins with a byte order mark (RFC 8259 §8.1).
+  const value: unknown = typeof body === "string" ? JSON.parse(body.replace(/^\uFEFF/, "")) : body;
   if (!isObject(value)) return [];
   const items = Array.isArray(value.emails) ? value.emails.flatMap(askedIn) : [];
   return [...(isObject(value.headers) ? Object.keys(value.headers) : []), ...items];
