@@ -114,6 +114,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "change the master key while the service runs",
     load: async () => (await import("./master-key/rotate.ts")).masterKeyRotate,
   },
+  "master-key reset": {
+    summary: "replace the secrets of a lost master key",
+    load: async () => (await import("./master-key/reset.ts")).masterKeyReset,
+  },
   "master-key forget": {
     summary: "end links and tokens of an earlier master key",
     load: async () => (await import("./master-key/forget.ts")).masterKeyForget,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
+import { REPLACE } from "../../src/flows/secrets/reset.ts";
 import { SEALED } from "../../src/store/installation/secrets.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { readFiles } from "../support/source-files.ts";
@@ -18,6 +19,8 @@ const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
   "commands/transfer/export.ts": "the check of an exported file",
   "commands/transfer/import.ts": "columns of the same table, from a file",
   "flows/secrets/reseal.ts": "columns of the same table, again",
+  "flows/secrets/lost-dkim.ts": "columns of the same table, in place of lost ones",
+  "flows/secrets/reset.ts": "columns of the same table, in place of lost ones",
   "flows/certificates/renew.ts": "columns of the same table, again",
 };
 
@@ -40,6 +43,10 @@ test("each column of the schema that has the name of a secret is in the table of
   const found = columns.filter(({ name }) => secret.test(name)).map(({ table, name }) => `${table}.${name}`);
   const listed = SEALED.flatMap(({ table, columns: sealed }) => sealed.map((name) => `${table}.${name}`));
   expect(listed).toEqual(expect.arrayContaining(found));
+});
+
+test("each table with sealed columns has a way to replace lost ones", () => {
+  expect(Object.keys(REPLACE).toSorted()).toEqual(SEALED.map(({ table }) => table).toSorted());
 });
 
 test.each(SEALED.map((sealed) => [sealed.table, sealed] as const))(

@@ -270,7 +270,8 @@ function toReport(
   }
 }
 
-function trouble(stage: string, reason: string, clock: Clock): DeliveryReport {
+/** Returns the report of an attempt that settled nothing. */
+export function trouble(stage: string, reason: string, clock: Clock): DeliveryReport {
   return { ...noFacts(clock.now()), kind: "trouble", stage, reason };
 }
 

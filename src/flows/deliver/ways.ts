@@ -3,10 +3,13 @@ import { unseal } from "../../core/crypto/secretbox.ts";
 import { RELAYS } from "../../mail/relays/providers.ts";
 import { parseSmarthost } from "../../smtp/client/smarthost.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { LOST } from "../../store/installation/lost-secrets.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { DEFAULT_ROUTE, planOf, type PlannedRoute } from "../../store/projects/routes.ts";
+import type { Lane } from "../lanes/lane.ts";
 import type { Lanes } from "../lanes/lanes.ts";
-import { relayRoute } from "./deliver.ts";
+import { relayRoute, trouble } from "./deliver.ts";
 import { BULK_POOL } from "./egress.ts";
 import type { DeliveryRoute, FindDeliveryRoute, Ways } from "./outcome.ts";
 
@@ -94,10 +97,20 @@ function relayWay(
   { id, sealedRelayUrl, ratePerSecond, warmUp, eventsProvider }: Omit<PlannedRoute, "overflow">,
 ): DeliveryRoute {
   const { pool, clock, ehloName, addresses, lanes, boxKey, relayKey } = deps;
-  const smarthost = parseSmarthost(unseal(boxKey, sealedRelayUrl ?? ""));
+  const url = unseal(boxKey, sealedRelayUrl ?? "");
   // The sealed text changes with the login, and connections with another login must not be shared.
   const key = `route:${id}:${sealedRelayUrl}`;
   const lane = lanes.ofRelay(id, ratePerSecond ?? 0, warmUp);
+  if (url === LOST) return lostRelay(clock, id, lane);
+  const smarthost = parseSmarthost(url);
   const events = eventsProvider === null ? null : { provider: RELAYS[eventsProvider], key: relayKey };
   return relayRoute(pool, smarthost, ehloName, addresses, clock, { id, key, lane, events });
+}
+
+/** Returns the way through a relay whose login was lost with the master key. Its mail waits. */
+function lostRelay(clock: Clock, routeId: string, lane: Lane): DeliveryRoute {
+  const reason = `the login of the relay is lost: set relayUrl of the route ${routeId} again`;
+  const deliver = async () => trouble("auth", reason, clock);
+  const stamp = { routeId, custody: "sent" } as const;
+  return { kind: "relay", destination: `mx:${lane.name}`, lane, stamp, knownOutcome: null, deliver };
 }

@@ -26,7 +26,7 @@ export interface WebhookDeps {
 }
 
 /** Returns a new signing secret. Libraries for Resend's dialect decode what follows the prefix from standard base64. */
-function newSigningSecret(dialect: WebhookDialect): string {
+export function newSigningSecret(dialect: WebhookDialect): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString(dialect === "resend" ? "base64" : "base64url");
 }
 

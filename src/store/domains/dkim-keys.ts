@@ -36,7 +36,8 @@ const PUBLIC = {
   createdAt: plain<number>("created_at"),
 };
 const PUBLIC_KEYS = table<PublicDkimKey>("dkim_keys", PUBLIC);
-const KEYS = table<DkimKeyRecord>("dkim_keys", { ...PUBLIC, sealedPrivateKey: plain("private_key") });
+/** The table with its private keys. */
+export const KEYS = table<DkimKeyRecord>("dkim_keys", { ...PUBLIC, sealedPrivateKey: plain("private_key") });
 
 /** RSA first: its signature is on top, for receivers that look at one alone. */
 export const IN_ORDER_OF_SIGNATURES = "k.algorithm DESC";

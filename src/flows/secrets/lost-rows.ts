@@ -1,0 +1,38 @@
+import type { Key } from "../../core/crypto/key-ring.ts";
+import { unseal } from "../../core/crypto/secretbox.ts";
+import type { Db, Value } from "../../store/engine/client.ts";
+import { type SealedRow, sealedRows } from "../../store/installation/sealed-rows.ts";
+import type { Sealed } from "../../store/installation/secrets.ts";
+import { ROWS_PER_STEP } from "./reseal.ts";
+
+/** A row with the columns that no key opens. */
+export interface LostRow {
+  key: readonly Value[];
+  lost: ReadonlySet<string>;
+}
+
+/** Walks a table, and returns the rows with lost secrets in steps. */
+export async function* lostRows(db: Db, sealed: Sealed, boxKey: Key): AsyncGenerator<LostRow[]> {
+  let after: readonly Value[] | null = null;
+  for (;;) {
+    const rows: SealedRow[] = await sealedRows(db, sealed, after, ROWS_PER_STEP);
+    const found = rows.map(({ key, values }) => ({
+      key,
+      lost: new Set(sealed.columns.filter((_, at) => isLost(boxKey, values[at] ?? null))),
+    }));
+    yield found.filter(({ lost }) => lost.size > 0);
+    after = rows.at(-1)?.key ?? null;
+    if (rows.length < ROWS_PER_STEP) return;
+  }
+}
+
+/** Returns whether no key opens a sealed secret. */
+export function isLost(boxKey: Key, sealed: string | null): boolean {
+  if (sealed === null) return false;
+  try {
+    unseal(boxKey, sealed);
+    return false;
+  } catch {
+    return true;
+  }
+}
