@@ -14,8 +14,7 @@ import {
 import { RETIRED_KEY_MS } from "../domains/verify.ts";
 import { makeDkimKey, SELECTORS } from "../records/keys.ts";
 import { dkimName } from "../records/records.ts";
-import { isLost, type LostRow } from "./lost-rows.ts";
-import type { Lost, ResetDeps } from "./reset.ts";
+import { isLost, type Lost, type LostRow, type ResetDeps } from "./lost-rows.ts";
 
 const TABLE = { table: "dkim_keys", key: ["token"] } as const;
 

@@ -1,9 +1,31 @@
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
-import type { Db, Value } from "../../store/engine/client.ts";
+import type { Db, Store, Value } from "../../store/engine/client.ts";
 import { type SealedRow, sealedRows } from "../../store/installation/sealed-rows.ts";
 import type { Sealed } from "../../store/installation/secrets.ts";
+import type { KeyDeps } from "../records/keys.ts";
 import { ROWS_PER_STEP } from "./reseal.ts";
+
+export interface ResetDeps extends Store, Pick<KeyDeps, "generateDkimKey" | "boxKey"> {
+  /** Seals new secrets, and opens what is not lost. The same as `boxKey`. */
+  box: Key;
+  serviceDomain: string;
+  /** False: only show what is lost. */
+  act: boolean;
+}
+
+/** A lost secret, and what its owner must do. */
+export interface Lost {
+  kind: string;
+  id: string;
+  name: string;
+  project: string | null;
+  todo: string;
+  /** DNS records to publish. The value is null until the key is made. */
+  records?: readonly { name: string; type: string; value: string | null }[];
+  /** The new signing secret of a webhook, which is shown once. */
+  secret?: string;
+}
 
 /** A row with the columns that no key opens. */
 export interface LostRow {

@@ -1,9 +1,8 @@
 // Replaces what a lost master key sealed. An operator who has lost it would miss it: without it the way back is an empty database,
 // and with it every domain, message, suppression and API key stays. One rule for all tables was tried first, but only people have a
 // relay's login, a CA gives certificates again, and a DKIM key must stay published.
-import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal } from "../../core/crypto/secretbox.ts";
-import { ALWAYS, type Store } from "../../store/engine/client.ts";
+import { ALWAYS } from "../../store/engine/client.ts";
 import { recordFact } from "../../store/installation/facts.ts";
 import {
   deleteRow,
@@ -16,32 +15,10 @@ import {
   rowsNamed,
 } from "../../store/installation/lost-secrets.ts";
 import { SEALED, type Sealed } from "../../store/installation/secrets.ts";
-import type { KeyDeps } from "../records/keys.ts";
 import { newSigningSecret } from "../webhooks/webhooks.ts";
 import { replaceDkim } from "./lost-dkim.ts";
-import { type LostRow, lostRows } from "./lost-rows.ts";
+import { type Lost, type LostRow, lostRows, type ResetDeps } from "./lost-rows.ts";
 import { resealAll } from "./reseal.ts";
-
-export interface ResetDeps extends Store, Pick<KeyDeps, "generateDkimKey" | "boxKey"> {
-  /** Seals new secrets, and opens what is not lost. The same as `boxKey`. */
-  box: Key;
-  serviceDomain: string;
-  /** False: only show what is lost. */
-  act: boolean;
-}
-
-/** A lost secret, and what its owner must do. */
-export interface Lost {
-  kind: string;
-  id: string;
-  name: string;
-  project: string | null;
-  todo: string;
-  /** DNS records to publish. The value is null until the key is made. */
-  records?: readonly { name: string; type: string; value: string | null }[];
-  /** The new signing secret of a webhook, which is shown once. */
-  secret?: string;
-}
 
 type Replace = (deps: ResetDeps, rows: readonly LostRow[], sealed: Sealed) => Promise<Lost[]>;
 
