@@ -1,12 +1,15 @@
 const { startPostrider } = require("postrider/testing");
 const { startApp } = require("../app/app.cjs");
 
+// A wait ends after 10 s with an error that lists what came. A runner that ends the test before hides it.
+jest.setTimeout(30_000);
+
 let mail;
 let app;
 beforeAll(async () => {
   mail = await startPostrider();
   app = await startApp({ apiKey: mail.apiKey, baseUrl: mail.url });
-}, 30_000);
+});
 afterAll(async () => {
   await app.stop();
   await mail.stop();

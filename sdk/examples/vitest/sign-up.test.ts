@@ -1,6 +1,9 @@
 import { startPostrider } from "postrider/testing";
-import { expect, test as base } from "vitest";
+import { expect, test as base, vi } from "vitest";
 import { startApp } from "../app/app.cjs";
+
+// A wait ends after 10 s with an error that lists what came. A runner that ends the test before hides it.
+vi.setConfig({ testTimeout: 30_000 });
 
 // One service for the file, and a project with its own application for each test, so that they may run at the same time.
 const test = base
