@@ -243,7 +243,7 @@ test("a second run applies nothing", async () => {
 test("a database that another version made with a different step stops the start", async () => {
   await base.db.write([{ sql: "UPDATE schema_migrations SET checksum = 'x' WHERE version = 1", args: [] }]);
   expect(await refusal()).toContain(
-    "made by another build of Postrider, which had a different schema step 1 (initial). Run that build, or start with an empty DATA_DIR",
+    "made by another build of Postrider, which had a different schema step 1 (initial). Run that build, or take its content into an empty DATA_DIR by postrider export and import",
   );
 });
 

@@ -142,7 +142,7 @@ function refuseForeign(applied: ReadonlyMap<number, LedgerRow>, steps: readonly 
   });
   if (changed !== undefined)
     throw new SchemaRefusal(
-      `the database was made by another build of Postrider, which had a different schema step ${changed.version} (${changed.name}). Run that build, or start with an empty DATA_DIR`,
+      `the database was made by another build of Postrider, which had a different schema step ${changed.version} (${changed.name}). Run that build, or take its content into an empty DATA_DIR by postrider export and import`,
     );
   const ours = Math.max(...steps.map(({ version }) => version));
   const needed = Math.max(0, ...[...applied.values()].map((row) => row.works_with ?? row.version));
