@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join } from "node:path";
 import { BUDGET_HOMES, memoryBudgets } from "./support/budget-rule.ts";
@@ -26,6 +28,7 @@ import {
 import { slowFaults } from "./support/slow-rule.ts";
 import { parseFiles, readFiles, type Source } from "./support/source-files.ts";
 import { unitFaults } from "./support/unit-rules.ts";
+import { RELEASED_STEPS } from "./upgrade/fixture.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -487,4 +490,10 @@ describe("the name of a test file tells whether it is slow", () => {
       "test/flow/b.slow.test.ts: uses nothing slow; name it test/flow/b.test.ts",
     ]);
   });
+});
+
+test.each(Object.entries(RELEASED_STEPS))("the released schema step %s is what it was", (name, checksum) => {
+  const sql = readFileSync(join(ROOT, "db/migrations", name));
+  const says = `db/migrations/${name} was released and never changes: put the change into a new file (docs/architecture.md, "Changing the schema")`;
+  expect(createHash("sha256").update(sql).digest("hex"), says).toBe(checksum);
 });

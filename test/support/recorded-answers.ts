@@ -156,6 +156,13 @@ async function makeRows({ service, home }: World): Promise<void> {
       thread_id: "thr_1",
     },
     complaints: { sender_id: home.senderId, email: "ada@example.com", day },
+    erasures: {
+      id: "ers_1",
+      account_id: home.accountId,
+      sender_id: home.senderId,
+      status: "done",
+      created_at: 1,
+    },
     stats_providers: { sender_id: home.senderId, day: 1, provider: "google", delivered: 1 },
     fan_outs: {
       sender_id: home.senderId,
