@@ -26,14 +26,19 @@ export function thisRelease(): Release {
   return { version, epoch: Number(epoch), maintainer };
 }
 
+/** Returns a file's SHA-256 in hex, without reading it whole. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
+  return hash.digest("hex");
+}
+
 /** Writes `SHA256SUMS` for all files of a folder, in the form that `sha256sum --check` reads. */
 export async function writeSums(folder: string): Promise<void> {
   const names = readdirSync(folder).filter((name) => name !== "SHA256SUMS");
   let sums = "";
   for (const name of names.sort()) {
-    const hash = new Bun.CryptoHasher("sha256");
-    for await (const chunk of Bun.file(join(folder, name)).stream()) hash.update(chunk);
-    sums += `${hash.digest("hex")}  ${name}\n`;
+    sums += `${await sha256Of(join(folder, name))}  ${name}\n`;
   }
   await Bun.write(join(folder, "SHA256SUMS"), sums);
 }

@@ -56,13 +56,13 @@ export function packagedUnit(unit: string): string {
 }
 
 function control({ arch, version, maintainer }: DebInput, bytes: number): string {
-  // Bun needs glibc 2.17, libSQL's addon 2.18 and libgcc.
+  // Bun needs glibc 2.17, and libSQL's addon 2.18 and libgcc. The unit reloads by the kill of procps.
   return `Package: postrider
 Version: ${debianVersion(version)}
 Architecture: ${DEBIAN_ARCH[arch]}
 Maintainer: ${maintainer}
 Installed-Size: ${Math.ceil(bytes / 1024)}
-Depends: adduser, ca-certificates, libc6 (>= 2.18), libgcc-s1 | libgcc1
+Depends: adduser, ca-certificates, libc6 (>= 2.18), libgcc-s1 | libgcc1, procps
 Recommends: systemd
 Suggests: redis-server
 Section: mail

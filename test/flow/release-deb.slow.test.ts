@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { writeSums } from "../../scripts/release.ts";
+import { sha256Of, writeSums } from "../../scripts/release.ts";
 import { DEBIAN_ARCH, debianVersion, makeDeb, packagedUnit } from "../../scripts/release/deb.ts";
 import { loadConfig } from "../../src/config.ts";
 import { BUILD_LIMIT_MS, builtProgram } from "../support/built-program.ts";
@@ -30,11 +30,15 @@ const root = join(folder, "root");
 const inRoot = (path: string) => join(root, path);
 let deb = "";
 
+async function packed(into: string): Promise<string> {
+  const program = await builtProgram();
+  const input = { arch: ARCH, version: "1.0.0-rc.1", epoch: 1_700_000_000, compression: "none" } as const;
+  return makeDeb({ ...input, program, maintainer: "Ana <ana@example.com>" }, into);
+}
+
 beforeAll(async () => {
   if (!hasTools) return;
-  const program = await builtProgram();
-  const input = { arch: ARCH, version: "1.0.0-rc.1", epoch: 1_800_000_000, compression: "none" } as const;
-  deb = makeDeb({ ...input, program, maintainer: "Ana <ana@example.com>" }, folder);
+  deb = await packed(folder);
   for (const path of ["var/lib/dpkg", "var/lib"]) mkdirSync(inRoot(path), { recursive: true });
   for (const path of ["status", "available"]) writeFileSync(inRoot(`var/lib/dpkg/${path}`), "");
   standIns();
@@ -74,6 +78,11 @@ test.skipIf(!hasTools)("the Debian package describes itself", () => {
   expect(field("Architecture")).toBe(DEBIAN_ARCH[ARCH]);
   expect(field("Maintainer")).toBe("Ana <ana@example.com>");
   expect(field("Depends")).toContain("libc6");
+});
+
+test.skipIf(!hasTools)("equal programs give equal packages", async () => {
+  const [first, second] = await Promise.all([deb, await packed(newFolder("deb-again"))].map(sha256Of));
+  expect(first).toBe(second);
 });
 
 test.skipIf(!hasTools)("installing makes the user and a closed folder, and starts nothing", () => {
