@@ -136,7 +136,9 @@ test.skipIf(!existsSync(NODE_20))(
   async () => {
     const script =
       "require('postrider/testing').startPostrider().then(({ url }) => console.log(url)); setInterval(() => {}, 1000);";
-    const child = Bun.spawn([NODE_20, "-e", script], { cwd: EXAMPLES, stdout: "pipe", stderr: "inherit" });
+    // Below a package of its own. Elsewhere in the client's folder, Node.js takes the client's own files.
+    const cwd = join(EXAMPLES, "script");
+    const child = Bun.spawn([NODE_20, "-e", script], { cwd, stdout: "pipe", stderr: "inherit" });
     const { value } = await child.stdout.getReader().read();
     expect((await fetch(`${new TextDecoder().decode(value).trim()}/livez`)).status).toBe(200);
     expect(services()).toHaveLength(1);
