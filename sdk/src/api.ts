@@ -3840,6 +3840,36 @@ export interface operations {
             };
         };
     };
+    deleteSender: {
+        parameters: {
+            query: {
+                /** @description The project's `externalId`, so that no wrong id deletes a project. */
+                confirm: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example snd_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a project with everything in it */
+            202: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        status: "deleting";
+                    };
+                };
+            };
+        };
+    };
     updateSender: {
         parameters: {
             query?: never;

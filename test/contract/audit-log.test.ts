@@ -54,7 +54,7 @@ describe("the audit trail", () => {
       );
       const key = operation.level === "account" ? world.home.wide : world.home.key;
       const body = bodyFor(operation, world, world.home, path);
-      const answer = await world.call(operation.method, path + queryFor(operation), { key }, body);
+      const answer = await world.call(operation.method, path + queryFor(operation, path), { key }, body);
       const entries = await entriesOf(answer);
       tried++;
       if (answer.status >= 300)

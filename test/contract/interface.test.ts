@@ -80,7 +80,7 @@ async function callOnce(endpoint: Endpoint, operation: Operation): Promise<RawAn
   const path = fill(operation, made);
   const key = operation.level === "account" ? world.home.wide : world.home.key;
   const body = endpoint.noBody ? undefined : bodyFor(operation, world, world.home);
-  return world.call(operation.method, `${path}${queryFor(operation)}`, { key }, body);
+  return world.call(operation.method, `${path}${queryFor(operation, path)}`, { key }, body);
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

@@ -69,17 +69,20 @@ async function pathsOf({ operation, target, segment }: Cell): Promise<string[]> 
   if (target === null) return [fill(operation, []) + queryFor(operation)];
   const kept = estates.home.get(operation.key) ?? [];
   const names = namesOf(kept[segment]).keys();
+  // An account-wide key deletes it.
+  const reached = operation.key === "DELETE /v1/senders/{}";
   const paths: string[] = [];
   for (const at of names) {
     const own = target.fresh ? await makePath(operation, world, world.home) : kept;
     const [mine, sibling, stranger] = [
       own,
-      estates.sibling.get(operation.key),
+      reached ? await makePath(operation, world, world.sibling) : estates.sibling.get(operation.key),
       estates.stranger.get(operation.key),
     ].map((made) => namesOf(made?.[segment])[at] ?? "");
     const values = own.map(({ id }) => id);
     values[segment] = target.value(mine ?? "", sibling ?? "", stranger ?? "");
-    paths.push(fill(operation, values) + queryFor(operation));
+    const path = fill(operation, values);
+    paths.push(path + queryFor(operation, path));
   }
   return paths;
 }

@@ -164,3 +164,75 @@ describe("the retention of a project", () => {
     expect([status, body.error.param]).toEqual([422, "retention.contentDays"]);
   });
 });
+
+describe("deleting a project", () => {
+  const wide = (method: string, path: string, body?: unknown) =>
+    service.call(method, path, body, { key: service.accountKey });
+
+  /** Makes a project with a row in each table that it can fill here. */
+  async function filled(externalId: string): Promise<{ id: string; key: string }> {
+    const { id } = (await wide("POST", "/v1/senders", { name: externalId, externalId })).body;
+    const key = (await wide("POST", "/v1/api-keys", { name: "own", senderId: id })).body.secret;
+    const own = (method: string, path: string, body?: unknown) => service.call(method, path, body, { key });
+    await own("POST", "/v1/domains", { domain: `${externalId}.test` });
+    const inbox = await own("POST", "/v1/inboxes", { address: `desk@${externalId}.test` });
+    await own("POST", "/v1/inbound/simulate", {
+      inboxId: inbox.body.id,
+      from: "ada@client.test",
+      text: "Hi",
+    });
+    await own("POST", "/v1/webhooks", { url: HOOK, eventTypes: ["*"] });
+    await own("POST", "/v1/templates", { name: "T", subject: "S", text: "t" });
+    await own("POST", "/v1/contacts", { email: "ada@client.test" });
+    await own("POST", "/v1/suppressions", { email: "ben@client.test" });
+    const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
+    const later = { from: "a@x.test", to: "b@x.test", subject: "s", text: "t", scheduledAt };
+    expect((await own("POST", "/v1/emails", later)).status).toBe(202);
+    return { id, key };
+  }
+
+  /** Returns the tables that still name a project. The audit trail keeps what was done. */
+  async function tablesNaming(id: string): Promise<string[]> {
+    const { db } = service.app;
+    const columns = await db.all<{ name: string; column: string }>(
+      `SELECT m.name, c.name AS "column" FROM sqlite_schema m, pragma_table_info(m.name) c
+        WHERE m.type = 'table' AND c.name IN ('sender_id', 'owner_id', 'scope') AND m.name <> 'audit_log'`,
+    );
+    const named: string[] = (await db.all("SELECT 1 FROM senders WHERE id = ?", [id])).map(() => "senders");
+    for (const { name, column } of columns) {
+      const row = await db.first(
+        `SELECT 1 FROM "${name}" WHERE ${column} IN (?1, 'captured ' || ?1) LIMIT 1`,
+        [id],
+      );
+      if (row !== null) named.push(name);
+    }
+    return named;
+  }
+
+  test("hides it at once and leaves no row of it, scheduled mail included", async () => {
+    const { id, key } = await filled("going");
+    const other = await filled("staying");
+    expect(await tablesNaming(id)).toContain("messages");
+    const { status, body } = await wide("DELETE", `/v1/senders/${id}?confirm=going`);
+    expect([status, body]).toEqual([202, { id, status: "deleting" }]);
+    expect((await wide("GET", `/v1/senders/${id}`)).status).toBe(404);
+    expect((await service.call("GET", "/v1/me", undefined, { key })).status).toBe(401);
+    await until(async () => {
+      const left = await tablesNaming(id);
+      return left.length === 0 || (left.length === 1 && left[0] === "contents");
+    });
+    expect((await service.call("GET", "/v1/emails", undefined, { key: other.key })).body.data).toHaveLength(
+      2,
+    );
+    expect((await wide("POST", "/v1/senders", { name: "going", externalId: "going" })).status).toBe(201);
+  });
+
+  test("asks for its externalId, and keeps the project of the first start", async () => {
+    const { data } = (await wide("GET", "/v1/senders")).body;
+    const [first] = data.slice(-1);
+    expect((await wide("DELETE", `/v1/senders/${first.id}?confirm=other`)).body.error.param).toBe("confirm");
+    expect((await wide("DELETE", `/v1/senders/${first.id}`)).status).toBe(422);
+    const refused = await wide("DELETE", `/v1/senders/${first.id}?confirm=${first.externalId}`);
+    expect([refused.status, refused.body.error.code]).toEqual([409, "invalid_state"]);
+  });
+});

@@ -68,7 +68,7 @@ const OF_THE_ROW: ReadonlySet<string> = new Set([
 
 /** Columns that are not watched, because the service keeps its own notes there. */
 const NOTES: Readonly<Record<string, readonly string[]>> = {
-  senders: ["warned_at", "deleted_at"],
+  senders: ["warned_at"],
   accounts: ["erasure_key"],
   erasures: ["sealed_email", "project_at", "message_at", "blocked", "pages_left", "counts", "ended_at"],
   api_keys: ["key_prefix", "last4", "secret_hash", "last_used_at"],

@@ -37,6 +37,8 @@ async function post({ world, tenant }: Making, path: string, body?: unknown): Pr
 
 /** Names of the domains that were made, by id: a record's name is at or below its domain. */
 export const domainNames = new Map<string, string>();
+/** External ids of projects that were made, by their id. */
+const externalIds = new Map<string, string>();
 
 /** How to make a new resource of each collection. If a collection is missing here, the test of its path fails. */
 export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
@@ -83,7 +85,9 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   },
   async "/v1/senders"({ world, tenant }) {
     const name = `${tenant.name} ${world.next()}`;
-    return (await world.call("POST", "/v1/senders", { key: tenant.wide }, { name })).json;
+    const { json } = await world.call("POST", "/v1/senders", { key: tenant.wide }, { name });
+    externalIds.set(json.id, json.externalId);
+    return json;
   },
   async "/v1/templates"(making) {
     const made = await post(making, "/v1/templates", templateBody(making));
@@ -232,6 +236,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
 /** Query values that an operation requires. */
 const QUERIES: Readonly<Record<string, string>> = {
   "DELETE /v1/suppressions": "?email=ada%40example.com",
+  "DELETE /v1/senders/{}": "?confirm=none",
 };
 
 /**
@@ -254,8 +259,11 @@ export function bodyFor(operation: Operation, world: World, tenant: Tenant, path
   return operation.body === null ? undefined : BODIES[operation.key]?.({ world, tenant, above });
 }
 
-/** The query that the operation requires. */
-export function queryFor(operation: Operation): string {
+/** The query that the operation requires. @param path names the project that a deletion confirms */
+export function queryFor(operation: Operation, path = ""): string {
+  const [, project = ""] = /^\/v1\/senders\/([^/?]+)$/.exec(path) ?? [];
+  const externalId = operation.method === "DELETE" ? externalIds.get(project) : undefined;
+  if (externalId !== undefined) return `?confirm=${encodeURIComponent(externalId)}`;
   return QUERIES[operation.key] ?? "";
 }
 

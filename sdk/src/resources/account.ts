@@ -105,6 +105,15 @@ export class Senders {
     return this.#api.json<"getSender">("GET", path`/v1/senders/${id}`, { options });
   }
 
+  /** Deletes a project with everything in it. `confirm` is its `externalId`. */
+  delete(
+    id: string,
+    query: Query<"deleteSender">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"deleteSender">> {
+    return this.#api.json<"deleteSender">("DELETE", path`/v1/senders/${id}`, { query, options });
+  }
+
   /** Changes a project. */
   update(
     id: string,

@@ -49,6 +49,8 @@ export declare class Senders {
     list(query?: Query<"listSenders">, options?: RequestOptions): List<Item<"listSenders">>;
     /** Returns a project. */
     get(id: string, options?: RequestOptions): ApiPromise<Answer<"getSender">>;
+    /** Deletes a project with everything in it. `confirm` is its `externalId`. */
+    delete(id: string, query: Query<"deleteSender">, options?: RequestOptions): ApiPromise<Answer<"deleteSender">>;
     /** Changes a project. */
     update(id: string, body: Body<"updateSender">, options?: RequestOptions): ApiPromise<Answer<"updateSender">>;
 }

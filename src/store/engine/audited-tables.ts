@@ -65,7 +65,11 @@ export const AUDITED: readonly Audited[] = [
     name: "name",
     account: "row.account_id",
     project: "row.id",
+    // It is marked first, and deleted in steps.
+    marks: ["deleted_at"],
+    goes: "OLD.deleted_at IS NOT NULL",
     named: [
+      { verb: "delete", when: "OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL" },
       { verb: "suspend", when: "OLD.suspended_at IS NULL AND NEW.suspended_at IS NOT NULL" },
       { verb: "resume", when: "OLD.suspended_at IS NOT NULL AND NEW.suspended_at IS NULL" },
     ],

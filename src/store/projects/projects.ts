@@ -74,7 +74,7 @@ export function insertProject(sender: Project): Statement {
 
 const SENDER_BY_NAME: ConfigurationQuery<Row, Project> = {
   sql: `SELECT ${PROJECTS.columns} FROM senders
-    WHERE account_id = ?1 AND (id = ?2 OR external_id = ?2) ORDER BY id = ?2 DESC LIMIT 1`,
+    WHERE account_id = ?1 AND (id = ?2 OR external_id = ?2) AND deleted_at IS NULL ORDER BY id = ?2 DESC LIMIT 1`,
   read: (row) => PROJECTS.read(row),
 };
 
@@ -85,7 +85,7 @@ export function findProject(db: Db, accountId: string, name: string): Promise<Pr
 
 /** Returns the account's project; null if it has none with that id. */
 export function getProject(db: Db, accountId: string, id: string): Promise<Project | null> {
-  return PROJECTS.first(db, "WHERE account_id = ? AND id = ?", [accountId, id]);
+  return PROJECTS.first(db, "WHERE account_id = ? AND id = ? AND deleted_at IS NULL", [accountId, id]);
 }
 
 /** Returns at most `take` of the account's projects, newest first, with ids below `after`. */
@@ -95,7 +95,7 @@ export function listProjects(
   after: string | null,
   take: number,
 ): Promise<Project[]> {
-  const page = "WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?";
+  const page = "WHERE account_id = ? AND id < ? AND deleted_at IS NULL ORDER BY id DESC LIMIT ?";
   return PROJECTS.all(db, page, [accountId, after ?? idCeiling("snd"), take]);
 }
 

@@ -5,6 +5,7 @@ import {
   removeDeletedWebhooks,
   removeUnusedContents,
 } from "../../flows/sweep/removals.ts";
+import { deleteProjects } from "../../flows/sweep/delete-projects.ts";
 import { eraseAddresses, type EraseDeps } from "../../flows/sweep/erase.ts";
 import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
@@ -44,6 +45,7 @@ export function storageChores(
     { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     { name: "ended-contents", turn: endContents(deps) },
+    { name: "deleted-projects", turn: deleteProjects(deps) },
     { name: "erasures", turn: eraseAddresses({ ...deps, isFile: databaseFile(config) !== null }) },
     { name: "old-contents", turn: forgetContents(deps, contentDays) },
     { name: "old-messages", turn: forgetMessages(deps, eventDays) },

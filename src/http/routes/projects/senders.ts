@@ -12,6 +12,7 @@ import {
   type ProjectChanges,
   updateProject,
 } from "../../../store/projects/projects.ts";
+import { senderDeletionRoute } from "./sender-deletion.ts";
 import { created, ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import {
@@ -209,7 +210,7 @@ function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): P
 
 /** Returns the routes of `/v1/senders`. */
 export function senderRoutes(deps: Configured): Route[] {
-  return [...collectionRoutes(deps), ...itemRoutes(deps)];
+  return [...collectionRoutes(deps), ...itemRoutes(deps), senderDeletionRoute(deps)];
 }
 
 function collectionRoutes(deps: Configured): Route[] {
