@@ -3,6 +3,8 @@ import type { ConfigurationQuery, Db } from "../engine/client.ts";
 
 /** The beginning of the form that an erased address has in a list of suppressions. No address has a colon there. */
 export const ERASED_PREFIX = "erased:";
+/** SQL that holds for such an entry, in the order of the index: a semicolon follows the colon. */
+export const IS_ERASED = "email >= 'erased:' AND email < 'erased;'";
 
 const ERASURE_KEY: ConfigurationQuery<{ key: string }, string> = {
   sql: "SELECT a.erasure_key AS key FROM senders s JOIN accounts a ON a.id = s.account_id WHERE s.id = ?",
