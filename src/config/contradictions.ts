@@ -79,13 +79,13 @@ const RULES: readonly ((given: Given) => string | null)[] = [
       ? "SMTP_RELAY_URL must have both a user and a password, or neither"
       : null,
   ({ text }) =>
-    text("CONTENT_STORE") !== null &&
+    objectStoreOf(text) !== null &&
     (text("S3_ACCESS_KEY_ID") === null || text("S3_SECRET_ACCESS_KEY") === null)
-      ? "CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY"
+      ? `${objectStoreOf(text)} needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY`
       : null,
   // Bun's S3 client would send this token with our keys, unless S3_SESSION_TOKEN is there, even if empty.
   ({ env, text }) =>
-    text("CONTENT_STORE") !== null &&
+    objectStoreOf(text) !== null &&
     env.S3_SESSION_TOKEN === undefined &&
     text("S3_SESSION_TOKEN") === null &&
     (env.AWS_SESSION_TOKEN ?? "") !== ""
@@ -123,6 +123,12 @@ const RULES: readonly ((given: Given) => string | null)[] = [
       ? "S3_ENDPOINT must end with its host or path, because bucket and name are added to it"
       : null,
 ];
+
+/** Returns the setting that names an object store; null if none does. */
+function objectStoreOf(text: TextOf): string | null {
+  if (text("CONTENT_STORE") !== null) return "CONTENT_STORE";
+  return (text("BACKUP_TO") ?? "").startsWith("s3://") ? "BACKUP_TO" : null;
+}
 
 /** Lists pairs of our listeners that would take the same port of the same address. */
 function samePorts(text: TextOf): string[] {

@@ -621,7 +621,7 @@ const ROWS = [
     "BACKUP_TO",
     kind.text,
     "(`backups` in DATA_DIR)",
-    "Folder of those backups, better on another disk.",
+    "Place of those backups: a folder, better on another disk, or `s3://bucket/prefix` with `backups/` below it.",
   ),
   optional("METRICS_PORT", kind.port, "(off)", "Port on 127.0.0.1 that serves `/metrics` without a token."),
   secret(

@@ -14,10 +14,15 @@ import { openSealed } from "../../wiring/store/sealed-copy.ts";
 import { defineCommand, type Context } from "../support/command.ts";
 import { withAnyDatabase } from "../support/database.ts";
 import { EX_OK, refused, unavailable } from "../support/exit.ts";
+import { field } from "../support/output.ts";
+import { isRemote, openRemoteBackups } from "../../wiring/store/remote-backups.ts";
 import { heldText } from "./held-text.ts";
 
 /** First octets of a database file that is not encrypted (https://sqlite.org/fileformat.html §1.3). */
 const SQLITE = "SQLite format 3\0";
+
+/** Ending of the names of backups in the object store. */
+const ENDING = ".age";
 
 /** Makes the database from a backup, and holds what was due in it. */
 export const restore = defineCommand({
@@ -27,22 +32,28 @@ export const restore = defineCommand({
   about: `Makes the database from FILE, which \`postrider backup\` or BACKUP_EVERY made. There must be no database yet. The
 master key is taken from MASTER_KEY, else from master.key in DATA_DIR, else from FILE.key.
 
+FILE may be \`s3://bucket/prefix/NAME\` of BACKUP_TO; \`s3://bucket/prefix\` alone lists what is there.
+
 Everything that was due in the backup is held, because some of it was sent after the backup. Start the service: reads,
 arriving mail and new sends work. Then \`postrider release-held\` shows what is held and lets it go.`,
   example: "postrider backup copy.db --with-key && DATA_DIR=restored postrider restore copy.db",
   async run({ args: [name = ""] }, context) {
     const { config, clock, out } = context;
-    const backup = resolve(name);
+    if (isRemote(name) && !name.endsWith(ENDING)) return listRemote(context, name);
     const file = targetOf(config);
+    const backup = isRemote(name) ? `${file}.fetched` : resolve(name);
     const keys = keysFor(config, backup);
     const part = `${file}.restoring`;
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     try {
+      if (isRemote(name)) await fetchRemote(context, name, backup);
       await copyTo(backup, part, heldMasterKeys(keys, true));
       renameSync(part, file);
     } catch (error) {
       rmSync(part, { force: true });
       throw error;
+    } finally {
+      if (isRemote(name)) rmSync(backup, { force: true });
     }
     try {
       const held = await hold(context, keys, clock.now());
@@ -56,6 +67,24 @@ arriving mail and new sends work. Then \`postrider release-held\` shows what is 
     }
   },
 });
+
+/** Prints the backups at a place in the object store. */
+async function listRemote({ config, clock, out }: Context, place: string): Promise<number> {
+  const all = await openRemoteBackups(config, clock, place).list();
+  const rows = all.map(({ name, bytes }) => ({ name: `${place.replace(/\/+$/, "")}/${name}`, bytes }));
+  out.rows(rows, [field("name"), field("bytes")]);
+  return EX_OK;
+}
+
+async function fetchRemote({ config, clock }: Context, name: string, to: string): Promise<void> {
+  const [, place = "", backup = ""] = /^(.*)\/([^/]+)$/.exec(name) ?? [];
+  rmSync(to, { force: true });
+  await openRemoteBackups(config, clock, place)
+    .fetch(backup, to)
+    .catch((error: unknown) => {
+      throw unavailable(error instanceof Error ? error.message : String(error));
+    });
+}
 
 function targetOf(config: Config): string {
   const file = databaseFile(config);

@@ -1,11 +1,12 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Config } from "../../config.ts";
 import { pauseWhenDone } from "../../flows/sweep/backoff.ts";
 import { log } from "../../log.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { claimFact, readFact, recordFact } from "../../store/installation/facts.ts";
 import { FORM } from "../process/form.ts";
+import { isRemote, openRemoteBackups } from "./remote-backups.ts";
 import type { Chore } from "../process/loop.ts";
 
 /** Names of the backups that the service makes, so that it deletes no other file. */
@@ -17,8 +18,9 @@ const RETRY_MS = 3_600_000;
 
 /** Returns the chore that backs up the database; none if BACKUP_EVERY is off. */
 export function backupChores(config: Config, { db, clock }: Store): readonly Chore[] {
-  const { backupEvery: every } = config;
+  const { backupEvery: every, backupTo } = config;
   if (every === 0) return [];
+  const remote = isRemote(backupTo ?? "") ? openRemoteBackups(config, clock, backupTo ?? "") : null;
   const turn = async (now: number): Promise<boolean> => {
     const begun = await readFact(db, "backup_begun");
     if (begun !== null && now - Number(begun) < every) return true;
@@ -26,9 +28,12 @@ export function backupChores(config: Config, { db, clock }: Store): readonly Cho
     if (!(await claimFact(db, "backup_begun", begun, String(now)))) return true;
     try {
       const file = await makeBackup(config, now);
+      if (remote !== null)
+        await remote.put(file, basename(file)).finally(() => rmSync(file, { force: true }));
       await db.write([recordFact("backup", String(now))]);
       log("app").info("backed up the database", { file });
-      for (const old of oldest(config)) rmSync(old, { force: true });
+      if (remote === null) for (const old of oldest(config)) rmSync(old, { force: true });
+      else await remote.keep(config.backupKeep);
       return true;
     } catch (error) {
       const retryAt = now - every + Math.min(every, RETRY_MS);
@@ -40,7 +45,8 @@ export function backupChores(config: Config, { db, clock }: Store): readonly Cho
 }
 
 function folderOf({ backupTo, dataDir }: Config): string {
-  return backupTo ?? join(dataDir, "backups");
+  // A file waits here for its upload.
+  return backupTo === null || isRemote(backupTo) ? join(dataDir, "backups") : backupTo;
 }
 
 /** Lists those beyond the ones to keep. */

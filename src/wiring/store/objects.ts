@@ -1,4 +1,5 @@
 import type { Config } from "../../config.ts";
+import { SettingsError } from "../../core/errors.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { createBackoff } from "../../flows/sweep/backoff.ts";
@@ -28,10 +29,15 @@ export interface ConfiguredStore {
 
 /** Reads the settings of the object store; null if contents stay in the database. */
 export function configuredStore(config: Config): ConfiguredStore | null {
-  const { contentStore, s3Endpoint, s3Region: region } = config;
-  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken } = config;
-  if (contentStore === null || s3AccessKeyId === null || s3SecretAccessKey === null) return null;
-  const [, bucket = "", path = ""] = /^s3:\/\/([^/]+)\/*(.*?)\/*$/.exec(contentStore) ?? [];
+  return config.contentStore === null ? null : storeAt(config, config.contentStore);
+}
+
+/** Returns the object store at `s3://bucket/prefix`. @throws SettingsError if the settings have no key for it */
+export function storeAt(config: Config, place: string): ConfiguredStore {
+  const { s3Endpoint, s3Region: region, s3AccessKeyId, s3SecretAccessKey, s3SessionToken } = config;
+  if (s3AccessKeyId === null || s3SecretAccessKey === null)
+    throw new SettingsError(`${place} needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY`);
+  const [, bucket = "", path = ""] = /^s3:\/\/([^/]+)\/*(.*?)\/*$/.exec(place) ?? [];
   return {
     options: {
       endpoint: s3Endpoint ?? `https://s3.${region}.amazonaws.com`,
