@@ -132,6 +132,10 @@ test("is built together with the licenses of all its parts", () => {
   expect(told("Bun")).toContain(Bun.version);
 });
 
+test("holds no path of the machine that built it, so that equal sources give equal programs everywhere", () => {
+  expect(readFileSync(program).includes(ROOT)).toBe(false);
+});
+
 test("prints its version and nothing else", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   expect(run("--version")).toEqual({
