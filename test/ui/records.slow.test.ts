@@ -9,6 +9,7 @@ import {
   type TestBrowser,
   type Visit,
 } from "../support/browser.ts";
+import { startMx } from "../support/mx.ts";
 import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
 setDefaultTimeout(BROWSER_MS);
@@ -86,6 +87,33 @@ describe("the dashboard", () => {
     await see("No contact fits this search and filter.");
     expect((await read("/v1/contacts?q=ben")).data).toEqual([]);
   });
+
+  browserTest(
+    "sends a captured message for real, and says what is missing until there is a way out",
+    async () => {
+      await service.call("POST", "/v1/domains", { domain: "mysaas.test" });
+      const id = await service.send({ from: "hello@mysaas.test", to: "ana@example.com", subject: "Keep me" });
+      await service.message(id, "delivered");
+      await go(`/messages/${id}`);
+      await see("Kept on this machine");
+      await press("Send for real");
+      await fill("To", "me@real.test");
+      await inDialog("Send for real");
+      await see("no way out for released mail is configured");
+      const mx = startMx();
+      const relay = { name: "out", kind: "relay", relayUrl: `smtp://127.0.0.1:${mx.port}?insecure=1` };
+      const route = await service.call("POST", "/v1/routes", relay, { key: service.accountKey });
+      const { data } = (await service.call("GET", "/v1/senders", undefined, { key: service.accountKey }))
+        .body;
+      const routeIds = [route.body.id];
+      await service.call("PATCH", `/v1/senders/${data[0].id}`, { routeIds }, { key: service.accountKey });
+      await inDialog("Send for real");
+      await page.waitForURL((url) => url.pathname.startsWith("/messages/msg_") && !url.pathname.endsWith(id));
+      expect((await mx.messages.reached(1)).rcptTo).toEqual(["me@real.test"]);
+      await service.call("PATCH", `/v1/senders/${data[0].id}`, { routeIds: [] }, { key: service.accountKey });
+      mx.stop();
+    },
+  );
 
   browserTest("suppresses an address, says why it gets no mail, and lifts the suppression", async () => {
     await go("/suppressions");
