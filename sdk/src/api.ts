@@ -848,7 +848,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "data:delete")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -879,7 +879,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "data:delete")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -935,6 +935,58 @@ export interface components {
             };
             ip: string | null;
             requestId: string | null;
+        };
+        /** Member */
+        Member: {
+            id: string;
+            email: string;
+            /**
+             * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
+             * @enum {string}
+             */
+            role: "owner" | "developer" | "support" | "viewer";
+            /**
+             * @description Projects that the member is limited to. Empty: all. An owner has no limit.
+             * @example []
+             */
+            senderIds: string[];
+            /**
+             * @description `invited`: the member has not signed in yet. `disabled`: the member cannot sign in.
+             * @enum {string}
+             */
+            status: "invited" | "active" | "disabled";
+            invitedBy: string | null;
+            lastSeenAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** MemberSession */
+        MemberSession: {
+            id: string;
+            ip: string | null;
+            userAgent: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            lastUsedAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
         };
         /** Health */
         Health: {
@@ -1052,9 +1104,18 @@ export interface components {
                 id: string | null;
                 name: string | null;
                 /** @description Empty: every scope. */
-                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "data:delete")[];
+                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
                 senderId: string | null;
             };
+            member: {
+                id: string;
+                email: string;
+                /**
+                 * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
+                 * @enum {string}
+                 */
+                role: "owner" | "developer" | "support" | "viewer";
+            } | null;
             project: {
                 id: string;
                 externalId: string;
@@ -2504,6 +2565,8 @@ export type Erasure = components['schemas']['Erasure'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type AuditEntry = components['schemas']['AuditEntry'];
+export type Member = components['schemas']['Member'];
+export type MemberSession = components['schemas']['MemberSession'];
 export type Health = components['schemas']['Health'];
 export type Lane = components['schemas']['Lane'];
 export type Setting = components['schemas']['Setting'];
@@ -3487,7 +3550,7 @@ export interface operations {
                     name: string;
                     senderId?: string | null;
                     /** @description What the key may do. If absent or empty: everything. */
-                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "data:delete")[];
+                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
                     /** @description The only recipients of the key's sends. `@example.org` means that very domain and none below it. */
                     allowRecipients?: string[];
                     /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */
@@ -3593,6 +3656,241 @@ export interface operations {
                         nextCursor: string | null;
                     };
                 };
+            };
+        };
+    };
+    listMembers: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List members, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Member"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: idn-email
+                     * @example ana@example.com
+                     */
+                    email: string;
+                    /**
+                     * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
+                     * @enum {string}
+                     */
+                    role: "owner" | "developer" | "support" | "viewer";
+                    /**
+                     * @description Projects that the member is limited to. Empty: all. An owner has no limit.
+                     * @example []
+                     */
+                    senderIds?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Invite a person */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Member"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a member */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+        };
+    };
+    deleteMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Remove a member */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
+                     * @enum {string}
+                     */
+                    role?: "owner" | "developer" | "support" | "viewer";
+                    /**
+                     * @description Projects that the member is limited to. Empty: all. An owner has no limit.
+                     * @example []
+                     */
+                    senderIds?: string[];
+                    /**
+                     * @description `disabled` ends all sessions of the member.
+                     * @enum {string}
+                     */
+                    status?: "active" | "disabled";
+                };
+            };
+        };
+        responses: {
+            /** @description Update a member */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Member"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listMemberSessions: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List a member's sessions, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["MemberSession"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    endMemberSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End all sessions of a member */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    endMemberSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+                /**
+                 * @description Taken from the link.
+                 * @example sessionId
+                 */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End a session of a member */
+            204: {
+                content?: never;
             };
         };
     };

@@ -1,4 +1,13 @@
-import { Account, ApiKeys, AuditLog, Erasures, Lanes, Routes, Senders } from "./resources/account.ts";
+import {
+  Account,
+  ApiKeys,
+  AuditLog,
+  Erasures,
+  Lanes,
+  Members,
+  Routes,
+  Senders,
+} from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
@@ -24,6 +33,7 @@ export class Postrider {
   readonly lanes: Lanes;
   readonly auditLog: AuditLog;
   readonly erasures: Erasures;
+  readonly members: Members;
   readonly routes: Routes;
   readonly senders: Senders;
   readonly account: Account;
@@ -45,6 +55,7 @@ export class Postrider {
     this.lanes = new Lanes(api);
     this.auditLog = new AuditLog(api);
     this.erasures = new Erasures(api);
+    this.members = new Members(api);
     this.routes = new Routes(api);
     this.senders = new Senders(api);
     this.account = new Account(api);

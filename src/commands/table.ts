@@ -38,6 +38,18 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "revoke an API key immediately",
     load: async () => (await import("./keys/revoke.ts")).keysRevoke,
   },
+  "members invite": {
+    summary: "make a member and print the link that signs in",
+    load: async () => (await import("./members/members.ts")).membersInvite,
+  },
+  "members list": {
+    summary: "list the people who can sign in",
+    load: async () => (await import("./members/members.ts")).membersList,
+  },
+  "members remove": {
+    summary: "remove a member and end all sessions",
+    load: async () => (await import("./members/members.ts")).membersRemove,
+  },
   "senders create": {
     summary: "create a project",
     load: async () => (await import("./senders.ts")).sendersCreate,

@@ -21,7 +21,9 @@ export type IdPrefix =
   | "rec"
   | "rte"
   | "rpt"
-  | "era";
+  | "era"
+  | "mem"
+  | "ses";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

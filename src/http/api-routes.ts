@@ -1,3 +1,5 @@
+import { mailSignInLink } from "../flows/account/sign-in.ts";
+import { log } from "../log.ts";
 import type { Parts } from "./routing/parts.ts";
 import { resendRoutes } from "./resend/routes.ts";
 import { contactRoutes } from "./routes/contacts.ts";
@@ -19,6 +21,7 @@ import { auditLogRoutes } from "./routes/projects/audit-log.ts";
 import { apiKeyRoutes } from "./routes/projects/api-keys.ts";
 import { healthRoutes } from "./routes/projects/health.ts";
 import { testControlRoutes } from "./routes/projects/test-controls.ts";
+import { memberRoutes } from "./routes/projects/members.ts";
 import { laneRoutes } from "./routes/projects/lanes.ts";
 import { outRouteRoutes } from "./routes/projects/out-routes.ts";
 import { quotaRoutes } from "./routes/projects/quota.ts";
@@ -41,6 +44,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   erasureRoutes,
   apiKeyRoutes,
   auditLogRoutes,
+  mailingMemberRoutes,
   healthRoutes,
   laneRoutes,
   testControlRoutes,
@@ -63,6 +67,12 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   trackingRoutes,
   relayEventRoutes,
 ];
+
+function mailingMemberRoutes(parts: Parts): Route[] {
+  const mailing = { ...parts, publicUrl: parts.config.publicUrl };
+  const failed = (error: unknown) => log("members").warn("no link was mailed", { error });
+  return memberRoutes({ db: parts.db, mailLink: (member) => mailSignInLink(mailing, member).catch(failed) });
+}
 
 /** Returns all routes of the API, those that speak Resend's dialect last. */
 export function apiRoutes(parts: Parts): Route[] {

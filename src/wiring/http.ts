@@ -12,6 +12,7 @@ import type { Streams } from "../flows/live/streams.ts";
 import { newestEvent } from "../flows/live/watch.ts";
 import type { Waits } from "../flows/live/waits.ts";
 import { SharedPayloads } from "../flows/webhooks/shared-payloads.ts";
+import { mailLinkTo } from "../flows/account/sign-in.ts";
 import { apiRoutes } from "../http/api-routes.ts";
 import type { Parts } from "../http/routing/parts.ts";
 import type { Sending } from "../flows/accept/sending.ts";
@@ -192,8 +193,12 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
 }
 
 /** Returns the routes that only the dashboard uses. */
-function dashboardRoutes({ db, config, keys, signIns }: HttpParts): Route[] {
-  return [...sessionRoutes({ db, config, sessionKey: keys.session, signIns }), ...draftRoutes()];
+function dashboardRoutes(parts: HttpParts): Route[] {
+  const { db, config, keys, signIns } = parts;
+  const mailing = { ...parts, publicUrl: config.publicUrl, captures: config.delivery === "capture" };
+  const session = { db, config, sessionKey: keys.session, signIns };
+  const mailLink = (email: string) => mailLinkTo(mailing, email);
+  return [...sessionRoutes({ ...session, mailLinkTo: mailLink }), ...draftRoutes()];
 }
 
 /** Returns the services of the API's routes. */

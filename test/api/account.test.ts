@@ -24,6 +24,7 @@ describe("GET /v1/me", () => {
         scopes: ["emails:send"],
         senderId: api.acme.a.id,
       },
+      member: null,
       project: {
         id: api.acme.a.id,
         externalId: "acme-a",

@@ -27,6 +27,7 @@ const frame = projectRoute({
   handle: ({ project }) => raw(project.externalId, "text/plain"),
 });
 
+const mailLinkTo = async () => undefined;
 let api: TestApi;
 beforeEach(async () => {
   const config = { ...loadConfig({}), publicUrl: PUBLIC };
@@ -35,7 +36,7 @@ beforeEach(async () => {
   api = await testApi({
     http: { config: { ...config, host: "127.0.0.1", port: 0 } },
     routes: ({ db }) => [
-      ...sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns: rates.takeSignIn }),
+      ...sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns: rates.takeSignIn, mailLinkTo }),
       ...accountRoutes({ db, config }),
       frame,
     ],
@@ -141,7 +142,7 @@ describe("sign-in attempts", () => {
     const signIns = async (address: string) => ({ ...verdict, allowed: asked.push(address) < 2 });
     const limited = await testApi({
       http: { config: { ...config, host: "127.0.0.1", port: 0, httpProxies: ["127.0.0.1"] } },
-      routes: ({ db }) => sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns }),
+      routes: ({ db }) => sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns, mailLinkTo }),
     });
     const { port } = await limited.http.start();
     const origin = `http://127.0.0.1:${port}`;

@@ -11,6 +11,7 @@ const CONFIGURATION: ReadonlySet<string> = new Set([
   "Webhook",
   "ApiKey",
   "Sender",
+  "Member",
   "Account",
   "Lane",
   "Route",

@@ -195,6 +195,7 @@ const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   messageId: "/v1/emails",
   inReplyTo: "/v1/emails",
   senderId: "/v1/senders",
+  senderIds: "/v1/senders",
   routeIds: "/v1/routes",
   routeId: "/v1/routes",
   templateId: "/v1/templates",

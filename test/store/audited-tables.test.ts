@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { AUDITED } from "../../src/store/engine/audited-tables.ts";
+import { ALL_AUDITED as AUDITED } from "../../src/store/engine/audited-members.ts";
 import { testDatabase, type TestDatabase } from "../support/database.ts";
 
 /** Tables whose changes leave no entry in the audit trail, by why. */
@@ -47,6 +47,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "idempotency",
     "mta_sts_policies",
     "start_tokens",
+    "sign_in_links",
     "acme_accounts",
     "certificates",
     "domain_orders",
@@ -88,6 +89,8 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   templates: ["variables"],
   contacts: ["email_key", "unsubscribed_at"],
   suppressions: ["message_id"],
+  members: ["invited_by", "last_seen_at"],
+  member_sessions: ["last_used_at", "expires_at"],
 };
 
 let database: TestDatabase;

@@ -1,3 +1,5 @@
+import { newId } from "../../src/core/ids.ts";
+import { openSession } from "../../src/store/projects/member-sessions.ts";
 import { saveLane } from "../../src/store/installation/lanes.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
@@ -89,6 +91,8 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     externalIds.set(json.id, json.externalId);
     return json;
   },
+  "/v1/members": invitedMember,
+  "/v1/members/{}/sessions": ({ world, above: [memberId = ""] }) => memberSession(world, memberId),
   async "/v1/templates"(making) {
     const made = await post(making, "/v1/templates", templateBody(making));
     return { id: made.id, aliases: [made.slug] };
@@ -108,6 +112,31 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     return { id: `${token}.${sealUrl(key, token, "https://a.test/")}` };
   },
 };
+
+/** Signs a member in. */
+async function memberSession({ service }: World, memberId: string): Promise<Made> {
+  const now = Date.now();
+  const used = { ip: "192.0.2.1", userAgent: "test", lastUsedAt: now, expiresAt: now + HOUR_MS };
+  const session = { id: newId("ses", now), memberId, ...used, createdAt: now };
+  await openSession(service.app.db, session, 1);
+  return session;
+}
+
+/** Its address has no tenant's name, because the first project of the account shows it in capture mode. */
+function memberBody({ world }: Pick<Making, "world">) {
+  return { email: `person-${world.next()}@example.com`, role: "viewer" };
+}
+
+async function invitedMember({ world, tenant }: Making): Promise<Made> {
+  const body = memberBody({ world });
+  return (await world.call("POST", "/v1/members", { key: tenant.wide }, body)).json;
+}
+
+async function signedInMember(making: Making): Promise<Made> {
+  const made = await invitedMember(making);
+  await memberSession(making.world, made.id);
+  return made;
+}
 
 /** Makes a message of a key whose sends wait for another key's approval. */
 async function awaitingMessage(making: Making): Promise<Made> {
@@ -133,6 +162,7 @@ const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "POST /v1/emails/{}/reject": awaitingMessage,
   "POST /v1/emails/{}/release": capturedMessage,
   "DELETE /v1/emails/{}": capturedMessage,
+  "DELETE /v1/members/{}/sessions": signedInMember,
 };
 
 async function trackedRecipient(making: Making) {
@@ -209,6 +239,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/routes": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}`, kind: "mx" }),
   "PATCH /v1/routes/{}": ({ tenant, world }) => ({ name: `${tenant.name} ${world.next()}` }),
   "POST /v1/senders": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}` }),
+  "POST /v1/members": memberBody,
+  "PATCH /v1/members/{}": () => ({ role: "support" }),
   "PATCH /v1/api-keys/{}": () => ({ name: "Renamed" }),
   "PATCH /v1/senders/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
   "POST /v1/domains": ({ world, tenant }) => ({ domain: `${tenant.name}-${world.next()}.example.net` }),

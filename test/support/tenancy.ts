@@ -7,6 +7,8 @@ export interface Credential {
   name: string;
   /** The error of a key that is revoked, missing or too narrow, wherever it is used; or null. */
   refusal: (operation: Operation) => number | null;
+  /** The error of a key that has fewer rights than what it would make or change, once that is found; or null. */
+  tooFew?: (operation: Operation) => number | null;
   /** True if the key is account-wide. */
   wide: (operation: Operation) => boolean;
   present(world: World, operation: Operation): Promise<Presented>;
@@ -15,7 +17,7 @@ export interface Credential {
 export const PROJECT_HEADER = "X-Service-Product";
 
 /** Only account-wide keys manage projects and the installation, so their narrowed keys are account-wide. */
-const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|routes|health|account|settings|lanes|audit-log)(\/|$)/;
+const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|routes|health|account|settings|lanes|audit-log|members)(\/|$)/;
 const OTHER_SCOPE_OF_NONE: readonly string[] = [];
 
 const never = () => null;
@@ -90,6 +92,8 @@ export const CREDENTIALS: readonly Credential[] = [
   {
     name: "a key with only that scope",
     refusal: never,
+    // Every role has more scopes.
+    tooFew: ({ method, scope }) => (scope === "members:write" && method !== "GET" ? 403 : null),
     wide: isAccount,
     async present(world, operation) {
       const scopes = operation.scope === null ? OTHER_SCOPE_OF_NONE : [operation.scope];
@@ -168,7 +172,7 @@ const CASE_BLIND: ReadonlySet<string> = new Set(["/u", "/o"]);
 const RECORDING: ReadonlySet<string> = new Set(["/o", "/c"]);
 
 /** Collections of the account, which belong to no project. */
-const OF_ACCOUNT: ReadonlySet<string> = new Set(["/v1/routes"]);
+const OF_ACCOUNT: ReadonlySet<string> = new Set(["/v1/routes", "/v1/members", "/v1/members/{}/sessions"]);
 
 /** Returns the targets to test in a segment of the operation's path. */
 export function targetsOf(operation: Operation, segment: number): readonly Target[] {
@@ -198,5 +202,7 @@ export function expectedStatuses(
     return target === null || target.owner !== "nobody" ? operation.successes : [404];
   const refusal = credential.refusal(operation);
   if (refusal !== null) return [refusal];
-  return target === null || sees(credential, operation, target) ? operation.successes : [404];
+  if (target !== null && !sees(credential, operation, target)) return [404];
+  const tooFew = credential.tooFew?.(operation) ?? null;
+  return tooFew === null ? operation.successes : [tooFew];
 }

@@ -83,6 +83,67 @@ export class AuditLog {
   }
 }
 
+/** The people who can sign in to the dashboard. Needs an account-wide key. */
+export class Members {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Invites a person, who gets a link by mail. */
+  create(body: Body<"createMember">, options?: RequestOptions): ApiPromise<Answer<"createMember">> {
+    return this.#api.json<"createMember">("POST", "/v1/members", { body, options });
+  }
+
+  /** Lists members, newest first. */
+  list(query?: Query<"listMembers">, options?: RequestOptions): List<Item<"listMembers">> {
+    return this.#api.list<"listMembers">("/v1/members", { query, options });
+  }
+
+  /** Returns a member. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getMember">> {
+    return this.#api.json<"getMember">("GET", path`/v1/members/${id}`, { options });
+  }
+
+  /** Changes a member's role, projects or status. */
+  update(
+    id: string,
+    body: Body<"updateMember">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateMember">> {
+    return this.#api.json<"updateMember">("PATCH", path`/v1/members/${id}`, { body, options });
+  }
+
+  /** Removes a member and ends all sessions. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteMember">> {
+    return this.#api.json<"deleteMember">("DELETE", path`/v1/members/${id}`, { options });
+  }
+
+  /** Lists a member's sessions, newest first. */
+  sessions(
+    id: string,
+    query?: Query<"listMemberSessions">,
+    options?: RequestOptions,
+  ): List<Item<"listMemberSessions">> {
+    return this.#api.list<"listMemberSessions">(path`/v1/members/${id}/sessions`, { query, options });
+  }
+
+  /** Ends all sessions of a member. */
+  endSessions(id: string, options?: RequestOptions): ApiPromise<Answer<"endMemberSessions">> {
+    return this.#api.json<"endMemberSessions">("DELETE", path`/v1/members/${id}/sessions`, { options });
+  }
+
+  /** Ends one session of a member. */
+  endSession(
+    id: string,
+    sessionId: string,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"endMemberSession">> {
+    const at = path`/v1/members/${id}/sessions/${sessionId}`;
+    return this.#api.json<"endMemberSession">("DELETE", at, { options });
+  }
+}
+
 /** Projects. The API calls them senders. Needs an account-wide key. */
 export class Senders {
   readonly #api: Transport;

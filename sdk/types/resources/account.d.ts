@@ -39,6 +39,27 @@ export declare class AuditLog {
     /** Lists changes, newest first. */
     list(query?: Query<"listAuditLog">, options?: RequestOptions): List<Item<"listAuditLog">>;
 }
+/** The people who can sign in to the dashboard. Needs an account-wide key. */
+export declare class Members {
+    #private;
+    constructor(api: Transport);
+    /** Invites a person, who gets a link by mail. */
+    create(body: Body<"createMember">, options?: RequestOptions): ApiPromise<Answer<"createMember">>;
+    /** Lists members, newest first. */
+    list(query?: Query<"listMembers">, options?: RequestOptions): List<Item<"listMembers">>;
+    /** Returns a member. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getMember">>;
+    /** Changes a member's role, projects or status. */
+    update(id: string, body: Body<"updateMember">, options?: RequestOptions): ApiPromise<Answer<"updateMember">>;
+    /** Removes a member and ends all sessions. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteMember">>;
+    /** Lists a member's sessions, newest first. */
+    sessions(id: string, query?: Query<"listMemberSessions">, options?: RequestOptions): List<Item<"listMemberSessions">>;
+    /** Ends all sessions of a member. */
+    endSessions(id: string, options?: RequestOptions): ApiPromise<Answer<"endMemberSessions">>;
+    /** Ends one session of a member. */
+    endSession(id: string, sessionId: string, options?: RequestOptions): ApiPromise<Answer<"endMemberSession">>;
+}
 /** Projects. The API calls them senders. Needs an account-wide key. */
 export declare class Senders {
     #private;

@@ -42,7 +42,7 @@ export async function askRoute(
     query,
     body,
     bytes: new Uint8Array(),
-    principal: { keyId: null, accountId, senderId: null, scopes: [], bounds: UNBOUND },
+    principal: { keyId: null, grant: null, accountId, senderId: null, scopes: [], bounds: UNBOUND },
     senderId: null,
     project: null,
     page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),

@@ -64,6 +64,8 @@ export interface SendOptions extends Conversation {
   content?: SendContent;
   /** True if it never leaves this machine: then it may be from any address and counts in no quota. */
   captured?: boolean;
+  /** True for the service's own mail, which test mode does not limit to the owner. */
+  toAnyone?: boolean;
   /** The route of a captured message that is released. If left out, the message goes the usual way. */
   released?: WayOut;
 }
@@ -74,7 +76,13 @@ export async function prepareSend(
   project: Project,
   by: SendingKey,
   asked: CheckedSend,
-  { content: given, captured: isCaptured = false, released, ...conversation }: SendOptions = {},
+  {
+    content: given,
+    captured: isCaptured = false,
+    toAnyone = false,
+    released,
+    ...conversation
+  }: SendOptions = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -91,6 +99,7 @@ export async function prepareSend(
     fromDomain,
     verified,
     captured,
+    toAnyone,
     addressees,
     bounds,
   });

@@ -18,6 +18,8 @@ export interface PolicySubject {
   verified: boolean;
   /** True if the message never leaves this machine. Then it may be from any address. */
   captured: boolean;
+  /** True if test mode does not limit the message to the owner. */
+  toAnyone: boolean;
   addressees: readonly Addressee[];
   /** The bounds of the key that sends. */
   bounds: KeyBounds;
@@ -69,9 +71,9 @@ export function requireAllowed(
 }
 
 async function refuseFrom(deps: Sending, project: Project, subject: PolicySubject): Promise<void> {
-  if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
-    await refuseStrangersInTestMode(deps, project, subject.addressees);
-  else refuseUnverifiedDomain(subject);
+  if (subject.fromDomain === onboardingDomain(deps.serviceDomain)) {
+    if (!subject.toAnyone) await refuseStrangersInTestMode(deps, project, subject.addressees);
+  } else refuseUnverifiedDomain(subject);
 }
 
 function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {

@@ -32,7 +32,7 @@ export type SharePiece = (
 export interface StreamWanted {
   senderId: string;
   /** The key whose revocation ends the stream. Null: none. */
-  keyId: string | null;
+  grant: string | null;
   filter: StreamFilter;
   /** Place in the log after which it starts. */
   position: number;

@@ -1,7 +1,7 @@
 import { Admission, type AdmissionLimits } from "../../core/concurrency/admission.ts";
 import { AppError } from "../../core/errors.ts";
 import { log } from "../../log.ts";
-import { unrevokedKeys } from "../../store/projects/keys.ts";
+import { validGrants } from "../../store/projects/keys.ts";
 import type { LogEntry } from "../../store/events/event-log.ts";
 import { type SharePiece, Stream, type StreamDeps, type StreamWanted } from "./stream.ts";
 
@@ -155,13 +155,13 @@ export class Streams {
 
   async #endRevoked(): Promise<void> {
     const streams = [...this.#open.keys()];
-    const keyIds = new Set(streams.flatMap(({ wanted: { keyId } }) => keyId ?? []));
-    if (keyIds.size === 0) return;
+    const grants = new Set(streams.flatMap(({ wanted: { grant } }) => grant ?? []));
+    if (grants.size === 0) return;
     this.#deps.db.refreshReads();
-    const valid = await unrevokedKeys(this.#deps.db, [...keyIds]);
+    const valid = await validGrants(this.#deps.db, [...grants]);
     for (const stream of streams) {
-      const { keyId } = stream.wanted;
-      if (keyId !== null && !valid.has(keyId)) this.#cut(stream);
+      const { grant } = stream.wanted;
+      if (grant !== null && !valid.has(grant)) this.#cut(stream);
     }
   }
 }

@@ -3,10 +3,12 @@ import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
 import { presentKey } from "../../flows/account/present-key.ts";
 import type { Db, Store } from "../../store/engine/client.ts";
+import { findSession } from "../../store/projects/member-sessions.ts";
 import { findKeyById, type PresentedKey } from "../../store/projects/keys.ts";
 import type { Route } from "../routing/route.ts";
 import { requireOwnOrigin, requireOwnPage } from "./own-page.ts";
-import { readSession, renewedCookie } from "./session.ts";
+import { memberKey } from "./member-key.ts";
+import { isMemberSession, readSession, renewedCookie } from "./session.ts";
 
 export interface AuthDeps extends Store {
   /** Seals the cookies of sessions. */
@@ -17,7 +19,7 @@ export interface AuthDeps extends Store {
 /** The key of a request. */
 export interface Authenticated {
   presented: PresentedKey;
-  /** Set if the request has no key itself, but the cookie of a session that was opened with the key. */
+  /** Set if the request has no key itself, but the cookie of a session. */
   session: { renewal: string | null } | null;
 }
 
@@ -45,22 +47,45 @@ function bearer(header: string | null): string {
 /**
  * Returns the key of the request: of its header, or else of its session. It is read for every request, so a
  * revocation holds from the next one on.
+ * @param name returns the project that the request names
  * @throws AppError 401 if the key is missing, unknown or revoked, or if the session has ended; 403 if another page
  * uses the session or a route for our pages alone
  */
-export async function authenticate(deps: AuthDeps, route: Route, request: Request): Promise<Authenticated> {
+export async function authenticate(
+  deps: AuthDeps,
+  route: Route,
+  request: Request,
+  name: (isSession: boolean) => string | null,
+): Promise<Authenticated> {
   if (route.ownOrigin === true) requireOwnOrigin(request, deps.config.publicUrl);
   const header = request.headers.get("authorization");
   const now = deps.clock.now();
   const session = header === null ? readSession(request.headers, deps.sessionKey, now) : null;
   if (session === null) return { presented: await keyOfSecret(deps.db, bearer(header)), session: null };
   requireOwnPage(request, route, deps.config.publicUrl);
-  const presented = session === "ended" ? null : await findKeyById(deps.db, session.keyId);
-  if (session === "ended" || presented === null || presented.key.revokedAt !== null) throw endedSession();
+  const presented =
+    session === "ended" ? null : await keyOfSession(deps.db, session.keyId, () => name(true), now);
+  if (session === "ended" || presented === null) throw endedSession();
   return { presented, session: { renewal: renewedCookie(session, deps.sessionKey, now) } };
 }
 
-/** Returns the 401 for a session that is too old, or whose key is revoked. */
+/** Returns the key that a session was opened with, or the one made for its member; null if the session has ended. */
+async function keyOfSession(
+  db: Db,
+  keyId: string,
+  name: () => string | null,
+  now: number,
+): Promise<PresentedKey | null> {
+  if (!isMemberSession(keyId)) {
+    const presented = await findKeyById(db, keyId);
+    return presented?.key.revokedAt === null ? presented : null;
+  }
+  const found = await findSession(db, keyId);
+  if (found === null || found.member.status !== "active" || found.session.expiresAt <= now) return null;
+  return memberKey(found, name());
+}
+
+/** Returns the 401 for a session that is too old, whose key is revoked, or whose member has lost access. */
 function endedSession(): AppError {
   return refuse("This session has ended. Sign in again.");
 }

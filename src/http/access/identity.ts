@@ -33,12 +33,12 @@ export interface Identity extends Authenticated {
  * @throws AppError 401 or 403 if there is no key that the request may use
  */
 export async function identify(deps: AuthDeps, route: Route, request: Request): Promise<Identity> {
-  const authenticated = await authenticate(deps, route, request);
+  const name = (isSession: boolean) => nameIn(request, isSession && route.browserLoads === true);
+  const authenticated = await authenticate(deps, route, request, name);
   const { presented, session } = authenticated;
   const times = { at: deps.clock.now(), readAt: deps.clock.elapsed() };
-  const fromUrl = session !== null && route.browserLoads === true;
   try {
-    const caller = await callerOf(deps, route, presented, () => nameIn(request, fromUrl));
+    const caller = await callerOf(deps, route, presented, () => name(session !== null));
     return { ...authenticated, caller, refusal: null, ...times };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
@@ -59,7 +59,8 @@ async function callerOf(
   name: () => string | null,
 ): Promise<Caller> {
   const { id, accountId, senderId, scopes, allowRecipients, approval } = presented.key;
-  const principal = { keyId: id, accountId, senderId, scopes, bounds: { allowRecipients, approval } };
+  const grant = presented.session?.grant ?? id;
+  const principal = { keyId: id, grant, accountId, senderId, scopes, bounds: { allowRecipients, approval } };
   if (route.level === "account") return { principal, project: null, owner: senderId ?? accountId };
   const project = await resolveProject(deps.db, presented, name());
   return { principal, project, owner: project.id };

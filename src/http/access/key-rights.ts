@@ -28,22 +28,31 @@ export function requireRights({ scope, accountWide, method }: Route, key: KeyRig
 
 type Rights = Pick<Principal, "scopes" | "bounds">;
 
-function requireNoMoreScopes(held: readonly string[], others: readonly string[], verb: string): void {
+function requireNoMoreScopes(
+  held: readonly string[],
+  others: readonly string[],
+  verb: string,
+  noun: string,
+): void {
   if (held.length === 0) return;
   if (others.length === 0)
-    throw new AppError("permission_error", `A key with scopes cannot ${verb} a key that has all scopes.`, {
-      code: "missing_scope",
-      param: "scopes",
-    });
+    throw new AppError(
+      "permission_error",
+      `A key with scopes cannot ${verb} a ${noun} that has all scopes.`,
+      {
+        code: "missing_scope",
+        param: "scopes",
+      },
+    );
   for (const scope of others) requireScope(held, scope);
 }
 
 /**
- * Throws 403 if a key may do what the caller's key may not: by its scopes, or because the caller's sends are bound more
+ * Throws 403 if a key, or a member, may do what the caller's key may not: by its scopes, or because the caller's sends are bound more
  * narrowly. The caller may neither make, rename nor revoke such a key.
  */
-export function requireNoMoreRights(held: Rights, other: Rights, verb: string): void {
-  requireNoMoreScopes(held.scopes, other.scopes, verb);
+export function requireNoMoreRights(held: Rights, other: Rights, verb: string, noun = "key"): void {
+  requireNoMoreScopes(held.scopes, other.scopes, verb, noun);
   if (isWithinBounds(held.bounds, other.bounds)) return;
   throw new AppError(
     "permission_error",

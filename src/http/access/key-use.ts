@@ -7,9 +7,9 @@ export const KEY_USE_INTERVAL_MS = 60_000;
 /** Maximum number of keys that are remembered. Forgetting one costs only one more write. */
 const MAX_REMEMBERED_KEYS = 10_000;
 
-/** Records the use of keys, without delaying requests. */
+/** Records the use of keys and of members' sessions, without delaying requests. */
 export interface KeyUse {
-  note(key: ApiKey, now: number): void;
+  note(key: Pick<ApiKey, "id" | "lastUsedAt">, now: number): void;
   /** Resolves when all started writes are done. */
   settled(): Promise<void>;
 }

@@ -1,3 +1,5 @@
+import { isId } from "../../core/ids.ts";
+import { MEMBER_SESSION_MS } from "../../flows/account/sign-in.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal, unseal } from "../../core/crypto/secretbox.ts";
 
@@ -17,8 +19,9 @@ const PLAIN_NAME = "postrider";
 /** Longest value that is opened, characters. */
 const MAX_VALUE_CHARS = 512;
 
-/** A browser that has signed in with a key. */
+/** A browser that has signed in. */
 export interface Session {
+  /** Id of the key, or of a member's session (`ses_…`). */
   keyId: string;
   /** True if the browser sends the cookie over https only. */
   secure: boolean;
@@ -56,12 +59,23 @@ function openValue(key: Key, value: string): { keyId: string; expiresAt: number 
 
 /** Returns the `Set-Cookie` of a session that is used now. Scripts cannot read it, and other sites cannot send it. */
 export function sessionCookie({ keyId, secure }: Session, key: Key, now: number): string {
-  return cookie(secure, seal(key, JSON.stringify([keyId, now + SESSION_MS])), SESSION_MS / 1000);
+  const lasts = lifetimeOf(keyId);
+  return cookie(secure, seal(key, JSON.stringify([keyId, now + lasts])), lasts / 1000);
+}
+
+function lifetimeOf(keyId: string): number {
+  return isMemberSession(keyId) ? MEMBER_SESSION_MS : SESSION_MS;
+}
+
+/** Returns whether the id of a session is that of a member's. */
+export function isMemberSession(keyId: string): boolean {
+  return isId("ses", keyId);
 }
 
 /** Returns the `Set-Cookie` that prolongs a session, or null if its cookie is new. */
 export function renewedCookie(session: FoundSession, key: Key, now: number): string | null {
-  return session.expiresAt - now > SESSION_MS - RENEW_AFTER_MS ? null : sessionCookie(session, key, now);
+  const fresh = lifetimeOf(session.keyId) - RENEW_AFTER_MS;
+  return session.expiresAt - now > fresh ? null : sessionCookie(session, key, now);
 }
 
 /** Returns the `Set-Cookie` that removes the cookie. */

@@ -27,7 +27,7 @@ const TAGS: readonly Tag[] = [
   {
     name: "account",
     description: "Keys, projects, figures and limits.",
-    segments: ["api-keys", "senders", "me", "account", "stats", "quota", "health", "settings"],
+    segments: ["api-keys", "senders", "me", "account", "stats", "quota", "health", "settings", "members"],
   },
   { name: "links", description: "Links in messages. They need no key.", segments: ["u", "o", "c"] },
   { name: "service", description: "The service itself.", segments: [""] },

@@ -82,7 +82,8 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const { request } = routed;
   if (route.level === "open") return runOpen(deps, route, routed);
   const arrived = await identify(deps, route, request);
-  deps.keyUse.note(arrived.presented.key, arrived.at);
+  const { key, session } = arrived.presented;
+  deps.keyUse.note({ id: session?.id ?? key.id, lastUsedAt: key.lastUsedAt }, arrived.at);
   const renewal = arrived.session?.renewal ?? null;
   if (renewal !== null) routed.headers["set-cookie"] = renewal;
   await countRequest(deps.limiter, arrived, routed.headers);
@@ -178,8 +179,8 @@ async function answerTo(
   return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
 }
 
-function actorOf({ key: { id, name } }: PresentedKey, { ip, requestId }: RoutedRequest): Actor {
-  return { type: "key", id, name, ip, requestId };
+function actorOf({ key: { id, name }, session }: PresentedKey, { ip, requestId }: RoutedRequest): Actor {
+  return { type: session === undefined ? "key" : "member", id, name, ip, requestId };
 }
 
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {

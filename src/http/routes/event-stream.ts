@@ -65,7 +65,7 @@ export function eventStreamRoute(deps: Parts): Route {
       const newest = await watch(deps, senderId);
       const position = lastEventId ? await resumeAfter(deps, senderId, lastEventId) : newest;
       const filter = { types, messageId };
-      const body = bodyOf(deps.streams.admit({ senderId, keyId: principal.keyId, filter, position }));
+      const body = bodyOf(deps.streams.admit({ senderId, grant: principal.grant, filter, position }));
       // Without these, nginx would collect the events, and other proxies might compress them.
       return raw(body, EVENT_STREAM_TYPE, {
         "cache-control": "no-store, no-transform",

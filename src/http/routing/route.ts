@@ -12,8 +12,10 @@ import type { Scope } from "./scopes.ts";
 
 /** The key of a request and its rights. */
 export interface Principal {
-  /** Null: the command line, which needs no key. */
+  /** Id of the key, or of the member who has signed in. Null: the command line, which needs no key. */
   keyId: string | null;
+  /** The right that a long request checks again with `validGrants`. Null: the command line. */
+  grant: string | null;
   accountId: string;
   /** The project of a project-scoped key. Null: the key is account-wide. */
   senderId: string | null;

@@ -23,6 +23,7 @@ export const SCOPES = [
   "senders:write",
   "metrics:read",
   "audit:read",
+  "members:write",
   "data:delete",
 ] as const;
 

@@ -1,5 +1,7 @@
 import type { Config } from "../../config.ts";
 import type { Store } from "../../store/engine/client.ts";
+import { useSession } from "../../flows/account/sign-in.ts";
+import { isMemberSession } from "../access/session.ts";
 import { touchKey } from "../../store/projects/keys.ts";
 import { type Answer, type LaterAnswer, toResponse } from "../routing/answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS, createLargeBodyLimit } from "../body/budget.ts";
@@ -63,7 +65,9 @@ export interface Http {
 
 /** Creates the server. It listens nowhere until `start`. */
 export function createHttp(deps: HttpDeps): Http {
-  const keyUse = trackKeyUse((keyId, usedAt) => touchKey(deps.db, keyId, usedAt));
+  const keyUse = trackKeyUse((id, usedAt) =>
+    isMemberSession(id) ? useSession(deps.db, id, usedAt) : touchKey(deps.db, id, usedAt),
+  );
   const shell: DispatchDeps = {
     ...deps,
     maxBodyBytes: deps.config.maxBodyBytes,

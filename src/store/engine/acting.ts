@@ -1,7 +1,7 @@
 import { type Actor, currentActor } from "../../core/actor.ts";
 import { setBounded } from "../../core/collections.ts";
 import type { Statement } from "../sql/engine.ts";
-import { AUDITED } from "./audited-tables.ts";
+import { ALL_AUDITED } from "./audited-members.ts";
 
 /** A kind of table: its changes are in the audit trail, delivery is busy with it, or neither. */
 type Target = "audited" | "busy" | "other";
@@ -9,7 +9,7 @@ type Target = "audited" | "busy" | "other";
 /** The tables of the audit trail. Rows of `audit_log` itself are written by what has no table. */
 const TARGETS: ReadonlyMap<string, Target> = new Map([
   ["audit_log", "audited"],
-  ...AUDITED.map(({ table, busy }) => [table, busy === undefined ? "audited" : "busy"] as const),
+  ...ALL_AUDITED.map(({ table, busy }) => [table, busy === undefined ? "audited" : "busy"] as const),
 ]);
 
 /** Maximum number of SQL strings whose target is remembered. The service has a few hundred. */

@@ -33,6 +33,8 @@ export interface PresentedKey {
   key: ApiKey;
   secretHash: string;
   sender: Project | null;
+  /** Set if it was made for a member who has signed in. */
+  session?: { id: string; grant: string };
 }
 
 /** The rows of `api_keys` with the external id of their project. */
@@ -195,9 +197,19 @@ export function renameKey(
   return changesRow(db, sql, [name, accountId, senderId, senderId, id]);
 }
 
-/** Holds while the key has not been revoked. */
-export function unrevokedGuard(id: string): Guard {
-  return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)", args: [id] };
+/**
+ * The grants that hold: ids of keys that are not revoked, and sessions of members, each with the role and projects of the
+ * member.
+ */
+const GRANTS = `SELECT id AS grant FROM api_keys WHERE id IN (SELECT value FROM json_each(?1)) AND revoked_at IS NULL
+  UNION ALL SELECT grant FROM (SELECT s.id || ' ' || m.role || ' ' || m.sender_ids AS grant
+    FROM member_sessions s JOIN members m ON m.id = s.member_id
+    WHERE s.id IN (SELECT substr(value, 1, 30) FROM json_each(?1)) AND m.status <> 'disabled')
+  WHERE grant IN (SELECT value FROM json_each(?1))`;
+
+/** Holds while the key has not been revoked, or the session of a member has not ended. */
+export function unrevokedGuard(grant: string): Guard {
+  return { sql: `EXISTS (${GRANTS.replaceAll("?1", "?")})`, args: Array(3).fill(JSON.stringify([grant])) };
 }
 
 /** Notes that a key was used. The time never goes back. */
@@ -210,11 +222,8 @@ export async function touchKey(db: Db, id: string, usedAt: number): Promise<void
   ]);
 }
 
-/** Returns those of the keys that are not revoked. */
-export async function unrevokedKeys(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await db.all<{ id: string }>(
-    "SELECT id FROM api_keys WHERE id IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL",
-    [JSON.stringify(ids)],
-  );
-  return new Set(rows.map(({ id }) => id));
+/** Returns those of the grants that hold. */
+export async function validGrants(db: Db, grants: readonly string[]): Promise<Set<string>> {
+  const rows = await db.all<{ grant: string }>(GRANTS, [JSON.stringify(grants)]);
+  return new Set(rows.map(({ grant }) => grant));
 }

@@ -72,9 +72,17 @@ export function insertProject(sender: Project): Statement {
   return PROJECTS.insert(sender);
 }
 
+/**
+ * External id of the hidden project that sends the service's own mail, such as links to sign in. No key may read them, so
+ * no function below finds the project. The API takes no such external id.
+ */
+export const SERVICE_PROJECT = ".postrider";
+/** Condition of the projects that callers may see. */
+const SHOWN = `external_id <> '${SERVICE_PROJECT}' AND deleted_at IS NULL`;
+
 const SENDER_BY_NAME: ConfigurationQuery<Row, Project> = {
   sql: `SELECT ${PROJECTS.columns} FROM senders
-    WHERE account_id = ?1 AND (id = ?2 OR external_id = ?2) AND deleted_at IS NULL ORDER BY id = ?2 DESC LIMIT 1`,
+    WHERE account_id = ?1 AND (id = ?2 OR external_id = ?2) AND ${SHOWN} ORDER BY id = ?2 DESC LIMIT 1`,
   read: (row) => PROJECTS.read(row),
 };
 
@@ -85,7 +93,7 @@ export function findProject(db: Db, accountId: string, name: string): Promise<Pr
 
 /** Returns the account's project; null if it has none with that id. */
 export function getProject(db: Db, accountId: string, id: string): Promise<Project | null> {
-  return PROJECTS.first(db, "WHERE account_id = ? AND id = ? AND deleted_at IS NULL", [accountId, id]);
+  return PROJECTS.first(db, `WHERE account_id = ? AND id = ? AND ${SHOWN}`, [accountId, id]);
 }
 
 /** Returns at most `take` of the account's projects, newest first, with ids below `after`. */
@@ -95,7 +103,7 @@ export function listProjects(
   after: string | null,
   take: number,
 ): Promise<Project[]> {
-  const page = "WHERE account_id = ? AND id < ? AND deleted_at IS NULL ORDER BY id DESC LIMIT ?";
+  const page = `WHERE account_id = ? AND id < ? AND ${SHOWN} ORDER BY id DESC LIMIT ?`;
   return PROJECTS.all(db, page, [accountId, after ?? idCeiling("snd"), take]);
 }
 
@@ -156,4 +164,20 @@ export async function receivingProject(db: Db, domain: string): Promise<string |
     [domain, bouncingDomain(domain)],
   );
   return row?.sender_id ?? null;
+}
+
+/** Returns the account's hidden project for the service's own mail, with those fields if it must be made first. */
+export async function serviceProject(db: Db, fresh: Project): Promise<Project | null> {
+  const where = "WHERE account_id = ? AND external_id = ?";
+  const find = () => PROJECTS.first(db, where, [fresh.accountId, SERVICE_PROJECT]);
+  const found = await find();
+  if (found !== null) return found;
+  const { sql, args } = PROJECTS.insert({ ...fresh, externalId: SERVICE_PROJECT });
+  await db.write([{ sql: `${sql} ON CONFLICT DO NOTHING`, args }]);
+  return find();
+}
+
+/** Returns the oldest project of an account. */
+export function oldestProject(db: Db, accountId: string): Promise<Project | null> {
+  return PROJECTS.first(db, `WHERE account_id = ? AND ${SHOWN} ORDER BY id LIMIT 1`, [accountId]);
 }

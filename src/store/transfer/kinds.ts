@@ -198,6 +198,9 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   message_terms: "the search index, which a chore makes again",
   messages_changed: "messages to index again, and all are",
   start_tokens: "links that sign a browser in within an hour",
+  members: "an import must give nobody rights, so people are invited again",
+  member_sessions: "browsers that have signed in here",
+  sign_in_links: "links that sign a browser in within an hour",
   watched_projects: "clients that follow events now",
   event_log: "events for clients that follow them now",
 };

@@ -45,5 +45,6 @@ export const SCOPES: readonly string[] = [
   "senders:write",
   "metrics:read",
   "audit:read",
+  "members:write",
   "data:delete",
 ];

@@ -5,7 +5,7 @@ import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../../core/time/da
 import type { Wait } from "../../../flows/live/waits.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { awaitingApproval } from "../../../store/messages/approvals.ts";
-import { unrevokedKeys } from "../../../store/projects/keys.ts";
+import { validGrants } from "../../../store/projects/keys.ts";
 import {
   listMessages,
   type MessageFilter,
@@ -92,7 +92,7 @@ export function emailListRoute(deps: Parts): Route {
         throw error;
       });
       if (found.messages.length === 0)
-        return later(new MessagesToCome(deps, wait, { owner: senderId, keyId: principal.keyId, page }));
+        return later(new MessagesToCome(deps, wait, { owner: senderId, grant: principal.grant, page }));
       waits.leave(senderId, wait);
       return show(found);
     },
@@ -120,14 +120,14 @@ async function answerOf(
 class MessagesToCome implements LaterAnswer {
   readonly #deps: Parts;
   readonly #wait: Wait;
-  readonly #keyId: string | null;
+  readonly #grant: string | null;
   readonly #page: Page;
   readonly owner: string;
 
-  constructor(deps: Parts, wait: Wait, { owner, keyId, page }: Waiting) {
+  constructor(deps: Parts, wait: Wait, { owner, grant, page }: Waiting) {
     this.#deps = deps;
     this.#wait = wait;
-    this.#keyId = keyId;
+    this.#grant = grant;
     this.#page = page;
     this.owner = owner;
   }
@@ -139,7 +139,7 @@ class MessagesToCome implements LaterAnswer {
   async make(): Promise<Answer> {
     const { db, waits } = this.#deps;
     waits.leave(this.owner, this.#wait);
-    await requireUnrevoked(db, this.#keyId);
+    await requireUnrevoked(db, this.#grant);
     const messages = this.#wait.found.map(summaryOf);
     return answerOf(db, { senderId: this.owner, page: this.#page }, { messages, stoppedAt: null });
   }
@@ -148,15 +148,15 @@ class MessagesToCome implements LaterAnswer {
 interface Waiting {
   /** The project. */
   owner: string;
-  keyId: string | null;
+  grant: string | null;
   page: Page;
 }
 
 /** Throws 401 if the key was revoked while its request waited. */
-async function requireUnrevoked(db: Db, keyId: string | null): Promise<void> {
-  if (keyId === null) return;
+async function requireUnrevoked(db: Db, grant: string | null): Promise<void> {
+  if (grant === null) return;
   db.refreshReads();
-  if (!(await unrevokedKeys(db, [keyId])).has(keyId)) throw invalidKey();
+  if (!(await validGrants(db, [grant])).has(grant)) throw invalidKey();
 }
 
 function filterOf(query: Static<typeof ListQuery>): MessageFilter {

@@ -6,6 +6,8 @@ import { type Account, getAccount, updateOwnerEmail } from "../../../store/proje
 import type { Db } from "../../../store/engine/client.ts";
 import { getKey } from "../../../store/projects/keys.ts";
 import type { Project } from "../../../store/projects/projects.ts";
+import { getMember } from "../../../store/projects/members.ts";
+import { RoleSchema } from "./members.ts";
 import { ok } from "../../routing/answer.ts";
 import { namedProject, projectOf } from "../../access/project.ts";
 import { ACCOUNT_PLAN } from "../../access/rate.ts";
@@ -39,6 +41,12 @@ const MeSchema = Type.Object(
       scopes: Type.Array(ShownOneOf(SCOPES), { description: "Empty: every scope." }),
       senderId: Nullable(Type.String({ description: "Null for an account-wide key." })),
     }),
+    member: Nullable(
+      Type.Object(
+        { id: Type.String(), email: Type.String(), role: RoleSchema },
+        { description: "The person who has signed in to the dashboard. Null: a key." },
+      ),
+    ),
     project: Nullable(
       Type.Object({
         id: Type.String(),
@@ -105,15 +113,17 @@ export function meRoute(deps: Configured): Route {
     answers: { 200: MeSchema },
     errors: ["not_found"],
     async handle({ principal, request, now }) {
-      const [account, key, project] = await Promise.all([
+      const [account, key, member, project] = await Promise.all([
         requireAccount(db, principal.accountId),
         principal.keyId === null ? null : getKey(db, principal.accountId, null, principal.keyId),
+        principal.keyId === null ? null : getMember(db, principal.accountId, principal.keyId),
         projectOf(db, principal, namedProject(request.headers)),
       ]);
       const { id, scopes, senderId } = { id: principal.keyId, ...principal };
       return ok({
         account: showAccount(account),
-        key: { id, name: key?.name ?? null, scopes: [...scopes], senderId },
+        key: { id, name: key?.name ?? member?.email ?? null, scopes: [...scopes], senderId },
+        member: member === null ? null : { id: member.id, email: member.email, role: member.role },
         project: project === null ? null : showProject(project),
         service: { domain: deps.config.serviceDomain, delivery: deps.config.delivery },
         limits: await limitsOf(deps, project, now),

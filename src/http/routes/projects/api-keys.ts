@@ -185,13 +185,13 @@ function collectionRoutes(deps: Configured): Route[] {
         const bounds = boundsOf(body);
         requireNoMoreRights(principal, { scopes, bounds }, "make");
         const secret = newApiSecret();
-        const { accountId, keyId } = principal;
+        const { accountId, grant } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const name = body.name.toWellFormed();
         const key = keyFor(secret, { accountId, name, ...owner, scopes, ...bounds }, now);
         const answer = created({ ...show(key), secret });
         // If a key is being revoked, it must not make another key at the same time.
-        const unrevoked = keyId === null ? [] : [requireGuard("key_revoked", unrevokedGuard(keyId))];
+        const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
         const made = [insertKey(key, hashSecret(secret)), ...record(answer)];
         const { within, refuse } = keyLimits(deps, accountId, sender);
         await db.write([...unrevoked, ...made, ...within]).catch((error: unknown) => {

@@ -1,0 +1,143 @@
+import { actingAs } from "../../core/actor.ts";
+import { addressKey } from "../../core/addresses.ts";
+import { newId, randomBase62 } from "../../core/ids.ts";
+import { UNBOUND } from "../../core/key-bounds.ts";
+import { checkSend } from "../../core/messages/send-rules.ts";
+import { onboardingDomain } from "../../core/own-names.ts";
+import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import { log } from "../../log.ts";
+import type { Db, Store } from "../../store/engine/client.ts";
+import {
+  insertSignInLink,
+  openSession,
+  takeSignInLink,
+  touchSession,
+} from "../../store/projects/member-sessions.ts";
+import { findMember, type Member } from "../../store/projects/members.ts";
+import { oldestProject, type Project, serviceProject } from "../../store/projects/projects.ts";
+import { commitSend, prepareSend, sending } from "../accept/accept.ts";
+import type { Sending } from "../accept/sending.ts";
+import { hashSecret } from "./api-keys.ts";
+import { START_LINK_MS, startUrl } from "./start-link.ts";
+
+/** Links that a member may ask for in an hour without using one, so that a stranger cannot flood a mailbox. */
+export const MAX_LINKS_PER_HOUR = 5;
+/** Maximum number of sessions of a member. The one that was used least recently ends. */
+export const MAX_SESSIONS = 20;
+/** Longest user agent that is kept, characters. */
+const MAX_USER_AGENT_CHARS = 200;
+/** Milliseconds after which a session of a member ends if it is not used. */
+export const MEMBER_SESSION_MS = 7 * 24 * HOUR_MS;
+/** Shortest time between two prolongations of a session, milliseconds. */
+const PROLONG_EVERY_MS = HOUR_MS;
+/** 190 random bits. */
+const TOKEN_CHARS = 32;
+
+/** The services that mail a link. */
+export interface Mailing extends Sending {
+  publicUrl: string;
+  /** True if no mail leaves this machine. */
+  captures: boolean;
+}
+
+/** Makes a link for a member. Returns its token; null if the member has asked for too many. */
+export async function newSignInLink({ db, clock }: Store, memberId: string): Promise<string | null> {
+  const now = clock.now();
+  const token = randomBase62(TOKEN_CHARS);
+  const link = { tokenHash: hashSecret(token), memberId, expiresAt: now + START_LINK_MS };
+  const counted = now + START_LINK_MS - HOUR_MS;
+  return (await insertSignInLink(db, link, counted, MAX_LINKS_PER_HOUR)) ? token : null;
+}
+
+/** Sends a link to the member with that address, if there is one who is not disabled. */
+export async function mailLinkTo(deps: Mailing, email: string): Promise<void> {
+  const member = await findMember(deps.db, addressKey(email));
+  if (member !== null && member.status !== "disabled") await mailSignInLink(deps, member);
+}
+
+/**
+ * Sends a link that signs the member in. The message is in a hidden project, because its reader can sign in. In capture
+ * mode it is in the account's first project and in the log, because it leaves no machine.
+ */
+export async function mailSignInLink(deps: Mailing, member: Member): Promise<void> {
+  const token = await newSignInLink(deps, member.id);
+  const project = await projectOf(deps, member.accountId);
+  if (token === null || project === null) return;
+  const url = startUrl(deps.publicUrl, token);
+  if (deps.captures) log("members").info("link to sign in", { email: member.email, url });
+  const send = checkSend(itemFor(deps, member, url), deps.limits, deps.clock.now());
+  if (Array.isArray(send)) throw new Error(`the link's message is wrong: ${JSON.stringify(send)}`);
+  await sending(async () => {
+    const by = { keyId: null, bounds: UNBOUND };
+    await commitSend(deps, project, await prepareSend(deps, project, by, send, { toAnyone: true }));
+  });
+}
+
+function projectOf({ db, clock, captures }: Mailing, accountId: string): Promise<Project | null> {
+  if (captures) return oldestProject(db, accountId);
+  const now = clock.now();
+  return serviceProject(db, {
+    id: newId("snd", now),
+    accountId,
+    externalId: "",
+    name: "Postrider",
+    plan: "unlimited",
+    trustTier: "unlimited",
+    dailyQuota: null,
+    trackOpens: false,
+    trackClicks: false,
+    textFromHtml: false,
+    routeIds: [],
+    suspendedAt: null,
+    contentDays: 1,
+    eventDays: null,
+    createdAt: now,
+  });
+}
+
+function itemFor({ serviceDomain, publicUrl }: Mailing, { email, status }: Member, url: string) {
+  const minutes = START_LINK_MS / MINUTE_MS;
+  const why = status === "invited" ? `You have been invited to Postrider at ${publicUrl}.\n\n` : "";
+  return {
+    from: { email: `postrider@${onboardingDomain(serviceDomain)}`, name: "Postrider" },
+    to: [{ email }],
+    subject: status === "invited" ? "Your invitation to Postrider" : "Sign in to Postrider",
+    text: `${why}Open this link to sign in:\n\n${url}\n\nIt works once, within ${minutes} minutes. The sign-in page sends another one: ${publicUrl}\n\nIf you did not expect this message, ignore it.\n`,
+    headers: { "Auto-Submitted": "auto-generated" },
+  };
+}
+
+/** The browser that signs in. */
+export interface Browser {
+  ip: string | null;
+  userAgent: string | null;
+  requestId: string;
+}
+
+/** Uses up a link. Returns the id of the new session; null if the link is unknown, used or too old. */
+export async function useSignInLink(
+  db: Db,
+  token: string,
+  { ip, userAgent, requestId }: Browser,
+  now: number,
+): Promise<string | null> {
+  const member = await takeSignInLink(db, hashSecret(token), now);
+  if (member === null) return null;
+  const session = {
+    id: newId("ses", now),
+    memberId: member.id,
+    ip,
+    userAgent: userAgent?.slice(0, MAX_USER_AGENT_CHARS).toWellFormed() ?? null,
+    lastUsedAt: now,
+    expiresAt: now + MEMBER_SESSION_MS,
+    createdAt: now,
+  };
+  const actor = { type: "member" as const, id: member.id, name: member.email, ip, requestId };
+  const opened = await actingAs(actor, () => openSession(db, session, MAX_SESSIONS));
+  return opened ? session.id : null;
+}
+
+/** Notes that a session was used now, which prolongs it. */
+export function useSession(db: Db, id: string, usedAt: number): Promise<void> {
+  return touchSession(db, id, usedAt, { lastsMs: MEMBER_SESSION_MS, everyMs: PROLONG_EVERY_MS });
+}

@@ -1,0 +1,27 @@
+import { AUDITED, type Audited } from "./audited-tables.ts";
+
+/** The tables of schema step 3. */
+export const AUDITED_MEMBERS: readonly Audited[] = [
+  {
+    table: "members",
+    noun: "member",
+    name: "email",
+    account: "row.account_id",
+    project: "NULL",
+    fields: { email: "email", role: "role", sender_ids: ["senderIds", "json"], status: "status" },
+  },
+  {
+    table: "member_sessions",
+    noun: "session",
+    name: "ip",
+    account: "(SELECT account_id FROM members WHERE id = row.member_id)",
+    project: "NULL",
+    // A session that has expired, or goes with its member.
+    goes: `OLD.expires_at <= COALESCE((SELECT at FROM audit_actor), 0)
+      OR NOT EXISTS (SELECT 1 FROM members WHERE id = OLD.member_id)`,
+    fields: { member_id: "memberId", ip: "ip", user_agent: ["userAgent", "long"] },
+  },
+];
+
+/** The tables of all steps. */
+export const ALL_AUDITED: readonly Audited[] = [...AUDITED, ...AUDITED_MEMBERS];

@@ -1,0 +1,104 @@
+import { idCeiling } from "../../core/ids.ts";
+import { type Db, firstReturned, type Statement } from "../engine/client.ts";
+import { json, plain, table } from "../engine/columns.ts";
+import type { Place } from "../engine/place.ts";
+
+/** Roles of members, from most rights to fewest. */
+export const ROLES = ["owner", "developer", "support", "viewer"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** A person of an account. Times in milliseconds. */
+export interface Member {
+  id: string;
+  accountId: string;
+  /** As `addressKey` spells it. */
+  email: string;
+  role: Role;
+  /** Projects that the member is limited to. Empty: all of the account. */
+  senderIds: readonly string[];
+  status: "invited" | "active" | "disabled";
+  /** Id of the key or member that invited; null: the command line. */
+  invitedBy: string | null;
+  lastSeenAt: number | null;
+  createdAt: number;
+}
+
+export const MEMBERS = table<Member>("members", {
+  id: plain("id"),
+  accountId: plain("account_id"),
+  email: plain("email"),
+  role: plain("role"),
+  senderIds: json("sender_ids"),
+  status: plain("status"),
+  invitedBy: plain("invited_by"),
+  lastSeenAt: plain("last_seen_at"),
+  createdAt: plain("created_at"),
+});
+
+/** The fields of a member that may be changed. */
+export type MemberChanges = Partial<Pick<Member, "role" | "senderIds" | "status">>;
+
+/** Condition that a row is the only active owner of its account. */
+const LAST_OWNER = `(role = 'owner' AND status = 'active' AND NOT EXISTS (SELECT 1 FROM members other
+  WHERE other.account_id = members.account_id AND other.id <> members.id
+    AND other.role = 'owner' AND other.status = 'active'))`;
+
+/** Returns the statement that makes a member. If the address has one, it breaks UNIQUE on `members.email`. */
+export function insertMember(member: Member): Statement {
+  return MEMBERS.insert(member);
+}
+
+/** Returns a member of the account; null if there is none with that id. */
+export function getMember(db: Db, accountId: string, id: string): Promise<Member | null> {
+  return MEMBERS.first(db, "WHERE account_id = ? AND id = ?", [accountId, id]);
+}
+
+/** Returns the member with that address, of whatever account. @param email as `addressKey` spells it */
+export function findMember(db: Db, email: string): Promise<Member | null> {
+  return MEMBERS.first(db, "WHERE email = ?", [email]);
+}
+
+/** Returns at most `take` members of the account, newest first, at a place. */
+export function listMembers(db: Db, accountId: string, place: Place, take: number): Promise<Member[]> {
+  const ceiling = idCeiling("mem");
+  return MEMBERS.page(db, { where: "account_id = ?", args: [accountId], place, ceiling, take });
+}
+
+/** Returns how many members the account has. */
+export async function countMembers(db: Db, accountId: string): Promise<number> {
+  const sql = "SELECT COUNT(*) AS count FROM members WHERE account_id = ?";
+  return (await db.first<{ count: number }>(sql, [accountId]))?.count ?? 0;
+}
+
+/**
+ * Changes a member. One who is disabled loses all sessions and links. Returns the member afterwards; null if there is none,
+ * or if the account would have no active owner any more.
+ */
+export async function updateMember(
+  db: Db,
+  accountId: string,
+  id: string,
+  changes: MemberChanges,
+): Promise<Member | null> {
+  const { set, values } = MEMBERS.assignments(changes);
+  if (set.length === 0) return getMember(db, accountId, id);
+  const staysOwner = (changes.role ?? "owner") === "owner" && changes.status !== "disabled";
+  const disabled = "member_id IN (SELECT id FROM members WHERE id = ? AND status = 'disabled')";
+  const written = await db.write([
+    {
+      sql: `UPDATE members SET ${set.join(", ")} WHERE account_id = ? AND id = ?
+        ${staysOwner ? "" : `AND NOT ${LAST_OWNER}`} RETURNING ${MEMBERS.columns}`,
+      args: [...values, accountId, id],
+    },
+    { sql: `DELETE FROM member_sessions WHERE ${disabled}`, args: [id] },
+    { sql: `DELETE FROM sign_in_links WHERE ${disabled}`, args: [id] },
+  ]);
+  return MEMBERS.returned(written[0]);
+}
+
+/** Deletes a member with all sessions and links. Returns false if there is none, or if it is the last active owner. */
+export async function deleteMember(db: Db, accountId: string, id: string): Promise<boolean> {
+  const sql = `DELETE FROM members WHERE account_id = ? AND id = ? AND NOT ${LAST_OWNER} RETURNING id`;
+  const [written] = await db.write([{ sql, args: [accountId, id] }]);
+  return firstReturned(written) !== null;
+}
