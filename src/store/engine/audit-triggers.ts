@@ -16,8 +16,8 @@ function verbsOf({ busy }: Audited): readonly Verb[] {
 /** Rows that go with their project, or with the data of a person, are one change, which has a row itself. */
 const COUNTS = "(SELECT kind FROM audit_actor) IS NOT 'none'";
 /** Two values, because SQLite builds a table in memory for a list of more, and delivery writes these tables all the time. */
-const BUSY_ACTORS = "('member', 'key', 'cli')";
-const COUNTS_IF_BUSY = `(SELECT kind FROM audit_actor) IN ${BUSY_ACTORS}`;
+const QUIET_ACTORS = "('service', 'none')";
+const COUNTS_IF_BUSY = `(SELECT kind FROM audit_actor) NOT IN ${QUIET_ACTORS}`;
 /** For a program that does not say when it writes. */
 const DATABASE_TIME = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
 
@@ -53,7 +53,7 @@ export function noteChange({ table, verb, senderId, id, changes }: NotedChange):
     SELECT * FROM (SELECT (SELECT account_id FROM senders WHERE id = row.sender_id), row.sender_id, ${ACTOR},
       '${noun}.${verb}', '${noun}', row.id, row.${name},
       (SELECT json_group_object(field, json(pair)) FROM (${pairs.join(" UNION ALL ")})) AS changes
-    FROM ${table} row, audit_actor a WHERE row.id = ? AND row.sender_id = ? AND a.kind IN ${BUSY_ACTORS})
+    FROM ${table} row, audit_actor a WHERE row.id = ? AND row.sender_id = ? AND a.kind NOT IN ${QUIET_ACTORS})
     WHERE changes <> '{}'`;
   return { sql, args: [...Object.values(changes).flatMap(([, after]) => [after, after]), id, senderId] };
 }
