@@ -1,3 +1,5 @@
+// Makes the Debian package. An operator without containers would miss it: by hand they make the user, the unit and the settings, and
+// again in each upgrade. debhelper needs a source package and root's build tools; `dpkg-deb` packs a folder.
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Arch } from "./target.ts";

@@ -1,3 +1,5 @@
+// Writes the image as an OCI archive. Without it a version has an image only for the processor it was made on: buildah needs root and an
+// emulator for the other, takes minutes, drops the health check from OCI images, and gives other bytes each time.
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
