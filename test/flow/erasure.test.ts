@@ -203,6 +203,15 @@ describe("erasing an address", () => {
     expect((await get(`/v1/erasures/${id}`)).status).toBe(404);
   });
 
+  test("fails alone if its address cannot be opened, and lets later ones end", async () => {
+    const broken = await erase("broken@person.example");
+    await service.app.db.write([
+      { sql: "UPDATE erasures SET sealed_email = 'x', project_at = '' WHERE id = ?", args: [broken] },
+    ]);
+    await done(await erase("whole@person.example"));
+    await service.app.db.write([{ sql: "DELETE FROM erasures WHERE id = ?", args: [broken] }]);
+  });
+
   test("leaves mail of addresses that contain the address", async () => {
     const sendTo = (to: string) => service.send({ from: "shop@one.test", to });
     const ids = [

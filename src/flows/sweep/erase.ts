@@ -38,7 +38,8 @@ export interface EraseDeps extends DeletionDeps {
   isFile: boolean;
 }
 
-/** Requests that a turn works on. */
+/** Requests that a turn reads, and those that it works on. Paused ones must not keep later ones from their turn. */
+const RUNNING_READ = 1000;
 const ERASURES_PER_TURN = 20;
 /** Messages read at a time, and such reads of a turn: some milliseconds each. */
 export const MESSAGES_PER_READ = 200;
@@ -58,12 +59,16 @@ const NOBODY: Actor = { type: "none", id: null, name: null, ip: null, requestId:
 export function eraseAddresses(deps: EraseDeps): () => Promise<void> {
   const paused = new Map<string, number>();
   return async () => {
-    const running = await runningErasures(deps.db, ERASURES_PER_TURN);
-    for (const id of paused.keys()) if (!running.some((one) => one.id === id)) paused.delete(id);
-    for (const erasure of running) {
-      if ((paused.get(erasure.id) ?? 0) > deps.clock.now()) continue;
-      const isBlocked = await actingAs(NOBODY, () => step(deps, erasure));
-      if (isBlocked) paused.set(erasure.id, deps.clock.now() + BLOCKED_PAUSE_MS);
+    const running = await runningErasures(deps.db, RUNNING_READ);
+    const ids = new Set(running.map(({ id }) => id));
+    for (const id of paused.keys()) if (!ids.has(id)) paused.delete(id);
+    const due = running.filter(({ id }) => (paused.get(id) ?? 0) <= deps.clock.now());
+    for (const erasure of due.slice(0, ERASURES_PER_TURN)) {
+      const waits = await actingAs(NOBODY, () => step(deps, erasure)).catch((error: unknown) => {
+        log("sweep").error("an erasure failed", { erasure: erasure.id, error: String(error) });
+        return true;
+      });
+      if (waits) paused.set(erasure.id, deps.clock.now() + BLOCKED_PAUSE_MS);
     }
   };
 }
