@@ -235,6 +235,21 @@ test("a database of an early checkout, which this version refuses to open, is ex
   expect(await rowsAt(place.DATA_DIR)).toEqual({ ...tables, warm_ups: [] } as never);
 });
 
+test("members and keys of the whole account get no rights in an installation that the projects join", async () => {
+  const path = changed((lines) => lines);
+  copyFileSync(join(world.service.folder, "master.key"), `${path}.key`);
+  const other = await startService({ ROLES: "api" });
+  try {
+    const ran = await imported(path, { DATA_DIR: other.folder });
+    expect([ran.code, ran.rows.find(({ kind }) => kind === "members")?.created]).toEqual([1, 0]);
+    expect(ran.stderr).toContain("it has rights over the whole account");
+    const wide = await other.app.db.all("SELECT id FROM api_keys WHERE sender_id IS NULL");
+    expect(wide).toHaveLength(1);
+  } finally {
+    await other.stop();
+  }
+});
+
 test("what another row of the database excludes is refused with the reason, and so is what belongs to it", async () => {
   const place = emptyPlace();
   const { senderId } = world.home;

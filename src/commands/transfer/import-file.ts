@@ -192,12 +192,9 @@ async function joining(
         report.notes.push(`the projects of account ${String(row.id)} join account ${String(target)}`);
         return "there";
       }
-      if (
-        table === "api_keys" &&
-        row.sender_id == null &&
-        [...joined.values()].includes(String(row.account_id))
-      )
-        return { refused: "it is a key for the whole account, and the file's projects join another one" };
+      const forAll = table === "members" || (table === "api_keys" && row.sender_id == null);
+      if (forAll && [...joined.values()].includes(String(row.account_id)))
+        return { refused: "it has rights over the whole account, and the file's projects join another one" };
       return null;
     },
   };
