@@ -3,6 +3,7 @@ import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { verifyWebhook } from "../../sdk/src/webhooks.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
 import { unsubscribeUrl } from "../../src/flows/mime/unsubscribe.ts";
 import { readFact } from "../../src/store/installation/facts.ts";
@@ -10,7 +11,7 @@ import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { certificateSecrets, sealedBy } from "../support/sealed.ts";
-import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { postrider } from "./command-program.ts";
 
 /** Milliseconds. */
@@ -35,6 +36,11 @@ beforeAll(async () => {
   await service.call("POST", "/v1/routes", { ...relay, events }, { key: service.accountKey });
   await service.call("POST", "/v1/webhooks", ONCE, once);
   await service.app.db.write(certificateSecrets(masterKey()));
+  // An erasure keeps its address as long as a message to it waits.
+  const email = `delivered+erased@simulator.${SERVICE_DOMAIN}`;
+  const scheduledAt = new Date(Date.now() + 7 * DAY_MS).toISOString();
+  await service.send({ from: `a@onboarding.${SERVICE_DOMAIN}`, to: email, scheduledAt });
+  await service.call("POST", "/v1/erasures", { email });
 });
 afterAll(async () => {
   await service.stop();
