@@ -263,6 +263,26 @@ describe("the dashboard", () => {
     await guest.context.close();
   });
 
+  browserTest("invites a person, who signs in with the mailed link and ends as the owner wants", async () => {
+    await go("/people?create=1");
+    await page.getByLabel("Email address").fill("ben@example.com");
+    await page.getByRole("button", { name: "Send invitation" }).click();
+    await page.getByRole("heading", { name: "ben@example.com" }).waitFor();
+    const wide = { key: service.accountKey };
+    const { body: sent } = await service.call("GET", "/v1/emails?to=ben@example.com");
+    const { body: message } = await service.call("GET", `/v1/emails/${sent.data[0].id}`);
+    const link = new URL(/http\S+#\S+/.exec(message.text)?.[0] ?? "");
+    const guest = await browser.visit(service.url, `/start${link.hash}`);
+    await guest.page.getByText("ben@example.com, viewer").first().waitFor();
+    expect(await guest.page.getByRole("link", { name: "People" }).count()).toBe(0);
+    await page.reload();
+    await page.getByRole("button", { name: "End session" }).click();
+    await see("Not signed in.");
+    const [{ id }] = (await service.call("GET", "/v1/members", undefined, wide)).body.data;
+    expect((await service.call("GET", `/v1/members/${id}/sessions`, undefined, wide)).body.data).toEqual([]);
+    await guest.context.close();
+  });
+
   browserTest("hides what the scopes of the key do not allow", async () => {
     const wide = { key: service.accountKey };
     const [{ id: senderId }] = (await service.call("GET", "/v1/senders?limit=1", undefined, wide)).body.data;

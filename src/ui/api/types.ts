@@ -10,6 +10,8 @@ export interface Page<Item> {
 
 export type Me = Schemas["Me"];
 export type Project = Schemas["Sender"];
+export type Member = Schemas["Member"];
+export type MemberSession = Schemas["MemberSession"];
 export type Message = Schemas["Message"];
 export type MessageSummary = Schemas["MessageSummary"];
 export type MessageStatus = MessageSummary["status"];

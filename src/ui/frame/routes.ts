@@ -8,6 +8,7 @@ import { InboxesPage } from "../pages/inboxes/inboxes.tsx";
 import { KeysPage } from "../pages/keys/keys.tsx";
 import { LivePage } from "../pages/live/live.tsx";
 import { MessagesPage } from "../pages/messages/messages.tsx";
+import { PeoplePage } from "../pages/people/people.tsx";
 import { ProjectsPage } from "../pages/projects/projects.tsx";
 import { RoutesPage } from "../pages/routes/routes.tsx";
 import { SettingsPage } from "../pages/settings/settings.tsx";
@@ -137,6 +138,16 @@ export const SECTIONS: readonly Section[] = [
     paths: ["/routes", "/routes/:id"],
     accountWide: true,
     page: RoutesPage,
+  },
+  {
+    name: "People",
+    icon: "contacts",
+    href: "/people",
+    key: "o",
+    scope: "members:write",
+    paths: ["/people", "/people/:id"],
+    accountWide: true,
+    page: PeoplePage,
   },
   {
     name: "Audit log",

@@ -112,11 +112,13 @@ const LIVE_WORDS = {
 } as const;
 
 function Foot({ onHelp }: { onHelp: () => void }) {
+  const { member = null, key } = me.value ?? {};
+  const who = member === null ? (key?.name ?? undefined) : `${member.email}, ${member.role}`;
   return (
     <div class="sidebar-foot">
-      <p class="who" title={me.value?.account.ownerEmail}>
+      <p class="who" title={who}>
         <span class={`live-dot ${liveState.value}`} title={LIVE_WORDS[liveState.value]} aria-hidden="true" />
-        <span class="who-name">{me.value?.account.ownerEmail}</span>
+        <span class="who-name">{who}</span>
         <span class="hidden">{LIVE_WORDS[liveState.value]}</span>
       </p>
       <div class="foot-buttons">

@@ -4,9 +4,9 @@ import { Code } from "../controls/copy.tsx";
 import { Form, TextField } from "../controls/form.tsx";
 import { useTask } from "../controls/task.ts";
 import { Problem } from "../controls/problem.tsx";
-import { program, sessionError, signIn } from "../state/session.ts";
+import { mailLink, program, sessionError, signIn } from "../state/session.ts";
 
-/** Asks for an API key, or for a start link. */
+/** Asks for an API key, or for an address that a link is mailed to. */
 export function SignInPage() {
   const key = useSignal("");
   const task = useTask();
@@ -36,8 +36,40 @@ export function SignInPage() {
           Sign in
         </button>
       </Form>
+      <LinkByMail />
       <p class="quiet">Or make a link that signs you in, on the machine that runs the service:</p>
       <Code text={`${program.value} open`} what="command" />
     </main>
+  );
+}
+
+/** Asks for the address of a member. The answer is the same for every address, so the page cannot tell more. */
+function LinkByMail() {
+  const email = useSignal("");
+  const sent = useSignal(false);
+  const task = useTask();
+  const ask = async () => {
+    await mailLink(email.value.trim());
+    sent.value = true;
+  };
+  if (sent.value)
+    return (
+      <p role="status">
+        If {email.value.trim()} belongs to a member, a link is on its way. It works once, within 15 minutes.
+      </p>
+    );
+  return (
+    <Form task={task} onSubmit={ask}>
+      <TextField
+        label="Email address"
+        name="email"
+        value={email}
+        type="email"
+        hint="Members get a link by mail."
+      />
+      <button type="submit" class="button" disabled={task.busy.value || !email.value.includes("@")}>
+        Mail me a link
+      </button>
+    </Form>
   );
 }

@@ -95,6 +95,12 @@ export async function signIn(key: string): Promise<void> {
   navigate(next?.startsWith("/") === true && !next.startsWith("//") ? next : "/", { replace: true });
 }
 
+/** Asks for a link to sign in, which a member gets by mail. */
+export async function mailLink(email: string): Promise<void> {
+  await post("/ui/session", { email });
+  sessionError.value = null;
+}
+
 /** Ends the session. */
 export async function signOut(): Promise<void> {
   await remove("/ui/session").catch(() => {});
