@@ -17,6 +17,7 @@ const PATH = "/audit";
 
 const VIEWS = [
   { id: null, name: "All" },
+  { id: "member", name: "People" },
   { id: "key", name: "API keys" },
   { id: "cli", name: "Command line" },
   { id: "service", name: "The service" },
