@@ -17,6 +17,7 @@ import { subscriptions } from "../../src/store/webhooks/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { erasedForms } from "../../src/store/projects/erased-addresses.ts";
 import { findSession } from "../../src/store/projects/member-sessions.ts";
 import { reason } from "../support/reason.ts";
 
@@ -50,6 +51,7 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await findKeyByHash(db, "hash");
   await findProject(db, "acc", "name");
   await findSession(db, "session");
+  await erasedForms(db, "sender", []);
   await subscriptions(db, "sender");
   await sendFacts(db, SENDER, QUESTION, NOW);
   await signingKeys(db, "sender", "a.test");
