@@ -111,11 +111,12 @@ describe("a key with bounds", () => {
     }
   });
 
-  test("a key with bounds changes nothing of the account, whatever operation it tries", async () => {
+  test("a key with bounds changes nothing of the account and deletes no data, whatever operation it tries", async () => {
     const changes = (await allRoutes()).filter(
-      ({ level, method, path }) => level === "account" && method !== "GET" && !path.startsWith("/test/"),
+      ({ level, method, path, scope }) =>
+        (level === "account" || scope === "data:delete") && method !== "GET" && !path.startsWith("/test/"),
     );
-    const own = changes.filter(({ accountWide }) => accountWide !== true);
+    const own = changes.filter(({ accountWide, scope }) => accountWide !== true && scope !== "data:delete");
     // Changes of keys are compared with the key's own rights. The tools of an agent call the API with its key.
     expect(own.map(({ operationId }) => operationId).sort()).toEqual([
       "createApiKey",
@@ -133,7 +134,8 @@ describe("a key with bounds", () => {
         .body;
       for (const { method, path } of refused) {
         const body = method === "DELETE" ? undefined : {};
-        const called = await service.call(method, path.replace(/:\w+/, "x"), body, { key: secret });
+        const headers = { "X-Service-Product": "default" };
+        const called = await service.call(method, path.replace(/:\w+/, "x"), body, { key: secret, headers });
         expect([method, path, called]).toMatchObject([
           method,
           path,

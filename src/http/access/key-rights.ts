@@ -8,20 +8,20 @@ type KeyRights = Pick<Principal, "scopes" | "senderId"> & KeyBounds;
 
 /**
  * Throws 403 if the key may not use the route. Account, projects and routes decide how all mail leaves, so a key with
- * bounds could get around them there.
+ * bounds could get around them there. Such a key, which an agent may have, deletes no data either.
  */
 export function requireRights({ scope, accountWide, method }: Route, key: KeyRights): void {
   if (scope !== null) requireScope(key.scopes, scope);
-  if (accountWide !== true) return;
-  if (key.senderId !== null)
+  if (accountWide === true && key.senderId !== null)
     throw new AppError(
       "permission_error",
       "This takes an account-wide key: the one of the first start, or one that `postrider keys create --name NAME` makes.",
     );
-  if (method !== "GET" && !isWithinBounds(key, UNBOUND))
+  const takesUnbound = accountWide === true || scope === "data:delete";
+  if (takesUnbound && method !== "GET" && !isWithinBounds(key, UNBOUND))
     throw new AppError(
       "permission_error",
-      "A key with restrictions changes neither the account nor its projects and routes. Use a key without `allowRecipients` and `approval`.",
+      "A key with restrictions changes neither the account nor its projects and routes, and deletes no data. Use a key without `allowRecipients` and `approval`.",
       { param: key.approval ? "approval" : "allowRecipients" },
     );
 }
