@@ -23,6 +23,8 @@ CREATE INDEX audit_log_by_project ON audit_log (sender_id, at, seq) WHERE sender
 CREATE INDEX audit_log_by_target ON audit_log (target_id, at, seq);
 CREATE INDEX audit_log_by_actor ON audit_log (actor_id, at, seq) WHERE actor_id IS NOT NULL;
 CREATE INDEX audit_log_by_action ON audit_log (action, at, seq);
+CREATE INDEX audit_log_by_kind ON audit_log (target_type, at, seq);
+CREATE INDEX audit_log_by_actor_kind ON audit_log (actor_type, at, seq);
 
 -- The one row names who makes the changes of the current transaction. Each write sets it first and clears it at its end, so a
 -- program of an older version, which does neither, acts as the service. at: milliseconds; NULL: the database's time.

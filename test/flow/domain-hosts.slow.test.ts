@@ -201,7 +201,7 @@ describe.skipIf(MISSING !== null)(titled("a delegated domain with hosts", MISSIN
     return { id: body.id, text, raw };
   }
   const linksIn = (text: string): string[] => [
-    ...new Set(text.match(/https:\/\/[^"\s<>]+\/[ocu]\/[^"\s<>]+/g)),
+    ...new Set(text.match(/https:\/\/[^"'()\s<>]+\/[ocu]\/[^"'()\s<>&]+/g)),
   ];
 
   test("has one certificate for its hosts, and health shows it", async () => {

@@ -184,6 +184,7 @@ describe("erasing an address", () => {
   test("waits for a message that is still to be sent, and ends once that is final", async () => {
     const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
     const waiting = await service.send({ from: "shop@one.test", to: "later@person.example", scheduledAt });
+    await service.call("POST", "/v1/suppressions", { email: "later@person.example" });
     const id = await erase("later@person.example", service.accountKey);
     await until(async () => {
       const row = await service.app.db.first<{ at: string }>(
@@ -193,12 +194,16 @@ describe("erasing an address", () => {
       return row?.at === "";
     });
     expect((await get(`/v1/emails/${waiting}`)).status).toBe(200);
+    // The waiting message must find that the person is suppressed.
+    const plain = "SELECT count(*) AS entries FROM suppressions WHERE email = 'later@person.example'";
+    expect(await service.app.db.first<{ entries: number }>(plain)).toEqual({ entries: 1 });
     await service.call("POST", `/v1/emails/${waiting}/cancel`);
     clock.shift(HOUR_MS);
     const whole = async () =>
       (await service.call("GET", `/v1/erasures/${id}`, undefined, { key: service.accountKey })).body;
     await until(async () => (await whole()).status === "done");
     expect((await whole()).counts.messages).toBe(1);
+    expect(await service.app.db.first<{ entries: number }>(plain)).toEqual({ entries: 0 });
     expect((await get(`/v1/emails/${waiting}`)).status).toBe(404);
     expect((await get(`/v1/erasures/${id}`)).status).toBe(404);
   });

@@ -187,6 +187,7 @@ describe("the dashboard", () => {
 
   browserTest("checks a message before it is sent", async () => {
     await go("/messages?compose=1");
+    await fill("To", `delivered@simulator.${SERVICE_DOMAIN}`);
     await fill("Subject", "Checked");
     await page.getByRole("textbox", { name: "From" }).fill("ana@elsewhere.example");
     await fill("Text", "Hello");

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { actingAs } from "../../core/actor.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { newId, randomBase62 } from "../../core/ids.ts";
@@ -15,13 +16,17 @@ import {
 } from "../../store/projects/member-sessions.ts";
 import { findMember, type Member } from "../../store/projects/members.ts";
 import { oldestProject, type Project, serviceProject } from "../../store/projects/projects.ts";
+import { removeSuppression } from "../../store/projects/suppressions.ts";
 import { commitSend, prepareSend, sending } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
 import { hashSecret } from "./api-keys.ts";
 import { START_LINK_MS, startUrl } from "./start-link.ts";
 
-/** Links that a member may ask for in an hour without using one, so that a stranger cannot flood a mailbox. */
-export const MAX_LINKS_PER_HOUR = 5;
+/**
+ * Maximum number of links of a member that work at a time, so that a stranger cannot flood a mailbox. If no further one is
+ * made, one that works is in the mailbox: with a limit per hour, a stranger could keep a member out.
+ */
+export const MAX_LIVE_LINKS = 2;
 /** Maximum number of sessions of a member. The one that was used least recently ends. */
 export const MAX_SESSIONS = 20;
 /** Longest user agent that is kept, characters. */
@@ -45,12 +50,18 @@ export async function newSignInLink({ db, clock }: Store, memberId: string): Pro
   const now = clock.now();
   const token = randomBase62(TOKEN_CHARS);
   const link = { tokenHash: hashSecret(token), memberId, expiresAt: now + START_LINK_MS };
-  const counted = now + START_LINK_MS - HOUR_MS;
-  return (await insertSignInLink(db, link, counted, MAX_LINKS_PER_HOUR)) ? token : null;
+  return (await insertSignInLink(db, link, now, MAX_LIVE_LINKS)) ? token : null;
 }
 
-/** Sends a link to the member with that address, if there is one who is not disabled. */
+/** Longest wait before an address is looked up, milliseconds. */
+const MAX_DELAY_MS = 2000;
+
+/**
+ * Sends a link to the member with that address, if there is one who is not disabled. Waits first, for a random time: the
+ * work for a member slows the requests around it, which would tell a stranger that there is one.
+ */
 export async function mailLinkTo(deps: Mailing, email: string): Promise<void> {
+  await new Promise<void>((resolve) => void deps.clock.after(randomInt(MAX_DELAY_MS), resolve));
   const member = await findMember(deps.db, addressKey(email));
   if (member !== null && member.status !== "disabled") await mailSignInLink(deps, member);
 }
@@ -65,6 +76,8 @@ export async function mailSignInLink(deps: Mailing, member: Member): Promise<voi
   if (token === null || project === null) return;
   const url = startUrl(deps.publicUrl, token);
   if (deps.captures) log("members").info("link to sign in", { email: member.email, url });
+  // A bounce or a complaint there would end all links for good, because no key opens that project.
+  if (!deps.captures) await removeSuppression(deps.db, project.id, addressKey(member.email));
   const send = checkSend(itemFor(deps, member, url), deps.limits, deps.clock.now());
   if (Array.isArray(send)) throw new Error(`the link's message is wrong: ${JSON.stringify(send)}`);
   await sending(async () => {

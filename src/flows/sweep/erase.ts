@@ -93,7 +93,8 @@ async function pass(deps: EraseDeps, erasure: Erasure): Promise<boolean> {
     blocked += done.blocked;
     messageAt = done.next ?? "";
     if (done.next === null) {
-      counts = added(counts, await eraseRest(deps, projectAt, key));
+      // While mail waits, the lists say in plain words that the person is suppressed or has unsubscribed.
+      if (blocked === 0) counts = added(counts, await eraseRest(deps, projectAt, key));
       projectAt = (senderId === null ? await nextProject(db, accountId, projectAt) : null) ?? PASSED;
     }
     if (projectAt === PASSED) break;

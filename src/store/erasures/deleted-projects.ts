@@ -18,6 +18,8 @@ export function endProject(accountId: string, id: string, now: number): Statemen
       sql: "UPDATE webhooks SET deleted_at = ?, enabled = 0 WHERE sender_id = ? AND deleted_at IS NULL",
       args: [now, id],
     },
+    // Peers get a refusal at once, not a 250 for mail that is deleted.
+    { sql: "UPDATE domains SET receiving = 0 WHERE sender_id = ? AND receiving = 1", args: [id] },
   ];
 }
 

@@ -148,17 +148,17 @@ export interface SignInLink {
 }
 
 /**
- * Stores a link unless the member has `most` unused ones that expire after `since`. Deletes all that have expired before then.
+ * Stores a link unless the member has `most` that work. Deletes all that have expired. `now` in milliseconds.
  * @returns false if there are too many
  */
 export async function insertSignInLink(
   db: Db,
   { tokenHash, memberId, expiresAt }: SignInLink,
-  since: number,
+  now: number,
   most: number,
 ): Promise<boolean> {
   const statements: Statement[] = [
-    { sql: "DELETE FROM sign_in_links WHERE expires_at <= ?", args: [since] },
+    { sql: "DELETE FROM sign_in_links WHERE expires_at <= ?", args: [now] },
     {
       sql: `INSERT INTO sign_in_links (token_hash, member_id, expires_at) SELECT ?, ?, ?
         WHERE (SELECT COUNT(*) FROM sign_in_links WHERE member_id = ?) < ?`,

@@ -125,7 +125,8 @@ export async function updateProject(
     ...(changes.suspendedAt === null ? forgetReputation(accountId, id) : []),
     {
       // RETURNING, because a later read could see another request's change.
-      sql: `UPDATE senders SET ${set.join(", ")} WHERE account_id = ? AND id = ? RETURNING ${PROJECTS.columns}`,
+      sql: `UPDATE senders SET ${set.join(", ")} WHERE account_id = ? AND id = ? AND deleted_at IS NULL
+        RETURNING ${PROJECTS.columns}`,
       args: [...values, accountId, id],
     },
   ]);

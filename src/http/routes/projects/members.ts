@@ -3,6 +3,9 @@ import { ADDRESS_EXPECTED, addressKey, normalizeAddress } from "../../../core/ad
 import { AppError, invalid } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
+import { isBroken, requireGuard } from "../../../store/engine/guards.ts";
+import { unrevokedGuard } from "../../../store/projects/keys.ts";
+import { invalidKey } from "../../access/auth.ts";
 import {
   countMembers,
   deleteMember,
@@ -136,7 +139,7 @@ function collectionRoutes({ db, mailLink }: MemberDeps): Route[] {
       answers: { 201: MemberSchema },
       errors: ["conflict"],
       async handle({ principal, body, now, record }) {
-        const { accountId, keyId } = principal;
+        const { accountId, keyId, grant } = principal;
         const { role } = body;
         requireRole(principal, role, "invite");
         const member: Member = {
@@ -153,7 +156,10 @@ function collectionRoutes({ db, mailLink }: MemberDeps): Route[] {
         if ((await countMembers(db, accountId)) >= MAX_MEMBERS)
           throw new AppError("conflict", `An account has at most ${MAX_MEMBERS} members.`);
         const answer = created(show(member));
-        await db.write([insertMember(member), ...record(answer)]).catch((error: unknown) => {
+        // If a key is being revoked, it must not invite anyone at the same time.
+        const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
+        await db.write([...unrevoked, insertMember(member), ...record(answer)]).catch((error: unknown) => {
+          if (isBroken(error, "key_revoked")) throw invalidKey();
           if (error instanceof ConstraintError && error.unique?.startsWith("members.") === true)
             throw new AppError("conflict", "A member has this address already.", {
               code: "duplicate",
@@ -254,7 +260,8 @@ async function changesOf(
   role: Role,
   { status, ...body }: Static<typeof UpdateMember>,
 ): Promise<MemberChanges> {
-  const wanted = body.senderIds ?? (body.role === undefined ? undefined : member.senderIds);
+  // The projects that stay are not looked up, because one of them may have been deleted. An owner has none.
+  const wanted = body.senderIds ?? (role === "owner" ? member.senderIds : undefined);
   const senderIds = wanted === undefined ? undefined : await projectsFor(db, member.accountId, role, wanted);
   const enabled = member.lastSeenAt === null ? "invited" : "active";
   return {
