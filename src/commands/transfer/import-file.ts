@@ -1,4 +1,5 @@
 import { type Actor, actingAs } from "../../core/actor.ts";
+import { ERASED_PREFIX } from "../../store/projects/erased-addresses.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { recordFact } from "../../store/installation/facts.ts";
@@ -192,6 +193,8 @@ async function joining(
         report.notes.push(`the projects of account ${String(row.id)} join account ${String(target)}`);
         return "there";
       }
+      if (table === "suppressions" && joined.size > 0 && String(row.email).startsWith(ERASED_PREFIX))
+        return { refused: "it stands for an erased address, which only its own account recognizes" };
       const forAll = table === "members" || (table === "api_keys" && row.sender_id == null);
       if (forAll && [...joined.values()].includes(String(row.account_id)))
         return { refused: "it has rights over the whole account, and the file's projects join another one" };

@@ -158,7 +158,7 @@ export class Streams {
     const grants = new Set(streams.flatMap(({ wanted: { grant } }) => grant ?? []));
     if (grants.size === 0) return;
     this.#deps.db.refreshReads();
-    const valid = await validGrants(this.#deps.db, [...grants]);
+    const valid = await validGrants(this.#deps.db, [...grants], this.#deps.clock.now());
     for (const stream of streams) {
       const { grant } = stream.wanted;
       if (grant !== null && !valid.has(grant)) this.#cut(stream);

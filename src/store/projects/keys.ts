@@ -204,12 +204,16 @@ export function renameKey(
 const GRANTS = `SELECT id AS grant FROM api_keys WHERE id IN (SELECT value FROM json_each(?1)) AND revoked_at IS NULL
   UNION ALL SELECT grant FROM (SELECT s.id || ' ' || m.role || ' ' || m.sender_ids AS grant
     FROM member_sessions s JOIN members m ON m.id = s.member_id
-    WHERE s.id IN (SELECT substr(value, 1, 30) FROM json_each(?1)) AND m.status <> 'disabled')
+    WHERE s.id IN (SELECT substr(value, 1, 30) FROM json_each(?1)) AND m.status <> 'disabled'
+      AND s.expires_at > ?2)
   WHERE grant IN (SELECT value FROM json_each(?1))`;
 
 /** Holds while the key has not been revoked, or the session of a member has not ended. */
 export function unrevokedGuard(grant: string): Guard {
-  return { sql: `EXISTS (${GRANTS.replaceAll("?1", "?")})`, args: Array(3).fill(JSON.stringify([grant])) };
+  return {
+    sql: `EXISTS (${GRANTS.replaceAll("?1", "?").replace("?2", "0")})`,
+    args: Array(3).fill(JSON.stringify([grant])),
+  };
 }
 
 /** Notes that a key was used. The time never goes back. */
@@ -222,8 +226,8 @@ export async function touchKey(db: Db, id: string, usedAt: number): Promise<void
   ]);
 }
 
-/** Returns those of the grants that hold. */
-export async function validGrants(db: Db, grants: readonly string[]): Promise<Set<string>> {
-  const rows = await db.all<{ grant: string }>(GRANTS, [JSON.stringify(grants)]);
+/** Returns those of the grants that hold at `now`, milliseconds. */
+export async function validGrants(db: Db, grants: readonly string[], now: number): Promise<Set<string>> {
+  const rows = await db.all<{ grant: string }>(GRANTS, [JSON.stringify(grants), now]);
   return new Set(rows.map(({ grant }) => grant));
 }

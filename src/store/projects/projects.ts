@@ -133,9 +133,15 @@ export async function updateProject(
   return PROJECTS.returned(written.at(-1));
 }
 
+/**
+ * The operator's project, which the first start made: by the order in which rows came, because an imported project may
+ * have an older id.
+ */
+const FIRST = `FROM senders WHERE account_id = (SELECT id FROM accounts ORDER BY rowid LIMIT 1) AND ${SHOWN}
+  ORDER BY rowid LIMIT 1`;
+
 const OLDEST: ConfigurationQuery<Row, Project> = {
-  sql: `SELECT ${PROJECTS.columns} FROM senders
-    WHERE account_id = (SELECT id FROM accounts ORDER BY id LIMIT 1) ORDER BY id LIMIT 1`,
+  sql: `SELECT ${PROJECTS.columns} ${FIRST}`,
   read: (row) => PROJECTS.read(row),
 };
 
@@ -146,10 +152,7 @@ export function defaultProject(db: Db): Promise<Project | null> {
 
 /** Returns the operator's project, the oldest of the oldest account; null before the first start is over. */
 export async function operatorProject(db: Db): Promise<string | null> {
-  const row = await db.first<{ id: string }>(
-    "SELECT id FROM senders WHERE account_id = (SELECT id FROM accounts ORDER BY id LIMIT 1) ORDER BY id LIMIT 1",
-  );
-  return row?.id ?? null;
+  return (await db.first<{ id: string }>(`SELECT id ${FIRST}`))?.id ?? null;
 }
 
 /**
