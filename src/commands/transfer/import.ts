@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { WRONG_KEY } from "../../flows/records/keys.ts";
-import { seal, unseal } from "../../core/crypto/secretbox.ts";
+import { seal, unseal, unsealOrNull } from "../../core/crypto/secretbox.ts";
 import { SettingsError } from "../../core/errors.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { migrate, MIGRATIONS } from "../../store/engine/migrate.ts";
@@ -96,7 +96,7 @@ function inDatabase<Value>(
 function keyOfFile(config: Config, path: string, check: string): string {
   const own = hasKey(config) ? heldMasterKeys(config, true) : [];
   const beside = existsSync(`${path}.key`) ? [readFileSync(`${path}.key`, "utf8").trim()] : [];
-  const key = [...own, ...beside].find((one) => opens(masterKeyOf(one).derived.box, check));
+  const key = [...own, ...beside].find((one) => unsealOrNull(masterKeyOf(one).derived.box, check) === KEY_CHECK);
   if (key !== undefined) return key;
   throw new SettingsError(
     `the secrets in ${path} are sealed with another master key: set MASTER_KEY to that of the installation that exported it, or put its master.key at ${path}.key`,
@@ -125,12 +125,4 @@ async function resealing(
   const from = masterKeyOf(masterKey);
   if (from.id === inUse.sealing?.id) return (sealed) => sealed;
   return (sealed) => seal(own, unseal(from.derived.box, sealed));
-}
-
-function opens(box: Uint8Array, sealed: string): boolean {
-  try {
-    return unseal(box, sealed) === KEY_CHECK;
-  } catch {
-    return false;
-  }
 }

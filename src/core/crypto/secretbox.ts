@@ -20,9 +20,14 @@ export function seal(key: Key, plain: string): string {
 
 /** Decrypts the result of `seal`. Throws if no key of the ring made it, or the ciphertext was changed. */
 export function unseal(key: Key, sealed: string): string {
-  const plain = opened(key, (one) => unsealWith(one, sealed));
+  const plain = unsealOrNull(key, sealed);
   if (plain === null) throw new Error("no key opens the sealed text");
   return plain;
+}
+
+/** Decrypts the result of `seal`. Returns null if no key of the ring made it, or the ciphertext was changed. */
+export function unsealOrNull(key: Key, sealed: string): string | null {
+  return opened(key, (one) => unsealWith(one, sealed));
 }
 
 /** Returns a sealed text under the key that makes: the same text if that made it. Throws if no key of the ring made it. */

@@ -1,5 +1,5 @@
 import type { Key } from "../../core/crypto/key-ring.ts";
-import { unseal } from "../../core/crypto/secretbox.ts";
+import { unsealOrNull } from "../../core/crypto/secretbox.ts";
 import type { Db, Store, Value } from "../../store/engine/client.ts";
 import { type SealedRow, sealedRows } from "../../store/installation/sealed-rows.ts";
 import type { Sealed } from "../../store/installation/secrets.ts";
@@ -50,11 +50,5 @@ export async function* lostRows(db: Db, sealed: Sealed, boxKey: Key): AsyncGener
 
 /** Returns whether no key opens a sealed secret. */
 export function isLost(boxKey: Key, sealed: string | null): boolean {
-  if (sealed === null) return false;
-  try {
-    unseal(boxKey, sealed);
-    return false;
-  } catch {
-    return true;
-  }
+  return sealed !== null && unsealOrNull(boxKey, sealed) === null;
 }

@@ -1,4 +1,4 @@
-import { deriveKey, unseal } from "../../core/crypto/secretbox.ts";
+import { deriveKey, unsealOrNull } from "../../core/crypto/secretbox.ts";
 import { DERIVED_KEYS, type Purpose } from "../../store/installation/secrets.ts";
 
 /** A master key: its id, which tells it from others and reveals nothing, and the keys derived from it. */
@@ -25,10 +25,5 @@ export function masterKeyOf(text: string): MasterKey {
 
 /** Returns whether a key opens what is sealed. */
 export function opens(box: Uint8Array, sealed: string): boolean {
-  try {
-    unseal(box, sealed);
-    return true;
-  } catch {
-    return false;
-  }
+  return unsealOrNull(box, sealed) !== null;
 }
