@@ -30,7 +30,7 @@ import { outsideChecks, type HealthParts, localChecks, storageParts } from "./he
 import { domainLookups } from "./http.ts";
 import { BOTH_KEYS, keysInUse, problemOf } from "./store/installation-keys.ts";
 import { opens } from "../flows/secrets/master-key.ts";
-import { MASTER_KEY_FILE } from "./store/master-key.ts";
+import { hasMasterKey, MASTER_KEY_FILE } from "./store/master-key.ts";
 import { configuredStore, probeName } from "./store/objects.ts";
 
 /** Checks that the operator asks for on the command line. */
@@ -168,8 +168,7 @@ async function listSubjects({ config, db }: HealthParts, resolver: Resolver): Pr
 
 /** Returns the function that opens a domain's keys. If there is no master key, or another one, it opens none. */
 function openSigners({ config, db }: HealthParts): (domain: Domain) => Promise<DkimSigner[]> {
-  const isKeyThere = config.masterKey !== null || existsSync(join(config.dataDir, MASTER_KEY_FILE));
-  if (!isKeyThere) return async () => [];
+  if (!hasMasterKey(config)) return async () => [];
   return async ({ senderId, name }) => {
     const { sealing } = await keysInUse(db(), config);
     const keys = await signingKeys(db(), senderId, name);
@@ -193,7 +192,7 @@ async function masterKey({ config, db }: HealthParts): Promise<Finding> {
   const sealed = (await installationKey(db()))?.sealedPrivateKey;
   if (sealed === undefined)
     return ok("There is no master key yet. The first start of the service makes one.");
-  if (config.masterKey === null && !existsSync(path)) return fail(`There is no master key at ${path}.`, fix);
+  if (!hasMasterKey(config)) return fail(`There is no master key at ${path}.`, fix);
   const inUse = await keysInUse(db(), config);
   const { sealing, rotation } = inUse;
   if (sealing === null || (rotation === null && !opens(sealing.derived.box, sealed)))

@@ -9,7 +9,12 @@ import { syncFile, syncFolder } from "../../wiring/process/disk.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
 import { masterKeyOf } from "../../flows/secrets/master-key.ts";
 import { followKeys, type KeySettings } from "../../wiring/store/installation-keys.ts";
-import { heldMasterKeys, MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
+import {
+  hasMasterKey,
+  heldMasterKeys,
+  MASTER_KEY_FILE,
+  saveMasterKey,
+} from "../../wiring/store/master-key.ts";
 import { openSealed } from "../../wiring/store/sealed-copy.ts";
 import { defineCommand, type Context } from "../support/command.ts";
 import { withAnyDatabase } from "../support/database.ts";
@@ -100,13 +105,12 @@ function targetOf(config: Config): string {
 
 /** Returns the settings with the master keys of a backup. If they have none, it is the one next to the backup. */
 function keysFor(config: Config, backup: string): KeySettings {
-  const { masterKey, masterKeyOld, dataDir } = config;
-  const own = join(dataDir, MASTER_KEY_FILE);
-  if (masterKey !== null || existsSync(own)) return config;
+  const { masterKeyOld, dataDir } = config;
+  if (hasMasterKey(config)) return config;
   if (existsSync(`${backup}.key`))
     return { masterKey: readFileSync(`${backup}.key`, "utf8").trim(), masterKeyOld, dataDir };
   throw new SettingsError(
-    `there is no master key: set MASTER_KEY to that of the backup, or put its master.key at ${own}`,
+    `there is no master key: set MASTER_KEY to that of the backup, or put its master.key at ${join(dataDir, MASTER_KEY_FILE)}`,
   );
 }
 

@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type MasterKey, masterKeyOf } from "../../flows/secrets/master-key.ts";
@@ -12,7 +10,7 @@ import { generateDkimKey } from "../../mail/auth/dkim.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type Fact, readFacts } from "../../store/installation/facts.ts";
 import { listInstances } from "../../store/installation/instances.ts";
-import { heldMasterKeys, MASTER_KEY_FILE } from "../../wiring/store/master-key.ts";
+import { hasMasterKey, heldMasterKeys } from "../../wiring/store/master-key.ts";
 import { type Context, defineCommand } from "../support/command.ts";
 import { withDatabase } from "../support/database.ts";
 import { EX_OK, refused } from "../support/exit.ts";
@@ -71,9 +69,9 @@ function resetKeys(
   facts: Partial<Record<Fact, string>>,
   act: boolean,
 ): [MasterKey, ...MasterKey[]] {
-  const isThere = config.masterKey !== null || existsSync(join(config.dataDir, MASTER_KEY_FILE));
   // Without --yes nothing is made, and a new key stands for the one that would be.
-  const texts = isThere || act ? heldMasterKeys(config, false) : [randomBytes(32).toString("hex")];
+  const texts =
+    hasMasterKey(config) || act ? heldMasterKeys(config, false) : [randomBytes(32).toString("hex")];
   const held = texts.map(masterKeyOf);
   const key = held.find(({ id }) => id === facts.master_key) ?? held[0];
   if (key === undefined) throw refused("there is no master key");

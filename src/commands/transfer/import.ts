@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { WRONG_KEY } from "../../flows/records/keys.ts";
 import { seal, unseal, unsealOrNull } from "../../core/crypto/secretbox.ts";
@@ -10,7 +10,7 @@ import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
 import { masterKeyOf } from "../../flows/secrets/master-key.ts";
 import { keysInUse, problemOf } from "../../wiring/store/installation-keys.ts";
-import { heldMasterKeys, MASTER_KEY_FILE, saveMasterKey } from "../../wiring/store/master-key.ts";
+import { hasMasterKey, heldMasterKeys, saveMasterKey } from "../../wiring/store/master-key.ts";
 import { ACCOUNT_FLAG } from "../support/account.ts";
 import { type Context, defineCommand } from "../support/command.ts";
 import { withAnyDatabase, withDatabase } from "../support/database.ts";
@@ -94,17 +94,15 @@ function inDatabase<Value>(
 
 /** Returns the master key that sealed a file: one that this process has, or the one next to the file. */
 function keyOfFile(config: Config, path: string, check: string): string {
-  const own = hasKey(config) ? heldMasterKeys(config, true) : [];
+  const own = hasMasterKey(config) ? heldMasterKeys(config, true) : [];
   const beside = existsSync(`${path}.key`) ? [readFileSync(`${path}.key`, "utf8").trim()] : [];
-  const key = [...own, ...beside].find((one) => unsealOrNull(masterKeyOf(one).derived.box, check) === KEY_CHECK);
+  const key = [...own, ...beside].find(
+    (one) => unsealOrNull(masterKeyOf(one).derived.box, check) === KEY_CHECK,
+  );
   if (key !== undefined) return key;
   throw new SettingsError(
     `the secrets in ${path} are sealed with another master key: set MASTER_KEY to that of the installation that exported it, or put its master.key at ${path}.key`,
   );
-}
-
-function hasKey({ masterKey, dataDir }: Config): boolean {
-  return masterKey !== null || existsSync(join(dataDir, MASTER_KEY_FILE));
 }
 
 /** Returns the function that seals a secret of the file with this installation's key. */
@@ -114,7 +112,7 @@ async function resealing(
   masterKey: string,
   dryRun: boolean,
 ): Promise<(sealed: string) => string> {
-  if (!hasKey(config)) {
+  if (!hasMasterKey(config)) {
     if (!dryRun) saveMasterKey(config.dataDir, masterKey);
     return (sealed) => sealed;
   }

@@ -42,6 +42,11 @@ export function heldMasterKeys(
   return [keyFromFile(dataDir, sealed), ...others.map(keyIn), ...old];
 }
 
+/** Returns whether there is a master key: the setting, or the file. */
+export function hasMasterKey({ masterKey, dataDir }: Pick<Config, "masterKey" | "dataDir">): boolean {
+  return masterKey !== null || existsSync(join(dataDir, MASTER_KEY_FILE));
+}
+
 /** Makes the file of the next master key, unless it is there. Returns the key. */
 export function nextKeyFromFile(dataDir: string): string {
   const path = join(dataDir, NEXT_KEY_FILE);
