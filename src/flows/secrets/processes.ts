@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../core/time/clock.ts";
+import { sleep } from "../../core/time/clock.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { type Instance, listInstances } from "../../store/installation/instances.ts";
 import { LEASE_MS } from "../sweep/instance.ts";
@@ -22,12 +22,8 @@ export async function lackingAfterLease(
     const lacking = all.filter(({ masterKeys }) => !has(masterKeys.split(" ")));
     if (lacking.length === 0) return [];
     if (clock.elapsed() >= end) return lacking.filter(({ id, heartbeatAt }) => first.get(id) !== heartbeatAt);
-    await pause(clock);
+    await sleep(clock, LOOK_PAUSE_MS);
   }
-}
-
-function pause(clock: Clock): Promise<void> {
-  return sleep(clock, LOOK_PAUSE_MS);
 }
 
 /** Names processes for an operator. */
