@@ -33,12 +33,11 @@ key opens every secret, nothing is changed. If it is interrupted, call it again.
       const act = flags.yes === true;
       const facts = await readFacts(db);
       const [key, ...others] = resetKeys(config, facts, act);
-      const box = { keys: [key.derived.box, ...others.map(({ derived }) => derived.box)] } as const;
+      const boxKey = { keys: [key.derived.box, ...others.map(({ derived }) => derived.box)] } as const;
       const deps: Omit<ResetDeps, "act"> = {
         db,
         clock,
-        box,
-        boxKey: box,
+        boxKey,
         serviceDomain: config.serviceDomain,
         generateDkimKey: (algorithm) => generateDkimKey(algorithm),
       };

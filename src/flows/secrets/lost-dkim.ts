@@ -32,7 +32,7 @@ export async function replaceDkim(deps: ResetDeps, rows: readonly LostRow[]): Pr
   );
   const found: Lost[] = [];
   for (const [id, all] of byDomain) {
-    const lost = all.filter((key) => isLost(deps.box, key.sealedPrivateKey));
+    const lost = all.filter((key) => isLost(deps.boxKey, key.sealedPrivateKey));
     // A domain is handled with the first of its lost keys, whatever step the others are in.
     if (!tokens.includes(lost.map(({ token }) => token).sort()[0] ?? "")) continue;
     const domain = domains.find((one) => one.id === id) ?? null;
@@ -91,7 +91,7 @@ async function replaceOf(
 }
 
 /** Keeps a key published for mail in transit. It never signs again. */
-function retired({ box }: ResetDeps, key: DkimKeyRecord, now: number): Statement {
+function retired({ boxKey }: ResetDeps, key: DkimKeyRecord, now: number): Statement {
   const retireAt = key.retireAt ?? now + RETIRED_KEY_MS;
-  return putKey({ ...key, status: "retired", retireAt, sealedPrivateKey: seal(box, LOST) });
+  return putKey({ ...key, status: "retired", retireAt, sealedPrivateKey: seal(boxKey, LOST) });
 }

@@ -37,6 +37,17 @@ export async function resealAll(db: Db, boxKey: Key, guard: Guard): Promise<Rese
   throw new Error("secrets are still being sealed with the earlier key");
 }
 
+/** Reads all rows of a table with sealed values, in steps. */
+export async function* sealedSteps(db: Db, sealed: Sealed): AsyncGenerator<SealedRow[]> {
+  let after: readonly Value[] | null = null;
+  for (;;) {
+    const rows: SealedRow[] = await sealedRows(db, sealed, after, ROWS_PER_STEP);
+    yield rows;
+    after = rows.at(-1)?.key ?? null;
+    if (rows.length < ROWS_PER_STEP) return;
+  }
+}
+
 async function walkTable(
   db: Db,
   sealed: Sealed,
@@ -44,9 +55,7 @@ async function walkTable(
   guard: Guard,
 ): Promise<Omit<Resealed, "table">> {
   const total = { resealed: 0, lost: 0 };
-  let after: readonly Value[] | null = null;
-  for (;;) {
-    const rows: SealedRow[] = await sealedRows(db, sealed, after, ROWS_PER_STEP);
+  for await (const rows of sealedSteps(db, sealed)) {
     const found = rows.map((row) => resealRow(row, boxKey));
     for (const { changed, lost } of found) {
       total.resealed += changed;
@@ -56,9 +65,8 @@ async function walkTable(
       .filter(({ changed }) => changed > 0)
       .map(({ row, values }) => replaceSealed(sealed, row, values, guard));
     if (statements.length > 0) await db.write(statements);
-    after = rows.at(-1)?.key ?? null;
-    if (rows.length < ROWS_PER_STEP) return total;
   }
+  return total;
 }
 
 /** Seals the values of a row again. Equal ones stay equal, because a certificate's next key may be its present one. */

@@ -40,23 +40,23 @@ export const REPLACE: Readonly<Record<string, Replace>> = {
 /** Finds every lost secret, and replaces it if it may. What one step has replaced, a repeated call does not find. */
 export async function* replaceLost(deps: ResetDeps): AsyncGenerator<Lost> {
   for (const sealed of SEALED)
-    for await (const rows of lostRows(deps.db, sealed, deps.box))
+    for await (const rows of lostRows(deps.db, sealed, deps.boxKey))
       if (rows.length > 0) yield* (await REPLACE[sealed.table]?.(deps, rows, sealed)) ?? [];
 }
 
 /** Ends a reset: what other keys of this process open is sealed with the new one, which is then the installation's. */
-export async function endReset({ db, box }: ResetDeps, masterKeyId: string): Promise<void> {
-  await resealAll(db, box, ALWAYS);
+export async function endReset({ db, boxKey }: ResetDeps, masterKeyId: string): Promise<void> {
+  await resealAll(db, boxKey, ALWAYS);
   await db.write([recordFact("master_key", masterKeyId), recordFact("master_key_rotation", "")]);
 }
 
-async function replaceWebhooks({ db, box, act }: ResetDeps, rows: readonly LostRow[]): Promise<Lost[]> {
+async function replaceWebhooks({ db, boxKey, act }: ResetDeps, rows: readonly LostRow[]): Promise<Lost[]> {
   const lost = new Map(rows.map((row) => [String(row.key[0]), row.lost]));
   const found: Lost[] = [];
   for (const { id, name, senderId, kind } of await rowsNamed(db, "webhooks", [...lost.keys()])) {
     const secret = newSigningSecret(kind === "resend" ? "resend" : "postrider");
     const current = lost.get(id)?.has("secret") === true;
-    if (act) await db.write([current ? replaceSecret(id, seal(box, secret)) : endPreviousSecret(id)]);
+    if (act) await db.write([current ? replaceSecret(id, seal(boxKey, secret)) : endPreviousSecret(id)]);
     const todo = act ? `Give the receiver the new secret ${secret}` : "Give the receiver the new secret";
     if (current)
       found.push({ kind: "webhook secret", id, name, project: senderId, todo, ...(act ? { secret } : {}) });
@@ -64,7 +64,7 @@ async function replaceWebhooks({ db, box, act }: ResetDeps, rows: readonly LostR
   return found;
 }
 
-async function replaceRoutes({ db, box, act }: ResetDeps, rows: readonly LostRow[]): Promise<Lost[]> {
+async function replaceRoutes({ db, boxKey, act }: ResetDeps, rows: readonly LostRow[]): Promise<Lost[]> {
   const lost = new Map(rows.map((row) => [String(row.key[0]), row.lost]));
   const found: Lost[] = [];
   for (const { id, name } of await rowsNamed(db, "routes", [...lost.keys()])) {
@@ -72,7 +72,7 @@ async function replaceRoutes({ db, box, act }: ResetDeps, rows: readonly LostRow
       (column) => lost.get(id)?.has(column) === true,
     );
     const statements = [
-      ...(login ? [loseRelay(id, seal(box, LOST))] : []),
+      ...(login ? [loseRelay(id, seal(boxKey, LOST))] : []),
       ...(events ? [endRelayEvents(id)] : []),
     ];
     if (act) await db.write(statements);
