@@ -10,6 +10,9 @@ export interface Actor {
   requestId: string | null;
 }
 
+/** The actor of rows that the audit trail does not have one by one. */
+export const NOBODY: Actor = { type: "none", id: null, name: null, ip: null, requestId: null };
+
 const SERVICE: Actor = { type: "service", id: null, name: null, ip: null, requestId: null };
 
 const acting = new AsyncLocalStorage<Actor>();
@@ -21,7 +24,7 @@ export function actingAs<Result>(actor: Actor, task: () => Result): Result {
 
 /** Runs a task that the service does later anyway, such as a delivery that a request has hinted. */
 export function actingAsService<Result>(task: () => Result): Result {
-  return acting.run(SERVICE, task);
+  return actingAs(SERVICE, task);
 }
 
 /** Returns who acts now. It is the service itself, unless a request, a command or a removal does. */

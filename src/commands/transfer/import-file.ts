@@ -1,4 +1,4 @@
-import { type Actor, actingAs } from "../../core/actor.ts";
+import { actingAs, NOBODY } from "../../core/actor.ts";
 import { ERASED_PREFIX } from "../../store/projects/erased-addresses.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -27,8 +27,6 @@ const CHARS_PER_WRITE = 4 * 1024 * 1024;
 export const MAX_REFUSED = 10_000;
 /** Maximum number of accounts that are read to see if the file's is there. */
 const MAX_ACCOUNTS = 100;
-/** In a new installation the trail of the file says who made the rows. */
-const NO_ONE: Actor = { type: "none", id: null, name: null, ip: null, requestId: null };
 /** Maximum number of refused rows that are shown. */
 const MAX_SHOWN = 20;
 
@@ -126,7 +124,8 @@ async function importing(
     const open = own.filter((_, at) => outcomes[at] === "created");
     try {
       const write = () => importRows(to, kind, open);
-      const results = await (started ? write() : actingAs(NO_ONE, write));
+      // In a new installation the trail of the file says who made the rows.
+      const results = await (started ? write() : actingAs(NOBODY, write));
       for (const [at, outcome] of outcomes.entries())
         if (outcome === "created") outcomes[at] = results.shift() ?? "created";
     } catch (error) {

@@ -1,4 +1,4 @@
-import { actingAs, type Actor } from "../../core/actor.ts";
+import { actingAs, NOBODY } from "../../core/actor.ts";
 import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { goneAt } from "../../store/contents/contents.ts";
 import {
@@ -16,13 +16,11 @@ export const WRITES_PER_TURN = 40;
 /** Rows of other tables deleted in one write. */
 export const ROWS_PER_WRITE = 200;
 
-/** The audit trail has the deletion of the project itself, not each row that goes with it. */
-const NOBODY: Actor = { type: "none", id: null, name: null, ip: null, requestId: null };
-
 /** Makes the chore that deletes the rows of projects that were ended, some writes per turn. */
 export function deleteProjects(deps: DeletionDeps): () => Promise<void> {
   return async () => {
     const id = await endedProject(deps.db);
+    // The audit trail has the deletion of the project itself, not each row that goes with it.
     if (id !== null) await actingAs(NOBODY, () => turn(deps, id));
   };
 }

@@ -1,4 +1,4 @@
-import { actingAs, type Actor } from "../../core/actor.ts";
+import { actingAs, NOBODY } from "../../core/actor.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
@@ -52,9 +52,6 @@ const PAGE_WRITES_PER_TURN = 32;
 /** Pause before the next pass over messages of which some could not go yet, milliseconds. */
 export const BLOCKED_PAUSE_MS = MINUTE_MS;
 
-/** The audit trail has the request itself, not each row that goes with it. */
-const NOBODY: Actor = { type: "none", id: null, name: null, ip: null, requestId: null };
-
 /** Makes the chore that erases addresses, in steps that any process may go on with. */
 export function eraseAddresses(deps: EraseDeps): () => Promise<void> {
   const paused = new Map<string, number>();
@@ -64,6 +61,7 @@ export function eraseAddresses(deps: EraseDeps): () => Promise<void> {
     for (const id of paused.keys()) if (!ids.has(id)) paused.delete(id);
     const due = running.filter(({ id }) => (paused.get(id) ?? 0) <= deps.clock.now());
     for (const erasure of due.slice(0, ERASURES_PER_TURN)) {
+      // The audit trail has the request itself, not each row that goes with it.
       const waits = await actingAs(NOBODY, () => step(deps, erasure)).catch((error: unknown) => {
         log("sweep").error("an erasure failed", { erasure: erasure.id, error: String(error) });
         return true;
