@@ -5,7 +5,7 @@ import { newId } from "../../core/ids.ts";
 import { hasAccount, insertFirstAccount } from "../../store/projects/accounts.ts";
 import { ConstraintError, type Statement, type Store } from "../../store/engine/client.ts";
 import { findKeyByHash, insertKey } from "../../store/projects/keys.ts";
-import { insertProject } from "../../store/projects/projects.ts";
+import { insertProject, NEW_PROJECT } from "../../store/projects/projects.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
 import { newStartLink, type StartLink } from "./start-link.ts";
 import { ensureInstallationKey, type GeneratedKey } from "../records/keys.ts";
@@ -103,15 +103,8 @@ function firstStatements(
 ): { link: StartLink; statements: Statement[] } {
   const accountId = newId("acc", now);
   const senderId = newId("snd", now);
-  const fresh = { accountId, dailyQuota: null, suspendedAt: null, createdAt: now };
-  const switches = {
-    ...trackingSwitches(defaultTracking),
-    textFromHtml: true,
-    routeIds: [],
-    contentDays: null,
-    eventDays: null,
-  };
-  const sender = { ...FIRST_SENDER, ...fresh, ...switches, id: senderId };
+  const fresh = { ...NEW_PROJECT, ...trackingSwitches(defaultTracking), accountId, createdAt: now };
+  const sender = { ...FIRST_SENDER, ...fresh, id: senderId };
   const wide: NewKey = {
     accountId,
     name: "Account-wide",

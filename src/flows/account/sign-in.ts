@@ -15,7 +15,7 @@ import {
   touchSession,
 } from "../../store/projects/member-sessions.ts";
 import { findMember, type Member } from "../../store/projects/members.ts";
-import { oldestProject, type Project, serviceProject } from "../../store/projects/projects.ts";
+import { NEW_PROJECT, oldestProject, type Project, serviceProject } from "../../store/projects/projects.ts";
 import { removeSuppression } from "../../store/projects/suppressions.ts";
 import { commitSend, prepareSend, sending } from "../accept/accept.ts";
 import type { Sending } from "../accept/sending.ts";
@@ -90,20 +90,17 @@ function projectOf({ db, clock, captures }: Mailing, accountId: string): Promise
   if (captures) return oldestProject(db, accountId);
   const now = clock.now();
   return serviceProject(db, {
+    ...NEW_PROJECT,
     id: newId("snd", now),
     accountId,
     externalId: "",
     name: "Postrider",
     plan: "unlimited",
     trustTier: "unlimited",
-    dailyQuota: null,
     trackOpens: false,
     trackClicks: false,
     textFromHtml: false,
-    routeIds: [],
-    suspendedAt: null,
     contentDays: 1,
-    eventDays: null,
     createdAt: now,
   });
 }

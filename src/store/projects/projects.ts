@@ -45,6 +45,16 @@ export const PROJECTS = table<Project>("senders", {
   createdAt: plain("created_at"),
 });
 
+/** What a new project has if no one says otherwise. */
+export const NEW_PROJECT = {
+  dailyQuota: null,
+  textFromHtml: true,
+  routeIds: [],
+  suspendedAt: null,
+  contentDays: null,
+  eventDays: null,
+} satisfies Partial<Project>;
+
 /** The fields of a project that may be changed. */
 export type ProjectChanges = Partial<
   Pick<

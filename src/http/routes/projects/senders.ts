@@ -8,6 +8,7 @@ import {
   getProject,
   insertProject,
   listProjects,
+  NEW_PROJECT,
   type Project,
   type ProjectChanges,
   updateProject,
@@ -161,14 +162,7 @@ function newSender(deps: Configured, accountId: string, body: Static<typeof Crea
   const externalId = body.externalId ?? derivedExternalId(name, id);
   refuseIdLike(externalId);
   const { defaultPlan: plan, defaultTrustTier: trustTier, defaultTracking } = deps.config;
-  const switches = {
-    ...trackingSwitches(defaultTracking),
-    textFromHtml: true,
-    routeIds: [],
-    contentDays: null,
-    eventDays: null,
-  };
-  const defaults = { plan, trustTier, dailyQuota: null, ...switches };
+  const defaults = { ...NEW_PROJECT, ...trackingSwitches(defaultTracking), plan, trustTier };
   return { ...defaults, ...wanted, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }
 
