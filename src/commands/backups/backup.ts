@@ -11,7 +11,7 @@ import { type Context, defineCommand } from "../support/command.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
 import { isThere, withAnyDatabase } from "../support/database.ts";
 import { EX_OK, refused, unavailable } from "../support/exit.ts";
-import { claimFile } from "../support/new-file.ts";
+import { claimFile, claimPart } from "../support/new-file.ts";
 import { explained } from "../support/trouble.ts";
 
 /** Copies the database file. */
@@ -90,7 +90,9 @@ async function copyInto(
   file: string,
   { key, seal }: { key: { from: string; to: string } | null; seal: Uint8Array | null },
 ): Promise<number> {
-  const part = claimPart(`${file}.part`);
+  const part = `${file}.part`;
+  // VACUUM INTO accepts an existing file if it is empty.
+  claimPart(part, "a backup").finish();
   const sealed = `${part}.age`;
   try {
     const keyCopy = key === null ? null : claimFile(key.to);
@@ -138,14 +140,4 @@ function copyOf(source: string, part: string): void {
 function checkCopy(part: string): void {
   const [fault] = faultsOf(part);
   if (fault !== undefined) throw unavailable(`the database is damaged, so the copy is no backup: ${fault}`);
-}
-
-/** Makes the file for the copy. VACUUM INTO accepts an existing file if it is empty. */
-function claimPart(part: string): string {
-  if (existsSync(part))
-    throw refused(
-      `${part} exists: a backup is running, or one was interrupted and left it behind; then remove it`,
-    );
-  claimFile(part).finish("");
-  return part;
 }

@@ -1,11 +1,12 @@
-import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
-import { syncFolder } from "../../wiring/process/disk.ts";
+import { closeSync, existsSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { syncFolder, writeAllSync } from "../../wiring/process/disk.ts";
 import { refused } from "./exit.ts";
 
 /** An empty file that this process has just created. */
 export interface ClaimedFile {
-  /** Writes the content, and returns when it is on disk. */
-  finish(content: string | Uint8Array): void;
+  write(content: string | Uint8Array): void;
+  /** Writes the rest of the content, and returns when all of it is on disk. */
+  finish(rest?: string | Uint8Array): void;
   giveUp(): void;
 }
 
@@ -20,10 +21,11 @@ export function claimFile(path: string): ClaimedFile {
     if (isOpen) closeSync(file);
     isOpen = false;
   };
+  const write = (content: string | Uint8Array): void => writeAllSync(file, Buffer.from(content));
   return {
-    finish(content) {
-      const bytes = Buffer.from(content);
-      for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    write,
+    finish(rest = "") {
+      write(rest);
       fsyncSync(file);
       close();
       syncFolder(path);
@@ -33,6 +35,15 @@ export function claimFile(path: string): ClaimedFile {
       rmSync(path, { force: true });
     },
   };
+}
+
+/** Creates FILE.part, in which a file is written, so that FILE is never incomplete. `what`: such as "a backup". */
+export function claimPart(part: string, what: string): ClaimedFile {
+  if (existsSync(part))
+    throw refused(
+      `${part} exists: ${what} is running, or one was interrupted and left it behind; then remove it`,
+    );
+  return claimFile(part);
 }
 
 function open(path: string): number {

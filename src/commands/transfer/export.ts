@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { seal } from "../../core/crypto/secretbox.ts";
@@ -14,19 +14,21 @@ import {
 } from "../../store/transfer/export-rows.ts";
 import { KINDS } from "../../store/transfer/kinds.ts";
 import { VERSION } from "../../version.ts";
-import { syncFolder } from "../../wiring/process/disk.ts";
+import { syncFolder, writeAllSync } from "../../wiring/process/disk.ts";
 import { databaseFile } from "../../wiring/store/database.ts";
 import { currentKeys } from "../../wiring/store/installation-keys.ts";
 import { openObjects } from "../../wiring/store/objects.ts";
 import { type Context, defineCommand } from "../support/command.ts";
 import { isThere, withAnyDatabase } from "../support/database.ts";
 import { EX_OK, refused, unavailable } from "../support/exit.ts";
+import { claimPart } from "../support/new-file.ts";
 import { type Counts, FORMAT, type Header, KEY_CHECK, MAX_LINE_BYTES, rowLine } from "./file-format.ts";
 
 /** Largest content that is read from the object store, bytes. */
 const MAX_OBJECT_BYTES = 256 * 1024 * 1024;
 /** Bytes that are written together. */
 const WRITE_BYTES = 1024 * 1024;
+const STANDARD_OUTPUT = 1;
 
 interface Wanted {
   project: string | null;
@@ -54,7 +56,7 @@ and messages can be read, so FILE is for its owner alone.`,
     if (source !== null && !isThere(source)) throw unavailable(`there is no database at ${source}`);
     const toOutput = name === "-";
     const file = resolve(name);
-    const sink = toOutput ? sinkTo(1) : newFile(file);
+    const sink = toOutput ? outputSink() : newFile(file);
     try {
       const counts = await writeAll(context, source, wanted, sink.write);
       sink.finish();
@@ -80,12 +82,16 @@ interface Sink {
   giveUp(): void;
 }
 
-function sinkTo(file: number): Sink {
+function outputSink(): Sink {
+  return { ...gathered((text) => writeAllSync(STANDARD_OUTPUT, Buffer.from(text))), giveUp: () => undefined };
+}
+
+/** Gathers texts, so that few writes are made. */
+function gathered(put: (text: string) => void): Pick<Sink, "write" | "finish"> {
   let waiting: string[] = [];
   let bytes = 0;
   const flush = (): void => {
-    const chunk = Buffer.from(waiting.join(""));
-    for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
+    put(waiting.join(""));
     waiting = [];
     bytes = 0;
   };
@@ -96,7 +102,6 @@ function sinkTo(file: number): Sink {
       if (bytes >= WRITE_BYTES) flush();
     },
     finish: flush,
-    giveUp: () => undefined,
   };
 }
 
@@ -104,35 +109,18 @@ function sinkTo(file: number): Sink {
 function newFile(file: string): Sink {
   if (existsSync(file)) throw refused(`${file} exists and is not overwritten`);
   const part = `${file}.part`;
-  const handle = opened(part);
-  const sink = sinkTo(handle);
+  const claimed = claimPart(part, "an export");
+  const sink = gathered(claimed.write);
   return {
     write: sink.write,
     finish() {
       sink.finish();
-      fsyncSync(handle);
-      closeSync(handle);
+      claimed.finish();
       renameSync(part, file);
       syncFolder(file);
     },
-    giveUp() {
-      closeSync(handle);
-      rmSync(part, { force: true });
-    },
+    giveUp: claimed.giveUp,
   };
-}
-
-function opened(part: string): number {
-  try {
-    return openSync(part, "wx", 0o600);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : String(error);
-    if (code === "EEXIST")
-      throw refused(
-        `${part} exists: an export is running, or one was interrupted and left it; then remove it`,
-      );
-    throw refused(`${part} cannot be created (${code})`);
-  }
 }
 
 /** A file is read as of one moment. A server has no such reads, so what is added meanwhile may lack its parents. */

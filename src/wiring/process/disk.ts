@@ -1,4 +1,4 @@
-import { existsSync, statfsSync, closeSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, statfsSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../../config.ts";
 import type { DiskSpace } from "../../flows/free-space.ts";
@@ -19,6 +19,11 @@ export function diskOf(path: string): DiskSpace {
 export function databaseDisk({ databaseUrl }: Pick<Config, "databaseUrl">): (() => DiskSpace) | null {
   const path = databasePath(databaseUrl);
   return path === null ? null : () => diskOf(existingPath(path));
+}
+
+/** Writes all the bytes, because one call may write only some of them. */
+export function writeAllSync(file: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
 }
 
 /** Syncs the bytes of a file to disk. */

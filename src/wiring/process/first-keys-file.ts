@@ -1,8 +1,8 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { SettingsError } from "../../core/errors.ts";
 import { randomBase62 } from "../../core/ids.ts";
 import type { FirstStart, SaveKeys, SavedKeys } from "../../flows/account/bootstrap.ts";
-import { syncFolder } from "./disk.ts";
+import { syncFolder, writeAllSync } from "./disk.ts";
 
 /** Only the service's user may read the file. */
 const OWNER_ONLY = 0o600;
@@ -30,8 +30,7 @@ function writeNew(path: string, text: string): void {
   // `wx` follows no link that another user has put there.
   const file = openSync(path, "wx", OWNER_ONLY);
   try {
-    const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    writeAllSync(file, Buffer.from(text));
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -1,10 +1,11 @@
 // Backups in the object store. A backup is a list of objects of one size at most, so memory stays small and each request has a time
 // limit, and one index says which are whole. S3's own multipart uploads would need requests that the client does not sign.
 import { createHash } from "node:crypto";
-import { closeSync, openSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { type ObjectStore, ObjectStoreError, openObjectStore } from "../../net/object-store.ts";
+import { writeAllSync } from "../process/disk.ts";
 import { storeAt } from "./objects.ts";
 
 /** Size of the objects of a backup, octets. */
@@ -81,9 +82,7 @@ export function openRemoteBackups(config: Config, clock: Clock, place: string): 
       if (backup === undefined) throw new Error(`there is no backup ${name} at ${place}`);
       const handle = openSync(to, "wx", 0o600);
       try {
-        const write = (bytes: Uint8Array) => {
-          for (let from = 0; from < bytes.length; ) from += writeSync(handle, bytes, from);
-        };
+        const write = (bytes: Uint8Array) => writeAllSync(handle, bytes);
         if ((await readParts(backup, write)) !== backup.sha256) throw new Error(`${name} is damaged`);
       } finally {
         closeSync(handle);
