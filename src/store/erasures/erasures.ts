@@ -43,7 +43,7 @@ export function getErasure(
   senderId: string | null,
   id: string,
 ): Promise<Erasure | null> {
-  const where = "WHERE id = ? AND account_id = ? AND (?3 IS NULL OR sender_id = ?3)".replaceAll("?3", "?");
+  const where = "WHERE id = ? AND account_id = ? AND (? IS NULL OR sender_id = ?)";
   return ERASURES.first(db, where, [id, accountId, senderId, senderId]);
 }
 

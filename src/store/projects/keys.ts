@@ -201,17 +201,18 @@ export function renameKey(
  * The grants that hold: ids of keys that are not revoked, and sessions of members, each with the role and projects of the
  * member.
  */
-const GRANTS = `SELECT id AS grant FROM api_keys WHERE id IN (SELECT value FROM json_each(?1)) AND revoked_at IS NULL
+const grantsOf = (grants: string, now: string): string => `SELECT id AS grant
+  FROM api_keys WHERE id IN (SELECT value FROM json_each(${grants})) AND revoked_at IS NULL
   UNION ALL SELECT grant FROM (SELECT s.id || ' ' || m.role || ' ' || m.sender_ids AS grant
     FROM member_sessions s JOIN members m ON m.id = s.member_id
-    WHERE s.id IN (SELECT substr(value, 1, 30) FROM json_each(?1)) AND m.status <> 'disabled'
-      AND s.expires_at > ?2)
-  WHERE grant IN (SELECT value FROM json_each(?1))`;
+    WHERE s.id IN (SELECT substr(value, 1, 30) FROM json_each(${grants})) AND m.status <> 'disabled'
+      AND s.expires_at > ${now})
+  WHERE grant IN (SELECT value FROM json_each(${grants}))`;
 
 /** Holds while the key has not been revoked, or the session of a member has not ended. */
 export function unrevokedGuard(grant: string): Guard {
   return {
-    sql: `EXISTS (${GRANTS.replaceAll("?1", "?").replace("?2", "0")})`,
+    sql: `EXISTS (${grantsOf("?", "0")})`,
     args: Array(3).fill(JSON.stringify([grant])),
   };
 }
@@ -228,6 +229,6 @@ export async function touchKey(db: Db, id: string, usedAt: number): Promise<void
 
 /** Returns those of the grants that hold at `now`, milliseconds. */
 export async function validGrants(db: Db, grants: readonly string[], now: number): Promise<Set<string>> {
-  const rows = await db.all<{ grant: string }>(GRANTS, [JSON.stringify(grants), now]);
+  const rows = await db.all<{ grant: string }>(grantsOf("?1", "?2"), [JSON.stringify(grants), now]);
   return new Set(rows.map(({ grant }) => grant));
 }
