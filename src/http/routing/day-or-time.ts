@@ -14,3 +14,11 @@ export function rangeEnd(name: "from" | "to", text: string | undefined): number 
   if (at === null) throw invalid(name, DAY_OR_TIME_EXPECTED);
   return at;
 }
+
+/** Returns the time that a query names, in milliseconds. */
+export function timeOf(param: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const at = parseDay(text) ?? parseTime(text);
+  if (at === null) throw invalid(param, DAY_OR_TIME_EXPECTED);
+  return at;
+}

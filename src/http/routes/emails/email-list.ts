@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../../core/addresses.ts";
-import { invalid, readAll } from "../../../core/errors.ts";
-import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../../core/time/date-times.ts";
+import { readAll } from "../../../core/errors.ts";
 import type { Wait } from "../../../flows/live/waits.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { awaitingApproval } from "../../../store/messages/approvals.ts";
@@ -15,6 +14,7 @@ import {
 } from "../../../store/lists/message-list.ts";
 import { invalidKey } from "../../access/auth.ts";
 import { type Answer, type LaterAnswer, later, ok } from "../../routing/answer.ts";
+import { timeOf } from "../../routing/day-or-time.ts";
 import type { Page } from "../../routing/paging.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
@@ -181,12 +181,4 @@ function filterOf(query: Static<typeof ListQuery>): MessageFilter {
 function tagOf(text: string): { name: string; value: string } {
   const colon = text.indexOf(":");
   return { name: text.slice(0, colon), value: text.slice(colon + 1) };
-}
-
-/** Returns the time that a query names, in milliseconds. */
-export function timeOf(param: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const at = parseDay(text) ?? parseTime(text);
-  if (at === null) throw invalid(param, DAY_OR_TIME_EXPECTED);
-  return at;
 }

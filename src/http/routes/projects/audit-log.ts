@@ -7,6 +7,7 @@ import {
   listAudit,
 } from "../../../store/installation/audit-log.ts";
 import { ok } from "../../routing/answer.ts";
+import { timeOf } from "../../routing/day-or-time.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import {
@@ -19,7 +20,6 @@ import {
   Timestamp,
 } from "../../routing/schemas.ts";
 import { AS_NDJSON, partOf, wholeList } from "../../routing/whole-list.ts";
-import { timeOf } from "../emails/email-list.ts";
 
 const ACTORS = ["member", "key", "cli", "service"] as const;
 
