@@ -49,6 +49,12 @@ export function distinctAddresses(texts: readonly string[]): string[] {
   return [...new Set(texts.map((text) => ipaddr.process(text).toString()))];
 }
 
+/** Returns the address to connect to for a listener on this machine: a wildcard is no destination. */
+export function reachableAddress(ip: string): string {
+  if (ip === "0.0.0.0") return "127.0.0.1";
+  return ip === "::" ? "::1" : ip;
+}
+
 /** Returns whether the address is in one of the networks. An IPv4 address on an IPv6 socket counts as IPv4. */
 export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   if (networks.length === 0 || !isAddress(ip)) return false;

@@ -1,5 +1,5 @@
 import { COMPLAINT_MAILBOX, DMARC_MAILBOX, TLS_REPORT_MAILBOX } from "../../../core/own-names.ts";
-import { isInNetworks } from "../../../core/networks.ts";
+import { isInNetworks, reachableAddress } from "../../../core/networks.ts";
 import type { Clock } from "../../../core/time/clock.ts";
 import { shortTimeouts } from "../../../smtp/client/delivery.ts";
 import { type OpenSession, openSession } from "../../../smtp/client/open-session.ts";
@@ -38,12 +38,6 @@ export function listenerCheck(parts: ListenerParts): Check {
   };
 }
 
-/** Returns the address to connect to: that of a wildcard is on this machine. */
-export function reachable(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  return host === "::" ? "::1" : host;
-}
-
 async function visit({
   clock,
   hostname,
@@ -52,7 +46,7 @@ async function visit({
   port,
   proxies,
 }: ListenerParts): Promise<Finding> {
-  const ip = reachable(host);
+  const ip = reachableAddress(host);
   if (isInNetworks(ip, proxies))
     return ok(`SMTP_PROXIES has ${ip}, so the listener was not tried from here.`);
   const timeouts = shortTimeouts(CONNECT_MS, REPLY_MS);

@@ -1,9 +1,10 @@
+import { reachableAddress } from "../../../core/networks.ts";
 import { findDane } from "../../../net/dane.ts";
 import type { Resolver } from "../../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../../smtp/client/delivery.ts";
 import { openSession } from "../../../smtp/client/open-session.ts";
 import { type Check, fail, type Finding, ok, warn } from "../check.ts";
-import { type ListenerParts, reachable } from "./listener.ts";
+import type { ListenerParts } from "./listener.ts";
 
 /** Port of mail between servers, which the TLSA records are for. */
 const SMTP_PORT = 25;
@@ -37,7 +38,7 @@ async function look(parts: ListenerParts & { resolver: Resolver }): Promise<Find
     { clock },
     {
       host: hostname,
-      ip: reachable(host),
+      ip: reachableAddress(host),
       port,
       tls: "verified",
       implicitTls: false,
