@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { normalizeAddress, normalizeDomain } from "../core/addresses.ts";
 import { QUOTA_PLANS } from "../core/quotas.ts";
 import { distinctAddresses, isNetwork, MAX_DNS_SERVERS } from "../core/networks.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../core/time/units.ts";
 
 /** A kind of value that a setting may have: how its text is checked, and what is read from it. */
 export interface Kind<Value> {
@@ -81,7 +82,7 @@ export const interval: Kind<number> = {
   read: (given) =>
     given === "off" ? 0 : Number.parseInt(given, 10) * (INTERVAL_UNITS[given.slice(-1)] ?? 0),
 };
-const INTERVAL_UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const INTERVAL_UNITS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 
 /** A duration of more than nothing. */
 export const positiveSeconds: Kind<number> = {

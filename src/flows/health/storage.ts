@@ -1,5 +1,6 @@
 import { migrationStates, SchemaRefusal } from "../../store/engine/migrate.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { HOUR_MS } from "../../core/time/units.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { errorCode } from "../../store/sql/errors.ts";
 import { readFact } from "../../store/installation/facts.ts";
@@ -149,7 +150,6 @@ async function heldFinding(db: Db): Promise<Finding | null> {
 
 /** Backups that may be missing before the check warns, and before it fails. */
 const [LATE, TOO_LATE] = [2, 4];
-const HOUR_MS = 3_600_000;
 const BACKUP_FIX =
   "Look for `backups` in the log: a full disk, or a folder that the service may not write to (BACKUP_TO).";
 

@@ -1,9 +1,10 @@
+import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Statement } from "../engine/client.ts";
 
 /** Maximum number of lanes with a state. Those of the lowest rank are deleted first, and of those the ones unchanged for longest. */
 const MAX_LANES = 10_000;
 /** Time after which a state without a change is deleted, milliseconds. */
-const FORGOTTEN_AFTER_MS = 7 * 86_400_000;
+const FORGOTTEN_AFTER_MS = 7 * DAY_MS;
 /** Days whose figures are kept, the present one included. */
 const DAYS_KEPT = 2;
 

@@ -23,7 +23,8 @@ export function minuteText(at: number): string {
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+/** Milliseconds. */
+export const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
 
 /** Returns how long ago a time is, in as few characters as a column needs: `now`, `12s`, `4m`, `3h`, `2d`, `5 Mar`. */

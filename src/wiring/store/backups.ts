@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Config } from "../../config.ts";
+import { HOUR_MS } from "../../core/time/units.ts";
 import { pauseWhenDone } from "../../flows/sweep/backoff.ts";
 import { log } from "../../log.ts";
 import type { Store } from "../../store/engine/client.ts";
@@ -14,7 +15,7 @@ const NAME = /^postrider-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.age$/;
 /** Pause between two looks at whether a backup is due, milliseconds. */
 const LOOK_MS = 30_000;
 /** Longest pause after a backup that failed, milliseconds. */
-const RETRY_MS = 3_600_000;
+const RETRY_MS = HOUR_MS;
 
 /** Returns the chore that backs up the database; none if BACKUP_EVERY is off. */
 export function backupChores(config: Config, { db, clock }: Store): readonly Chore[] {

@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { AppError } from "../../../core/errors.ts";
+import { DAY_MS } from "../../../core/time/units.ts";
 import { FAILING_STAGES } from "../../../flows/dispatch/test-controls.ts";
 import { noContent, ok } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
 import { OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
 
-const DAY_MS = 86_400_000;
 /** Maximum number of days that one request sets the clock forward. */
 const MAX_ADVANCE_DAYS = 366;
 const MAX_TIMES = 1000;

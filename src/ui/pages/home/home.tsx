@@ -8,6 +8,7 @@ import { Page } from "../../components/page.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { accountWide, can } from "../../state/session.ts";
+import { DAY } from "../../words/time.ts";
 import { Checklist } from "./checklist.tsx";
 import { HealthPanel } from "./health.tsx";
 import { ProvidersPanel } from "./providers.tsx";
@@ -16,7 +17,6 @@ import { Trouble } from "./trouble.tsx";
 
 /** Minimum time between reloads of the figures while events arrive, ms. */
 const REFRESH_MS = 2_000;
-const DAY_MS = 86_400_000;
 
 /** A span of time that the figures can cover. */
 interface Span {
@@ -82,6 +82,6 @@ function FiguresPanel() {
 }
 
 function readStats({ days, interval }: Span): Promise<Stats> {
-  const from = new Date(now() - (days - (interval === "day" ? 1 : 0)) * DAY_MS).toISOString();
+  const from = new Date(now() - (days - (interval === "day" ? 1 : 0)) * DAY).toISOString();
   return get<Stats>("/v1/stats", { from: interval === "day" ? from.slice(0, 10) : from, interval });
 }

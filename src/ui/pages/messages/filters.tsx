@@ -6,6 +6,7 @@ import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";
 import { shownName } from "../../state/installation.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
+import { DAY } from "../../words/time.ts";
 
 /** Query parameters of the list, which the page's URL has too. */
 export const FILTER_NAMES = ["status", "direction", "q", "from", "to", "tag", "after", "before"] as const;
@@ -46,8 +47,6 @@ function dayOf(name: string): string {
   return (query.value.get(name) ?? "").slice(0, "2026-01-31".length);
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
 /** The list's filters: statuses as links, and the rest in a menu. */
 export function Filters() {
   const status = query.value.get("status");
@@ -87,7 +86,7 @@ export function Filters() {
 
 /** Returns the time 24 hours ago, without the part of its second. */
 function dayBefore(): string {
-  return `${new Date(now() - DAY_MS).toISOString().slice(0, -".000Z".length)}Z`;
+  return `${new Date(now() - DAY).toISOString().slice(0, -".000Z".length)}Z`;
 }
 
 function MoreFilters() {
