@@ -84,7 +84,7 @@ function changelog({ version, epoch, maintainer }: DebInput): string {
 }
 
 function gzipped(text: string | Uint8Array): Uint8Array {
-  return Bun.gzipSync(typeof text === "string" ? Buffer.from(text) : Buffer.from(text), { level: 9 });
+  return Bun.gzipSync(Buffer.from(text), { level: 9 });
 }
 
 function filesOf(input: DebInput): Packed[] {

@@ -2,8 +2,6 @@
 export const REPORT_KINDS = ["dmarc", "tls"] as const;
 export type ReportKind = (typeof REPORT_KINDS)[number];
 
-/** Which of DKIM and SPF passed aligned with From. `fail`: neither, so DMARC failed. */
-export const DMARC_RESULTS = ["dkim_and_spf", "dkim", "spf", "fail"] as const;
 /** The action that the receiver took on a message. */
 export const DISPOSITIONS = ["none", "quarantine", "reject"] as const;
 /** The result of TLS sessions that succeeded. The rest have a type of RFC 8460 §4.3. */

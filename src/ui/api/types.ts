@@ -19,7 +19,6 @@ export type Mailbox = Schemas["MailAddress"];
 export type Attachment = Schemas["Attachment"];
 export type Recipient = Schemas["Recipient"];
 export type MessageEvent = Schemas["MessageEvent"];
-export type AuthResults = NonNullable<Message["auth"]>;
 export type Attempt = Schemas["DeliveryAttempt"];
 export type Explanation = Schemas["Explanation"];
 export type Thread = Schemas["Thread"];

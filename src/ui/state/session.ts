@@ -64,14 +64,6 @@ export async function takeUp(brought: StartData): Promise<boolean> {
   return true;
 }
 
-/** Forgets the session. */
-export function leaveSession(): void {
-  me.value = undefined;
-  projects.value = [];
-  setAccess({ project: null });
-  projectId.value = null;
-}
-
 /**
  * Opens a session with the token of a start link. The token is in the fragment, so that no request line carries it.
  * Returns why the link is refused, or null. A browser that is signed in already does not need the link.
