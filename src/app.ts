@@ -21,16 +21,17 @@ import type { Queue } from "./queue/port.ts";
 import { openRateLimiter } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
-import { isEmpty, migrate, MIGRATIONS } from "./store/engine/migrate.ts";
+import { isEmpty } from "./store/engine/migrate.ts";
 import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { needsCertificate, openServerCertificate } from "./wiring/certificates.ts";
 import { databaseDisk } from "./wiring/process/disk.ts";
-import { noteUpgrade, openDatabase, writerFor } from "./wiring/store/database.ts";
+import { openDatabase, writerFor } from "./wiring/store/database.ts";
 import { takesSends } from "./wiring/process/takes-sends.ts";
 import { capturesAnyFrom, mxName, openOutbound } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
 import { startHeartbeat } from "./wiring/heartbeat.ts";
+import { migrateAtStart } from "./wiring/store/failed-migration.ts";
 import { keepKeysOf } from "./wiring/process/first-keys-file.ts";
 import type { DocumentHosts, Services } from "./wiring/services.ts";
 import { requireFreePorts } from "./wiring/process/free-ports.ts";
@@ -222,8 +223,7 @@ async function openData(
   // If several processes start on one file, one of them makes the schema and locks the file.
   const generate = () => generateDkimKey("rsa", makeRsaKey);
   const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generate() : null;
-  const applied = await retryWhileBusy(clock, () => migrate(db, clock.now(), MIGRATIONS, clock));
-  await noteUpgrade(db, applied);
+  await migrateAtStart(config.dataDir, db, clock);
   const { keys, look: masterKeys } = await followKeys({ db, clock }, config);
   const deps = {
     db,

@@ -23,7 +23,8 @@ export type IdPrefix =
   | "rpt"
   | "era"
   | "mem"
-  | "ses";
+  | "ses"
+  | "ntc";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

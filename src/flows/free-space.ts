@@ -12,6 +12,8 @@ export interface DiskSpace {
 export interface FreeSpace {
   /** Returns true if too little is free or the disk cannot be read. Reads the disk at most once a second. */
   low(): boolean;
+  /** Reads the disk; null if it is not watched. Throws if that fails. */
+  read: (() => DiskSpace) | null;
 }
 
 /** Share of the disk below which it is low, regardless of MIN_FREE_BYTES. */
@@ -22,7 +24,7 @@ export const SPACE_FRESH_MS = 1000;
 export const LOW_DISK_RETRY_SECONDS = 60;
 
 /** Used if the database is on a server, or the disk is not watched. */
-export const ALWAYS_ROOM: FreeSpace = { low: () => false };
+export const ALWAYS_ROOM: FreeSpace = { low: () => false, read: null };
 
 /** Returns true if less than `minFree` bytes or a twentieth of the disk is free. */
 export function isLow({ free, total }: DiskSpace, minFree: number): boolean {
@@ -39,6 +41,7 @@ export function watchSpace(clock: Clock, read: () => DiskSpace, minFree: number)
   let low = false;
   const isStale = atMostEvery(clock, SPACE_FRESH_MS);
   return {
+    read,
     low() {
       if (!isStale()) return low;
       const before = low;

@@ -10,6 +10,7 @@ import { openRotation } from "../flows/domains/rotate-old.ts";
 import { post } from "../net/post.ts";
 import { deleteOldAnswers } from "../store/projects/idempotency.ts";
 import { certificateChores } from "./certificates.ts";
+import { noticeChores } from "./notices.ts";
 import type { Services } from "./services.ts";
 import { checkingOf, type HttpParts } from "./http.ts";
 import { backupChores } from "./store/backups.ts";
@@ -60,6 +61,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
       ...storageChores(config, services, services.store),
       ...backupChores(config, services),
       ...certificateChores(services),
+      ...noticeChores(services),
     ],
     turnFailures: services.metrics.turnFailures,
   };

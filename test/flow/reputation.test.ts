@@ -3,7 +3,7 @@ import type { RecipientStatus } from "../../src/core/messages/states.ts";
 import { DAY_MS } from "../../src/core/time/units.ts";
 import { countOutcome, limitsOf, type Outcome } from "../../src/flows/deliver/reputation.ts";
 import { type Db, firstReturned, type Statement } from "../../src/store/engine/client.ts";
-import { countNearSuspension, type ReputationLimits } from "../../src/store/projects/reputation.ts";
+import { nearSuspension, type ReputationLimits } from "../../src/store/projects/reputation.ts";
 import {
   findProject,
   insertProject,
@@ -176,7 +176,7 @@ describe("a sender", () => {
     await db.write([past(sender.id, 200, 200, NOW)]);
     expect(await outcome(sender.id, "sending", "bounced")).toBe("near");
     expect(await isSuspended(sender)).toBe(false);
-    expect(await countNearSuspension(db, limitsOf(5), NOW)).toBe(1);
+    expect(await nearSuspension(db, limitsOf(5), NOW, 10)).toHaveLength(1);
   });
 
   test("a sender is suspended by the rates of the settings, and by none that is 0", async () => {
@@ -222,7 +222,7 @@ describe("a sender", () => {
 
   test("near suspension is warned of once a day, and counted by the health check while it is near", async () => {
     const sender = await newSender();
-    const near = (at: number) => countNearSuspension(db, limitsOf(5), at);
+    const near = async (at: number) => (await nearSuspension(db, limitsOf(5), at, 10)).length;
     await db.write([past(sender.id, 199, 10, NOW)]);
     expect(await near(NOW)).toBe(0);
     const deliver = (at: number) => outcome(sender.id, "sending", "delivered", { at });

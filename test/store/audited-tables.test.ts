@@ -52,6 +52,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "certificates",
     "domain_orders",
     "acme_challenges",
+    "notices",
     "schema_migrations",
   ],
 };

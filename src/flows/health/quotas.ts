@@ -15,6 +15,8 @@ const MAX_NAMED = 5;
 
 /** A project that has nearly used up a resource. */
 export interface NearQuota {
+  accountId: string;
+  senderId: string;
   /** External id. */
   project: string;
   resource: Resource;
@@ -59,7 +61,8 @@ function nearOf(holder: Holder, limits: QuotaLimits): NearQuota[] {
     const [used, limit] = [holder[resource], limits[resource]];
     const bound = nearBound(limit);
     if (limit === null || bound === null || used < bound) return [];
-    return [{ project: holder.externalId, resource, used, limit }];
+    const { accountId, senderId, externalId: project } = holder;
+    return [{ accountId, senderId, project, resource, used, limit }];
   });
 }
 

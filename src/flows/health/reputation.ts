@@ -4,8 +4,8 @@ import { utcDay } from "../../store/projects/usage.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import {
-  countNearSuspension,
   countOverLimits,
+  nearSuspension,
   type ReputationLimits,
   settledInWeek,
 } from "../../store/projects/reputation.ts";
@@ -14,6 +14,8 @@ import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 /** Rates that large providers name as too high, and as the aim. */
 const TOO_HIGH = { minSettled: 500, bouncedPerMille: 50, complainedPerMille: 3, minComplainants: 2 };
 const AIM = { minSettled: 500, bouncedPerMille: 20, complainedPerMille: 1, minComplainants: 2 };
+/** Maximum number of projects that the finding counts. */
+const MAX_COUNTED = 1000;
 const ADVICE =
   "Read `/v1/stats` by project: stop mail to addresses that bounce, and to people who never open.";
 
@@ -35,7 +37,7 @@ export function reputationCheck({ db, clock, limits }: ReputationParts): Check {
       );
       if (high !== undefined && high > 0)
         return fail(`${projects(high)} above 0.3 % complaints or 5 % hard bounces in a week.`, ADVICE);
-      const near = await countNearSuspension(db(), limits, clock.now());
+      const { length: near } = await nearSuspension(db(), limits, clock.now(), MAX_COUNTED);
       if (near === 0 && above !== undefined && above > 0)
         return warn(`${projects(above)} above 0.1 % complaints or 2 % hard bounces in a week.`, ADVICE);
       if (near === 0) return ok("No project is near suspension.");

@@ -89,7 +89,8 @@ export function integrityCheck({ db, octets }: Pick<StorageParts, "db" | "octets
   };
 }
 
-function diskFinding({ free, total }: DiskSpace, minFree: number): Finding {
+/** Judges the free space of a disk. @param minFree see `StorageParts` */
+export function diskFinding({ free, total }: DiskSpace, minFree: number): Finding {
   const share = total === 0 ? 0 : free / total;
   const isBelow = (limit: typeof WARN_FREE): boolean => share < limit.share || free < limit.bytes;
   const left = free < GIGABYTE ? `${Math.floor(free / MEGABYTE)} MB` : `${(free / GIGABYTE).toFixed(1)} GB`;

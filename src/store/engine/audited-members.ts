@@ -23,5 +23,18 @@ export const AUDITED_MEMBERS: readonly Audited[] = [
   },
 ];
 
+/** The table of the step of notices. */
+export const AUDITED_NOTICES: readonly Audited[] = [
+  {
+    table: "notice_settings",
+    noun: "notice_settings",
+    id: "account_id",
+    name: "account_id",
+    account: "row.account_id",
+    project: "NULL",
+    fields: { to_list: ["to", "json"], off: ["off", "json"], webhook_id: "webhookId" },
+  },
+];
+
 /** The tables of all steps. */
-export const ALL_AUDITED: readonly Audited[] = [...AUDITED, ...AUDITED_MEMBERS];
+export const ALL_AUDITED: readonly Audited[] = [...AUDITED, ...AUDITED_MEMBERS, ...AUDITED_NOTICES];

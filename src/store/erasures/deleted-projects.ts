@@ -62,6 +62,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["watched_projects", "sender_id", OWN],
   ["event_log", "seq", OWN],
   ["erasures", "id", OWN],
+  ["notices", "id", OWN],
   ["start_tokens", "key_id", OF_KEY],
   ["api_keys", "id", OWN],
   ["domains", "id", OWN],

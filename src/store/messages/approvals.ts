@@ -14,7 +14,8 @@ export function waitsForApproval(reason: string | null): boolean {
   return reason === AWAITING_APPROVAL || reason === KEY_REVOKED;
 }
 
-const WAITS = `reason IN ('${AWAITING_APPROVAL}', '${KEY_REVOKED}') AND status = 'accepted'`;
+/** SQL that holds for a recipient whose message waits for an approval. */
+export const WAITS = `reason IN ('${AWAITING_APPROVAL}', '${KEY_REVOKED}') AND status = 'accepted'`;
 
 /** Holds while the project's message waits for an approval by another key than the one that answers for it. */
 export function awaitingGuard(senderId: string, messageId: string, approver: string): Guard {

@@ -128,6 +128,8 @@ export function planOf(db: Db, senderId: string): Promise<string | null> {
 }
 
 export interface Holder extends Holdings {
+  accountId: string;
+  senderId: string;
   externalId: string;
   plan: string;
 }
@@ -149,7 +151,7 @@ export async function holdersNear(
       ? ["s.plan = ?", [plan.only]]
       : [`s.plan NOT IN (${plan.except.map(() => "?").join(", ")})`, [...plan.except]];
   return db.all<Holder>(
-    `SELECT s.external_id AS externalId, s.plan, ${LIST} FROM holdings h JOIN senders s ON s.id = h.owner_id
+    `SELECT s.account_id AS accountId, s.id AS senderId, s.external_id AS externalId, s.plan, ${LIST} FROM holdings h JOIN senders s ON s.id = h.owner_id
       WHERE ${which} AND (${bounds.map(({ sql }) => sql).join(" OR ")}) ORDER BY s.id LIMIT ?`,
     [...names, ...bounds.map(({ bound }) => bound), most],
   );

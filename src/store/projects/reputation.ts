@@ -154,15 +154,20 @@ export async function countOverLimits(db: Db, limits: ReputationLimits, now: num
   return row?.count ?? 0;
 }
 
-/** Returns how many senders that are not suspended have reached half of a limit. */
-export async function countNearSuspension(db: Db, limits: ReputationLimits, now: number): Promise<number> {
+/** Returns at most `take` ids of senders that are not suspended and have reached half of a limit. */
+export async function nearSuspension(
+  db: Db,
+  limits: ReputationLimits,
+  now: number,
+  take: number,
+): Promise<string[]> {
   // Such a sender was warned within the window, because every outcome is judged.
   const warned = "sender_id IN (SELECT id FROM senders WHERE warned_at > ?7 AND suspended_at IS NULL)";
-  const row = await db.first<{ count: number }>(
-    `SELECT COUNT(*) AS count FROM (${verdicts(warned)}) WHERE half`,
-    [...verdictArgs(limits, now), now - (WINDOW_DAYS + 1) * DAY_MS],
+  const rows = await db.all<{ id: string }>(
+    `SELECT sender_id AS id FROM (${verdicts(warned)}) WHERE half ORDER BY sender_id LIMIT ?8`,
+    [...verdictArgs(limits, now), now - (WINDOW_DAYS + 1) * DAY_MS, take],
   );
-  return row?.count ?? 0;
+  return rows.map(({ id }) => id);
 }
 
 /** Returns the statements that forget the counts of a suspended sender: the same counts must not suspend it again. */

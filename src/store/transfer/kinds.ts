@@ -56,6 +56,9 @@ export const KINDS: readonly Kind[] = [
   },
   { table: "api_keys", key: ["id"], project: OF_PROJECT },
   { table: "members", key: ["id"], project: null },
+  // After the import their webhook has another secret, so it is chosen again.
+  { table: "notice_settings", key: ["account_id"], project: null, omit: ["webhook_id"] },
+  { table: "notices", key: ["id"], project: OF_PROJECT },
   { table: "lanes", key: ["name"], project: null },
   { table: "warm_ups", key: ["lane"], project: null },
   { table: "mta_sts_policies", key: ["domain"], project: null },

@@ -7,7 +7,6 @@ import {
 } from "../../flows/sweep/removals.ts";
 import { deleteProjects } from "../../flows/sweep/delete-projects.ts";
 import { eraseAddresses, type EraseDeps } from "../../flows/sweep/erase.ts";
-import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
 import {
   forgetAudit,
   endContents,
@@ -33,9 +32,8 @@ export function storageChores(
   store: Objects | null,
 ): readonly Chore[] {
   const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
-  const { db, clock } = deps;
+  const { db } = deps;
   return [
-    { name: "quotas", turn: watchQuotas({ db, clock, quotas: config.quotas }) },
     { name: "unused-contents", turn: () => removeUnusedContents(deps) },
     { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
     { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },

@@ -1,0 +1,151 @@
+import { idCeiling } from "../../core/ids.ts";
+import type { NoticeKind } from "../../core/notices/kinds.ts";
+import { WAITS } from "../messages/approvals.ts";
+import { ALWAYS, type Db, type Guard, type Statement } from "../engine/client.ts";
+import { plain, table } from "../engine/columns.ts";
+import type { Place } from "../engine/place.ts";
+
+/** Something that needs people. Times in milliseconds. */
+export interface Notice {
+  id: string;
+  accountId: string;
+  /** The project that it concerns. Null: the account. */
+  senderId: string | null;
+  kind: NoticeKind;
+  /** Id of what it is about: an account has one open notice of a kind and subject. */
+  subjectId: string;
+  /** Its name for people. Never a person's address, because an erasure does not look here. */
+  subject: string;
+  /** What a check said, or a number; null if the kind needs none. */
+  detail: string | null;
+  at: number;
+  seenAt: number | null;
+  endedAt: number | null;
+  /** Null: it was not mailed yet. 0: it never will be. */
+  mailedAt: number | null;
+}
+
+export const NOTICES = table<Notice>("notices", {
+  id: plain("id"),
+  accountId: plain("account_id"),
+  senderId: plain("sender_id"),
+  kind: plain("kind"),
+  subjectId: plain("subject_id"),
+  subject: plain("subject"),
+  detail: plain("detail"),
+  at: plain("at"),
+  seenAt: plain("seen_at"),
+  endedAt: plain("ended_at"),
+  mailedAt: plain("mailed_at"),
+});
+
+/** What a new notice says. */
+export interface RaisedNotice
+  extends Pick<Notice, "id" | "kind" | "senderId" | "subjectId" | "subject" | "detail" | "at"> {
+  /** Left out: the account of the project. */
+  accountId?: string;
+  /** True for what happens once, such as the end of an erasure: it ends as it begins. */
+  once?: true;
+}
+
+/**
+ * Returns the statement that raises a notice if there is no open one of its kind and subject. Put it into the write that
+ * makes the fact true: then no crash loses it.
+ * @param id from `newId("ntc", at)`
+ * @param guard condition under which it is raised
+ */
+export function raiseNotice(notice: RaisedNotice, guard: Guard = ALWAYS): Statement {
+  const { id, kind, accountId = null, senderId, subjectId, subject, detail, at, once } = notice;
+  return {
+    sql: `INSERT INTO notices (id, account_id, sender_id, kind, subject_id, subject, detail, at, ended_at)
+      SELECT ?, COALESCE(?, (SELECT account_id FROM senders WHERE id = ?)), ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}
+      ON CONFLICT DO NOTHING`,
+    args: [
+      id,
+      accountId,
+      senderId,
+      senderId,
+      kind,
+      subjectId,
+      subject,
+      detail,
+      at,
+      once === true ? at : null,
+      ...guard.args,
+    ],
+  };
+}
+
+/**
+ * Returns the statement that ends the open notice about a subject, in the write that makes the fact untrue. One that was not
+ * mailed yet is not mailed any more.
+ */
+export function endNotice(kind: NoticeKind, subjectId: string, now: number): Statement {
+  return {
+    sql: `UPDATE notices SET ended_at = ?, mailed_at = COALESCE(mailed_at, 0)
+      WHERE kind = ? AND subject_id = ? AND ended_at IS NULL`,
+    args: [now, kind, subjectId],
+  };
+}
+
+/** Returns the open notices of a kind, of all accounts, oldest first. It serves the chore that compares them with the facts. */
+export function openNotices(db: Db, kind: NoticeKind, take: number): Promise<Notice[]> {
+  return NOTICES.all(db, "WHERE kind = ? AND ended_at IS NULL ORDER BY id LIMIT ?", [kind, take]);
+}
+
+/** Which notices a reader may see and wants. */
+export interface NoticeFilter {
+  /** Only those of this project. Null: those of the account and of all its projects. */
+  senderId: string | null;
+  /** Only those that were seen, or were not. Left out: both. */
+  seen?: boolean | undefined;
+}
+
+/** Returns at most `take` notices of the account, newest first, at a place. */
+export function listNotices(
+  db: Db,
+  accountId: string,
+  { senderId, seen }: NoticeFilter,
+  place: Place,
+  take: number,
+): Promise<Notice[]> {
+  const conditions = [
+    "account_id = ?",
+    ...(senderId === null ? [] : ["sender_id = ?"]),
+    ...(seen === undefined ? [] : [`seen_at IS ${seen ? "NOT " : ""}NULL`]),
+  ];
+  const args = [accountId, ...(senderId === null ? [] : [senderId])];
+  return NOTICES.page(db, { where: conditions.join(" AND "), args, place, ceiling: idCeiling("ntc"), take });
+}
+
+/** Notes that someone has seen a notice, or that no one has. Returns it afterwards; null if the reader sees none with that id. */
+export function setSeen(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+  seenAt: number | null,
+): Promise<Notice | null> {
+  return NOTICES.update(
+    db,
+    `SET seen_at = iif(?1 IS NULL, NULL, COALESCE(seen_at, ?1)) WHERE account_id = ?2 AND id = ?3 AND (?4 IS NULL OR sender_id = ?4)`,
+    [seenAt, accountId, id, senderId],
+  );
+}
+
+/** Deletes at most `limit` notices that ended before a time. Returns how many. */
+export async function deleteOldNotices(db: Db, before: number, limit: number): Promise<number> {
+  const sql = "DELETE FROM notices WHERE id IN (SELECT id FROM notices WHERE ended_at < ? LIMIT ?)";
+  const [written] = await db.write([{ sql, args: [before, limit] }]);
+  return written?.changes ?? 0;
+}
+
+/** Returns the messages with an open notice that wait for no approval any more. */
+export async function endedApprovals(db: Db, take: number): Promise<string[]> {
+  const rows = await db.all<{ id: string }>(
+    `SELECT subject_id AS id FROM notices WHERE kind = 'approval_waiting' AND ended_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM recipients WHERE message_id = subject_id AND ${WAITS}) LIMIT ?`,
+    [take],
+  );
+  return rows.map(({ id }) => id);
+}
