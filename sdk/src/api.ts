@@ -361,6 +361,31 @@ export interface components {
             };
         };
         /**
+         * Spam
+         * @description The verdict of the spam filter. Null if there is no filter, it failed, or the message is too large for it.
+         */
+        Spam: {
+            /** @example 7.4 */
+            score: number;
+            /**
+             * @description Points from which the filter takes a message for spam.
+             * @example 15
+             */
+            required: number;
+            /**
+             * @description The filter's advice, such as `no action`, `add header` or `reject`.
+             * @example add header
+             */
+            action: string;
+            /** @description Rules that the message met, the heaviest first; at most 50. */
+            symbols: {
+                /** @example DMARC_POLICY_REJECT */
+                name: string;
+                /** @example 2 */
+                score: number;
+            }[];
+        };
+        /**
          * EventDetails
          * @description The details under the name of the event's type. Empty if the type has none.
          */
@@ -487,6 +512,7 @@ export interface components {
                 truncated?: boolean;
                 /** @description Absent if the webhook gets no content. */
                 attachments?: components["schemas"]["Attachment"][];
+                spam: components["schemas"]["Spam"] | null;
             };
             inbound_rejected?: {
                 /** @constant */
@@ -589,6 +615,7 @@ export interface components {
             events: components["schemas"]["MessageEvent"][];
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
+            spam?: components["schemas"]["Spam"] | null;
             replyText?: string | null;
             /** @description Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail. */
             links?: {
@@ -789,6 +816,7 @@ export interface components {
             events: components["schemas"]["MessageEvent"][];
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
+            spam?: components["schemas"]["Spam"] | null;
             replyText?: string | null;
             /** @description The same addresses with their display names. */
             addresses: {
@@ -2479,6 +2507,7 @@ export interface components {
                     truncated?: boolean;
                     /** @description Absent if the webhook gets no content. */
                     attachments?: components["schemas"]["Attachment"][];
+                    spam: components["schemas"]["Spam"] | null;
                 };
             };
         };
@@ -2551,6 +2580,7 @@ export type Attachment = components['schemas']['Attachment'];
 export type Recipient = components['schemas']['Recipient'];
 export type MailAddress = components['schemas']['MailAddress'];
 export type Authentication = components['schemas']['Authentication'];
+export type Spam = components['schemas']['Spam'];
 export type EventDetails = components['schemas']['EventDetails'];
 export type MessageEvent = components['schemas']['MessageEvent'];
 export type Envelope = components['schemas']['Envelope'];

@@ -555,6 +555,24 @@ const ROWS = [
     "Maximum number of days ahead that a send can be scheduled.",
   ),
   optional(
+    "SPAM_CHECK_URL",
+    kind.baseUrl("http:", "https:"),
+    "(off)",
+    "Address of a worker of rspamd, such as `http://127.0.0.1:11333`. Mail for inboxes is sent to its `/checkv2` before it is accepted, and its verdict is `spam` of the record.",
+  ),
+  setting(
+    "SPAM_CHECK_TIMEOUT_SECONDS",
+    kind.positiveSeconds,
+    "10",
+    "Time limit for a verdict of the spam filter.",
+  ),
+  setting(
+    "SPAM_CHECK_FAIL",
+    kind.choice(["accept", "defer"]),
+    "accept",
+    "What happens to a message without a verdict after a failure: `accept` takes it with `spam: null`. `defer` answers 451, so that its sender tries again.",
+  ),
+  optional(
     "CONTENT_STORE",
     kind.url("s3:"),
     "(the database)",

@@ -24,8 +24,8 @@ export interface GuardedDeps extends HttpDeps {
 
 export interface GuardedRequest {
   url: string;
-  /** In addition to Host, Content-Length and Connection, which are set here. */
-  headers: Readonly<Record<string, string>>;
+  /** In addition to Host, Content-Length and Connection, which are set here. A list is sent as a field for each value. */
+  headers: Readonly<Record<string, string | readonly string[]>>;
   /** Null for a GET; else the body of a POST, in pieces. */
   body: readonly Uint8Array[] | null;
   /** Octets read of the response body; 4 KiB if undefined. */
@@ -91,7 +91,9 @@ function targetOf(request: GuardedRequest): Target | string {
 
 /** Returns the head of the request, or null if a header would break out of its line (header injection). */
 function requestHead(target: Target, request: GuardedRequest): string | null {
-  const given = Object.entries(request.headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
+  const given = Object.entries(request.headers)
+    .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
+    .flatMap(([name, values]) => [values].flat().map((value) => [name, value] as const));
   if (!given.every(([name, value]) => TOKEN.test(name) && FIELD_VALUE.test(value))) return null;
   const { body } = request;
   const lines = [

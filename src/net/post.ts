@@ -6,7 +6,8 @@ export const MAX_RETRY_AFTER_SECONDS = 86_400;
 
 export type PostDeps = GuardedDeps;
 
-export interface PostRequest extends Omit<GuardedRequest, "body" | "maxBodyOctets"> {
+export interface PostRequest extends Omit<GuardedRequest, "headers" | "body" | "maxBodyOctets"> {
+  headers: Readonly<Record<string, string>>;
   /** In pieces, so that pieces shared by many requests are not copied. */
   body: readonly Uint8Array[];
 }

@@ -1,7 +1,9 @@
 import type { Config } from "../config.ts";
 import { SettingsError } from "../core/errors.ts";
 import { createInboundHandler } from "../flows/receive/inbound-handler.ts";
+import { type CheckSpam, spamCheck } from "../flows/receive/spam-check.ts";
 import { suspensionLimits } from "../flows/deliver/reputation.ts";
+import { SECOND_MS } from "../core/time/units.ts";
 import { log } from "../log.ts";
 import {
   type Certificate,
@@ -55,6 +57,13 @@ export function maxSessions(config: Config): number {
   return Math.min(smtpMaxConnections, (SHARE_OF_FILES / listeners) * (maxFds() ?? Infinity));
 }
 
+/** Returns the check of the operator's spam filter; undefined if there is none. */
+function spamFilterOf({ clock, resolver, config }: Services): CheckSpam | undefined {
+  const { spamCheckUrl: url, spamCheckTimeoutSeconds, spamCheckFail: fail } = config;
+  if (url === null) return undefined;
+  return spamCheck({ clock, resolver }, { url, timeoutMs: spamCheckTimeoutSeconds * SECOND_MS, fail });
+}
+
 /** Makes the SMTP listener with a certificate for STARTTLS. It does not listen yet. */
 export function openListener(services: Services, tls: Certificate): Listener {
   const { config, clock, metrics } = services;
@@ -67,6 +76,7 @@ export function openListener(services: Services, tls: Certificate): Listener {
     dmarcReporters: config.dmarcReporters,
     quotas: config.quotas,
     received: metrics.received,
+    checkSpam: spamFilterOf(services),
   });
   return createListener(
     { clock, handler, log: log("smtp"), meter: metrics.smtp },

@@ -61,7 +61,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   open: ["first", "ip", "machine", "userAgent"],
   click: ["ip", "machine", "userAgent"],
   unsubscribed: ["how"],
-  inbound_received: ["inboxId", "threadId"],
+  inbound_received: ["inboxId", "spam", "threadId"],
   inbound_rejected: ["inboxId", "reason"],
 };
 
@@ -86,7 +86,11 @@ test("an arrival and its replay have no content for such a webhook", async () =>
   expect(Object.keys(data).sort()).toEqual(
     ["inbound_received", "messageId", "occurredAt", "senderId", "tags", "testMode"].sort(),
   );
-  expect(data.inbound_received).toEqual({ inboxId, threadId: expect.stringMatching(/^thr_/) });
+  expect(data.inbound_received).toEqual({
+    inboxId,
+    threadId: expect.stringMatching(/^thr_/),
+    spam: null,
+  });
   const log = () => callNarrow("GET", `/v1/webhooks/${id}/deliveries`);
   await until(async () => (await log()).body.data[0].status === "succeeded");
   const rotated = await callNarrow("POST", `/v1/webhooks/${id}/rotate-secret`, {});

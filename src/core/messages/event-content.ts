@@ -31,7 +31,7 @@ const DETAILS: Readonly<Record<EventType, readonly string[]>> = {
   open: ["ip", "userAgent", "first", "machine"],
   click: ["ip", "userAgent", "machine"],
   unsubscribed: ["how"],
-  inbound_received: ["inboxId", "threadId"],
+  inbound_received: ["inboxId", "threadId", "spam"],
   inbound_rejected: ["reason", "inboxId"],
 };
 

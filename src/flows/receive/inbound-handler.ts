@@ -19,10 +19,26 @@ import { factsFor, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import { DISK_LOW, MAILBOX_FULL, storageRefusal, type Receiving } from "./storage-limits.ts";
 import { recordRefusal } from "./record-refusal.ts";
+import {
+  BUSY,
+  DMARC_REFUSED,
+  DMARC_UNKNOWN,
+  LOOP,
+  NO_DOMAIN,
+  NO_MAILBOX,
+  RECIPIENT_GONE,
+  REPORT_ACCEPTED,
+  REPORT_EARLY,
+  ROLE_FULL,
+  SPAM_UNKNOWN,
+  type InboundOutcome,
+  outcomeOf,
+} from "./replies.ts";
 import { type RoleLimits, type RoleVolume, roleVolume } from "./role-volume.ts";
 import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
 import { createStoreAsNew, type StoreAsNew } from "./store-as-new.ts";
 import { type ArrivalTarget, storeInbound } from "./store-inbound.ts";
+import type { CheckSpam } from "./spam-check.ts";
 import { traceFields } from "./trace-fields.ts";
 
 export interface InboundHandlerDeps
@@ -32,6 +48,8 @@ export interface InboundHandlerDeps
     Pick<ReportDeps, "suspension"> {
   /** Our MX name, for Received and Authentication-Results. */
   hostname: string;
+  /** Asks the spam filter. If left out, there is none. */
+  checkSpam?: CheckSpam | undefined;
   /** If left out, the usual limits. */
   roleLimits?: RoleLimits;
   /** Called with the outcome of each message, for counters. */
@@ -42,40 +60,6 @@ export interface InboundHandlerDeps
 const MAX_RECEIVED = 100;
 /** Maximum number of addresses with a cached inbox from RCPT to the end of DATA. Further ones are read again. */
 const MAX_CACHED_TARGETS = 10_000;
-
-const NO_DOMAIN = reply(550, "5.1.2", "No such domain here. To send, log in at the SUBMISSION_PORT");
-const NO_MAILBOX = reply(550, "5.1.1", "No such mailbox here");
-const REPORT_ACCEPTED = reply(250, "2.0.0", "OK, report taken");
-/** The report arrived before our record of the delivery, so its sender tries again. */
-const REPORT_EARLY = reply(451, "4.3.0", "The delivery reported on is not recorded yet, try again later");
-/** An inbox was deleted after RCPT. At the next try, RCPT refuses that recipient and the others get the message. */
-const RECIPIENT_GONE = reply(451, "4.3.0", "A recipient is no longer here, try again");
-const LOOP = reply(554, "5.4.6", "Too many hops, the message is looping");
-const BUSY = reply(451, "4.3.2", "Too many messages at a time, try again later");
-/** A temporary refusal, because the sender may have something to tell us. */
-const ROLE_FULL = reply(452, "4.2.2", "This mailbox has reached its daily limit, try again later");
-/** RFC 3463 §3.8: a security check that may succeed later. */
-const DMARC_UNKNOWN = reply(451, "4.7.0", "The author's DMARC policy cannot be checked now, try again later");
-const DMARC_REFUSED = reply(550, "5.7.1", "Refused by the DMARC policy of the author's domain");
-
-/** The outcome of a message, as counters name it. */
-export type InboundOutcome =
-  | ("taken" | "report" | "dmarc" | "no_mailbox" | "gone")
-  | ("undecided" | "loop" | "busy" | "full" | "early" | "trouble");
-
-const OUTCOMES: ReadonlyMap<Reply, InboundOutcome> = new Map<Reply, InboundOutcome>([
-  [REPORT_ACCEPTED, "report"],
-  [DMARC_REFUSED, "dmarc"],
-  [DMARC_UNKNOWN, "undecided"],
-  [NO_MAILBOX, "no_mailbox"],
-  [RECIPIENT_GONE, "gone"],
-  [LOOP, "loop"],
-  [BUSY, "busy"],
-  [ROLE_FULL, "busy"],
-  [MAILBOX_FULL, "full"],
-  [DISK_LOW, "full"],
-  [REPORT_EARLY, "early"],
-]);
 
 /** The replies to reports; null if the report was accepted. */
 const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
@@ -112,7 +96,7 @@ export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
     async message(envelope, raw) {
       try {
         const answer = await receive(state, envelope, raw);
-        deps.received?.(OUTCOMES.get(answer) ?? "taken");
+        deps.received?.(outcomeOf(answer));
         return answer;
       } catch (error) {
         deps.received?.("trouble");
@@ -191,7 +175,10 @@ async function inspectAndStore(
 ): Promise<Reply> {
   const { mailFrom, rcptTo, ip, helo, tls } = session;
   const raw = withoutOwnResults(received, deps.hostname);
-  const inspection = await deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } });
+  const [inspection, spam] = await Promise.all([
+    deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } }),
+    targets.some(({ inbox }) => inbox.id !== null) ? (deps.checkSpam?.(session, raw) ?? null) : null,
+  ]);
   if (inspection === null) return BUSY;
   const { dmarc } = inspection.authentication.verdict;
   const answer = targets.every(isAlwaysTaken) ? "take" : policyAnswer(dmarc);
@@ -205,8 +192,16 @@ async function inspectAndStore(
   const left = answer === "take" ? await withoutReports(deps, targets, raw, inspection) : targets;
   if (left === null) return BUSY;
   if (left.length === 0) return REPORT_ACCEPTED;
+  if (spam === "failed") return SPAM_UNKNOWN;
   const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
-  const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
+  const mail = {
+    envelope: { mailFrom, rcptTo, ip, helo, tls },
+    trace,
+    raw,
+    inspection,
+    spam,
+    testMode: false,
+  };
   const taken = mutex(relatedMessageIds(inspection.mail), () =>
     storeAsNew((asNew) => checkAndStore(deps, left, mail, { answer, asNew })),
   );

@@ -1,4 +1,5 @@
 import { newId } from "../../core/ids.ts";
+import type { Spam } from "../../core/messages/spam.ts";
 import type { NewAttachment } from "../../store/messages/attachments.ts";
 import type { NewContent } from "../../store/contents/content-bytes.ts";
 import { type Message, type NewMessageContent, NOT_SENT } from "../../store/messages/messages.ts";
@@ -29,6 +30,7 @@ export interface InboundMail {
   /** The bytes as received. */
   raw: Uint8Array;
   inspection: Inspection;
+  spam: Spam | null;
   testMode: boolean;
 }
 
@@ -76,7 +78,7 @@ export function inboundMessage(
  * @param addresses the recipients in this project; it must not see those of other projects
  */
 export function inboundContent(
-  { envelope, trace, inspection }: InboundMail,
+  { envelope, trace, inspection, spam }: InboundMail,
   { body, raw }: { body: NewContent; raw: NewContent | null },
   addresses: readonly string[],
 ): NewMessageContent {
@@ -84,6 +86,7 @@ export function inboundContent(
     body,
     envelope: { ...envelope, rcptTo: [...addresses] },
     auth: { ...inspection.authentication.verdict },
+    arrival: spam === null ? null : { spam },
     trace,
     raw,
   };

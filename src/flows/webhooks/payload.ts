@@ -121,6 +121,7 @@ export async function arrivalData(deps: LargeContents, message: Message): Promis
     truncated: text.cut || html.cut || (isEmpty && (await isContentRemoved(deps.db, senderId, id))),
     attachments: await listAttachments(deps.db, senderId, id),
     auth: content?.auth ?? null,
+    spam: content?.arrival?.spam ?? null,
   };
 }
 

@@ -75,6 +75,7 @@ const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, (now: number) => Record
     truncated: false,
     attachments: [],
     auth: VERDICTS,
+    spam: null,
   }),
   inbound_rejected: () => ({
     reason: "dmarc",

@@ -8,7 +8,7 @@ import type { MessageSummary } from "../../store/lists/message-list.ts";
 import { waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
-import { Address, AttachmentView, AuthView, EnvelopeView } from "./received.ts";
+import { Address, AttachmentView, AuthView, EnvelopeView, SpamView } from "./received.ts";
 import { EventDetails } from "./webhook-event.ts";
 
 const Direction = OneOf(["inbound", "outbound"]);
@@ -89,6 +89,7 @@ export const MessageView = Type.Object(
     events: Type.Array(EventView, { description: "Oldest first." }),
     envelope: Type.Optional(Nullable(EnvelopeView)),
     auth: Type.Optional(Nullable(AuthView)),
+    spam: Type.Optional(Nullable(SpamView)),
     replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without quoted text." }))),
     links: Type.Optional(
       Type.Array(Type.Object({ url: Type.String(), text: Type.String() }), {
@@ -177,7 +178,12 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
     recipients: parts.recipients.map(showRecipient),
     events: parts.events.map(showEvent),
     ...(message.direction === "inbound"
-      ? { envelope: content.envelope, auth: content.auth, replyText: content.replyText }
+      ? {
+          envelope: content.envelope,
+          auth: content.auth,
+          spam: content.arrival?.spam ?? null,
+          replyText: content.replyText,
+        }
       : content.envelope === null
         ? {}
         : { envelope: content.envelope }),

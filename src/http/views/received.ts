@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { MAX_SPAM_SYMBOLS } from "../../core/messages/spam.ts";
 import { Nullable, OneOf } from "../routing/schemas.ts";
 
 /** A mailbox of a header field. */
@@ -39,6 +40,33 @@ export const AuthView = Type.Object(
     arc: Type.Object({ result: Result }),
   },
   { title: "Authentication", description: "The findings of SPF, DKIM, DMARC and ARC." },
+);
+
+/** The verdict of the spam filter. */
+export const SpamView = Type.Object(
+  {
+    score: Type.Number({ examples: [7.4] }),
+    required: Type.Number({
+      description: "Points from which the filter takes a message for spam.",
+      examples: [15],
+    }),
+    action: Type.String({
+      description: "The filter's advice, such as `no action`, `add header` or `reject`.",
+      examples: ["add header"],
+    }),
+    symbols: Type.Array(
+      Type.Object({
+        name: Type.String({ examples: ["DMARC_POLICY_REJECT"] }),
+        score: Type.Number({ examples: [2] }),
+      }),
+      { description: `Rules that the message met, the heaviest first; at most ${MAX_SPAM_SYMBOLS}.` },
+    ),
+  },
+  {
+    title: "Spam",
+    description:
+      "The verdict of the spam filter. Null if there is no filter, it failed, or the message is too large for it.",
+  },
 );
 
 /** The SMTP transaction of a received message. */

@@ -3,6 +3,7 @@ import initial from "../../../db/migrations/0001_initial.sql" with { type: "text
 import audit from "../../../db/migrations/0002_audit.sql" with { type: "text" };
 import members from "../../../db/migrations/0003_members.sql" with { type: "text" };
 import notices from "../../../db/migrations/0004_notices.sql" with { type: "text" };
+import arrival from "../../../db/migrations/0005_arrival.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
@@ -45,6 +46,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: "audit", sql: `${audit}\n${auditTriggers(AUDITED)}`, worksWith: 1 },
   { version: 3, name: "members", sql: `${members}\n${auditTriggers(AUDITED_MEMBERS)}`, worksWith: 1 },
   { version: 4, name: "notices", sql: `${notices}\n${auditTriggers(AUDITED_NOTICES)}`, worksWith: 1 },
+  { version: 5, name: "arrival", sql: arrival, worksWith: 4 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

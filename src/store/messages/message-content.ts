@@ -20,6 +20,7 @@ interface Row extends ContentRow {
   data: string | null;
   envelope: string | null;
   auth: string | null;
+  arrival: string | null;
   trace: string | null;
   rendered: number;
   direction: Direction;
@@ -27,7 +28,7 @@ interface Row extends ContentRow {
   is_raw: number;
 }
 
-const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, m.direction, c.body IS NULL AS is_raw,
+const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.arrival, c.trace, c.rendered, m.direction, c.body IS NULL AS is_raw,
     ${CONTENT_COLUMNS}
   FROM message_content c JOIN messages m ON m.id = c.message_id
     LEFT JOIN contents b ON b.key = COALESCE(c.body, CASE WHEN ${IS_WHOLE} THEN c.raw END)
@@ -61,6 +62,7 @@ export async function getContent(
     data: row.data === null ? null : JSON.parse(row.data),
     envelope: row.envelope === null ? null : JSON.parse(row.envelope),
     auth: row.auth === null ? null : JSON.parse(row.auth),
+    arrival: row.arrival === null ? null : JSON.parse(row.arrival),
     // If a received message quotes nothing, as most do, the reply text is the whole text, and is not stored twice.
     replyText: row.direction === "inbound" ? (replyText ?? text?.trim() ?? null) : null,
     rendered: row.rendered === 1,
@@ -76,7 +78,7 @@ async function bodyOf(deps: BodyDeps, row: Row, budget: MemoryBudget): Promise<M
 }
 
 /** The first octets of a message's bodies, with its headers. */
-export interface ContentStart extends Pick<MessageContent, "headers" | "auth"> {
+export interface ContentStart extends Pick<MessageContent, "headers" | "auth" | "arrival"> {
   html: Clipped;
   text: Clipped;
 }
@@ -101,6 +103,7 @@ export async function getContentStart(
     text,
     headers: headers ?? JSON.parse(row.headers),
     auth: row.auth === null ? null : JSON.parse(row.auth),
+    arrival: row.arrival === null ? null : JSON.parse(row.arrival),
   };
 }
 

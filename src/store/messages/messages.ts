@@ -1,4 +1,5 @@
 import type { Mailbox } from "../../core/addresses.ts";
+import type { Spam } from "../../core/messages/spam.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
 import { OPEN_TRACKING } from "../../core/messages/tracking.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
@@ -82,6 +83,12 @@ export const NOT_SENT = {
   contentEnds: false,
 } satisfies Partial<Message>;
 
+/** The findings about a message when it arrived, apart from its authentication. */
+export interface Arrived {
+  /** The verdict of the spam filter; null if there is none. */
+  spam: Spam | null;
+}
+
 /** The content of a message: bodies, headers, and how it came. */
 export interface MessageContent {
   html: string | null;
@@ -90,6 +97,7 @@ export interface MessageContent {
   data: Record<string, unknown> | null;
   envelope: Record<string, unknown> | null;
   auth: Record<string, unknown> | null;
+  arrival: Arrived | null;
   /** The new part of a received message, without what it quotes. */
   replyText: string | null;
   /** True if html and text were rendered from the message's template. */
@@ -108,6 +116,8 @@ export interface NewMessageContent {
   rendered?: boolean;
   envelope?: Record<string, unknown> | null;
   auth?: Record<string, unknown> | null;
+  /** Null: nothing was found. */
+  arrival?: Arrived | null;
   trace?: string | null;
   /** A received message as it came, without `trace`, or a submitted one. */
   raw?: NewContent | null;
@@ -166,8 +176,8 @@ function insertRow(message: Message, guard: Guard | null, texts: readonly Value[
 
 const INSERT_CONTENT = rowsText(
   "message_content",
-  "message_id, body, headers, data, envelope, auth, trace, raw, rendered",
-  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+  "message_id, body, headers, data, envelope, auth, trace, arrival, raw, rendered",
+  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
 );
 
 /**
@@ -181,6 +191,7 @@ export function insertMessage(
   guard: Guard | null = null,
 ): Statement[] {
   const { body, headers = {}, data = null, envelope = null, auth = null, trace = null, raw = null } = content;
+  const { arrival = null } = content;
   const contents = [body, raw, ...attachments.map((attachment) => attachment.content)];
   const texts = [
     JSON.stringify(headers),
@@ -188,6 +199,7 @@ export function insertMessage(
     envelope === null ? null : JSON.stringify(envelope),
     auth === null ? null : JSON.stringify(auth),
     trace,
+    arrival === null ? null : JSON.stringify(arrival),
   ];
   return [
     insertRow(message, guard, texts),

@@ -49,6 +49,8 @@ function ruleOf(text: string): [string, number][] {
 
 /** A started rspamd. */
 export interface Rspamd {
+  /** URL of its worker. */
+  url: string;
   score(letter: Letter): Promise<Rules>;
   stop(): Promise<void>;
 }
@@ -85,6 +87,7 @@ export async function startRspamd(
   if (!(await answers("127.0.0.1", port, run)))
     throw new Error(`rspamd did not start: see ${folder}/rspamd.log`);
   return {
+    url,
     async score({ raw, mailFrom, rcptTo }) {
       const headers = {
         IP: CLIENT.ip,
