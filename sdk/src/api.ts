@@ -385,6 +385,12 @@ export interface components {
                 score: number;
             }[];
         };
+        /** AppliedRule */
+        AppliedRule: {
+            id: string;
+            /** @example Newsletters */
+            name: string;
+        };
         /**
          * EventDetails
          * @description The details under the name of the event's type. Empty if the type has none.
@@ -515,8 +521,12 @@ export interface components {
                 spam: components["schemas"]["Spam"] | null;
             };
             inbound_rejected?: {
-                /** @constant */
-                reason: "dmarc";
+                /**
+                 * @description Who refused it: the policy of its author's domain, or a rule. `dropped`: a rule let it be accepted, and kept only its header.
+                 * @enum {string}
+                 */
+                reason: "dmarc" | "rule" | "dropped";
+                rule?: components["schemas"]["AppliedRule"];
                 inboxId: string | null;
                 from?: components["schemas"]["MailAddress"];
                 /** @description Absent if the webhook gets no content. */
@@ -616,6 +626,8 @@ export interface components {
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
             spam?: components["schemas"]["Spam"] | null;
+            /** @description The rules that a received message met, in their order. */
+            rules?: components["schemas"]["AppliedRule"][];
             replyText?: string | null;
             /** @description Web addresses in the message, in order, each once, as they were before tracking; at most 100. Of received, captured and test-mode mail. */
             links?: {
@@ -817,6 +829,8 @@ export interface components {
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
             spam?: components["schemas"]["Spam"] | null;
+            /** @description The rules that a received message met, in their order. */
+            rules?: components["schemas"]["AppliedRule"][];
             replyText?: string | null;
             /** @description The same addresses with their display names. */
             addresses: {
@@ -1577,6 +1591,154 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+        };
+        /**
+         * RuleConditions
+         * @description All must hold; none: every message. A string matches anywhere in the value, or at its end if it begins with `*`. Case does not count.
+         * @example {
+         *       "header": {
+         *         "name": "List-Id"
+         *       }
+         *     }
+         */
+        RuleConditions: {
+            /**
+             * @description The address in From.
+             * @example *@example.com
+             */
+            from?: string;
+            /**
+             * @description An address in To or Cc, or a recipient of the SMTP transaction.
+             * @example sales@
+             */
+            to?: string;
+            /**
+             * @description The subject.
+             * @example invoice
+             */
+            subject?: string;
+            /** @description The first field of that name. */
+            header?: {
+                /** @example List-Id */
+                name: string;
+                /**
+                 * @description If left out, the field only has to be there.
+                 * @example news.example.com
+                 */
+                value?: string;
+            };
+            hasAttachment?: boolean;
+            /** @description Bytes. */
+            largerThan?: number;
+            /**
+             * @description `pass`: DMARC proves the author. `fail`: it does not.
+             * @enum {string}
+             */
+            auth?: "pass" | "fail";
+            /**
+             * @description A message without a verdict of the spam filter does not match.
+             * @example 8
+             */
+            spamScoreAbove?: number;
+        };
+        /**
+         * RuleActions
+         * @description At least one. `reject` and `drop` skip all later rules.
+         * @example {
+         *       "archive": true
+         *     }
+         */
+        RuleActions: {
+            /** @description Archives the conversation. */
+            archive?: boolean;
+            /** @description Marks the conversation as read. */
+            markRead?: boolean;
+            /**
+             * @description Refuses the message with 550 5.7.1 and this text. Only its header is kept.
+             * @example No advertising, please
+             */
+            reject?: string;
+            /** @description Accepts the message, and keeps only its header, as `inbound_rejected`. */
+            drop?: boolean;
+            /** @description Skips all later rules. */
+            stop?: boolean;
+        };
+        /** NewRule */
+        NewRule: {
+            inboxId?: string | null;
+            /** @description Rules apply in ascending order. A new rule without one is the last. */
+            position?: number;
+            /** @example Newsletters */
+            name: string;
+            enabled?: boolean;
+            when: components["schemas"]["RuleConditions"];
+            then: components["schemas"]["RuleActions"];
+        };
+        /** Rule */
+        Rule: {
+            id: string;
+            inboxId: string | null;
+            /** @description Rules apply in ascending order. A new rule without one is the last. */
+            position: number;
+            /** @example Newsletters */
+            name: string;
+            enabled: boolean;
+            when: components["schemas"]["RuleConditions"];
+            then: components["schemas"]["RuleActions"];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** RuleChanges */
+        RuleChanges: {
+            inboxId?: string | null;
+            /** @description Rules apply in ascending order. A new rule without one is the last. */
+            position?: number;
+            /** @example Newsletters */
+            name?: string;
+            enabled?: boolean;
+            when?: components["schemas"]["RuleConditions"];
+            then?: components["schemas"]["RuleActions"];
+        };
+        /** TryRules */
+        TryRules: {
+            /**
+             * @description Id of a received message.
+             * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+             */
+            emailId: string;
+        };
+        /** RuleTrial */
+        RuleTrial: {
+            emailId: string;
+            /** @description The enabled rules of the message's inbox in order, up to the one that ends them. */
+            rules: {
+                id: string;
+                /** @example Newsletters */
+                name: string;
+                matched: boolean;
+                /** @description In the order of their checks, up to the first that is not met. */
+                conditions: {
+                    /** @example from */
+                    condition: string;
+                    met: boolean;
+                }[];
+            }[];
+            outcome: {
+                archive: boolean;
+                markRead: boolean;
+                reject: string | null;
+                drop: boolean;
+            };
         };
         /** Template */
         Template: {
@@ -2544,8 +2706,12 @@ export interface components {
                 /** @constant */
                 testMode?: true;
                 inbound_rejected: {
-                    /** @constant */
-                    reason: "dmarc";
+                    /**
+                     * @description Who refused it: the policy of its author's domain, or a rule. `dropped`: a rule let it be accepted, and kept only its header.
+                     * @enum {string}
+                     */
+                    reason: "dmarc" | "rule" | "dropped";
+                    rule?: components["schemas"]["AppliedRule"];
                     inboxId: string | null;
                     from?: components["schemas"]["MailAddress"];
                     /** @description Absent if the webhook gets no content. */
@@ -2581,6 +2747,7 @@ export type Recipient = components['schemas']['Recipient'];
 export type MailAddress = components['schemas']['MailAddress'];
 export type Authentication = components['schemas']['Authentication'];
 export type Spam = components['schemas']['Spam'];
+export type AppliedRule = components['schemas']['AppliedRule'];
 export type EventDetails = components['schemas']['EventDetails'];
 export type MessageEvent = components['schemas']['MessageEvent'];
 export type Envelope = components['schemas']['Envelope'];
@@ -2620,6 +2787,13 @@ export type DomainRecord = components['schemas']['DomainRecord'];
 export type ReportRow = components['schemas']['ReportRow'];
 export type PolicyAdvice = components['schemas']['PolicyAdvice'];
 export type Inbox = components['schemas']['Inbox'];
+export type RuleConditions = components['schemas']['RuleConditions'];
+export type RuleActions = components['schemas']['RuleActions'];
+export type NewRule = components['schemas']['NewRule'];
+export type Rule = components['schemas']['Rule'];
+export type RuleChanges = components['schemas']['RuleChanges'];
+export type TryRules = components['schemas']['TryRules'];
+export type RuleTrial = components['schemas']['RuleTrial'];
 export type Template = components['schemas']['Template'];
 export type RenderedTemplate = components['schemas']['RenderedTemplate'];
 export type Contact = components['schemas']['Contact'];
@@ -4989,6 +5163,148 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Inbox"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listRules: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List rules in the order in which they apply */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Rule"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRule"];
+            };
+        };
+        responses: {
+            /** @description Create a rule for mail that arrives */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Rule"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a rule */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Rule"];
+                };
+            };
+        };
+    };
+    deleteRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a rule */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleChanges"];
+            };
+        };
+        responses: {
+            /** @description Change a rule, its place, or turn it off */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Rule"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    tryRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TryRules"];
+            };
+        };
+        responses: {
+            /** @description Show what the rules would do to a received message, and why */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["RuleTrial"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -10,7 +10,7 @@ import {
 } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
+import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -22,6 +22,7 @@ export class Postrider {
   readonly emails: Emails;
   readonly templates: Templates;
   readonly inboxes: Inboxes;
+  readonly rules: Rules;
   readonly threads: Threads;
   readonly inbound: Inbound;
   readonly domains: Domains;
@@ -44,6 +45,7 @@ export class Postrider {
     this.emails = new Emails(api);
     this.templates = new Templates(api);
     this.inboxes = new Inboxes(api);
+    this.rules = new Rules(api);
     this.threads = new Threads(api);
     this.inbound = new Inbound(api);
     this.domains = new Domains(api);

@@ -28,7 +28,6 @@ export class ApiPromise<Data> implements Promise<Data> {
     return this.#sent;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise.
   then<Done = Data, Failed = never>(
     onDone?: ((data: Data) => Done | PromiseLike<Done>) | null,
     onFailed?: ((reason: unknown) => Failed | PromiseLike<Failed>) | null,

@@ -1,7 +1,7 @@
 import { Account, ApiKeys, AuditLog, Erasures, Lanes, Members, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Inbound, Inboxes, Threads } from "./resources/inbound.ts";
+import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -11,6 +11,7 @@ export declare class Postrider {
     readonly emails: Emails;
     readonly templates: Templates;
     readonly inboxes: Inboxes;
+    readonly rules: Rules;
     readonly threads: Threads;
     readonly inbound: Inbound;
     readonly domains: Domains;

@@ -24,7 +24,8 @@ export type IdPrefix =
   | "era"
   | "mem"
   | "ses"
-  | "ntc";
+  | "ntc"
+  | "rul";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

@@ -28,6 +28,7 @@ import { quotaRoutes } from "./routes/projects/quota.ts";
 import { senderRoutes } from "./routes/projects/senders.ts";
 import { settingRoutes } from "./routes/projects/settings.ts";
 import { statsRoutes } from "./routes/projects/stats.ts";
+import { ruleRoutes } from "./routes/rules.ts";
 import { suppressionRoutes } from "./routes/suppressions.ts";
 import { templateRoutes } from "./routes/templates.ts";
 import { webhookDeliveryRoutes } from "./routes/webhook-deliveries.ts";
@@ -56,6 +57,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   domainRecordRoutes,
   domainReportRoutes,
   inboxRoutes,
+  ruleRoutes,
   templateRoutes,
   contactRoutes,
   suppressionRoutes,

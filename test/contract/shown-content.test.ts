@@ -7,6 +7,7 @@ const CONFIGURATION: ReadonlySet<string> = new Set([
   "CheckedDomain",
   "Receiving",
   "OwnRecord",
+  "Rule",
   "Inbox",
   "Webhook",
   "ApiKey",

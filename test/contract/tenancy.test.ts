@@ -192,6 +192,7 @@ describe("tenancy", () => {
 const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   domainId: "/v1/domains",
   inboxId: "/v1/inboxes",
+  emailId: "/v1/emails",
   messageId: "/v1/emails",
   inReplyTo: "/v1/emails",
   senderId: "/v1/senders",

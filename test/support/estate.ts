@@ -58,6 +58,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   },
   "/v1/erasures": (making) => post(making, "/v1/erasures", contactBody(making)),
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
+  "/v1/rules": (making) => post(making, "/v1/rules", RULE),
   async "/v1/threads"(making) {
     const simulated = await post(making, "/v1/inbound/simulate", simulateBody(making));
     return { id: simulated.threadId };
@@ -112,6 +113,8 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     return { id: `${token}.${sealUrl(key, token, "https://a.test/")}` };
   },
 };
+
+const RULE = { name: "Lists", when: { header: { name: "List-Id" } }, then: { archive: true } };
 
 /** Signs a member in. */
 async function memberSession({ service }: World, memberId: string): Promise<Made> {
@@ -255,6 +258,9 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "PATCH /v1/webhooks/{}": () => ({ enabled: false }),
   "POST /v1/webhooks/{}/rotate-secret": () => ({ graceSeconds: 60 }),
   "POST /v1/webhooks/{}/test": () => ({ type: "bounce" }),
+  "POST /v1/rules": () => RULE,
+  "PATCH /v1/rules/{}": () => ({ enabled: false }),
+  "POST /v1/rules/try": ({ tenant }) => ({ emailId: tenant.receivedId }),
   "POST /v1/templates": templateBody,
   "PATCH /v1/templates/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
   "POST /v1/templates/{}/render": () => ({ data: { user: { name: "Ada" } } }),

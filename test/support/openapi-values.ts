@@ -94,7 +94,7 @@ const GENERATORS: Readonly<Record<string, (generation: Generation) => unknown>> 
       .map(([name, property]) => [name, generate(document, property, random, name, depth + 1)]);
     const { additionalProperties: values } = schema;
     const extra =
-      values !== undefined && depth < MAX_DEPTH && random() < 0.5
+      typeof values === "object" && depth < MAX_DEPTH && random() < 0.5
         ? [["X-Own", generate(document, values, random, "", depth + 1)]]
         : [];
     return Object.fromEntries([...fields, ...extra]);

@@ -18,8 +18,9 @@ export interface Tenant {
   wide: string;
   domain: string;
   domainId: string;
-  /** An inbox that receives simulated mail. */
+  /** An inbox that receives simulated mail, and a message there. */
   inboxId: string;
+  receivedId: string;
 }
 
 export interface RawAnswer {
@@ -181,5 +182,7 @@ async function putTenant(
   );
   publish(service.dns, receiving.body.records);
   const inbox = await service.call("POST", "/v1/inboxes", { address: `desk@${domain}` }, { key });
-  return { ...ids, key, wide: account.wide, domain, domainId, inboxId: inbox.body.id };
+  const inboxId = inbox.body.id;
+  const received = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "Hi" }, { key });
+  return { ...ids, key, wide: account.wide, domain, domainId, inboxId, receivedId: received.body.messageId };
 }

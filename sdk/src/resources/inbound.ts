@@ -44,6 +44,44 @@ export class Inboxes {
   }
 }
 
+/** Rules for mail that arrives. */
+export class Rules {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Creates a rule. */
+  create(body: Body<"createRule">, options?: RequestOptions): ApiPromise<Answer<"createRule">> {
+    return this.#api.json<"createRule">("POST", "/v1/rules", { body, options });
+  }
+
+  /** Lists rules in the order in which they apply. */
+  list(query?: Query<"listRules">, options?: RequestOptions): List<Item<"listRules">> {
+    return this.#api.list<"listRules">("/v1/rules", { query, options });
+  }
+
+  /** Returns a rule. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getRule">> {
+    return this.#api.json<"getRule">("GET", path`/v1/rules/${id}`, { options });
+  }
+
+  /** Changes a rule, its place, or turns it off. */
+  update(id: string, body: Body<"updateRule">, options?: RequestOptions): ApiPromise<Answer<"updateRule">> {
+    return this.#api.json<"updateRule">("PATCH", path`/v1/rules/${id}`, { body, options });
+  }
+
+  /** Deletes a rule. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteRule">> {
+    return this.#api.json<"deleteRule">("DELETE", path`/v1/rules/${id}`, { options });
+  }
+
+  /** Shows what the rules would do to a received message, and why. */
+  try(body: Body<"tryRules">, options?: RequestOptions): ApiPromise<Answer<"tryRules">> {
+    return this.#api.json<"tryRules">("POST", "/v1/rules/try", { body, options });
+  }
+}
+
 /** Conversations of an inbox. */
 export class Threads {
   readonly #api: Transport;

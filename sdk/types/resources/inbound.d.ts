@@ -18,6 +18,23 @@ export declare class Inboxes {
     /** Lists the threads of an inbox, most recently active first. */
     threads(id: string, query?: Query<"listInboxThreads">, options?: RequestOptions): List<Item<"listInboxThreads">>;
 }
+/** Rules for mail that arrives. */
+export declare class Rules {
+    #private;
+    constructor(api: Transport);
+    /** Creates a rule. */
+    create(body: Body<"createRule">, options?: RequestOptions): ApiPromise<Answer<"createRule">>;
+    /** Lists rules in the order in which they apply. */
+    list(query?: Query<"listRules">, options?: RequestOptions): List<Item<"listRules">>;
+    /** Returns a rule. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getRule">>;
+    /** Changes a rule, its place, or turns it off. */
+    update(id: string, body: Body<"updateRule">, options?: RequestOptions): ApiPromise<Answer<"updateRule">>;
+    /** Deletes a rule. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteRule">>;
+    /** Shows what the rules would do to a received message, and why. */
+    try(body: Body<"tryRules">, options?: RequestOptions): ApiPromise<Answer<"tryRules">>;
+}
 /** Conversations of an inbox. */
 export declare class Threads {
     #private;

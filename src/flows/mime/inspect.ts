@@ -26,6 +26,8 @@ export interface MailToInspect {
   raw: Uint8Array;
   /** Null for a simulated message, which has no sender to check. */
   session: AuthEnvelope | null;
+  /** Needs of the rules of its inboxes. If left out, there are none. */
+  rules?: { refuses: boolean; headers: readonly string[] } | undefined;
 }
 
 /** The parsed message without bodies and header fields. */
@@ -39,7 +41,7 @@ export interface HashedBody {
 
 /** The contents to store. They are hashed here, and small ones compressed, to spare the main thread. */
 export interface MailContents extends HashedBody {
-  /** A body that holds only the header fields; null unless the message is refused. */
+  /** A body that holds only the header fields; null unless the message is refused, or a rule may refuse it. */
   header: HashedBody | null;
   /** The bytes as received. */
   raw: HashedContent;
@@ -50,6 +52,8 @@ export interface Inspection {
   mail: ReadMail;
   contents: MailContents;
   authentication: Authentication;
+  /** The header fields that rules ask for, by their name in lower case. */
+  ruleHeaders: Record<string, string>;
 }
 
 export interface InspectDeps extends AuthDeps {
@@ -65,7 +69,7 @@ export async function inspectMail(deps: InspectDeps, mail: MailToInspect): Promi
   // The preview shows the new text without quotes.
   const preview = reply === null ? parsed.preview : previewOf(reply, null);
   const contents = contentsOf(parsed, reply, mail.raw);
-  return inspection({ ...recorded(parsed), preview }, contents, await checking, mail.raw);
+  return inspection({ ...recorded(parsed), preview }, contents, await checking, mail);
 }
 
 /**
@@ -76,17 +80,32 @@ export async function inspectHeader(deps: InspectDeps, mail: MailToInspect): Pro
   const checking = check(deps, mail, authenticateSender);
   const parsed = { ...headerOnly(mail.raw), text: null, html: null, attachments: [] };
   const contents = contentsOf(parsed, null, mail.raw);
-  return inspection(recorded(parsed), contents, await checking, mail.raw);
+  return inspection(recorded(parsed), contents, await checking, mail);
 }
 
 function inspection(
   mail: ReadMail,
   contents: MailContents,
   authentication: Authentication,
-  raw: Uint8Array,
+  { raw, rules }: MailToInspect,
 ): Inspection {
-  const refused = policyAnswer(authentication.verdict.dmarc) === "refuse";
-  return { mail, contents: { ...contents, header: refused ? headerBody(raw) : null }, authentication };
+  const refused = rules?.refuses === true || policyAnswer(authentication.verdict.dmarc) === "refuse";
+  return {
+    mail,
+    contents: { ...contents, header: refused ? headerBody(raw) : null },
+    authentication,
+    ruleHeaders: ruleHeadersOf(raw, rules?.headers ?? []),
+  };
+}
+
+/** Parses the header again, because few projects have rules that ask for fields. */
+function ruleHeadersOf(raw: Uint8Array, names: readonly string[]): Record<string, string> {
+  if (names.length === 0) return {};
+  const found = Object.entries(fieldsByName(headerOnly(raw).fields));
+  const wanted = new Set(names);
+  return Object.fromEntries(
+    found.flatMap(([name, value]) => (wanted.has(name.toLowerCase()) ? [[name.toLowerCase(), value]] : [])),
+  );
 }
 
 function recorded({ text: _, html: __, fields: ___, ...mail }: OpenMail): ReadMail {

@@ -55,7 +55,7 @@ interface Reading<Kind extends ReadingKind> {
 }
 
 const READINGS: { readonly [Kind in ReadingKind]: Reading<Kind> } = {
-  mail: { read: inspectMail, unread: ({ raw, session }) => ({ kind: "header", raw, session }) },
+  mail: { read: inspectMail, unread: (asked) => ({ ...asked, kind: "header" }) },
   header: { read: inspectHeader, unread: () => unreadable("the header of a message cannot be read") },
   report: { read: readReport, unread: () => NOTHING_REPORTED },
   aggregate: {

@@ -6,22 +6,17 @@ import { withoutOwnResults } from "../../mail/auth/own-results.ts";
 import { policyAnswer } from "../../mail/auth/policy-answer.ts";
 import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/session/envelope.ts";
-import { type Reply, reply } from "../../smtp/session/reply.ts";
-import type { ArrivalFacts } from "../../store/messages/arrivals.ts";
+import type { Reply } from "../../smtp/session/reply.ts";
 import { overQuotaIn } from "../../store/projects/holdings.ts";
-import { isBroken } from "../../store/engine/guards.ts";
 import type { TakeReportsDeps } from "../reports/take-reports.ts";
 import { type EarlyReports, earlyReports } from "../deliver/early-reports.ts";
 import type { ReportDeps, ReportTaken } from "../deliver/report.ts";
 import { isForService, reportName, takeForService, withoutReports } from "./take-for-service.ts";
-import { queryAfterSync } from "../../store/engine/client.ts";
-import { factsFor, findDuplicate, relatedMessageIds } from "./arrival-facts.ts";
-import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
+import { relatedMessageIds } from "./arrival-facts.ts";
+import type { InboundTargetInbox } from "./inbound-message.ts";
 import { DISK_LOW, MAILBOX_FULL, storageRefusal, type Receiving } from "./storage-limits.ts";
-import { recordRefusal } from "./record-refusal.ts";
 import {
   BUSY,
-  DMARC_REFUSED,
   DMARC_UNKNOWN,
   LOOP,
   NO_DOMAIN,
@@ -35,10 +30,11 @@ import {
   outcomeOf,
 } from "./replies.ts";
 import { type RoleLimits, type RoleVolume, roleVolume } from "./role-volume.ts";
-import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
+import { type InboundTarget, isUnknown, routeAddress, routeAfterSync, type RouteDeps } from "./route.ts";
 import { createStoreAsNew, type StoreAsNew } from "./store-as-new.ts";
-import { type ArrivalTarget, storeInbound } from "./store-inbound.ts";
 import type { CheckSpam } from "./spam-check.ts";
+import { needsOf, rulesOf } from "./rules-of-arrival.ts";
+import { checkAndStore } from "./check-and-store.ts";
 import { traceFields } from "./trace-fields.ts";
 
 export interface InboundHandlerDeps
@@ -107,15 +103,6 @@ export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
   };
 }
 
-/** Routes an address. Syncs a replica before it reports an unknown one, because that refusal is permanent. */
-function routeAfterSync(deps: InboundHandlerDeps, address: string): Promise<InboundTarget> {
-  return queryAfterSync(deps.db, () => routeAddress(deps, address), isUnknown);
-}
-
-function isUnknown({ kind }: InboundTarget): boolean {
-  return kind === "no_domain" || kind === "no_mailbox";
-}
-
 interface HandlerState {
   deps: InboundHandlerDeps;
   mutex: KeyedMutex;
@@ -175,8 +162,9 @@ async function inspectAndStore(
 ): Promise<Reply> {
   const { mailFrom, rcptTo, ip, helo, tls } = session;
   const raw = withoutOwnResults(received, deps.hostname);
+  const rules = await rulesOf(deps.db, targets);
   const [inspection, spam] = await Promise.all([
-    deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } }),
+    deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom }, rules: needsOf(rules) }),
     targets.some(({ inbox }) => inbox.id !== null) ? (deps.checkSpam?.(session, raw) ?? null) : null,
   ]);
   if (inspection === null) return BUSY;
@@ -200,6 +188,7 @@ async function inspectAndStore(
     raw,
     inspection,
     spam,
+    rules,
     testMode: false,
   };
   const taken = mutex(relatedMessageIds(inspection.mail), () =>
@@ -216,68 +205,4 @@ async function inspectAndStore(
 /** Returns true if a mailbox accepts every message, as a postmaster's must (RFC 5321 §4.5.1). */
 function isAlwaysTaken({ inbox }: InboundTargetInbox): boolean {
   return inbox.id === null && inbox.alwaysTaken;
-}
-
-/** Stores an inspected message, or refuses it by its author's policy. If an inbox is gone, does neither. */
-async function checkAndStore(
-  deps: InboundHandlerDeps,
-  targets: readonly InboundTargetInbox[],
-  mail: InboundMail,
-  { answer, asNew }: { answer: "take" | "refuse"; asNew: boolean },
-): Promise<Reply> {
-  const asked = targets.map(async (target) => ({
-    ...target,
-    facts: await factsFor(deps, target.inbox, mail.inspection.mail, asNew),
-  }));
-  const places = (await Promise.all(asked)).filter(isReceiving);
-  if (places.length === 0) return (await areAllUnknown(deps, targets)) ? NO_MAILBOX : RECIPIENT_GONE;
-  if (places.length < targets.length) return RECIPIENT_GONE;
-  const { verdict } = mail.inspection.authentication;
-  const { ip } = mail.envelope;
-  // One reply answers for all recipients.
-  if (answer === "refuse") {
-    const messages = await recordRefusal(deps, places, mail);
-    log("smtp").info("a message was refused by DMARC", { messages, ip, domain: verdict.dmarc.domain });
-    return DMARC_REFUSED;
-  }
-  const ids = await storeUnlessDuplicate(deps, places, mail).catch((error: unknown) => {
-    if (isBroken(error, "inbox_deleted")) return null;
-    throw error;
-  });
-  if (ids === null) return RECIPIENT_GONE;
-  const { ok } = mail.inspection.mail;
-  log("smtp").info("a message was received", { messages: ids, bytes: mail.raw.length, read: ok });
-  return reply(250, "2.0.0", `OK ${ids[0] ?? "received"}`);
-}
-
-/** Returns true if no address has an inbox now. An inbox may have been deleted and created again since RCPT. */
-async function areAllUnknown(
-  deps: InboundHandlerDeps,
-  targets: readonly InboundTargetInbox[],
-): Promise<boolean> {
-  const addresses = targets.flatMap((target) => target.addresses);
-  const found = await Promise.all(addresses.map((address) => routeAfterSync(deps, address)));
-  return found.every(isUnknown);
-}
-
-function isReceiving(place: InboundTargetInbox & { facts: ArrivalFacts | null }): place is ArrivalTarget {
-  return place.facts?.receiving === true;
-}
-
-/** Stores the message in the inboxes that do not have it yet. Returns its ids, also those of duplicates. */
-async function storeUnlessDuplicate(
-  deps: InboundHandlerDeps,
-  places: readonly ArrivalTarget[],
-  mail: InboundMail,
-): Promise<string[]> {
-  const earlier: string[] = [];
-  const missing: ArrivalTarget[] = [];
-  const { raw } = mail.inspection.contents;
-  for (const place of places) {
-    const found = await findDuplicate(deps.db, place.inbox, place.facts, raw.key);
-    if (found === null) missing.push(place);
-    else earlier.push(found.messageId);
-  }
-  const arrivals = missing.length === 0 ? [] : await storeInbound(deps, missing, mail);
-  return [...earlier, ...arrivals.map(({ messageId }) => messageId)];
 }

@@ -1,4 +1,6 @@
 import { newId } from "../../core/ids.ts";
+import type { ReadyRules } from "../../core/rules/match.ts";
+import type { AppliedRule } from "../../core/rules/ruling.ts";
 import type { Spam } from "../../core/messages/spam.ts";
 import type { NewAttachment } from "../../store/messages/attachments.ts";
 import type { NewContent } from "../../store/contents/content-bytes.ts";
@@ -31,6 +33,8 @@ export interface InboundMail {
   raw: Uint8Array;
   inspection: Inspection;
   spam: Spam | null;
+  /** The rules of the projects that it goes to. A project may be missing. */
+  rules: ReadonlyMap<string, ReadyRules>;
   testMode: boolean;
 }
 
@@ -81,12 +85,13 @@ export function inboundContent(
   { envelope, trace, inspection, spam }: InboundMail,
   { body, raw }: { body: NewContent; raw: NewContent | null },
   addresses: readonly string[],
+  rules: readonly AppliedRule[] = [],
 ): NewMessageContent {
   return {
     body,
     envelope: { ...envelope, rcptTo: [...addresses] },
     auth: { ...inspection.authentication.verdict },
-    arrival: spam === null ? null : { spam },
+    arrival: spam === null && rules.length === 0 ? null : { spam, rules },
     trace,
     raw,
   };

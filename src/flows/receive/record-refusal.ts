@@ -1,9 +1,13 @@
+import type { AppliedRule } from "../../core/rules/ruling.ts";
 import { standingInboxGuard } from "../../store/threads/inboxes.ts";
 import { insertMessage } from "../../store/messages/messages.ts";
 import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
 import { storedLimit, withinStoredLimits, type Receiving } from "./storage-limits.ts";
 import { type ArrivalTarget, storeBody, webhooksOf } from "./store-inbound.ts";
+
+/** Why a message was not stored, as its event says it. */
+export type RefusalReason = { reason: "dmarc" } | { reason: "rule" | "dropped"; rule: AppliedRule };
 
 /**
  * Records a refused message once in each project, with its header and without its body.
@@ -14,9 +18,10 @@ export async function recordRefusal(
   deps: Receiving,
   places: readonly ArrivalTarget[],
   mail: InboundMail,
+  why: RefusalReason,
 ): Promise<string[]> {
   const projects = Map.groupBy(places, ({ inbox }) => inbox.senderId);
-  const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail)));
+  const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail, why)));
   const events = recorded.flatMap((record) => record.events);
   const announced = announceEvents(deps.clock, events, webhooksOf(places));
   const within = await withinStoredLimits(deps, projects.keys());
@@ -25,7 +30,12 @@ export async function recordRefusal(
   return recorded.map(({ messageId }) => messageId);
 }
 
-async function refusalOf(deps: Receiving, own: readonly ArrivalTarget[], mail: InboundMail) {
+async function refusalOf(
+  deps: Receiving,
+  own: readonly ArrivalTarget[],
+  mail: InboundMail,
+  why: RefusalReason,
+) {
   const [first] = own;
   if (first === undefined) throw new Error("a project without an inbox");
   const { inbox } = first;
@@ -38,13 +48,13 @@ async function refusalOf(deps: Receiving, own: readonly ArrivalTarget[], mail: I
   const { db, clock } = deps;
   const limit = await storedLimit(deps, inbox.senderId);
   const body = await storeBody({ db, clock, storedLimit: limit }, inbox.senderId, header);
-  const content = inboundContent(mail, { body, raw: null }, addresses);
+  const content = inboundContent(mail, { body, raw: null }, addresses, "rule" in why ? [why.rule] : []);
   const { from, to, subject } = message;
   const draft: EventDraft = {
     messageId: message.id,
     type: "inbound_rejected",
     email: null,
-    data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
+    data: { inbound_rejected: { ...why, inboxId: inbox.id, from, to, subject, auth } },
   };
   return {
     messageId: message.id,

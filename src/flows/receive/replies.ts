@@ -31,7 +31,7 @@ export const DMARC_REFUSED = reply(550, "5.7.1", "Refused by the DMARC policy of
 
 /** The outcome of a message, as counters name it. */
 export type InboundOutcome =
-  | ("taken" | "report" | "dmarc" | "no_mailbox" | "gone")
+  | ("taken" | "report" | "dmarc" | "rule" | "no_mailbox" | "gone")
   | ("undecided" | "loop" | "busy" | "full" | "early" | "trouble");
 
 const OUTCOMES: ReadonlyMap<Reply, InboundOutcome> = new Map<Reply, InboundOutcome>([
@@ -51,5 +51,5 @@ const OUTCOMES: ReadonlyMap<Reply, InboundOutcome> = new Map<Reply, InboundOutco
 
 /** Returns the outcome that a reply stands for. */
 export function outcomeOf(answer: Reply): InboundOutcome {
-  return OUTCOMES.get(answer) ?? "taken";
+  return OUTCOMES.get(answer) ?? (answer.code < 300 ? "taken" : "rule");
 }

@@ -2,7 +2,7 @@ import type { Key } from "../../core/crypto/key-ring.ts";
 import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
 import { COMPLAINT_MAILBOX } from "../../core/own-names.ts";
 import { verpToken } from "../../mail/verp.ts";
-import type { Db } from "../../store/engine/client.ts";
+import { type Db, queryAfterSync } from "../../store/engine/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/messages/sending.ts";
 import { recipientOf } from "../mime/recipient-token.ts";
 import { unsubscribedByMail } from "../mime/unsubscribe.ts";
@@ -63,4 +63,14 @@ async function atReturnPath(deps: RouteDeps, split: SplitAddress): Promise<Inbou
 async function roleTarget(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {
   const mailbox = await findRoleMailbox(deps, split);
   return mailbox === null ? { kind: "no_mailbox" } : { kind: "role", mailbox };
+}
+
+/** Routes an address. Syncs a replica before it reports an unknown one, because that refusal is permanent. */
+export function routeAfterSync(deps: RouteDeps, address: string): Promise<InboundTarget> {
+  return queryAfterSync(deps.db, () => routeAddress(deps, address), isUnknown);
+}
+
+/** Returns true if no mailbox has the address. */
+export function isUnknown({ kind }: InboundTarget): boolean {
+  return kind === "no_domain" || kind === "no_mailbox";
 }

@@ -79,7 +79,7 @@ export async function simulateInbound(
   if (inspection === null) throw tooManyReads();
   const { header } = inspection.authentication;
   const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
-  const arriving = { envelope, trace, raw, inspection, spam: null, testMode: true };
+  const arriving = { envelope, trace, raw, inspection, spam: null, rules: new Map(), testMode: true };
   const taken = await retryOnConflict(async () => {
     const facts = existing("inbox", await arrivalFactsOf(deps, inbox, inspection.mail));
     return storeInbound(deps, [{ inbox, addresses: [to.email], facts }], arriving, (made) =>

@@ -1,3 +1,4 @@
+import { NO_RULING, type Ruling } from "../../core/rules/ruling.ts";
 import { newId } from "../../core/ids.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/messages/arrivals.ts";
@@ -12,6 +13,7 @@ import {
 } from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages/messages.ts";
 import type { InboxRef } from "../../store/messages/sending.ts";
+import { fileThread } from "../../store/threads/thread-changes.ts";
 import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
@@ -44,6 +46,8 @@ export interface Arrival {
 /** An inbox that a message goes to, and what the database knows about both. */
 export interface ArrivalTarget extends InboundTargetInbox {
   facts: ArrivalFacts;
+  /** If left out, no rule matches. */
+  ruling?: Ruling | undefined;
 }
 
 /**
@@ -169,7 +173,7 @@ function guardOf(
 
 function arrivalIn(
   deps: Receiving,
-  { inbox, addresses, facts }: ArrivalTarget,
+  { inbox, addresses, facts, ruling = NO_RULING }: ArrivalTarget,
   mail: InboundMail,
   kept: StoredContents,
 ): StoredArrival {
@@ -185,11 +189,13 @@ function arrivalIn(
     statements: [
       ...insertMessage(
         message,
-        inboundContent(mail, kept, addresses),
+        inboundContent(mail, kept, addresses, ruling.applied),
         attachments,
         conflictGuard(message, facts, mail, kept),
       ),
-      ...(inbox.id === null || threadId === null ? [] : inboxStatements(inbox, threadId, message, mail)),
+      ...(inbox.id === null || threadId === null
+        ? []
+        : [...inboxStatements(inbox, threadId, message, mail), ...fileThread(senderId, threadId, ruling)]),
     ],
     events: eventsOf(deps.clock, senderId, [draft]),
   };

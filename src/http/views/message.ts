@@ -8,7 +8,7 @@ import type { MessageSummary } from "../../store/lists/message-list.ts";
 import { waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
-import { Address, AttachmentView, AuthView, EnvelopeView, SpamView } from "./received.ts";
+import { Address, AppliedRuleView, AttachmentView, AuthView, EnvelopeView, SpamView } from "./received.ts";
 import { EventDetails } from "./webhook-event.ts";
 
 const Direction = OneOf(["inbound", "outbound"]);
@@ -90,6 +90,9 @@ export const MessageView = Type.Object(
     envelope: Type.Optional(Nullable(EnvelopeView)),
     auth: Type.Optional(Nullable(AuthView)),
     spam: Type.Optional(Nullable(SpamView)),
+    rules: Type.Optional(
+      Type.Array(AppliedRuleView, { description: "The rules that a received message met, in their order." }),
+    ),
     replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without quoted text." }))),
     links: Type.Optional(
       Type.Array(Type.Object({ url: Type.String(), text: Type.String() }), {
@@ -182,6 +185,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
           envelope: content.envelope,
           auth: content.auth,
           spam: content.arrival?.spam ?? null,
+          rules: content.arrival?.rules ?? [],
           replyText: content.replyText,
         }
       : content.envelope === null

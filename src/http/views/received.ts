@@ -42,6 +42,12 @@ export const AuthView = Type.Object(
   { title: "Authentication", description: "The findings of SPF, DKIM, DMARC and ARC." },
 );
 
+/** A rule that a message met. */
+export const AppliedRuleView = Type.Object(
+  { id: Type.String(), name: Type.String({ examples: ["Newsletters"] }) },
+  { title: "AppliedRule" },
+);
+
 /** The verdict of the spam filter. */
 export const SpamView = Type.Object(
   {

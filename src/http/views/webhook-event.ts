@@ -2,7 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { EVENT_TYPES, type EventType, UNSUBSCRIBE_WAYS } from "../../core/messages/events.ts";
 import { BY_TYPE } from "../routing/named-schemas.ts";
 import { Nullable, OneOf, Timestamp } from "../routing/schemas.ts";
-import { Address, AttachmentView, AuthView, SpamView } from "./received.ts";
+import { Address, AppliedRuleView, AttachmentView, AuthView, SpamView } from "./received.ts";
 
 const Text = Nullable(Type.String());
 const Code = Nullable(Type.Integer());
@@ -94,7 +94,14 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
     attachments: content(Type.Array(AttachmentView)),
     spam: Nullable(SpamView),
   }),
-  inbound_rejected: Type.Object({ reason: Type.Literal("dmarc"), ...ARRIVAL }),
+  inbound_rejected: Type.Object({
+    reason: OneOf(
+      ["dmarc", "rule", "dropped"],
+      "Who refused it: the policy of its author's domain, or a rule. `dropped`: a rule let it be accepted, and kept only its header.",
+    ),
+    rule: Type.Optional(AppliedRuleView),
+    ...ARRIVAL,
+  }),
 };
 
 function eventOf(type: EventType): TSchema {

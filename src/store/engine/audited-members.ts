@@ -36,5 +36,30 @@ export const AUDITED_NOTICES: readonly Audited[] = [
   },
 ];
 
+/** The table of the step of rules. A rule goes with its inbox. */
+export const AUDITED_RULES: readonly Audited[] = [
+  {
+    table: "rules",
+    noun: "rule",
+    name: "name",
+    account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
+    project: "row.sender_id",
+    goes: "OLD.inbox_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inboxes WHERE id = OLD.inbox_id)",
+    fields: {
+      inbox_id: "inboxId",
+      position: "position",
+      name: "name",
+      enabled: ["enabled", "flag"],
+      conditions: ["when", "json"],
+      actions: ["then", "json"],
+    },
+  },
+];
+
 /** The tables of all steps. */
-export const ALL_AUDITED: readonly Audited[] = [...AUDITED, ...AUDITED_MEMBERS, ...AUDITED_NOTICES];
+export const ALL_AUDITED: readonly Audited[] = [
+  ...AUDITED,
+  ...AUDITED_MEMBERS,
+  ...AUDITED_NOTICES,
+  ...AUDITED_RULES,
+];

@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
 import audit from "../../../db/migrations/0002_audit.sql" with { type: "text" };
+import rules from "../../../db/migrations/0006_rules.sql" with { type: "text" };
 import members from "../../../db/migrations/0003_members.sql" with { type: "text" };
 import notices from "../../../db/migrations/0004_notices.sql" with { type: "text" };
 import arrival from "../../../db/migrations/0005_arrival.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
-import { AUDITED_MEMBERS, AUDITED_NOTICES } from "./audited-members.ts";
+import { AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: "members", sql: `${members}\n${auditTriggers(AUDITED_MEMBERS)}`, worksWith: 1 },
   { version: 4, name: "notices", sql: `${notices}\n${auditTriggers(AUDITED_NOTICES)}`, worksWith: 1 },
   { version: 5, name: "arrival", sql: arrival, worksWith: 4 },
+  { version: 6, name: "rules", sql: `${rules}\n${auditTriggers(AUDITED_RULES)}`, worksWith: 5 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

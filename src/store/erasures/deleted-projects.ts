@@ -47,6 +47,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["fan_outs", "sender_id, id", OWN],
   ["thread_references", "inbox_id, rfc_message_id", OF_INBOX],
   ["threads", "id", OWN],
+  ["rules", "id", OWN],
   ["inboxes", "id", OWN],
   ["contacts", "id", OWN],
   ["suppressions", "id", OWN],

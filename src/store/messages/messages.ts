@@ -1,4 +1,5 @@
 import type { Mailbox } from "../../core/addresses.ts";
+import type { AppliedRule } from "../../core/rules/ruling.ts";
 import type { Spam } from "../../core/messages/spam.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
 import { OPEN_TRACKING } from "../../core/messages/tracking.ts";
@@ -87,6 +88,8 @@ export const NOT_SENT = {
 export interface Arrived {
   /** The verdict of the spam filter; null if there is none. */
   spam: Spam | null;
+  /** The rules that it met, in their order. */
+  rules?: readonly AppliedRule[];
 }
 
 /** The content of a message: bodies, headers, and how it came. */

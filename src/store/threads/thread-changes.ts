@@ -1,6 +1,21 @@
 import { noteChange } from "../engine/audit-triggers.ts";
-import type { Db } from "../engine/client.ts";
+import type { Db, Statement } from "../engine/client.ts";
 import { type Thread, THREADS } from "./threads.ts";
+
+/** Returns the statement by which a rule puts a thread away, after the message that came to it. */
+export function fileThread(
+  senderId: string,
+  id: string,
+  { archive, markRead }: { archive: boolean; markRead: boolean },
+): Statement[] {
+  if (!archive && !markRead) return [];
+  return [
+    {
+      sql: "UPDATE threads SET archived = max(archived, ?), unread = min(unread, ?) WHERE id = ? AND sender_id = ?",
+      args: [Number(archive), Number(!markRead), id, senderId],
+    },
+  ];
+}
 
 /** The changes that a client may make to a thread. A field that is left out stays as it is. */
 export interface ThreadChanges {

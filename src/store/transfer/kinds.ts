@@ -87,6 +87,7 @@ export const KINDS: readonly Kind[] = [
     as: { order_url: "NULL", order_key: "NULL", order_at: "NULL" },
   },
   { table: "inboxes", key: ["id"], project: OF_PROJECT },
+  { table: "rules", key: ["id"], project: OF_PROJECT },
   { table: "webhooks", key: ["id"], project: OF_PROJECT },
   { table: "templates", key: ["id"], project: OF_PROJECT },
   { table: "contacts", key: ["id"], project: OF_PROJECT },

@@ -1,0 +1,60 @@
+/** The conditions of a rule. A rule without any matches every message. */
+export interface RuleWhen {
+  /** The address in From. A string matches within the value, or at its end if it begins with `*`; case does not count. */
+  from?: string | undefined;
+  /** An address in To or Cc, or a recipient of the transaction. */
+  to?: string | undefined;
+  subject?: string | undefined;
+  header?: { name: string; value?: string | undefined } | undefined;
+  hasAttachment?: boolean | undefined;
+  /** Bytes. */
+  largerThan?: number | undefined;
+  /** Whether DMARC passes: the author in From is proven. */
+  auth?: "pass" | "fail" | undefined;
+  /** A message without a verdict has no score, and does not match. */
+  spamScoreAbove?: number | undefined;
+}
+
+/** The actions of a rule. */
+export interface RuleThen {
+  archive?: boolean | undefined;
+  markRead?: boolean | undefined;
+  /** Refuses the message with this text, before it is accepted. */
+  reject?: string | undefined;
+  /** Accepts the message and keeps only its header. */
+  drop?: boolean | undefined;
+  /** Skips all later rules. */
+  stop?: boolean | undefined;
+}
+
+/** The part of a rule that applies to a message. */
+export interface AskedRule {
+  id: string;
+  name: string;
+  /** Null: every inbox of the project. */
+  inboxId: string | null;
+  when: RuleWhen;
+  then: RuleThen;
+}
+
+/** The facts about a message that rules read. */
+export interface RuleMail {
+  from: string;
+  to: readonly string[];
+  subject: string;
+  /** By name in lower case; only the first field of a name. */
+  headers: Readonly<Record<string, string>>;
+  hasAttachment: boolean;
+  /** Bytes. */
+  size: number;
+  authenticated: boolean;
+  /** Null without a verdict. */
+  spamScore: number | null;
+}
+
+/** Maximum number of rules of a project. */
+export const MAX_RULES = 200;
+/** Maximum characters of a string in a rule's conditions. */
+export const MAX_PATTERN_CHARS = 200;
+/** Maximum characters of a reply's text, so that its line has at most 512 octets (RFC 5321 §4.5.3.1.5). */
+export const MAX_REJECT_CHARS = 200;

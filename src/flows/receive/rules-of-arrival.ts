@@ -1,0 +1,50 @@
+import { checkRules, type ReadyRules } from "../../core/rules/match.ts";
+import type { RuleMail } from "../../core/rules/rule.ts";
+import { NO_RULING, type Ruling, rulingOf } from "../../core/rules/ruling.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { enabledRules } from "../../store/rules/rules.ts";
+import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
+
+/** Reads the rules of the projects whose inboxes a message goes to. Role mailboxes have none. */
+export async function rulesOf(
+  db: Db,
+  targets: readonly InboundTargetInbox[],
+): Promise<ReadonlyMap<string, ReadyRules>> {
+  const projects = new Set(targets.flatMap(({ inbox }) => (inbox.id === null ? [] : [inbox.senderId])));
+  const read = [...projects].map(async (id) => [id, await enabledRules(db, id)] as const);
+  return new Map((await Promise.all(read)).filter(([, { rules }]) => rules.length > 0));
+}
+
+/** Returns what the rules need of a message; undefined if there are none. */
+export function needsOf(
+  rules: ReadonlyMap<string, ReadyRules>,
+): { refuses: boolean; headers: string[] } | undefined {
+  if (rules.size === 0) return undefined;
+  const all = [...rules.values()];
+  return { refuses: all.some(({ refuses }) => refuses), headers: all.flatMap(({ headers }) => headers) };
+}
+
+/** Returns what the rules of an inbox decide about a message that arrives there. */
+export function rulingFor(mail: InboundMail, { inbox, addresses }: InboundTargetInbox): Ruling {
+  const ready = inbox.id === null ? undefined : mail.rules.get(inbox.senderId);
+  if (ready === undefined) return NO_RULING;
+  return rulingOf(checkRules(ready, inbox.id, arrivingRuleMail(mail, addresses)));
+}
+
+/** Returns what rules ask of a message that arrives. @param addresses its recipients in the inbox */
+function arrivingRuleMail(
+  { inspection, envelope, raw, spam }: InboundMail,
+  addresses: readonly string[],
+): RuleMail {
+  const { mail, authentication, ruleHeaders } = inspection;
+  return {
+    from: mail.from?.email ?? envelope.mailFrom,
+    to: [...mail.to, ...mail.cc].map(({ email }) => email).concat(addresses),
+    subject: mail.subject,
+    headers: ruleHeaders,
+    hasAttachment: mail.attachments.length > 0,
+    size: raw.length,
+    authenticated: authentication.verdict.dmarc.result === "pass",
+    spamScore: spam?.score ?? null,
+  };
+}

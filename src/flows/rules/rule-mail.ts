@@ -1,0 +1,23 @@
+import type { RuleMail } from "../../core/rules/rule.ts";
+import type { MessageRecord } from "../read/record.ts";
+
+/** Returns what rules ask of a message that is stored. */
+export function storedRuleMail({ message, content, attachments }: MessageRecord): RuleMail {
+  const { auth, arrival, envelope } = content;
+  const recipients = Array.isArray(envelope?.rcptTo) ? envelope.rcptTo.map(String) : [];
+  const dmarc = auth?.dmarc as { result?: string } | undefined;
+  return {
+    from: message.from.email,
+    to: [...message.to, ...message.cc].map(({ email }) => email).concat(recipients),
+    subject: message.subject,
+    headers: lowerCased(content.headers),
+    hasAttachment: attachments.length > 0,
+    size: message.size - Buffer.byteLength(content.trace ?? ""),
+    authenticated: dmarc?.result === "pass",
+    spamScore: arrival?.spam?.score ?? null,
+  };
+}
+
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,71 @@
+import { AppError, existing, invalid } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import { MAX_RULES, type RuleThen, type RuleWhen } from "../../core/rules/rule.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+import { getRule, insertRule, nextPosition, type Rule, updateRule } from "../../store/rules/rules.ts";
+import { getInbox } from "../../store/threads/inboxes.ts";
+
+/** A rule as a client gives it. */
+export interface RuleInput {
+  inboxId?: string | null | undefined;
+  position?: number | undefined;
+  name: string;
+  enabled?: boolean | undefined;
+  when: RuleWhen;
+  then: RuleThen;
+}
+
+/**
+ * Creates a rule, after the others unless it has a position.
+ * @throws AppError 404 if there is no such inbox; 422 if the rule does nothing; 403 if there are too many
+ */
+export async function createRule(
+  db: Db,
+  senderId: string,
+  input: RuleInput,
+  now: number,
+  record: (rule: Rule) => readonly Statement[],
+): Promise<Rule> {
+  const { inboxId = null, name, enabled = true, when, then } = input;
+  await requireSound(db, senderId, inboxId, then);
+  const position = input.position ?? (await nextPosition(db, senderId));
+  const times = { createdAt: now, updatedAt: now };
+  const rule = { id: newId("rul", now), senderId, inboxId, position, name, enabled, when, then, ...times };
+  try {
+    await db.write([...insertRule(rule), ...record(rule)]);
+  } catch (error) {
+    if (!isBroken(error, "too_many_records")) throw error;
+    throw new AppError("permission_error", `A project has at most ${MAX_RULES} rules.`, {
+      code: "quota_exceeded",
+      param: "rules",
+    });
+  }
+  return rule;
+}
+
+/**
+ * Changes the given fields of a rule.
+ * @throws AppError 404 if there is no such rule or inbox; 422 if the rule would do nothing
+ */
+export async function changeRule(
+  db: Db,
+  senderId: string,
+  id: string,
+  input: Partial<RuleInput>,
+  now: number,
+): Promise<Rule> {
+  const before = existing("rule", await getRule(db, senderId, id));
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const after = { ...before, ...given };
+  await requireSound(db, senderId, after.inboxId, after.then);
+  return existing("rule", await updateRule(db, senderId, id, { ...given, updatedAt: now }));
+}
+
+async function requireSound(db: Db, senderId: string, inboxId: string | null, then: RuleThen): Promise<void> {
+  const does = Object.values(then).filter((value) => value !== undefined && value !== false);
+  if (does.length === 0) throw invalid("then", "A rule needs at least one action.");
+  if (then.reject !== undefined && then.drop === true)
+    throw invalid("then.drop", "A message that is rejected cannot be dropped as well.");
+  if (inboxId !== null) existing("inbox", await getInbox(db, senderId, inboxId));
+}
