@@ -95,6 +95,25 @@ export interface components {
             disposition?: "attachment" | "inline";
         };
         /**
+         * SendCalendar
+         * @description An invitation, an answer to one, or its cancellation (RFC 5546). It becomes the last alternative of the body and the file `invite.ics`.
+         */
+        SendCalendar: {
+            /**
+             * @description The same as METHOD in the content.
+             * @example REQUEST
+             * @enum {string}
+             */
+            method: "REQUEST" | "CANCEL" | "PUBLISH" | "REPLY";
+            /**
+             * @description An iCalendar object (RFC 5545). Its lines are folded again, and end in CRLF.
+             * @example BEGIN:VCALENDAR
+             *     METHOD:REQUEST
+             *     END:VCALENDAR
+             */
+            content: string;
+        };
+        /**
          * SendItem
          * @description A message to send.
          * @example {
@@ -187,6 +206,7 @@ export interface components {
                 value: string;
             }[];
             attachments?: components["schemas"]["SendAttachment"][];
+            calendar?: components["schemas"]["SendCalendar"];
             /**
              * Format: date-time
              * @description ISO 8601 time with a zone at which to send. A past time sends now.
@@ -2736,6 +2756,7 @@ export type JsonValue = components['schemas']['JsonValue'];
 export type Home = components['schemas']['Home'];
 export type SendAddress = components['schemas']['SendAddress'];
 export type SendAttachment = components['schemas']['SendAttachment'];
+export type SendCalendar = components['schemas']['SendCalendar'];
 export type SendItem = components['schemas']['SendItem'];
 export type AcceptedMessage = components['schemas']['AcceptedMessage'];
 export type Warning = components['schemas']['Warning'];
@@ -3564,6 +3585,7 @@ export interface operations {
                      */
                     bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
                     attachments?: components["schemas"]["SendAttachment"][];
+                    calendar?: components["schemas"]["SendCalendar"];
                     /**
                      * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
                      * @example {

@@ -1,6 +1,7 @@
 import { type Mailbox, spellingKey, splitAddress } from "../addresses.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { OpenTrackingSchema } from "./tracking.ts";
+import { Calendar, invitationFile } from "./calendar.ts";
 import { Address, AddressList, mailboxesOf, mailboxOf } from "./address-input.ts";
 
 export const MAX_SUBJECT_CHARS = 998;
@@ -92,6 +93,7 @@ export const SendItem = Type.Object(
       ),
     ),
     attachments: Type.Optional(Type.Array(Attachment)),
+    calendar: Type.Optional(Calendar),
     scheduledAt: Type.Optional(
       Type.String({
         description: "ISO 8601 time with a zone at which to send. A past time sends now.",
@@ -151,7 +153,7 @@ export interface ReadItem extends Omit<SendItem, AddressField> {
   replyTo?: Mailbox[];
 }
 
-/** Returns the item with its addresses read. They must have no issues. */
+/** Returns the item with its addresses read, and its invitation as its last file. It must have no issues. */
 export function readItem(item: SendItem): ReadItem {
   const { from, to, cc, bcc, replyTo, ...rest } = item;
   return {
@@ -161,6 +163,9 @@ export function readItem(item: SendItem): ReadItem {
     ...(cc === undefined ? {} : { cc: mailboxesOf(cc) }),
     ...(bcc === undefined ? {} : { bcc: mailboxesOf(bcc) }),
     ...(replyTo === undefined ? {} : { replyTo: mailboxesOf(replyTo) }),
+    ...(item.calendar === undefined
+      ? {}
+      : { attachments: [...(item.attachments ?? []), invitationFile(item.calendar)] }),
   };
 }
 

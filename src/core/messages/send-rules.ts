@@ -7,6 +7,7 @@ import {
   hasControls,
   type PartialAddress,
 } from "./address-input.ts";
+import { calendarIssues } from "./calendar.ts";
 import { MAX_REPLY_TO, type ReadItem, readItem, type SendAttachment, SendItem } from "./send-item.ts";
 import { itemFieldIssues } from "./decisive-fields.ts";
 import { DAY_MS } from "../time/units.ts";
@@ -104,6 +105,7 @@ export function checkSend(
   checkData(item, report);
   checkTags(item, report);
   checkAttachments(item, limits, report);
+  checkCalendar(item, report);
   if (issues.length === 0 && encodedSize(item) > limits.maxMessageBytes)
     report("", `must encode to a message of at most ${limits.maxMessageBytes} bytes.`, "message_too_large");
   const scheduledAt = checkSchedule(item, limits, now, report);
@@ -231,6 +233,11 @@ function checkAttachments(item: Readable, limits: SendLimits, report: Report): v
     report(param, message, code);
 }
 
+function checkCalendar({ calendar }: Readable, report: Report): void {
+  if (calendar?.content === undefined) return;
+  for (const { param, message, code } of calendarIssues(calendar)) report(param, message, code);
+}
+
 /** Returns the issues of attachments, beyond their shape. */
 export function attachmentIssues(
   attachments: readonly Partial<SendAttachment>[],
@@ -287,5 +294,6 @@ function encodedSize(item: Readable): number {
   let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
   for (const attachment of item.attachments ?? [])
     size += Math.ceil((attachment.content?.length ?? 0) * (78 / 76));
-  return size;
+  // It is sent twice in base64.
+  return size + Math.ceil(Buffer.byteLength(item.calendar?.content ?? "") * 3);
 }

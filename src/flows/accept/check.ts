@@ -1,5 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { addresseesOf } from "../../core/messages/send-item.ts";
+import { calendarFaults } from "../../core/messages/calendar.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import { type RenderedTemplate, RenderingFailure, refusalOf } from "../../core/templates/render.ts";
 import { CLIPPED_OCTETS, type Finding, findingsIn, warning } from "../../mail/text/findings.ts";
@@ -62,6 +63,9 @@ export async function checkSending(
     findings: [
       ...(await suppressedFindings(deps, project, send)),
       ...recipientFindings(item),
+      ...(item.calendar === undefined ? [] : calendarFaults(item.calendar, item.from.email)).map(
+        ({ code, message, fix }) => warning(code, message, fix),
+      ),
       ...ofTemplate,
       ...findingsIn({
         subject,

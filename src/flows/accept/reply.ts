@@ -24,7 +24,7 @@ import type { Sending } from "./sending.ts";
 
 /** The fields of a reply that a client gives. The rest follows from the message replied to. */
 export interface ReplyRequest
-  extends Pick<SendItem, "text" | "html" | "cc" | "bcc" | "attachments" | "headers" | "tags"> {
+  extends Pick<SendItem, "text" | "html" | "cc" | "bcc" | "attachments" | "calendar" | "headers" | "tags"> {
   replyAll?: boolean;
   /** The message replied to. If left out, the last inbound one of the thread. */
   messageId?: string;
@@ -67,7 +67,7 @@ export async function composeReply(
   if (thread === null || inbox === null) throw notFound("thread");
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
   await refuseLoops(deps, senderId, threadId, limitFor(request.headers, now));
-  const { text, html, bcc, attachments, tags } = request;
+  const { text, html, bcc, attachments, calendar, tags } = request;
   if (text === undefined && html === undefined)
     throw invalid("html", "One of html and text is required.", "missing_field");
   const given = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
@@ -83,6 +83,7 @@ export async function composeReply(
   if (html !== undefined) item.html = html;
   if (bcc !== undefined) item.bcc = bcc;
   if (attachments !== undefined) item.attachments = attachments;
+  if (calendar !== undefined) item.calendar = calendar;
   if (tags !== undefined) item.tags = tags;
   return { item, ownHeaders: Object.keys(references).length };
 }

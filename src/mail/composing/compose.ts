@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import MailComposer from "nodemailer/lib/mail-composer";
 import type { Mailbox } from "../../core/addresses.ts";
+import { isInvitation } from "../../core/messages/calendar.ts";
 import { isReservedHeader } from "../../core/messages/send-rules.ts";
 import {
   customValue,
@@ -91,6 +92,8 @@ function composeTree(mail: OutgoingMail, boundary: string, smtpUtf8: boolean): B
     ],
     text,
     html,
+    // The last alternative is the one that programs prefer (RFC 2046 §5.1.4).
+    alternatives: (mail.attachments ?? []).filter(isInvitation).slice(0, 1).map(invitationEntry),
     attachments: (mail.attachments ?? []).map(attachmentEntry),
   }).compile();
   return writeTree(tree, { before, after });
@@ -171,9 +174,17 @@ function attachmentEntry(attachment: OutgoingAttachment): MailComposerAttachment
   const { buffer, byteOffset, byteLength } = attachment.bytes;
   return {
     ...common,
-    contentType: withCharset(wireContentType(attachment.contentType), attachment.bytes),
+    // Some programs would show a second invitation for a second text/calendar.
+    contentType: isInvitation(attachment)
+      ? "application/ics"
+      : withCharset(wireContentType(attachment.contentType), attachment.bytes),
     content: Buffer.from(buffer, byteOffset, byteLength),
   };
+}
+
+/** Returns the alternative by which Gmail and Apple show an invitation (RFC 6047 §2.4). */
+function invitationEntry({ contentType, bytes }: OutgoingAttachment) {
+  return { contentType, contentTransferEncoding: "base64", content: Buffer.from(bytes) };
 }
 
 function contentId(attachment: OutgoingAttachment): string {

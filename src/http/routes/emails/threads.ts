@@ -79,13 +79,14 @@ const UpdateThread = Type.Object({
   archived: Type.Optional(Type.Boolean()),
 });
 
-const { text, html, cc, bcc, attachments, headers, tags } = SendItem.properties;
+const { text, html, cc, bcc, attachments, calendar, headers, tags } = SendItem.properties;
 const ReplyBody = Type.Object({
   text,
   html,
   cc,
   bcc,
   attachments,
+  calendar,
   headers,
   tags,
   replyAll: Type.Optional(
