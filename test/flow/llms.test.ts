@@ -64,3 +64,32 @@ describe("the documentation for programs", () => {
     ]);
   });
 });
+
+describe("the guides for people", () => {
+  /** Targets of the links in a guide that lead to the service. */
+  const linksOf = (html: string) => [...html.matchAll(/ href="(\/[^"#]*)/g)].map(([, target = ""]) => target);
+
+  test("/docs/guide lists every guide, and all links of the guides work", async () => {
+    const index = await textAt("/docs/guide");
+    const guides = linksOf(index).filter((target) => target.startsWith("/docs/guide/"));
+    const listed = targetsIn(await textAt("/llms.txt")).filter((target) => target.endsWith(".md"));
+    expect(guides).toEqual(
+      listed.map((target) => new URL(target).pathname.replace(/docs\/(.*)\.md/, "docs/guide/$1")),
+    );
+    const targets = new Set<string>();
+    for (const guide of guides) {
+      const html = await textAt(guide);
+      expect(html, guide).toContain("<h1");
+      expect(html, guide).not.toMatch(/href="[^":]*\.md/);
+      for (const target of linksOf(html)) targets.add(target);
+    }
+    targets.delete("/");
+    for (const target of targets) await textAt(target);
+  });
+
+  test("a guide runs and loads nothing", async () => {
+    const { headers } = await fetch(`${service.url}/docs/guide/send`);
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(headers.get("content-security-policy")).toStartWith("default-src 'none'; style-src 'sha256-");
+  });
+});

@@ -3,6 +3,7 @@ import { gzip } from "node:zlib";
 import { JSON_TYPE, raw } from "../routing/answer.ts";
 import { compressedFile } from "../pipeline/compressed.ts";
 import { openRoute, type Route } from "../routing/route.ts";
+import { guideRoutes } from "./guides.ts";
 import { type DocPage, llmsRoutes } from "./llms.ts";
 import type { Reference } from "./reference-text.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -61,6 +62,7 @@ export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
     json,
     sdkRoute(docs.sdk),
     ...pageRoutes(docs),
+    ...guideRoutes(docs.pages),
     ...llmsRoutes({ ...config, pages: docs.pages, document }),
   ];
 }

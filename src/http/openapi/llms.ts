@@ -84,12 +84,13 @@ function fullText({ pages, document }: LlmsDeps): string {
   return [START, ...pages.map(({ text }) => withServedLinks(text)), referenceText(document())].join("\n");
 }
 
-function headingOf(text: string): string {
+/** Returns the heading of a page. */
+export function headingOf(text: string): string {
   return /^# (.*)$/m.exec(text)?.[1] ?? "";
 }
 
 /** Returns the paragraph after the heading in one line. Empty if something else follows. */
-function firstParagraph(text: string): string {
+export function firstParagraph(text: string): string {
   const [, paragraph = ""] = text.split(/\n\n+/);
   // Without the links, because they are relative to the page.
   const plain = paragraph.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").replaceAll("\n", " ");
@@ -97,7 +98,7 @@ function firstParagraph(text: string): string {
 }
 
 /** Makes the links of a page lead to what the service serves. A link to another file of the repository becomes text. */
-function withServedLinks(page: string): string {
+export function withServedLinks(page: string): string {
   return page
     .replaceAll("](../sdk/README.md", "](sdk.md")
     .replaceAll("](../README.md", "](../llms.txt")
