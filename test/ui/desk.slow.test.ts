@@ -78,3 +78,21 @@ browserTest("the filter of the last 24 hours can be removed", async () => {
   await page.waitForURL((url) => !url.search.includes("after"));
   expect(await page.getByText("Where is it?").count()).toBeGreaterThan(0);
 });
+
+browserTest("a subject begins at its own side, and the recipients beyond the eighth open", async () => {
+  const subject = "ברוכים הבאים";
+  const to = Array.from({ length: 20 }, (_, at) => `p${at}@one.test`);
+  const id = await service.send({ from: "help@inbox.mail.test", to, subject });
+  await page.goto(`${service.url}/messages/${id}`);
+  const heading = page.getByRole("heading", { name: subject });
+  expect(await heading.evaluate("(element) => getComputedStyle(element).direction")).toBe("rtl");
+  const last = page.locator(".address", { hasText: "p19@one.test" });
+  expect(await last.isVisible()).toBe(false);
+  await page.getByText("and 12 more").click();
+  await last.waitFor();
+});
+
+browserTest("Home shows the figures of the span before", async () => {
+  await page.goto(`${service.url}/`);
+  await see("0 before");
+});

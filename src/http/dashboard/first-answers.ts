@@ -101,6 +101,11 @@ export async function firstAnswers(
   return { me, projects, project: project?.id ?? null, lastEventId, answers };
 }
 
+/** Returns the UTC day that was so many days ago. */
+function dayAgo(days: number, now: number): string {
+  return new Date(now - days * DAY_MS).toISOString().slice(0, "2026-01-31".length);
+}
+
 /** Returns the paths of the API that a page asks first. `now`: milliseconds. */
 function asked(pathname: string, query: string, now: number): readonly string[] {
   const [, section = null, id] = PAGE.exec(pathname) ?? [];
@@ -109,7 +114,8 @@ function asked(pathname: string, query: string, now: number): readonly string[] 
       return [];
     case "":
       return [
-        `/v1/stats?from=${new Date(now - 6 * DAY_MS).toISOString().slice(0, 10)}&interval=day`,
+        `/v1/stats?from=${dayAgo(6, now)}&interval=day`,
+        `/v1/stats?from=${dayAgo(13, now)}&to=${dayAgo(7, now)}&interval=day`,
         "/v1/emails?direction=outbound&limit=1",
         "/v1/emails?direction=inbound&limit=1",
         "/v1/webhooks?limit=1",

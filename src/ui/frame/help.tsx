@@ -30,6 +30,9 @@ export function Help({ onClose }: { onClose: () => void }) {
             shortcuts={SECTIONS.filter(mayOpen).map(({ key, name }) => ({ keys: `g ${key}`, does: name }))}
           />
         </div>
+        <p>
+          <a href="/docs/guide">Guides</a> · <a href="/docs">API reference</a>
+        </p>
         <CheckBox label="Use single-key shortcuts" checked={enabled} onChange={chooseSingleKeys} />
       </div>
     </Dialog>

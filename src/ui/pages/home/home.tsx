@@ -60,6 +60,7 @@ export function HomePage() {
 function FiguresPanel() {
   const span = SPANS.find(({ id }) => id === query.value.get("span")) ?? WEEK;
   const stats = useResource(`stats ${span.id}`, () => readStats(span));
+  const before = useResource(`stats before ${span.id}`, () => readStatsBefore(span));
   useLiveReload(stats.reload, REFRESH_MS);
   const choose = (id: string) => navigate(urlWith({ span: id === WEEK.id ? null : id }), { replace: true });
   return (
@@ -76,7 +77,7 @@ function FiguresPanel() {
         </fieldset>
       </header>
       <Problem error={stats.error.value} onRetry={stats.reload} />
-      <StatsPanel stats={stats.value.value} interval={span.interval} />
+      <StatsPanel stats={stats.value.value} before={before.value.value} interval={span.interval} />
     </section>
   );
 }
@@ -84,4 +85,12 @@ function FiguresPanel() {
 function readStats({ days, interval }: Span): Promise<Stats> {
   const from = new Date(now() - (days - (interval === "day" ? 1 : 0)) * DAY).toISOString();
   return get<Stats>("/v1/stats", { from: interval === "day" ? from.slice(0, 10) : from, interval });
+}
+
+/** Reads the figures of the span before, as long as this one, which has ended. */
+function readStatsBefore({ days, interval }: Span): Promise<Stats> {
+  const byDay = interval === "day";
+  const ago = (count: number) => new Date(now() - count * DAY).toISOString().slice(0, byDay ? 10 : undefined);
+  // A day at the end of a range counts as a whole.
+  return get<Stats>("/v1/stats", { from: ago(2 * days - (byDay ? 1 : 0)), to: ago(days), interval });
 }

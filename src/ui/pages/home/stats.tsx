@@ -43,8 +43,15 @@ function rateText(rate: number): string {
   return rate === 0 ? "" : percentText(rate);
 }
 
-/** Totals, lines over time and the destinations. */
-export function StatsPanel({ stats, interval }: { stats: Stats | null; interval: "hour" | "day" }) {
+interface StatsProps {
+  stats: Stats | null;
+  /** The span before, which is as long. */
+  before: Stats | null;
+  interval: "hour" | "day";
+}
+
+/** Totals with those of the span before, lines over time and the destinations. */
+export function StatsPanel({ stats, before, interval }: StatsProps) {
   return (
     <>
       <dl class="counters">
@@ -55,6 +62,7 @@ export function StatsPanel({ stats, interval }: { stats: Stats | null; interval:
               <strong>{stats === null ? "–" : countText(count(stats.totals))}</strong>
               {stats === null || note === undefined ? null : <span class="quiet">{note(stats)}</span>}
             </dd>
+            <dd class="quiet">{before === null ? " " : `${countText(count(before.totals))} before`}</dd>
           </div>
         ))}
       </dl>

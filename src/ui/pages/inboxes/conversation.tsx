@@ -97,7 +97,9 @@ function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void
   return (
     <>
       <div class="detail-head">
-        <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
+        <h2 title={subject} dir="auto">
+          {subject === "" ? "(no subject)" : subject}
+        </h2>
         {hidden > 0 ? (
           <p class="quiet">
             The last {counted(count, "message")} of {messageCount} are shown.

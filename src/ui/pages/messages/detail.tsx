@@ -54,7 +54,9 @@ function Head({ message }: { message: Message }) {
   const { subject, status, direction, addresses, createdAt, scheduledAt, size, tags, testMode } = message;
   return (
     <div class="detail-head">
-      <h2 title={subject}>{subject === "" ? "(no subject)" : subject}</h2>
+      <h2 title={subject} dir="auto">
+        {subject === "" ? "(no subject)" : subject}
+      </h2>
       <p class="answer" role="status">
         <Status
           status={status}
@@ -111,27 +113,31 @@ function Head({ message }: { message: Message }) {
 function Address({ email, name }: { email: string; name?: string }) {
   return (
     <span class="address">
-      {name === undefined ? null : <span>{name} </span>}
+      {name === undefined ? null : <span dir="auto">{name} </span>}
       <span class={name === undefined ? undefined : "quiet"}>{email}</span>
     </span>
   );
 }
 
-/** Addresses of one header field that are shown. */
+/** Addresses of one header field that are shown before the list is opened. */
 const SHOWN_ADDRESSES = 8;
 
 function Addresses({ name, list }: { name: string; list: Message["addresses"]["to"] }) {
   if (list.length === 0) return null;
-  const rest = list.length - SHOWN_ADDRESSES;
+  const shown = (some: typeof list) => some.map((address) => <Address key={address.email} {...address} />);
+  const rest = list.slice(SHOWN_ADDRESSES);
   return (
     <Fact
       name={name}
       value={
         <>
-          {list.slice(0, SHOWN_ADDRESSES).map((address) => (
-            <Address key={address.email} {...address} />
-          ))}
-          {rest > 0 ? <span class="quiet">and {rest} more</span> : null}
+          {shown(list.slice(0, SHOWN_ADDRESSES))}
+          {rest.length === 0 ? null : (
+            <details>
+              <summary>and {rest.length} more</summary>
+              {shown(rest)}
+            </details>
+          )}
         </>
       }
     />

@@ -69,7 +69,7 @@ function Cells({ project }: { project: Project }) {
       <span class="cut who-cell">
         {name} {id === projectId.value ? <span class="tag">current</span> : null}
       </span>
-      <span class="cut subject-cell">
+      <span class="cut subject-cell" dir="auto">
         {externalId}{" "}
         <span class="quiet">
           · plan {plan} · tier {trustTier}
