@@ -3,8 +3,8 @@ import { configureLog } from "../log.ts";
 import { runHealth, worstOf } from "../flows/health/check.ts";
 import type { Db } from "../store/engine/client.ts";
 import { databaseFile, openDatabase } from "../wiring/store/database.ts";
-import { doctorChecks } from "../wiring/doctor.ts";
-import { API_FLAGS, apiFor } from "./support/api-access.ts";
+import { checksOfRemote, doctorChecks } from "../wiring/doctor.ts";
+import { API_FLAGS, apiFor, apiUrl } from "./support/api-access.ts";
 import { type Context, defineCommand } from "./support/command.ts";
 import { isThere } from "./support/database.ts";
 import { EX_NO, EX_OK, usage } from "./support/exit.ts";
@@ -26,6 +26,11 @@ export const doctor = defineCommand({
     },
     timeout: { type: "string", value: "SECONDS", help: "longest wait of --send (default 120)" },
     ...API_FLAGS,
+    url: {
+      type: "string",
+      value: "URL",
+      help: "check only this installation from outside, and port 25 of SERVICE_DOMAIN if that is set",
+    },
     lists: { type: "boolean", help: "also ask DNS block lists about our addresses and domains" },
     deep: { type: "boolean", help: "also check a large database completely, which may take long" },
   },
@@ -33,7 +38,9 @@ export const doctor = defineCommand({
 every domain as the servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to fix a
 problem. It changes nothing, and works while the service runs or is stopped. Exits 1 if a line is fail. It
 contacts only hosts from the settings and hosts that you name. With --send the running service sends a message
-from an inbox of the project, and the answer or bounce shows what the receiver found.`,
+from an inbox of the project, and the answer or bounce shows what the receiver found. On another machine,
+SERVICE_DOMAIN=mail.example.com postrider doctor --url https://api.example.com checks what only the world can:
+that the unsubscribe page answers, and that port 25 takes mail to the role mailboxes.`,
   example: "postrider doctor",
   async run({ flags }, context) {
     const { config, clock, out } = context;
@@ -47,7 +54,11 @@ from an inbox of the project, and the answer or bounce shows what the receiver f
     await configureLog(config.logLevel, config.logFormat);
     const database = await databaseOrWhyNot(context);
     try {
-      const lines = await runHealth(clock, await doctorChecks({ config, clock, db: database.get }, options));
+      const checks =
+        flags.url === undefined
+          ? await doctorChecks({ config, clock, db: database.get }, options)
+          : checksOfRemote({ config, clock }, apiUrl(flags.url));
+      const lines = await runHealth(clock, checks);
       if (flags.send !== undefined)
         lines.push(await sendTest({ clock, api: await apiFor(flags, context) }, flags.send, waitMs));
       out.rows(

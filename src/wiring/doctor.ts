@@ -10,6 +10,7 @@ import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
 import { domainChecks } from "../flows/health/domains/domains.ts";
 import { linkFault } from "../flows/health/outside/links.ts";
+import { remoteChecks } from "../flows/health/outside/remote.ts";
 import { egressChecks } from "../flows/health/egress.ts";
 import { smarthostCheck } from "../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
@@ -50,10 +51,15 @@ const REQUEST_MS = 4_000;
 /** Timeout of one query, milliseconds. Four queries fit into the limit of a check. */
 const DNS_TRY_MS = 1_000;
 
-/** Returns all checks. */
-export async function doctorChecks(parts: HealthParts, options: DoctorOptions): Promise<Check[]> {
-  const { config, clock, db } = parts;
-  const resolver = createResolver(
+/** Returns the checks of an installation on another machine. Mail is checked if SERVICE_DOMAIN is set to that of the installation. */
+export function checksOfRemote(parts: Omit<HealthParts, "db">, url: string): Check[] {
+  const { config, clock, ca } = parts;
+  const serviceDomain = config.sources.has("SERVICE_DOMAIN") ? config.serviceDomain : null;
+  return remoteChecks({ clock, ca, url, serviceDomain, resolver: resolverFor(parts) });
+}
+
+function resolverFor({ config, clock }: Pick<HealthParts, "config" | "clock">): Resolver {
+  return createResolver(
     { clock },
     {
       servers: dnsServers(config.dnsServers),
@@ -62,6 +68,12 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
       ownZone: config.serviceDomain,
     },
   );
+}
+
+/** Returns all checks. */
+export async function doctorChecks(parts: HealthParts, options: DoctorOptions): Promise<Check[]> {
+  const { config, clock, db } = parts;
+  const resolver = resolverFor(parts);
   const hostname = mxName(config);
   const direct = config.delivery === "mx";
   const clocks = options.clockUrl === null ? [] : [webClock(parts, resolver, options.clockUrl)];

@@ -29,6 +29,18 @@ test("doctor exits with 0 for a sound running service, with a line for each chec
   expect(shown.trimEnd().split("\n")).toHaveLength(44);
 });
 
+test("doctor --url checks another installation from outside, and nothing of this machine", async () => {
+  const DATA_DIR = join(newFolder("remote"), "none");
+  const ran = await postrider(["doctor", "--url", healthy.service.url], { DATA_DIR });
+  expect(ran.json().map(({ status, name }) => `${status} ${name}`)).toEqual(["ok unsubscribe page"]);
+  const env = { DATA_DIR, SERVICE_DOMAIN: "nobody.test", DNS_SERVERS: healthy.service.dns.address };
+  const both = await postrider(["doctor", "--url", healthy.service.url], env);
+  expect([both.code, both.json().at(-1)?.message]).toEqual([
+    1,
+    "nobody.test has no MX host with an address.",
+  ]);
+});
+
 test("doctor exits with 1 if a check fails, and says how to repair it", async () => {
   await healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru");
   const { DNS_SERVERS: _servers, ...settings } = healthy.settings;

@@ -599,6 +599,44 @@ const BREAKS: Broken[] = [
     says: /does not pass as receivers check it: dkim=\w+ \(pr1\)/,
   },
   {
+    breaks: "a DKIM key whose record was cut after its first string",
+    by: () => cutKeyRecords(),
+    mend: () => keyRecords(true),
+    lines: ["fail dkim keys", `fail domain ${CUSTOMER}`],
+    says: /verified, and these records are missing: dkim/,
+  },
+  {
+    breaks: "a domain with two SPF records",
+    by: () => {
+      customerSpf();
+      dns().add({ name: CUSTOMER, type: "TXT", data: "v=spf1 -all" });
+    },
+    mend: () => customerSpf(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /SPF/,
+  },
+  {
+    breaks: "a domain whose SPF record lets anyone send",
+    by: () => customerSpf(`v=spf1 include:spf.${ZONE} +all`),
+    mend: () => customerSpf(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /SPF record/,
+  },
+  {
+    breaks: "a domain with two DMARC records",
+    by: () => dns().add({ name: `_dmarc.${CUSTOMER}`, type: "TXT", data: "v=DMARC1; p=reject" }),
+    mend: () => customerDmarc(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /these records are missing: dmarc/,
+  },
+  {
+    breaks: "a domain whose DMARC record names no known policy",
+    by: () => customerDmarc(`v=DMARC1; p=monitor; rua=mailto:dmarc@${ZONE}`),
+    mend: () => customerDmarc(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /these records are missing: dmarc/,
+  },
+  {
     breaks: "a domain in no zone",
     by: () => {
       dns().remove(CUSTOMER);
@@ -963,6 +1001,15 @@ async function keyRecords(there: boolean): Promise<void> {
   }
 }
 
+/** Publishes only the first string of each key's record, as an editor does that takes one string. */
+async function cutKeyRecords(): Promise<void> {
+  for (const { token, publicKey } of await publishedKeys(healthy.service.app.db, Date.now(), "", 10)) {
+    const name = dkimTarget(token, ZONE);
+    dns().remove(name);
+    dns().add({ name, type: "TXT", data: textStrings(dkimRecord(publicKey)).slice(0, 1) });
+  }
+}
+
 async function write(sql: string, ...args: (string | number | null)[]): Promise<void> {
   await healthy.service.app.db.write([{ sql, args }]);
 }
@@ -1083,6 +1130,11 @@ test("a BIMI record with a logo and an enforced DMARC policy is sound", async ()
   const line = (await look()).get(`domain ${CUSTOMER}`);
   mendBimi();
   expect(line?.status).toBe("ok");
+});
+
+test("a DKIM key younger than its TTL is a remark, not a warning", async () => {
+  const line = (await look()).get(`domain ${CUSTOMER}`);
+  expect([line?.status, line?.message]).toEqual(["ok", expect.stringContaining("younger than its TTL")]);
 });
 
 test("a domain whose links lead to another organization is told so, without a warning", async () => {

@@ -288,3 +288,13 @@ test("a domain that lists a dead host before a provider's reaches that one at th
   const { body } = await service.call("GET", `/v1/emails/${ids[0]}/attempts`);
   expect(body.data.at(-1)).toMatchObject({ mx: "mta5.am0.yahoodns.net" });
 });
+
+test("mail to Google waits while its host offers no TLS, and is never sent in the clear", async () => {
+  hosted("google.test", ["aspmx.l.google.com"]);
+  const [id = ""] = await sendTo(["ann@google.test"]);
+  expect((await lastEvent(id, "delivery_delayed")).diagnostic).toMatch(/TLS/);
+  expect(count(first, "MAIL")).toBe(0);
+  hosted("other.test", ["mx.other.test"]);
+  const [plain = ""] = await sendTo(["ann@other.test"]);
+  await service.message(plain, "delivered");
+});

@@ -123,7 +123,8 @@ async function keyOf(
   throw usage("the API key has characters that no key has");
 }
 
-function apiUrl(text: string): string {
+/** Returns a URL of `--url` without its last slash. @throws CommandError if it is none */
+export function apiUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usage("--url must begin with http:// or https://");

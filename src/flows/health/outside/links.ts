@@ -46,7 +46,7 @@ function faultOf(outcome: GuardedOutcome, base: string): Finding | null {
   if (outcome.kind === "failed")
     return warn(
       `Links to unsubscribe at ${base} cannot be reached: ${outcome.reason}.`,
-      "Check the name, its certificate and the proxy. If this machine cannot reach its own public address, try the URL from another one.",
+      "Check the name, its certificate and the proxy. If this machine cannot reach its own public address, run `postrider doctor --url` on another one.",
     );
   const { status, headers, body } = outcome.response;
   // Another server's 404, or ours for another path, is no sign that the link works.

@@ -1,7 +1,7 @@
 import { COMPLAINT_MAILBOX, DMARC_MAILBOX, TLS_REPORT_MAILBOX } from "../../../core/own-names.ts";
 import { isInNetworks, reachableAddress } from "../../../core/networks.ts";
 import type { Clock } from "../../../core/time/clock.ts";
-import { shortTimeouts } from "../../../smtp/client/delivery.ts";
+import { shortTimeouts, type Timeouts } from "../../../smtp/client/delivery.ts";
 import { type OpenSession, openSession } from "../../../smtp/client/open-session.ts";
 import { isSuccess, replyText } from "../../../smtp/client/reply-parser.ts";
 import { type Check, fail, type Finding, ok, warn } from "../check.ts";
@@ -38,18 +38,23 @@ export function listenerCheck(parts: ListenerParts): Check {
   };
 }
 
-async function visit({
-  clock,
-  hostname,
-  serviceDomain,
-  host,
-  port,
-  proxies,
-}: ListenerParts): Promise<Finding> {
+async function visit({ host, proxies, ...listener }: ListenerParts): Promise<Finding> {
   const ip = reachableAddress(host);
   if (isInNetworks(ip, proxies))
     return ok(`SMTP_PROXIES has ${ip}, so the listener was not tried from here.`);
   const timeouts = shortTimeouts(CONNECT_MS, REPLY_MS);
+  return (
+    (await listenerFinding(listener, ip, timeouts)) ??
+    ok(`The listener takes mail to ${MAILBOXES.join("@, ")}@, over TLS.`)
+  );
+}
+
+/** Returns why the listener at an address would not take mail to the role mailboxes over TLS; null if it would. No message is sent. */
+export async function listenerFinding(
+  { clock, hostname, serviceDomain, port }: Omit<ListenerParts, "host" | "proxies">,
+  ip: string,
+  timeouts: Timeouts,
+): Promise<Finding | null> {
   const options = { host: hostname, ip, port, tls: "opportunistic", implicitTls: false, timeouts } as const;
   const opening = await openSession({ clock }, { ...options, ehloName: hostname }, []);
   if (opening.kind === "failed") {
@@ -67,7 +72,7 @@ async function visit({
   }
   const { session } = opening;
   try {
-    return tlsFault(session, hostname) ?? (await mailboxes(session, serviceDomain));
+    return tlsFault(session, hostname) ?? (await mailboxFault(session, serviceDomain));
   } finally {
     session.transport.close("done");
   }
@@ -88,7 +93,7 @@ function tlsFault({ tls }: OpenSession, hostname: string): Finding | null {
   );
 }
 
-async function mailboxes({ transport }: OpenSession, serviceDomain: string): Promise<Finding> {
+async function mailboxFault({ transport }: OpenSession, serviceDomain: string): Promise<Finding | null> {
   const say = async (line: string) => {
     const { replies, trouble } = await transport.exchange([Buffer.from(`${line}\r\n`)], [REPLY_MS]);
     const [reply] = replies;
@@ -105,7 +110,7 @@ async function mailboxes({ transport }: OpenSession, serviceDomain: string): Pro
     const { taken, said } = await say(`RCPT TO:<${mailbox}@${serviceDomain}>`);
     if (!taken) refused.push(`${mailbox}@${serviceDomain} (${said})`);
   }
-  if (refused.length === 0) return ok(`The listener takes mail to ${MAILBOXES.join("@, ")}@, over TLS.`);
+  if (refused.length === 0) return null;
   return fail(
     `The listener refuses mail to ${refused.join(", ")}.`,
     "Check SERVICE_DOMAIN. Complaints and reports of providers go to these mailboxes (RFC 2142).",
