@@ -71,7 +71,7 @@ describe.each(Object.keys(TRANSPORTS))("MCP over %s", (transport) => {
     }
     const key = await keyWith({ scopes: ["emails:send", "inboxes:read"] });
     const few = await session(transport, key, (client) => client.listTools());
-    expect(few.tools.map(({ name }) => name)).toEqual(["send_email", "list_inboxes"]);
+    expect(few.tools.map(({ name }) => name)).toEqual(["send_email", "list_inboxes", "list_rules"]);
   });
 
   test("sends once, and says what became of it", async () => {
@@ -176,6 +176,8 @@ describe("words of strangers", () => {
       explain_delivery: { id: messageId },
       list_inboxes: {},
       create_inbox: { address: "words@in.test" },
+      list_rules: {},
+      try_rules: { emailId: messageId },
       list_threads: {},
       get_thread: { id: threadId },
       reply: { threadId, text: "Hi" },

@@ -1,4 +1,10 @@
-import type { AskedRule, RuleMail, RuleWhen } from "./rule.ts";
+import {
+  type AskedRule,
+  MAX_COMPARED_ADDRESSES,
+  MAX_COMPARED_CHARS,
+  type RuleMail,
+  type RuleWhen,
+} from "./rule.ts";
 
 /** A condition of a rule, and whether a message meets it. */
 export interface CheckedCondition {
@@ -44,7 +50,7 @@ export function readyRules(rules: readonly AskedRule[]): ReadyRules {
 
 /** Returns the form in which strings are compared: composed, without case. */
 function folded(text: string): string {
-  return text.normalize("NFC").toLowerCase();
+  return text.slice(0, MAX_COMPARED_CHARS).normalize("NFC").toLowerCase();
 }
 
 /** Returns the test of a pattern: at the end if it begins with `*`, else anywhere. */
@@ -100,7 +106,7 @@ function foldedMail(mail: RuleMail): RuleMail {
   return {
     ...mail,
     from: folded(mail.from),
-    to: mail.to.map(folded),
+    to: mail.to.slice(0, MAX_COMPARED_ADDRESSES).map(folded),
     subject: folded(mail.subject),
     headers: Object.fromEntries(Object.entries(mail.headers).map(([name, value]) => [name, folded(value)])),
   };

@@ -52,6 +52,10 @@ export interface RuleMail {
   spamScore: number | null;
 }
 
+/** Maximum characters of a value that patterns read: 200 rules read each value, on the thread that takes all mail. */
+export const MAX_COMPARED_CHARS = 1000;
+/** Maximum number of recipients that patterns read; those of the transaction come first. */
+export const MAX_COMPARED_ADDRESSES = 200;
 /** Maximum number of rules of a project. */
 export const MAX_RULES = 200;
 /** Maximum characters of a string in a rule's conditions. */

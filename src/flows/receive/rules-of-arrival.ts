@@ -39,7 +39,7 @@ function arrivingRuleMail(
   const { mail, authentication, ruleHeaders } = inspection;
   return {
     from: mail.from?.email ?? envelope.mailFrom,
-    to: [...mail.to, ...mail.cc].map(({ email }) => email).concat(addresses),
+    to: [...addresses, ...[...mail.to, ...mail.cc].map(({ email }) => email)],
     subject: mail.subject,
     headers: ruleHeaders,
     hasAttachment: mail.attachments.length > 0,

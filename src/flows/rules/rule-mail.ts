@@ -8,7 +8,7 @@ export function storedRuleMail({ message, content, attachments }: MessageRecord)
   const dmarc = auth?.dmarc as { result?: string } | undefined;
   return {
     from: message.from.email,
-    to: [...message.to, ...message.cc].map(({ email }) => email).concat(recipients),
+    to: [...recipients, ...[...message.to, ...message.cc].map(({ email }) => email)],
     subject: message.subject,
     headers: lowerCased(content.headers),
     hasAttachment: attachments.length > 0,
