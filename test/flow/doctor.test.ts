@@ -805,7 +805,7 @@ const BREAKS: Broken[] = [
     breaks: "a new address that sends fast",
     by: () => ({ config: withSettings(youngAddress()) }),
     lines: ["warn send rate"],
-    says: /at 20 messages a second over 5 connections to a destination, also from 127\.0\.0\.1/,
+    says: /at 20 messages a second over 5 connections of up to 500 messages to a destination, also from 127\.0\.0\.1/,
   },
   {
     breaks: "a message to Google in the clear",

@@ -69,12 +69,12 @@ function warmUp(lanes: readonly LaneRecord[]): Finding {
   );
 }
 
-function sendRate({ clock, settings }: VolumeParts): Finding {
+function sendRate({ clock, settings, usual }: VolumeParts): Finding {
   const { warmUp: firstDays, destinationRate: rate, destinationConnections: connections } = settings;
   const today = Math.floor(clock.now() / DAY_MS);
   const young = [...firstDays].filter(([, first]) => today - first < NEW_DAYS).map(([ip]) => ip);
   const pace = rate === 0 ? "without a limit" : `at ${rate} messages a second`;
-  const shown = `${pace} over ${connections} connections to a destination`;
+  const shown = `${pace} over ${connections} connections of up to ${usual.messages} messages to a destination`;
   if (young.length === 0) return ok(`No address is younger than ${NEW_DAYS} days. Mail leaves ${shown}.`);
   if (rate !== 0 && rate < FAST_RATE) return ok(`Mail leaves ${shown}, also from ${young.join(", ")}.`);
   return warn(
