@@ -287,27 +287,29 @@ export interface components {
              */
             createdAt: string;
         };
+        /** ItemError */
+        ItemError: {
+            message: string;
+            /**
+             * @description If the fault has no specific code: the type of the error.
+             * @enum {string}
+             */
+            code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
+            /** @description The field at fault. Empty if it is the whole item. */
+            param: string;
+            /** @enum {string} */
+            type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            resetAt?: string;
+        };
         /** SendCheck */
         SendCheck: {
             wouldAccept: boolean;
-            error?: {
-                message: string;
-                /**
-                 * @description If the fault has no specific code: the type of the error.
-                 * @enum {string}
-                 */
-                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
-                /** @description The field at fault. Empty if it is the whole item. */
-                param: string;
-                /** @enum {string} */
-                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
-                /**
-                 * Format: date-time
-                 * @description ISO 8601 time, UTC.
-                 * @example 2026-01-31T09:30:00.000Z
-                 */
-                resetAt?: string;
-            };
+            error?: components["schemas"]["ItemError"];
             /** @description Octets of the message, roughly. */
             size: number;
             /** @description True if Gmail would hide the end of the html. */
@@ -1791,6 +1793,27 @@ export interface components {
             /** @description Variables that `data` lacks. They render as empty strings. */
             missing: string[];
         };
+        /** NewContact */
+        NewContact: {
+            /**
+             * Format: idn-email
+             * @example ana@example.com
+             */
+            email: string;
+            firstName?: string | null;
+            lastName?: string | null;
+            /**
+             * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as strings.
+             * @example {
+             *       "customerId": "42"
+             *     }
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** @default true */
+            subscribed?: boolean;
+        };
         /** Contact */
         Contact: {
             id: string;
@@ -2762,6 +2785,7 @@ export type AcceptedMessage = components['schemas']['AcceptedMessage'];
 export type Warning = components['schemas']['Warning'];
 export type MayWarn = components['schemas']['MayWarn'];
 export type MessageSummary = components['schemas']['MessageSummary'];
+export type ItemError = components['schemas']['ItemError'];
 export type SendCheck = components['schemas']['SendCheck'];
 export type Attachment = components['schemas']['Attachment'];
 export type Recipient = components['schemas']['Recipient'];
@@ -2817,6 +2841,7 @@ export type TryRules = components['schemas']['TryRules'];
 export type RuleTrial = components['schemas']['RuleTrial'];
 export type Template = components['schemas']['Template'];
 export type RenderedTemplate = components['schemas']['RenderedTemplate'];
+export type NewContact = components['schemas']['NewContact'];
 export type Contact = components['schemas']['Contact'];
 export type Suppression = components['schemas']['Suppression'];
 export type Stats = components['schemas']['Stats'];
@@ -2946,24 +2971,7 @@ export interface operations {
                              * @example 2026-01-31T09:30:00.000Z
                              */
                             scheduledAt?: string;
-                            error?: {
-                                message: string;
-                                /**
-                                 * @description If the fault has no specific code: the type of the error.
-                                 * @enum {string}
-                                 */
-                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
-                                /** @description The field at fault. Empty if it is the whole item. */
-                                param: string;
-                                /** @enum {string} */
-                                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
-                                /**
-                                 * Format: date-time
-                                 * @description ISO 8601 time, UTC.
-                                 * @example 2026-01-31T09:30:00.000Z
-                                 */
-                                resetAt?: string;
-                            };
+                            error?: components["schemas"]["ItemError"];
                             /** @description What was ignored or may not do what you expect. Absent if there is nothing to say. */
                             warnings?: components["schemas"]["Warning"][];
                         }[];
@@ -5598,26 +5606,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: idn-email
-                     * @example ana@example.com
-                     */
-                    email: string;
-                    firstName?: string | null;
-                    lastName?: string | null;
-                    /**
-                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as strings.
-                     * @example {
-                     *       "customerId": "42"
-                     *     }
-                     */
-                    metadata?: {
-                        [key: string]: components["schemas"]["JsonValue"];
-                    };
-                    /** @default true */
-                    subscribed?: boolean;
-                };
+                "application/json": components["schemas"]["NewContact"];
             };
         };
         responses: {
@@ -5769,6 +5758,50 @@ export interface operations {
             };
         };
     };
+    saveContactBatch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @example [
+                     *       {
+                     *         "email": "ana@example.com",
+                     *         "firstName": "Ana"
+                     *       }
+                     *     ]
+                     */
+                    contacts: components["schemas"]["NewContact"][];
+                };
+            };
+        };
+        responses: {
+            /** @description Create or update up to 100 contacts. Each succeeds or fails separately */
+            207: {
+                content: {
+                    "application/json": {
+                        /** @description One result per contact, in the same order. */
+                        data: {
+                            /** @description Present if the contact was saved. */
+                            id?: string;
+                            email?: string;
+                            /**
+                             * @description A key without `contacts:read` gets `updated` for `unchanged`.
+                             * @enum {string}
+                             */
+                            result?: "created" | "updated" | "unchanged";
+                            error?: components["schemas"]["ItemError"];
+                        }[];
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
     listSuppressions: {
         parameters: {
             query?: {
@@ -5886,24 +5919,7 @@ export interface operations {
                             /** @description Present if the address is on the list. */
                             id?: string;
                             email?: string;
-                            error?: {
-                                message: string;
-                                /**
-                                 * @description If the fault has no specific code: the type of the error.
-                                 * @enum {string}
-                                 */
-                                code: "missing_field" | "invalid_email" | "invalid_from" | "domain_not_verified" | "test_mode_recipient" | "template_not_found" | "rendering_failure" | "too_many_recipients" | "message_too_large" | "invalid_attachment" | "invalid_item" | "unknown_field" | "invalid_header" | "schedule_out_of_range" | "daily_quota_exceeded" | "trust_tier_exceeded" | "quota_exceeded" | "recipient_not_allowed" | "sender_suspended" | "missing_scope" | "idempotency_mismatch" | "idempotency_in_flight" | "duplicate" | "invalid_state" | "internal_error" | "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "service_unavailable";
-                                /** @description The field at fault. Empty if it is the whole item. */
-                                param: string;
-                                /** @enum {string} */
-                                type: "invalid_request" | "authentication_error" | "permission_error" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "validation_error" | "rate_limited" | "internal_error" | "service_unavailable";
-                                /**
-                                 * Format: date-time
-                                 * @description ISO 8601 time, UTC.
-                                 * @example 2026-01-31T09:30:00.000Z
-                                 */
-                                resetAt?: string;
-                            };
+                            error?: components["schemas"]["ItemError"];
                         }[];
                     } & components["schemas"]["MayWarn"];
                 };

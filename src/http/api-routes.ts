@@ -2,6 +2,7 @@ import { mailSignInLink } from "../flows/account/sign-in.ts";
 import { log } from "../log.ts";
 import type { Parts } from "./routing/parts.ts";
 import { resendRoutes } from "./resend/routes.ts";
+import { contactBatchRoute } from "./routes/contact-batch.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
@@ -60,6 +61,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   ruleRoutes,
   templateRoutes,
   contactRoutes,
+  contactBatchRoute,
   suppressionRoutes,
   statsRoutes,
   quotaRoutes,

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { loadConfig } from "../../src/config.ts";
+import { MAX_BATCH } from "../../src/flows/projects/contact-batch.ts";
 import { createDownloads } from "../../src/http/pipeline/download.ts";
+import { contactBatchRoute } from "../../src/http/routes/contact-batch.ts";
 import { contactRoutes } from "../../src/http/routes/contacts.ts";
 import { log } from "../../src/log.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
@@ -9,13 +12,15 @@ import { type TestApi, testApi } from "../support/api.ts";
 let api: TestApi;
 beforeAll(async () => {
   api = await testApi({
-    routes: ({ db, clock }) =>
-      contactRoutes({
+    routes: ({ db, clock }) => [
+      ...contactRoutes({
         db,
         clock,
         queue: openMemoryQueue({ clock, log: log("queue") }),
         handOut: createDownloads(clock),
       }),
+      contactBatchRoute({ db, quotas: loadConfig({}).quotas }),
+    ],
   });
 });
 afterAll(() => api.close());
@@ -379,6 +384,7 @@ test("an unpaired surrogate in metadata is replaced, in keys and texts, and noth
 describe("a key without the scope is 403", () => {
   const rows: [string, string, string][] = [
     ["POST", "/v1/contacts", "contacts:write"],
+    ["POST", "/v1/contacts/batch", "contacts:write"],
     ["GET", "/v1/contacts", "contacts:read"],
     ["GET", "/v1/contacts/x", "contacts:read"],
     ["PATCH", "/v1/contacts/x", "contacts:write"],
@@ -390,5 +396,106 @@ describe("a key without the scope is 403", () => {
     const key = await api.key({ senderId: api.acme.a.id, scopes: ["emails:send"] });
     const { status, json } = await api.call(method, path, { key });
     expect([status, json.error.code, json.error.param]).toEqual([403, "missing_scope", scope]);
+  });
+});
+
+describe("POST /v1/contacts/batch", () => {
+  const save = (contacts: unknown) => api.call("POST", "/v1/contacts/batch", { body: { contacts } });
+  const results = async (contacts: unknown) => {
+    const { status, json } = await save(contacts);
+    expect(status).toBe(207);
+    return json.data.map(({ result, error }: { result?: string; error?: { code: string; param: string } }) =>
+      error === undefined ? result : [error.code, error.param],
+    );
+  };
+  const read = async (id: string) => (await api.call("GET", `/v1/contacts/${id}`)).json;
+
+  test("creates what is new, updates what differs, and leaves what is equal", async () => {
+    const known = (await create({ email: "known@save.example", firstName: "Kim", metadata: { a: 1 } })).json;
+    const equal = { email: "EQUAL@save.example", lastName: "Lee", metadata: { b: 2, c: [3] } };
+    await create({ ...equal, email: "equal@save.example" });
+    const { json } = await save([
+      { email: "New@save.example", firstName: "Nia" },
+      { email: "KNOWN@save.example", lastName: "Ode" },
+      { ...equal, metadata: { c: [3], b: 2 } },
+    ]);
+    expect(json.data.map(({ result }: { result: string }) => result)).toEqual([
+      "created",
+      "updated",
+      "unchanged",
+    ]);
+    expect(await read(json.data[0].id)).toMatchObject({ email: "New@save.example", firstName: "Nia" });
+    expect(json.data[1]).toMatchObject({ id: known.id, email: "known@save.example" });
+    expect(await read(known.id)).toMatchObject({ firstName: "Kim", lastName: "Ode", metadata: { a: 1 } });
+  });
+
+  test("refuses wrong items alone, each with its field", async () => {
+    expect(
+      await results([
+        { email: "good@wrong.example" },
+        { email: "nobody" },
+        { firstName: "Ana" },
+        "ana@wrong.example",
+        null,
+        { email: "deep@wrong.example", metadata: nested(12) },
+        { email: "last@wrong.example", subscribed: "no" },
+      ]),
+    ).toEqual([
+      "created",
+      ["invalid_email", "email"],
+      ["missing_field", "email"],
+      ["invalid_item", ""],
+      ["invalid_item", ""],
+      ["validation_error", "metadata"],
+      ["validation_error", "subscribed"],
+    ]);
+  });
+
+  test("applies items with the same address in their order", async () => {
+    expect(
+      await results([
+        { email: "twice@save.example", firstName: "A" },
+        { email: "Twice@save.example", firstName: "B" },
+        { email: "twice@save.example" },
+      ]),
+    ).toEqual(["created", "updated", "unchanged"]);
+    const { json } = await api.call("GET", "/v1/contacts?q=twice%40save");
+    expect(json.data).toMatchObject([{ firstName: "B" }]);
+  });
+
+  test("subscribes an unsubscribed contact again only if the item says so", async () => {
+    const email = "left@save.example";
+    const { id, unsubscribedAt } = (await create({ email, subscribed: false })).json;
+    await save([{ email, firstName: "Lea" }]);
+    expect(await read(id)).toMatchObject({ firstName: "Lea", subscribed: false, unsubscribedAt });
+    await save([{ email, subscribed: true }]);
+    expect(await read(id)).toMatchObject({ subscribed: true, unsubscribedAt: null });
+  });
+
+  test("creates each address once if batches race", async () => {
+    const contacts = Array.from({ length: 20 }, (_, at) => ({ email: `race${at}@save.example` }));
+    const all = await Promise.all(
+      ["A", "B", "C", "D"].map((firstName) => results(contacts.map((one) => ({ ...one, firstName })))),
+    );
+    expect(all.flat().filter((result) => result === "created")).toHaveLength(contacts.length);
+    expect(all.flat().filter((result) => result === "updated")).toHaveLength(3 * contacts.length);
+  });
+
+  test("hides from a key that may not read contacts if they have changed", async () => {
+    const key = await api.key({ senderId: api.acme.a.id, scopes: ["contacts:write"] });
+    const contacts = [{ email: "hidden@save.example" }];
+    const once = async () =>
+      (await api.call("POST", "/v1/contacts/batch", { body: { contacts }, key })).json.data[0].result;
+    expect([await once(), await once()]).toEqual(["created", "updated"]);
+  });
+
+  test("takes no empty batch, none over the limit, and names a field that is nearly right", async () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ email: `b${at}@many.example` }));
+    for (const contacts of [[], many(MAX_BATCH + 1), "x"])
+      expect((await save(contacts)).json.error).toMatchObject({ param: "contacts" });
+    expect((await save(many(MAX_BATCH))).json.data).toHaveLength(MAX_BATCH);
+    const { json } = await save([{ email: "near@save.example", first_name: "Ned" }]);
+    expect(json.data[0].warnings).toMatchObject([{ param: "first_name" }]);
   });
 });

@@ -121,6 +121,26 @@ describe("one more than the plan allows is refused, and room comes back with a d
     expect((await resources(service)).apiKeys).toEqual({ used: 2, limit: 2 });
   });
 
+  test("a batch of contacts is filled up to the quota, and changes those that exist beyond it", async () => {
+    const service = await start(upTo2("CONTACTS"));
+    const save = async (emails: string[], firstName: string) => {
+      const contacts = emails.map((email) => ({ email, firstName }));
+      const { body } = await service.call("POST", "/v1/contacts/batch", { contacts });
+      return body.data.map(
+        ({ result, error }: { result?: string; error?: { code: string } }) => result ?? error?.code,
+      );
+    };
+    const over = "quota_exceeded";
+    expect(await save(["a@x.test", "b@x.test", "c@x.test", "a@x.test"], "A")).toEqual([
+      "created",
+      "created",
+      over,
+      "unchanged",
+    ]);
+    expect(await save(["a@x.test", "d@x.test"], "B")).toEqual(["updated", over]);
+    expect((await resources(service)).contacts).toEqual({ used: 2, limit: 2 });
+  });
+
   test("suppressions: one that is there already is no more, and those of bounces come on top", async () => {
     const service = await start(upTo2("SUPPRESSIONS"));
     const add = (email: string) => service.call("POST", "/v1/suppressions", { email });

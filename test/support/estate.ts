@@ -266,6 +266,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/templates/{}/render": () => ({ data: { user: { name: "Ada" } } }),
   "POST /v1/templates/preview": () => ({ subject: "Hi {{ a }}", text: "{{ b }}", data: { a: "1" } }),
   "POST /v1/contacts": contactBody,
+  "POST /v1/contacts/batch": (making) => ({ contacts: [contactBody(making)] }),
   "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),
   "POST /v1/suppressions": contactBody,
   "POST /v1/suppressions/batch": (making) => ({ emails: [contactBody(making).email] }),

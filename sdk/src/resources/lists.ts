@@ -14,6 +14,14 @@ export class Contacts {
     return this.#api.json<"createContact">("POST", "/v1/contacts", { body, options });
   }
 
+  /** Creates or updates up to 100 contacts. Each result has an id and says what happened, or has an error. */
+  saveBatch(
+    body: Body<"saveContactBatch">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"saveContactBatch">> {
+    return this.#api.json<"saveContactBatch">("POST", "/v1/contacts/batch", { body, options });
+  }
+
   /** Lists contacts, newest first. */
   list(query?: Query<"listContacts">, options?: RequestOptions): List<Item<"listContacts">> {
     return this.#api.list<"listContacts">("/v1/contacts", { query, options });

@@ -7,6 +7,8 @@ export declare class Contacts {
     constructor(api: Transport);
     /** Makes a contact. */
     create(body: Body<"createContact">, options?: RequestOptions): ApiPromise<Answer<"createContact">>;
+    /** Creates or updates up to 100 contacts. Each result has an id and says what happened, or has an error. */
+    saveBatch(body: Body<"saveContactBatch">, options?: RequestOptions): ApiPromise<Answer<"saveContactBatch">>;
     /** Lists contacts, newest first. */
     list(query?: Query<"listContacts">, options?: RequestOptions): List<Item<"listContacts">>;
     /** Returns a contact. */

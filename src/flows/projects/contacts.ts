@@ -4,7 +4,12 @@ import { newId } from "../../core/ids.ts";
 import { wellFormed } from "../../core/text.ts";
 import { findInexactNumber, INEXACT_NUMBER, isDeeper } from "../../core/validation.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
-import { type Contact, insertContact, updateContact } from "../../store/projects/contacts.ts";
+import {
+  type Contact,
+  type ContactChanges,
+  insertContact,
+  updateContact,
+} from "../../store/projects/contacts.ts";
 import type { ChangeLimit } from "../../store/projects/holdings.ts";
 
 /** Limits of a contact's metadata: keys, size as JSON, and nesting. */
@@ -54,7 +59,8 @@ export function checkedAddress({ email, metadata }: Partial<NewContact>): string
   return address;
 }
 
-function newContact(senderId: string, body: NewContact, now: number): Contact {
+/** Returns the contact that a client names. Throws 422 for an address or metadata that is not allowed. */
+export function newContact(senderId: string, body: NewContact, now: number): Contact {
   const email = checkedAddress(body);
   const subscribed = body.subscribed ?? true;
   return {
@@ -110,12 +116,20 @@ export async function changeContact(
   growing: ChangeLimit,
 ): Promise<Contact> {
   checkMetadata(changes.metadata);
-  const { firstName, lastName, metadata, subscribed } = changes;
-  const stored = {
+  return existing("contact", await updateContact(db, senderId, id, storedFields(changes), now, growing));
+}
+
+/** Returns the given fields as the database will store them. */
+export function storedFields({
+  firstName,
+  lastName,
+  metadata,
+  subscribed,
+}: Omit<NewContact, "email">): ContactChanges {
+  return {
     subscribed,
     firstName: firstName === undefined ? undefined : nameOf(firstName),
     lastName: lastName === undefined ? undefined : nameOf(lastName),
     metadata: metadata === undefined ? undefined : wellFormed(metadata),
   };
-  return existing("contact", await updateContact(db, senderId, id, stored, now, growing));
 }

@@ -62,13 +62,17 @@ const Metadata = Type.Optional(
     examples: [{ customerId: "42" }],
   }),
 );
-const CreateContact = Type.Object({
-  email: Type.String(EMAIL),
-  firstName: Name,
-  lastName: Name,
-  metadata: Metadata,
-  subscribed: Type.Optional(Type.Boolean({ default: true })),
-});
+/** A contact as a client names it. */
+export const CreateContact = Type.Object(
+  {
+    email: Type.String(EMAIL),
+    firstName: Name,
+    lastName: Name,
+    metadata: Metadata,
+    subscribed: Type.Optional(Type.Boolean({ default: true })),
+  },
+  { title: "NewContact" },
+);
 const UpdateContact = Type.Object(
   { firstName: Name, lastName: Name, metadata: Metadata, subscribed: Type.Optional(Type.Boolean()) },
   { description: "Null clears a name. `metadata` replaces all keys." },

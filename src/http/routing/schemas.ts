@@ -135,16 +135,19 @@ export const Warnings = Type.Optional(
 );
 
 /** Why one item of a batch was refused. */
-export const ItemError = Type.Object({
-  message: Type.String(),
-  code: OneOf(
-    [...new Set([...ERROR_CODES, ...ERROR_TYPES])],
-    "If the fault has no specific code: the type of the error.",
-  ),
-  param: Type.String({ description: "The field at fault. Empty if it is the whole item." }),
-  type: OneOf(ERROR_TYPES),
-  resetAt: Type.Optional(Timestamp),
-});
+export const ItemError = Type.Object(
+  {
+    message: Type.String(),
+    code: OneOf(
+      [...new Set([...ERROR_CODES, ...ERROR_TYPES])],
+      "If the fault has no specific code: the type of the error.",
+    ),
+    param: Type.String({ description: "The field at fault. Empty if it is the whole item." }),
+    type: OneOf(ERROR_TYPES),
+    resetAt: Type.Optional(Timestamp),
+  },
+  { title: "ItemError" },
+);
 
 /** Returns a time in milliseconds as the API shows it. */
 export function showTime(at: number): string;

@@ -1,6 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, json, plain, type Row, table } from "../engine/columns.ts";
+import { requireGuard } from "../engine/guards.ts";
 import { type Place, pageOrder } from "../engine/place.ts";
 import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "../matching/steps.ts";
@@ -54,6 +55,44 @@ export function getContact(db: Db, senderId: string, id: string): Promise<Contac
 /** Returns the project's contact with that address key; null if there is none. */
 export function findContact(db: Db, senderId: string, emailKey: string): Promise<Contact | null> {
   return CONTACTS.first(db, "WHERE sender_id = ? AND email_key = ?", [senderId, emailKey]);
+}
+
+/** Returns the project's contacts with those address keys, by key. */
+export async function findContacts(
+  db: Db,
+  senderId: string,
+  emailKeys: readonly string[],
+): Promise<Map<string, Contact>> {
+  const where = "WHERE sender_id = ? AND email_key IN (SELECT value FROM json_each(?))";
+  const contacts = await CONTACTS.all(db, where, [senderId, JSON.stringify(emailKeys)]);
+  return new Map(contacts.map((contact) => [contact.emailKey, contact]));
+}
+
+/** Returns the statement that undoes its write if one of the contacts has changed or gone since it was read. */
+export function requireUnchanged(contacts: readonly Contact[]): Statement {
+  const read = contacts.map(({ id, updatedAt }) => [id, updatedAt]);
+  return requireGuard("changed_since_read", {
+    sql: `NOT EXISTS (SELECT 1 FROM json_each(?) j LEFT JOIN contacts c ON c.id = j.value ->> 0
+      WHERE c.updated_at IS NOT j.value ->> 1)`,
+    args: [JSON.stringify(read)],
+  });
+}
+
+/** Returns the statement that changes what a client may change of a contact to the given values. */
+export function replaceContact(contact: Contact): Statement {
+  const { id, senderId, firstName, lastName, metadata, subscribed, unsubscribedAt, updatedAt } = contact;
+  const { set, values } = CONTACTS.assignments({
+    firstName,
+    lastName,
+    metadata,
+    subscribed,
+    unsubscribedAt,
+    updatedAt,
+  });
+  return {
+    sql: `UPDATE contacts SET ${set.join(", ")} WHERE sender_id = ? AND id = ?`,
+    args: [...values, senderId, id],
+  };
 }
 
 /** A filter of contacts. `q` is a case-insensitive substring of address, first name or last name. */
