@@ -52,7 +52,7 @@ test("without the domain of the service only the unsubscribe page is checked", a
 });
 
 test.each<[string, () => Promise<Partial<RemoteParts>> | Partial<RemoteParts>, RegExp]>([
-  ["a closed port 25", () => ({ port: freePort() }), /^warn port 25: .*cannot be tried: connection failed/],
+  ["a closed port 25", () => ({ port: freePort() }), /^fail port 25: .*cannot be tried: connection failed/],
   [
     "a certificate for another name",
     async () => listener({ tls: await makeCert(["other.test"]) }),

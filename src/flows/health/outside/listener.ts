@@ -20,6 +20,8 @@ export interface ListenerParts {
 
 /** Timeouts of the connection and of each reply, milliseconds. Together they are less than the limit of a check. */
 const [CONNECT_MS, REPLY_MS] = [500, 700];
+/** What the finding says if there was no session. */
+export const NOT_TRIED = "cannot be tried";
 /** Mailboxes that providers and readers write to. */
 const MAILBOXES: readonly string[] = [
   "postmaster",
@@ -66,7 +68,7 @@ export async function listenerFinding(
           ? result.reason
           : result.kind;
     return warn(
-      `The listener at ${ip} port ${port} cannot be tried: ${why}.`,
+      `The listener at ${ip} port ${port} ${NOT_TRIED}: ${why}.`,
       "Start the service, and check SMTP_HOST and SMTP_PORT.",
     );
   }

@@ -4,7 +4,7 @@ import type { Resolver } from "../../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../../smtp/client/delivery.ts";
 import { type Check, fail, type Finding, ok, worstOf } from "../check.ts";
 import { unsubscribeCheck } from "./links.ts";
-import { listenerFinding } from "./listener.ts";
+import { listenerFinding, NOT_TRIED } from "./listener.ts";
 
 export interface RemoteParts {
   clock: Clock;
@@ -55,10 +55,18 @@ async function look(
     peers.map(({ hostname, ip }) => listenerFinding({ clock, hostname, serviceDomain, port }, ip, timeouts)),
   );
   const faults = findings.filter((one) => one !== null);
-  const worst = faults.find(({ status }) => status === worstOf(faults));
+  const worst =
+    faults.find(({ message }) => message.includes(NOT_TRIED)) ??
+    faults.find(({ status }) => status === worstOf(faults));
   const at = peers.map(({ hostname, ip }) => `${hostname} [${ip}]`).join(", ");
   if (worst === undefined) return ok(`Port ${port} takes mail to the role mailboxes over TLS: ${at}.`);
-  return { ...worst, fix: `${worst.fix ?? ""} Forward port ${port} to SMTP_PORT in firewall and router.` };
+  // The certificate matters only to some senders; a listener that no one reaches gets no mail at all.
+  const status = worst.message.includes(NOT_TRIED) ? "fail" : worst.status;
+  return {
+    ...worst,
+    status,
+    fix: `${worst.fix ?? ""} Forward port ${port} to SMTP_PORT in firewall and router.`,
+  };
 }
 
 async function peersOf(resolver: Resolver, hostname: string): Promise<{ hostname: string; ip: string }[]> {
