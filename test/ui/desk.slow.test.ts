@@ -85,7 +85,8 @@ browserTest("a subject begins at its own side, and the recipients beyond the eig
   const id = await service.send({ from: "help@inbox.mail.test", to, subject });
   await page.goto(`${service.url}/messages/${id}`);
   const heading = page.getByRole("heading", { name: subject });
-  expect(await heading.evaluate("(element) => getComputedStyle(element).direction")).toBe("rtl");
+  await heading.waitFor();
+  expect(await page.evaluate("getComputedStyle(document.querySelector('.detail h2')).direction")).toBe("rtl");
   const last = page.locator(".address", { hasText: "p19@one.test" });
   expect(await last.isVisible()).toBe(false);
   await page.getByText("and 12 more").click();
