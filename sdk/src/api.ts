@@ -1179,6 +1179,13 @@ export interface components {
                  * @enum {string}
                  */
                 role: "owner" | "developer" | "support" | "viewer";
+                /** @description Projects that the person is limited to; the project header names one of them. Empty: all. */
+                projects: {
+                    id: string;
+                    externalId: string;
+                    name: string;
+                    suspendedAt: string | null;
+                }[];
             } | null;
             project: {
                 id: string;

@@ -271,6 +271,8 @@ describe("a member who is limited to projects", () => {
     const me = async (project?: string) => (await ask(cookie, "GET", "/v1/me", undefined, project)).json;
     expect((await me()).project.id).toBe(second.id);
     for (const name of [third.id, third.externalId]) expect((await me(name)).project.id).toBe(third.id);
+    const limits = (await me()).member.projects;
+    expect(limits.map(({ id }: { id: string }) => id)).toEqual([second.id, third.id]);
     for (const name of ["default", ".postrider", "none"])
       expect((await ask(cookie, "GET", "/v1/emails", undefined, name)).status).toBe(403);
     expect((await ask(cookie, "GET", "/v1/senders")).status).toBe(403);

@@ -11,8 +11,12 @@ export type NewestEvent = (senderId: string) => Promise<string | null>;
 /** Answers that the page needs first. */
 export interface FirstAnswers {
   /** The answer of `/ui/session`. */
-  me: { account: { id: string }; key: { senderId: string | null } };
-  /** The projects of an account-wide key. */
+  me: {
+    account: { id: string };
+    key: { senderId: string | null };
+    member?: { projects: Project[] } | null;
+  };
+  /** The projects of an account-wide key, or of a person who is limited to them. */
   projects: Project[];
   /** The project that `answers` are about. Null: the key implies it. */
   project: string | null;
@@ -83,7 +87,9 @@ export async function firstAnswers(
   const me = await get<FirstAnswers["me"]>("/ui/session");
   if (me === undefined) return null;
   const isWide = me.key.senderId === null;
-  const projects = isWide ? (await get<{ data: Project[] }>("/v1/senders?limit=100"))?.data : [];
+  const projects = isWide
+    ? (await get<{ data: Project[] }>("/v1/senders?limit=100"))?.data
+    : (me.member?.projects ?? []);
   if (projects === undefined) return null;
   const wanted = searchParams.get("project") ?? chosenProject(cookie, me.account.id);
   const project =

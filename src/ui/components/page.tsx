@@ -37,7 +37,7 @@ export function Page({ title, tools, actions, bar, layout = "plain", children }:
 
 /** Says on every page that the project is suspended, because then nothing can be sent. */
 function Suspension() {
-  const at = project.value?.suspendedAt ?? me.value?.project?.suspendedAt ?? null;
+  const at = (project.value ?? me.value?.project)?.suspendedAt ?? null;
   if (at === null) return null;
   return (
     <p class="notice" role="status">

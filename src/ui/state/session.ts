@@ -118,7 +118,9 @@ async function readSession(): Promise<void> {
 /** Takes up the session, and its projects if they are known. */
 async function enter(found: Me, listed: readonly Listed[] | null): Promise<void> {
   accountId = found.account.id;
-  if (found.project === null) await takeProjects(listed ?? (await listProjects()));
+  const own = found.member?.projects ?? [];
+  if (own.length > 0) await takeProjects(own);
+  else if (found.project === null) await takeProjects(listed ?? (await listProjects()));
   else {
     projects.value = [found.project];
     projectId.value = found.project.id;

@@ -5,8 +5,8 @@ import { volumeOfDay } from "../../../flows/accept/volume.ts";
 import { type Account, getAccount, updateOwnerEmail } from "../../../store/projects/accounts.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { getKey } from "../../../store/projects/keys.ts";
-import type { Project } from "../../../store/projects/projects.ts";
-import { getMember } from "../../../store/projects/members.ts";
+import { getProject, type Project } from "../../../store/projects/projects.ts";
+import { getMember, type Member } from "../../../store/projects/members.ts";
 import { RoleSchema } from "./members.ts";
 import { ok } from "../../routing/answer.ts";
 import { namedProject, projectOf } from "../../access/project.ts";
@@ -43,7 +43,23 @@ const MeSchema = Type.Object(
     }),
     member: Nullable(
       Type.Object(
-        { id: Type.String(), email: Type.String(), role: RoleSchema },
+        {
+          id: Type.String(),
+          email: Type.String(),
+          role: RoleSchema,
+          projects: Type.Array(
+            Type.Object({
+              id: Type.String(),
+              externalId: Type.String(),
+              name: Type.String(),
+              suspendedAt: Nullable(Timestamp),
+            }),
+            {
+              description:
+                "Projects that the person is limited to; the project header names one of them. Empty: all.",
+            },
+          ),
+        },
         { description: "The person who has signed in to the dashboard. Null: a key." },
       ),
     ),
@@ -123,7 +139,7 @@ export function meRoute(deps: Configured): Route {
       return ok({
         account: showAccount(account),
         key: { id, name: key?.name ?? member?.email ?? null, scopes: [...scopes], senderId },
-        member: member === null ? null : { id: member.id, email: member.email, role: member.role },
+        member: member === null ? null : await showMember(db, member),
         project: project === null ? null : showProject(project),
         service: { domain: deps.config.serviceDomain, delivery: deps.config.delivery },
         limits: await limitsOf(deps, project, now),
@@ -134,6 +150,20 @@ export function meRoute(deps: Configured): Route {
 
 async function requireAccount(db: Db, id: string): Promise<Account> {
   return existing("account", await getAccount(db, id));
+}
+
+/** Returns the person, with the projects that still exist of those that limit them. */
+async function showMember(db: Db, { id, accountId, email, role, senderIds }: Member) {
+  const found = await Promise.all(senderIds.map((senderId) => getProject(db, accountId, senderId)));
+  const projects = found
+    .filter((project) => project !== null)
+    .map((project) => ({
+      id: project.id,
+      externalId: project.externalId,
+      name: project.name,
+      suspendedAt: showTime(project.suspendedAt),
+    }));
+  return { id, email, role, projects };
 }
 
 function showProject({ id, externalId, name, plan, trustTier, suspendedAt }: Project): Me["project"] {
