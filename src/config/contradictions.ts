@@ -35,6 +35,10 @@ const RULES: readonly ((given: Given) => string | null)[] = [
       ? "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"
       : null,
   ({ text }) =>
+    (text("OIDC_ISSUER") === null) !== (text("OIDC_CLIENT_ID") === null)
+      ? "OIDC_ISSUER and OIDC_CLIENT_ID must be set together"
+      : null,
+  ({ text }) =>
     (text("ACME_EAB_KID") === null) !== (text("ACME_EAB_HMAC_KEY") === null)
       ? "ACME_EAB_KID and ACME_EAB_HMAC_KEY must be set together"
       : null,

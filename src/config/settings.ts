@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { MAX_ADDRESS_OCTETS } from "../core/addresses.ts";
 import type { Kind } from "./kinds.ts";
 import * as kind from "./kinds.ts";
+import { addressesOrDomains, issuer } from "./provider-kinds.ts";
 import * as secondary from "./secondaries.ts";
 import { tracking } from "./tracking-kind.ts";
 import * as way from "./ways-out.ts";
@@ -660,6 +661,31 @@ const ROWS = [
     "(pretty on a terminal, else json)",
     defaultLogFormat,
     "Format of log lines: `pretty` or `json`.",
+  ),
+  optional(
+    "OIDC_ISSUER",
+    issuer,
+    "(off)",
+    "URL of an OpenID provider with which members sign in to the dashboard. Its redirect URL for this service is `PUBLIC_URL/ui/provider/back`. http only at localhost.",
+  ),
+  optional("OIDC_CLIENT_ID", kind.text, "(none)", "What the provider calls this service."),
+  secret(
+    "OIDC_CLIENT_SECRET",
+    kind.secretText(1),
+    "(none)",
+    "The secret to OIDC_CLIENT_ID. Without one, PKCE alone protects a sign-in.",
+  ),
+  optional(
+    "OIDC_ROLE_CLAIM",
+    kind.text,
+    "(none)",
+    "Claim that names the role, as one word or a list: `owner`, `developer`, `support`, `viewer`. The role with most rights counts, at each sign-in. Without it, new members are viewers.",
+  ),
+  setting(
+    "OIDC_ALLOW",
+    addressesOrDomains,
+    "",
+    "Addresses, and domains as `@example.com`, that the provider may sign in without an invitation. Comma list. Empty: members only.",
   ),
   secret(
     "POSTRIDER_API_KEY",

@@ -20,6 +20,8 @@ import { captureDomains } from "../flows/domains/capture-domain.ts";
 import type { DomainLookups } from "../flows/records/lookups.ts";
 import { draftRoutes } from "../http/dashboard/drafts.ts";
 import { sessionRoutes } from "../http/dashboard/session.ts";
+import { providerRoutes } from "../http/dashboard/provider.ts";
+import { providerHost, providerOf } from "./provider.ts";
 import { logAnswer } from "../http/pipeline/request-log.ts";
 import { servesAtDomainHosts } from "../http/routing/domain-hosts.ts";
 import type { ReadyCheck } from "../http/server/health.ts";
@@ -184,6 +186,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
           newestEvent: (senderId) => newestEvent({ db, clock }, senderId),
           routes: dashboardRoutes(parts),
           program: FORM.name,
+          provider: providerHost(config),
         }
       : null,
     ...(hostsDomains(config) ? { servesAt: servesAtDomainHosts(config) } : {}),
@@ -198,7 +201,11 @@ function dashboardRoutes(parts: HttpParts): Route[] {
   const mailing = { ...parts, publicUrl: config.publicUrl, captures: config.delivery === "capture" };
   const session = { db, config, sessionKey: keys.session, signIns };
   const mailLink = (email: string) => mailLinkTo(mailing, email);
-  return [...sessionRoutes({ ...session, mailLinkTo: mailLink }), ...draftRoutes()];
+  return [
+    ...sessionRoutes({ ...session, mailLinkTo: mailLink }),
+    ...providerRoutes(session, providerOf(parts)),
+    ...draftRoutes(),
+  ];
 }
 
 /** Returns the services of the API's routes. */

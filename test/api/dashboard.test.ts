@@ -19,6 +19,7 @@ beforeAll(async () => {
         newestEvent: async () => null,
         routes: [],
         program: "postrider",
+        provider: null,
       },
     },
   });

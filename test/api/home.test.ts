@@ -18,6 +18,7 @@ async function started(): Promise<TestApi> {
     newestEvent: async () => null,
     routes: [],
     program: "postrider",
+    provider: null,
   };
   api = await testApi({
     routes: () => homeRoutes({ publicUrl: API, delivery: "capture" }),

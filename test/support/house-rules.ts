@@ -78,6 +78,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   liquidjs: ["core", "mail"],
   "dns-packet": ["net"],
   "ipaddr.js": ["net", "core/networks.ts", "smtp/listener/peer.ts", "smtp/listener/proxy-header.ts"],
+  "openid-client": ["net/openid.ts"],
   tldts: ["core", "net"],
   "@logtape/logtape": ["log.ts"],
   "prom-client": ["metrics.ts"],

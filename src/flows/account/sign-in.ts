@@ -128,11 +128,20 @@ export interface Browser {
 export async function useSignInLink(
   db: Db,
   token: string,
-  { ip, userAgent, requestId }: Browser,
+  browser: Browser,
   now: number,
 ): Promise<string | null> {
   const member = await takeSignInLink(db, hashSecret(token), now);
-  if (member === null) return null;
+  return member === null ? null : openMemberSession(db, member, browser, now);
+}
+
+/** Opens a session of a member. Returns its id; null if the member is disabled or gone. */
+export async function openMemberSession(
+  db: Db,
+  member: Member,
+  { ip, userAgent, requestId }: Browser,
+  now: number,
+): Promise<string | null> {
   const session = {
     id: newId("ses", now),
     memberId: member.id,

@@ -34,12 +34,17 @@ interface FoundSession extends Session {
 
 /** Returns the session of a request. `ended`: its cookie is too old, or not ours. Null: it has no cookie. */
 export function readSession(headers: Headers, key: Key, now: number): FoundSession | "ended" | null {
-  const cookies = new Map((headers.get("cookie") ?? "").split(";").map(nameAndValue));
-  const secure = cookies.has(SECURE_NAME);
-  const value = cookies.get(secure ? SECURE_NAME : PLAIN_NAME);
-  if (value === undefined) return null;
+  const over = cookieOf(headers, SECURE_NAME);
+  const secure = over !== null;
+  const value = over ?? cookieOf(headers, PLAIN_NAME);
+  if (value === null) return null;
   const opened = openValue(key, value);
   return opened === null || opened.expiresAt <= now ? "ended" : { ...opened, secure };
+}
+
+/** Returns the value of a cookie of the request; null if it has none. */
+export function cookieOf(headers: Headers, name: string): string | null {
+  return new Map((headers.get("cookie") ?? "").split(";").map(nameAndValue)).get(name) ?? null;
 }
 
 function nameAndValue(pair: string): [string, string] {
@@ -60,7 +65,7 @@ function openValue(key: Key, value: string): { keyId: string; expiresAt: number 
 /** Returns the `Set-Cookie` of a session that is used now. Scripts cannot read it, and other sites cannot send it. */
 export function sessionCookie({ keyId, secure }: Session, key: Key, now: number): string {
   const lasts = lifetimeOf(keyId);
-  return cookie(secure, seal(key, JSON.stringify([keyId, now + lasts])), lasts / 1000);
+  return ownCookie(secure, seal(key, JSON.stringify([keyId, now + lasts])), lasts / 1000);
 }
 
 function lifetimeOf(keyId: string): number {
@@ -80,10 +85,18 @@ export function renewedCookie(session: FoundSession, key: Key, now: number): str
 
 /** Returns the `Set-Cookie` that removes the cookie. */
 export function endedCookie(secure: boolean): string {
-  return cookie(secure, "", 0);
+  return ownCookie(secure, "", 0);
 }
 
-function cookie(secure: boolean, value: string, seconds: number): string {
-  const name = secure ? SECURE_NAME : PLAIN_NAME;
-  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`;
+function ownCookie(secure: boolean, value: string, seconds: number): string {
+  return cookie(secure ? SECURE_NAME : PLAIN_NAME, value, { secure, seconds, site: "Strict" });
+}
+
+/** Returns the `Set-Cookie` of a cookie that scripts cannot read. `seconds`: how long it lasts. */
+export function cookie(
+  name: string,
+  value: string,
+  { secure, seconds, site }: { secure: boolean; seconds: number; site: "Strict" | "Lax" },
+): string {
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${secure ? "; Secure" : ""}`;
 }

@@ -60,6 +60,8 @@ export interface PageDeps {
   newestEvent: NewestEvent;
   /** The command that runs the program on its machine. The page shows commands. */
   program: string;
+  /** Host of the OpenID provider that signs members in. Null: there is none. */
+  provider: string | null;
 }
 
 /**
@@ -79,9 +81,7 @@ export function dashboardPage(deps: PageDeps, ask: Ask): Page {
       yield encode(start);
       const { owner, html } = await content;
       pending = deps.answers(owner);
-      yield* slicesOf(
-        encode(hasRoom(pending, html.length * MAX_CHAR_OCTETS) ? html : body("", { program: deps.program })),
-      );
+      yield* slicesOf(encode(hasRoom(pending, html.length * MAX_CHAR_OCTETS) ? html : body("", own(deps))));
     };
     const stream = timedStream(deps.clock, pieces(), () => pending?.leave());
     return raw(stream, "text/html; charset=utf-8", {
@@ -160,10 +160,10 @@ function contentMaker(deps: PageDeps, ask: Ask): (request: Request) => Promise<C
     const cookie = request.headers.get("cookie") ?? "";
     try {
       const first = await firstAnswers(ask, request, clock.now(), newestEvent);
-      if (first === null) return { owner: "", html: body("", { program }) };
+      if (first === null) return { owner: "", html: body("", own(deps)) };
       const { me, projects, project, lastEventId } = first;
       const { html, values } = await draw({ ...first, program, origin, path, search, cookie });
-      const data = { program, me, projects, project, values, lastEventId };
+      const data = { ...own(deps), me, projects, project, values, lastEventId };
       return { owner: me.account.id, html: body(html, data) };
     } catch (error) {
       pages++;
@@ -171,12 +171,17 @@ function contentMaker(deps: PageDeps, ask: Ask): (request: Request) => Promise<C
         log("http").warn("pages not drawn", { pages, error });
         pages = 0;
       }
-      return { owner: "", html: body("", { program }) };
+      return { owner: "", html: body("", own(deps)) };
     }
   };
 }
 
-function body(html: string, data: { program: string }): string {
+/** Returns what a page knows without a session. */
+function own({ program, provider }: PageDeps) {
+  return { program, provider };
+}
+
+function body(html: string, data: object): string {
   return `<body><div id="app">${html}</div>\n${dataBlock(data)}</body>\n</html>\n`;
 }
 

@@ -4,7 +4,7 @@ import { Code } from "../controls/copy.tsx";
 import { Form, TextField } from "../controls/form.tsx";
 import { useTask } from "../controls/task.ts";
 import { Problem } from "../controls/problem.tsx";
-import { mailLink, program, sessionError, signIn } from "../state/session.ts";
+import { mailLink, program, provider, sessionError, signIn } from "../state/session.ts";
 
 /** Asks for an API key, or for an address that a link is mailed to. */
 export function SignInPage() {
@@ -36,6 +36,13 @@ export function SignInPage() {
           Sign in
         </button>
       </Form>
+      {provider.value === null ? null : (
+        <p>
+          <a class="button" href="/ui/provider">
+            Sign in with {provider.value}
+          </a>
+        </p>
+      )}
       <LinkByMail />
       <p class="quiet">Or make a link that signs you in, on the machine that runs the service:</p>
       <Code text={`${program.value} open`} what="command" />

@@ -18,6 +18,8 @@ export const sessionError = signal<ApiError | null>(null);
 
 /** The command that runs the program on its machine. */
 export const program = signal("postrider");
+/** Host of the OpenID provider that signs members in. Null: there is none. */
+export const provider = signal<string | null>(null);
 
 export const project = computed(() => projects.value.find(({ id }) => id === projectId.value) ?? null);
 /** True if the key spans all projects. */
@@ -57,6 +59,7 @@ export async function startSession(): Promise<void> {
 export async function takeUp(brought: StartData): Promise<boolean> {
   const { me: found, project, values, lastEventId } = brought;
   program.value = brought.program ?? program.peek();
+  provider.value = brought.provider ?? null;
   if (found === undefined) return false;
   await enter(found, brought.projects ?? null);
   if (values !== undefined && (project === null || project === projectId.peek()))

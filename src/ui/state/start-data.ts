@@ -7,6 +7,8 @@ export type Listed = Pick<Project, "id" | "name" | "externalId" | "suspendedAt">
 export interface StartData {
   /** The command that runs the program on its machine. */
   program?: string;
+  /** Host of the OpenID provider that signs members in. Null: there is none. */
+  provider?: string | null;
   /** Left out if the browser is not signed in. */
   me?: Me;
   projects?: readonly Listed[];

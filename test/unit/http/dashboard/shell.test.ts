@@ -34,6 +34,7 @@ function dashboard(draw: Draw) {
       newestEvent: async () => null,
       files: async () => [],
       program: "postrider",
+      provider: null,
     },
     async () => Response.json(me),
   );
