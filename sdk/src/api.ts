@@ -1105,6 +1105,40 @@ export interface components {
              */
             checkedAt: string;
         };
+        /** Notice */
+        Notice: {
+            /** @example ntc_01jv6m2k3n4p5q6r7s8t9v0w1x */
+            id: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            at: string;
+            /** @enum {string} */
+            kind: "domain_failing" | "certificate_failing" | "project_near_suspension" | "project_suspended" | "webhook_failing" | "webhook_disabled" | "quota_near" | "volume_near" | "address_blocked" | "address_listed" | "approval_waiting" | "disk_low" | "backup_old" | "migration_failed" | "rule_disabled" | "erasure_done";
+            /**
+             * @description `fail`: something does not work. `warn`: something soon will not. `info`: for your information.
+             * @enum {string}
+             */
+            level: "info" | "warn" | "fail";
+            /**
+             * @description Name of what it is about.
+             * @example example.com
+             */
+            subject: string;
+            /** @description What is the matter, in a sentence. */
+            message: string;
+            /** @description A link to what needs someone: a path in the dashboard. */
+            fix: {
+                label: string;
+                /** @example /domains/dom_01jv6m2k3n4p5q6r7s8t9v0w1x */
+                path: string;
+            };
+            senderId: string | null;
+            seenAt: string | null;
+            endedAt: string | null;
+        };
         /** Lane */
         Lane: {
             /**
@@ -1230,6 +1264,26 @@ export interface components {
                 requestsPerSecond: number | null;
                 requestBurst: number | null;
                 recipientsPerDay: number | null;
+            };
+        };
+        /** AccountSettings */
+        AccountSettings: {
+            id: string;
+            /** @description The only address that test mode delivers to. */
+            ownerEmail: string;
+            notices: {
+                /** @description Addresses that get notices by mail. */
+                to: string[];
+                webhook: string | null;
+                /**
+                 * @description Kinds that are not sent. They are still in the list of notices.
+                 * @example [
+                 *       "quota_near"
+                 *     ]
+                 */
+                off: ("domain_failing" | "certificate_failing" | "project_near_suspension" | "project_suspended" | "webhook_failing" | "webhook_disabled" | "quota_near" | "volume_near" | "address_blocked" | "address_listed" | "approval_waiting" | "disk_low" | "backup_old" | "migration_failed" | "rule_disabled" | "erasure_done")[];
+                /** @description Signs the requests to the webhook. Only after its URL was changed. */
+                webhookSecret?: string;
             };
         };
         /** Sender */
@@ -2011,6 +2065,7 @@ export interface components {
             /** @description Shown once, when it is created or rotated. Empty otherwise. */
             signingSecret: string;
             disabledReason: string | null;
+            failingSince: string | null;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -2817,10 +2872,12 @@ export type AuditEntry = components['schemas']['AuditEntry'];
 export type Member = components['schemas']['Member'];
 export type MemberSession = components['schemas']['MemberSession'];
 export type Health = components['schemas']['Health'];
+export type Notice = components['schemas']['Notice'];
 export type Lane = components['schemas']['Lane'];
 export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
+export type AccountSettings = components['schemas']['AccountSettings'];
 export type Sender = components['schemas']['Sender'];
 export type NewRouteWarmUp = components['schemas']['NewRouteWarmUp'];
 export type NewRouteEvents = components['schemas']['NewRouteEvents'];
@@ -4155,6 +4212,70 @@ export interface operations {
             };
         };
     };
+    listNotices: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description True: only notices that were seen. False: only others. */
+                seen?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List what needs someone, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Notice"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    updateNotice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description True once a person has seen it.
+                     * @example true
+                     */
+                    seen: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Mark a notice as seen */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Notice"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
     listLanes: {
         parameters: {
             query?: never;
@@ -4233,6 +4354,23 @@ export interface operations {
             };
         };
     };
+    getAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the account's owner address, and who gets its notices */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["AccountSettings"];
+                };
+            };
+        };
+    };
     updateAccount: {
         parameters: {
             query?: never;
@@ -4248,14 +4386,25 @@ export interface operations {
                      * @example owner@example.com
                      */
                     ownerEmail?: string;
+                    notices?: {
+                        to?: string[] | null;
+                        webhook?: string | null;
+                        /**
+                         * @description Kinds that are not sent. They are still in the list of notices.
+                         * @example [
+                         *       "quota_near"
+                         *     ]
+                         */
+                        off?: ("domain_failing" | "certificate_failing" | "project_near_suspension" | "project_suspended" | "webhook_failing" | "webhook_disabled" | "quota_near" | "volume_near" | "address_blocked" | "address_listed" | "approval_waiting" | "disk_low" | "backup_old" | "migration_failed" | "rule_disabled" | "erasure_done")[];
+                    };
                 };
             };
         };
         responses: {
-            /** @description Update the account's owner address */
+            /** @description Update the account's owner address, and who gets its notices */
             200: {
                 content: {
-                    "application/json": components["schemas"]["Account"] & components["schemas"]["MayWarn"];
+                    "application/json": components["schemas"]["AccountSettings"] & components["schemas"]["MayWarn"];
                 };
             };
         };

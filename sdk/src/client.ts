@@ -2,6 +2,7 @@ import {
   Account,
   ApiKeys,
   AuditLog,
+  Notices,
   Erasures,
   Lanes,
   Members,
@@ -33,6 +34,7 @@ export class Postrider {
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
   readonly auditLog: AuditLog;
+  readonly notices: Notices;
   readonly erasures: Erasures;
   readonly members: Members;
   readonly routes: Routes;
@@ -56,6 +58,7 @@ export class Postrider {
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);
     this.auditLog = new AuditLog(api);
+    this.notices = new Notices(api);
     this.erasures = new Erasures(api);
     this.members = new Members(api);
     this.routes = new Routes(api);

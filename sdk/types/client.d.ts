@@ -1,4 +1,4 @@
-import { Account, ApiKeys, AuditLog, Erasures, Lanes, Members, Routes, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, AuditLog, Notices, Erasures, Lanes, Members, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
@@ -22,6 +22,7 @@ export declare class Postrider {
     readonly apiKeys: ApiKeys;
     readonly lanes: Lanes;
     readonly auditLog: AuditLog;
+    readonly notices: Notices;
     readonly erasures: Erasures;
     readonly members: Members;
     readonly routes: Routes;

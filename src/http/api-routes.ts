@@ -9,6 +9,7 @@ import { domainReportRoutes } from "./routes/domain-reports.ts";
 import { erasureRoutes } from "./routes/erasures.ts";
 import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
+import { approvalLinkRoutes } from "./routes/emails/approval-link.ts";
 import { deletionRoutes } from "./routes/emails/deletions.ts";
 import { emailRoutes } from "./routes/emails/emails.ts";
 import { inboundRoutes } from "./routes/emails/inbound.ts";
@@ -23,6 +24,7 @@ import { apiKeyRoutes } from "./routes/projects/api-keys.ts";
 import { healthRoutes } from "./routes/projects/health.ts";
 import { testControlRoutes } from "./routes/projects/test-controls.ts";
 import { memberRoutes } from "./routes/projects/members.ts";
+import { noticeRoutes } from "./routes/projects/notices.ts";
 import { laneRoutes } from "./routes/projects/lanes.ts";
 import { outRouteRoutes } from "./routes/projects/out-routes.ts";
 import { quotaRoutes } from "./routes/projects/quota.ts";
@@ -48,6 +50,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   auditLogRoutes,
   mailingMemberRoutes,
   healthRoutes,
+  noticeRoutes,
   laneRoutes,
   testControlRoutes,
   settingRoutes,
@@ -68,6 +71,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   webhookRoutes,
   webhookDeliveryRoutes,
   unsubscribeRoutes,
+  (parts) => approvalLinkRoutes({ ...parts, linkKey: parts.fileKey }),
   trackingRoutes,
   relayEventRoutes,
 ];

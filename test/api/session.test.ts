@@ -5,7 +5,7 @@ import { SESSION_MS } from "../../src/http/access/session.ts";
 import { raw } from "../../src/http/routing/answer.ts";
 import { sessionRoutes } from "../../src/http/dashboard/session.ts";
 import { projectRoute } from "../../src/http/routing/route.ts";
-import { accountRoutes } from "../../src/http/routes/projects/account.ts";
+import { meRoute } from "../../src/http/routes/projects/account.ts";
 import { openRateLimiter } from "../../src/queue/rate-limiter.ts";
 import { type Called, SESSION_KEY, type TestApi, testApi } from "../support/api.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -37,7 +37,7 @@ beforeEach(async () => {
     http: { config: { ...config, host: "127.0.0.1", port: 0 } },
     routes: ({ db }) => [
       ...sessionRoutes({ db, config, sessionKey: SESSION_KEY, signIns: rates.takeSignIn, mailLinkTo }),
-      ...accountRoutes({ db, config }),
+      meRoute({ db, config }),
       frame,
     ],
   });

@@ -12,7 +12,7 @@ import { FALL_BACK_AFTER_MS } from "../../src/flows/domains/check-times.ts";
 import type { Job } from "../../src/queue/port.ts";
 import { lostStrays, noteStray } from "../../src/store/contents/content-objects.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
-import { insertSampleDelivery } from "../../src/store/webhooks/delivery-log.ts";
+import { insertOwnDelivery } from "../../src/store/webhooks/delivery-log.ts";
 import { ALWAYS } from "../../src/store/engine/client.ts";
 import { deleteOldAnswers } from "../../src/store/projects/idempotency.ts";
 import { insertInstance } from "../../src/store/installation/instances.ts";
@@ -130,7 +130,7 @@ describe("a webhook", () => {
   });
   async function told(): Promise<Job> {
     const [now, key] = [api.clock.now(), newId("dlv", api.clock.now())];
-    await api.db.write([insertSampleDelivery(api.acme.a.id, id, { id: key, type: "open", data: {} }, now)]);
+    await api.db.write([insertOwnDelivery(api.acme.a.id, id, { id: key, type: "open", data: {} }, now)]);
     return { key, lane: id };
   }
   const tell = async () => push(deps(), await told());

@@ -4,7 +4,7 @@ import {
   removeDeletedWebhooks,
   LOG_WRITES_PER_TURN,
 } from "../../src/flows/sweep/removals.ts";
-import { insertSampleDelivery, listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
+import { insertOwnDelivery, listDeliveries } from "../../src/store/webhooks/delivery-log.ts";
 import { insertDeliveries, pushTarget } from "../../src/store/webhooks/webhook-deliveries.ts";
 import {
   deleteWebhook,
@@ -37,7 +37,10 @@ async function webhook(id: string, lines: number): Promise<void> {
     eventTypes: ["*"],
   };
   await api.db.write([
-    insertWebhook({ ...made, content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
+    insertWebhook(
+      { ...made, content: true, disabledReason: null, failingSince: null, createdAt: NOW, updatedAt: NOW },
+      "sealed",
+    ),
     {
       sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
@@ -90,7 +93,7 @@ test("a deleted webhook gets no further deliveries, not even those on their way 
   const event = { id: "evt_1", senderId: mine, messageId: "msg_1", type: "open" as const };
   await api.db.write([
     ...insertDeliveries([{ id: "dlv_late", webhookId: "whk_heard", event }], NOW),
-    insertSampleDelivery(mine, "whk_heard", { id: "dlv_sample", type: "open", data: {} }, NOW),
+    insertOwnDelivery(mine, "whk_heard", { id: "dlv_sample", type: "open", data: {} }, NOW),
     rotateSecret(mine, "whk_heard", "another", NOW, NOW),
   ]);
   expect(await linesOf("whk_heard")).toBe(0);

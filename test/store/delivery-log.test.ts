@@ -35,7 +35,10 @@ async function webhook(id: string, senderId = mine): Promise<void> {
     eventTypes: ["*"],
   };
   await api.db.write([
-    insertWebhook({ ...made, content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
+    insertWebhook(
+      { ...made, content: true, disabledReason: null, failingSince: null, createdAt: NOW, updatedAt: NOW },
+      "sealed",
+    ),
   ]);
 }
 

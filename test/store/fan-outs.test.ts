@@ -55,6 +55,7 @@ async function webhooks(senderId: string, count: number, eventTypes = ["*"]): Pr
     eventTypes,
     content: true,
     disabledReason: null,
+    failingSince: null,
   };
   await db.write(ids.map((id) => insertWebhook({ ...made, id, createdAt: NOW, updatedAt: NOW }, "sealed")));
   return ids;

@@ -124,6 +124,7 @@ beforeAll(async () => {
         eventTypes: ["*"],
         content: true,
         disabledReason: null,
+        failingSince: null,
         createdAt: NOW,
         updatedAt: NOW,
       },

@@ -37,6 +37,7 @@ async function failing(senderId: string): Promise<string> {
     eventTypes: ["*"],
     content: true,
     disabledReason: null,
+    failingSince: null,
   };
   await api.db.write([
     insertWebhook({ ...row, createdAt: NOW, updatedAt: NOW }, "sealed"),

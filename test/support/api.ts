@@ -1,3 +1,4 @@
+import type { WebhookDeps } from "../../src/flows/webhooks/webhooks.ts";
 import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
 import { generateKeyPairSync } from "node:crypto";
 import type { TSchema } from "@sinclair/typebox";
@@ -76,7 +77,7 @@ export interface TestApiOptions {
   maxBodyBytes?: number;
   allowPrivateWebhooks?: boolean;
   http?: Partial<HttpDeps>;
-  routes?: (deps: { db: Db; clock: ManualClock }) => Route[];
+  routes?: (deps: { db: Db; clock: ManualClock } & Pick<WebhookDeps, "boxKey" | "urlRules">) => Route[];
 }
 
 // One key for all tests: making one takes longer than the tests themselves.
@@ -150,7 +151,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...domainRoutes(domains),
     ...inboxRoutes(domains),
     ...webhookRoutes({ db, boxKey: BOX_KEY, urlRules }),
-    ...(options.routes?.({ db, clock }) ?? []),
+    ...(options.routes?.({ db, clock, boxKey: BOX_KEY, urlRules }) ?? []),
   ];
   const http = createHttp({
     db,

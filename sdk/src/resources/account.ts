@@ -83,6 +83,28 @@ export class AuditLog {
   }
 }
 
+/** What needs someone: the service's own notices. */
+export class Notices {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Lists notices, newest first. */
+  list(query?: Query<"listNotices">, options?: RequestOptions): List<Item<"listNotices">> {
+    return this.#api.list<"listNotices">("/v1/notices", { query, options });
+  }
+
+  /** Marks a notice as seen, or not. */
+  update(
+    id: string,
+    body: Body<"updateNotice">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateNotice">> {
+    return this.#api.json<"updateNotice">("PATCH", path`/v1/notices/${id}`, { body, options });
+  }
+}
+
 /** The people who can sign in to the dashboard. Needs an account-wide key. */
 export class Members {
   readonly #api: Transport;
@@ -230,7 +252,12 @@ export class Account {
     return this.#api.json<"getMe">("GET", "/v1/me", { options });
   }
 
-  /** Changes the address of the owner. */
+  /** Returns the address of the owner, and who gets notices. Needs an account-wide key. */
+  get(options?: RequestOptions): ApiPromise<Answer<"getAccount">> {
+    return this.#api.json<"getAccount">("GET", "/v1/account", { options });
+  }
+
+  /** Changes the address of the owner, and who gets notices. */
   update(body: Body<"updateAccount">, options?: RequestOptions): ApiPromise<Answer<"updateAccount">> {
     return this.#api.json<"updateAccount">("PATCH", "/v1/account", { body, options });
   }

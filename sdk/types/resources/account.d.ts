@@ -39,6 +39,15 @@ export declare class AuditLog {
     /** Lists changes, newest first. */
     list(query?: Query<"listAuditLog">, options?: RequestOptions): List<Item<"listAuditLog">>;
 }
+/** What needs someone: the service's own notices. */
+export declare class Notices {
+    #private;
+    constructor(api: Transport);
+    /** Lists notices, newest first. */
+    list(query?: Query<"listNotices">, options?: RequestOptions): List<Item<"listNotices">>;
+    /** Marks a notice as seen, or not. */
+    update(id: string, body: Body<"updateNotice">, options?: RequestOptions): ApiPromise<Answer<"updateNotice">>;
+}
 /** The people who can sign in to the dashboard. Needs an account-wide key. */
 export declare class Members {
     #private;
@@ -96,7 +105,9 @@ export declare class Account {
     constructor(api: Transport);
     /** Returns the key of the client, its project and its limits. */
     me(options?: RequestOptions): ApiPromise<Answer<"getMe">>;
-    /** Changes the address of the owner. */
+    /** Returns the address of the owner, and who gets notices. Needs an account-wide key. */
+    get(options?: RequestOptions): ApiPromise<Answer<"getAccount">>;
+    /** Changes the address of the owner, and who gets notices. */
     update(body: Body<"updateAccount">, options?: RequestOptions): ApiPromise<Answer<"updateAccount">>;
     /** Returns what is left of the daily volume and the quotas. */
     quota(options?: RequestOptions): ApiPromise<Answer<"getQuota">>;

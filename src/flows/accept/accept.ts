@@ -1,4 +1,6 @@
 import { AppError } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import { raiseApproval } from "../../store/notices/notices.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import type { KeyBounds } from "../../core/key-bounds.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
@@ -133,6 +135,7 @@ export async function prepareSend(
       ),
       insertRecipients(senderId, message.id, recipients, now),
       ...thread.statements,
+      ...approvalNotice(message.id, senderId, recipients, now),
     ],
     transmits: recipients
       .filter(({ status }) => status === "queued")
@@ -254,6 +257,19 @@ function toRecipient(
     return { ...recipient, status: "accepted", reason: AWAITING_APPROVAL, dueAt: now + APPROVAL_MS };
   const status = scheduledAt === null ? "queued" : "accepted";
   return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
+}
+
+/** Tells people if recipients wait for an approval. */
+function approvalNotice(
+  messageId: string,
+  senderId: string,
+  recipients: readonly NewRecipient[],
+  at: number,
+): Statement[] {
+  const { length: waiting } = recipients.filter(({ reason }) => reason === AWAITING_APPROVAL);
+  return waiting === 0
+    ? []
+    : [raiseApproval(newId("ntc", at), { senderId, messageId, recipients: waiting, at })];
 }
 
 /**

@@ -2,9 +2,6 @@ import { randomInt } from "node:crypto";
 import { actingAs } from "../../core/actor.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { newId, randomBase62 } from "../../core/ids.ts";
-import { UNBOUND } from "../../core/key-bounds.ts";
-import { checkSend } from "../../core/messages/send-rules.ts";
-import { onboardingDomain } from "../../core/own-names.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import type { Db, Store } from "../../store/engine/client.ts";
@@ -15,11 +12,9 @@ import {
   touchSession,
 } from "../../store/projects/member-sessions.ts";
 import { findMember, type Member } from "../../store/projects/members.ts";
-import { NEW_PROJECT, oldestProject, type Project, serviceProject } from "../../store/projects/projects.ts";
 import { removeSuppression } from "../../store/projects/suppressions.ts";
-import { commitSend, prepareSend, sending } from "../accept/accept.ts";
-import type { Sending } from "../accept/sending.ts";
 import { hashSecret } from "./api-keys.ts";
+import { type Mailing, mailProject, type OwnMail, sendOwnMail } from "./service-mail.ts";
 import { START_LINK_MS, startUrl } from "./start-link.ts";
 
 /**
@@ -37,13 +32,6 @@ export const MEMBER_SESSION_MS = 7 * 24 * HOUR_MS;
 const PROLONG_EVERY_MS = HOUR_MS;
 /** 190 random bits. */
 const TOKEN_CHARS = 32;
-
-/** The services that mail a link. */
-export interface Mailing extends Sending {
-  publicUrl: string;
-  /** True if no mail leaves this machine. */
-  captures: boolean;
-}
 
 /** Makes a link for a member. Returns its token; null if the member has asked for too many. */
 export async function newSignInLink({ db, clock }: Store, memberId: string): Promise<string | null> {
@@ -67,53 +55,26 @@ export async function mailLinkTo(deps: Mailing, email: string): Promise<void> {
 }
 
 /**
- * Sends a link that signs the member in. The message is in a hidden project, because its reader can sign in. In capture
- * mode it is in the account's first project and in the log, because it leaves no machine.
+ * Sends a link that signs the member in. In capture mode it is also in the log.
  */
 export async function mailSignInLink(deps: Mailing, member: Member): Promise<void> {
   const token = await newSignInLink(deps, member.id);
-  const project = await projectOf(deps, member.accountId);
-  if (token === null || project === null) return;
+  if (token === null) return;
+  const project = await mailProject(deps, member.accountId);
   const url = startUrl(deps.publicUrl, token);
   if (deps.captures) log("members").info("link to sign in", { email: member.email, url });
   // A bounce or a complaint there would end all links for good, because no key opens that project.
   if (!deps.captures) await removeSuppression(deps.db, project.id, addressKey(member.email));
-  const send = checkSend(itemFor(deps, member, url), deps.limits, deps.clock.now());
-  if (Array.isArray(send)) throw new Error(`the link's message is wrong: ${JSON.stringify(send)}`);
-  await sending(async () => {
-    const by = { keyId: null, bounds: UNBOUND };
-    await commitSend(deps, project, await prepareSend(deps, project, by, send, { toAnyone: true }));
-  });
+  await sendOwnMail(deps, project, [mailWith(deps, member, url)]);
 }
 
-function projectOf({ db, clock, captures }: Mailing, accountId: string): Promise<Project | null> {
-  if (captures) return oldestProject(db, accountId);
-  const now = clock.now();
-  return serviceProject(db, {
-    ...NEW_PROJECT,
-    id: newId("snd", now),
-    accountId,
-    externalId: "",
-    name: "Postrider",
-    plan: "unlimited",
-    trustTier: "unlimited",
-    trackOpens: false,
-    trackClicks: false,
-    textFromHtml: false,
-    contentDays: 1,
-    createdAt: now,
-  });
-}
-
-function itemFor({ serviceDomain, publicUrl }: Mailing, { email, status }: Member, url: string) {
+function mailWith({ publicUrl }: Mailing, { email, status }: Member, url: string): OwnMail {
   const minutes = START_LINK_MS / MINUTE_MS;
   const why = status === "invited" ? `You have been invited to Postrider at ${publicUrl}.\n\n` : "";
   return {
-    from: { email: `postrider@${onboardingDomain(serviceDomain)}`, name: "Postrider" },
-    to: [{ email }],
+    to: email,
     subject: status === "invited" ? "Your invitation to Postrider" : "Sign in to Postrider",
     text: `${why}Open this link to sign in:\n\n${url}\n\nIt works once, within ${minutes} minutes. The sign-in page sends another one: ${publicUrl}\n\nIf you did not expect this message, ignore it.\n`,
-    headers: { "Auto-Submitted": "auto-generated" },
   };
 }
 

@@ -117,7 +117,7 @@ export const NOTICE_TYPES: Readonly<Record<NoticeKind, NoticeType>> = {
     from: "write",
     ends: "the message is approved, rejected or expired",
     says: ({ detail }) =>
-      `A message to ${detail ?? "some"} recipients waits for an approval, for seven days at most.`,
+      `A message to ${detail === "1" ? "a recipient" : `${detail} recipients`} waits for an approval, for seven days at most.`,
     fix: ({ subjectId }) => ({ label: "Open the message", path: `/messages/${subjectId}` }),
   },
   disk_low: {

@@ -1,9 +1,12 @@
 import { actingAs, NOBODY } from "../../core/actor.ts";
 import type { Key } from "../../core/crypto/key-ring.ts";
 import { unseal } from "../../core/crypto/secretbox.ts";
+import { newId } from "../../core/ids.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import { UNUSED_KEPT_MS } from "../../store/contents/contents.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import { raiseNotice } from "../../store/notices/notices.ts";
 import { giveBackAny, freePages } from "../../store/installation/free-pages.ts";
 import { erasedForms } from "../../store/projects/erased-addresses.ts";
 import {
@@ -21,6 +24,7 @@ import {
   nextProject,
   PASSED,
   progressErasure,
+  runningGuard,
   runningErasures,
 } from "../../store/erasures/erasures.ts";
 import { deleteAtRest, MESSAGES_PER_WRITE } from "./delete-now.ts";
@@ -139,7 +143,8 @@ async function eraseRest({ db }: EraseDeps, senderId: string, key: string): Prom
 }
 
 /** Waits until the contents have gone, gives back the pages that were freed, and ends the request. */
-async function giveBack({ db, clock, isFile }: EraseDeps, { id, pagesLeft }: Erasure): Promise<void> {
+async function giveBack({ db, clock, isFile }: EraseDeps, erasure: Erasure): Promise<void> {
+  const { id, pagesLeft } = erasure;
   let left = pagesLeft;
   if (left === null) {
     if (await contentsAreGoing(db, clock.now() - UNUSED_KEPT_MS)) return;
@@ -150,8 +155,18 @@ async function giveBack({ db, clock, isFile }: EraseDeps, { id, pagesLeft }: Era
     left = given === 0 ? 0 : left - given;
   }
   const end = { status: "done", sealedEmail: null, endedAt: clock.now() } as const;
-  await db.write([progressErasure(id, { pagesLeft: left, ...(left === 0 ? end : {}) })]);
+  await db.write([
+    ...(left === 0 ? [doneNotice(erasure, clock.now())] : []),
+    progressErasure(id, { pagesLeft: left, ...(left === 0 ? end : {}) }),
+  ]);
   if (left === 0) log("sweep").info("an address was erased", { erasure: id });
+}
+
+/** Tells people that an address is gone, without the address. If another process has ended the request, it told them. */
+function doneNotice({ id, accountId, senderId }: Erasure, at: number): Statement {
+  const about = { accountId, senderId, subjectId: id, subject: id, detail: null };
+  const notice = { ...about, id: newId("ntc", at), kind: "erasure_done", at, once: true } as const;
+  return raiseNotice(notice, runningGuard(id));
 }
 
 function added(counts: ErasureCounts, more: ErasureCounts): ErasureCounts {

@@ -17,6 +17,7 @@ import {
   type RetentionColumn,
   shortestDays,
 } from "../../store/messages/retention.ts";
+import { deleteOldNotices } from "../../store/notices/notices.ts";
 import { deleteOldAudit } from "../../store/installation/audit-log.ts";
 import { batchesOf, type DeletionDeps, deleteMessagesIf, unlessChanged } from "./delete-messages.ts";
 import { goneAt } from "../../store/contents/contents.ts";
@@ -195,6 +196,16 @@ export function forgetReports({ db, clock }: RetentionDeps, days: number): () =>
 export function forgetAudit({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
   return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
     return (await deleteOldAudit(db, now - days * DAY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
+  });
+}
+
+/** Days for which an ended notice is kept. */
+export const NOTICES_DAYS = 90;
+
+/** Makes the chore that deletes notices that ended long ago. */
+export function forgetNotices({ db, clock }: RetentionDeps): () => Promise<void> {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
+    return (await deleteOldNotices(db, now - NOTICES_DAYS * DAY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
   });
 }
 

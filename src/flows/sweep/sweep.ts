@@ -1,3 +1,4 @@
+import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
 import type { Job, QueueName } from "../../queue/port.ts";
 import { type DuePosition, type DueRecipient, dueRecipients } from "../../store/messages/due-recipients.ts";
@@ -10,6 +11,8 @@ import {
   scheduledGuard,
 } from "../../store/messages/scheduled-sends.ts";
 import { APPROVAL_EXPIRED, ofRevokedKeys, waitsForApproval } from "../../store/messages/approvals.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import { raiseApproval } from "../../store/notices/notices.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhooks/webhook-deliveries.ts";
 import { hint, transmitJob } from "../../queue/hint.ts";
 import { announce, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
@@ -109,7 +112,7 @@ export class Sweep {
     const ends = await Promise.allSettled(
       due.map((recipient) =>
         recipient.reason === null && revoked.has(recipient.messageId)
-          ? db.write([holdForApproval(recipient, now)])
+          ? db.write([holdForApproval(recipient, now), revokedNotice(recipient, now)])
           : this.#endWaiting(recipient, now),
       ),
     );
@@ -189,4 +192,9 @@ export class Sweep {
       },
     );
   }
+}
+
+/** Tells people of a scheduled message whose key was revoked. */
+function revokedNotice({ senderId, messageId }: Recipient, at: number): Statement {
+  return raiseApproval(newId("ntc", at), { senderId, messageId, recipients: 1, at });
 }

@@ -4,7 +4,7 @@ import { newId } from "../../core/ids.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import {
   enabledGuard,
-  insertSampleDelivery,
+  insertOwnDelivery,
   replayDelivery,
   replayGuard,
 } from "../../store/webhooks/delivery-log.ts";
@@ -106,7 +106,7 @@ export async function sendSample(
   const sample = { id: newId("dlv", now), type: wanted, data: sampleData(webhook.senderId, wanted, now) };
   const write = deps.db.write([
     requireGuard("webhook_disabled", enabledGuard(webhook.senderId, webhook.id)),
-    insertSampleDelivery(webhook.senderId, webhook.id, sample, now),
+    insertOwnDelivery(webhook.senderId, webhook.id, sample, now),
     ...record(sample),
   ]);
   await write.catch(async (error: unknown) => {

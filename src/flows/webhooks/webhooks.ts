@@ -75,6 +75,7 @@ export async function createWebhook(
     dialect: wanted.dialect,
     content: wanted.content ?? mayRead,
     disabledReason: null,
+    failingSince: null,
     createdAt: now,
     updatedAt: now,
   };

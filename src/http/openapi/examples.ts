@@ -189,6 +189,7 @@ const MOSTLY_NULL: ReadonlySet<string> = new Set([
   "scheduledAt",
   "reason",
   "disabledReason",
+  "failingSince",
   "error",
   "lastError",
   "contentId",

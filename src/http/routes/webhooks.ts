@@ -50,6 +50,10 @@ const WebhookSchema = Type.Object(
       description: "Shown once, when it is created or rotated. Empty otherwise.",
     }),
     disabledReason: Nullable(Type.String({ description: "Why the service disabled the webhook." })),
+    failingSince: Nullable({
+      ...Timestamp,
+      description: "Since when every push has failed. Null: the last one has not.",
+    }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },
@@ -104,6 +108,7 @@ function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema
     content: webhook.content,
     signingSecret,
     disabledReason: webhook.disabledReason,
+    failingSince: showTime(webhook.failingSince),
     createdAt: showTime(webhook.createdAt),
     updatedAt: showTime(webhook.updatedAt),
   };

@@ -1,4 +1,4 @@
-import type { Db, Statement } from "../engine/client.ts";
+import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type EntityOf, json, plain, table } from "../engine/columns.ts";
 
 /** Numbers of removed rows by their kind. */
@@ -82,4 +82,9 @@ export async function contentsAreGoing(db: Db, leftBefore: number): Promise<bool
     [leftBefore],
   );
   return row?.going === 1;
+}
+
+/** Holds while the request is not done. */
+export function runningGuard(id: string): Guard {
+  return { sql: "EXISTS (SELECT 1 FROM erasures WHERE id = ? AND status = 'running')", args: [id] };
 }

@@ -8,6 +8,8 @@ export type Fact =
   | "backup"
   /** Time at which a process began the latest one, milliseconds. */
   | "backup_begun"
+  /** Time at which a process asked the block lists about our addresses, milliseconds. */
+  | "lists_asked"
   /** Time of the restore whose held mail was not released, milliseconds. */
   | "held"
   /** Id of the master key that seals. */

@@ -20,7 +20,7 @@ export const DERIVED_KEYS = {
   cursor: "kept",
   /** Seals the cookies of the dashboard's sessions, which last 12 hours. */
   session: "ends",
-  /** Seals the download links of Resend's API, which last one hour. */
+  /** Seals the download links of Resend's API, which last one hour, and the links by which a message is approved. */
   file: "ends",
 } as const;
 

@@ -76,6 +76,21 @@ export function raiseNotice(notice: RaisedNotice, guard: Guard = ALWAYS): Statem
   };
 }
 
+/** Returns the statement that tells people of a message that waits for an approval. */
+export function raiseApproval(
+  id: string,
+  {
+    senderId,
+    messageId,
+    recipients,
+    at,
+  }: { senderId: string; messageId: string; recipients: number; at: number },
+): Statement {
+  const detail = String(recipients);
+  const about = { senderId, subjectId: messageId, subject: messageId, detail };
+  return raiseNotice({ ...about, id, kind: "approval_waiting", at });
+}
+
 /**
  * Returns the statement that ends the open notice about a subject, in the write that makes the fact untrue. One that was not
  * mailed yet is not mailed any more.
@@ -148,4 +163,62 @@ export async function endedApprovals(db: Db, take: number): Promise<string[]> {
     [take],
   );
   return rows.map(({ id }) => id);
+}
+
+/** Condition of the notices that are still to be sent: their fact is true, or it happened once. */
+const TO_SEND = "mailed_at IS NULL AND (ended_at IS NULL OR ended_at = at)";
+
+/** Returns the accounts that have notices to send. */
+export async function accountsToTell(db: Db, take: number): Promise<string[]> {
+  const rows = await db.all<{ id: string }>(
+    `SELECT DISTINCT account_id AS id FROM notices WHERE ${TO_SEND} LIMIT ?`,
+    [take],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Returns at most `take` notices of an account to send, oldest first. One whose kind and subject was sent since `today` waits for
+ * the next day.
+ * @param off kinds that are not sent
+ * @param today start of the UTC day, milliseconds
+ */
+export function noticesToSend(
+  db: Db,
+  accountId: string,
+  { off, today, take }: { off: readonly NoticeKind[]; today: number; take: number },
+): Promise<Notice[]> {
+  return NOTICES.all(
+    db,
+    `WHERE account_id = ? AND ${TO_SEND} AND kind NOT IN (SELECT value FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM notices told WHERE told.account_id = notices.account_id AND told.kind = notices.kind
+        AND told.subject_id = notices.subject_id AND told.mailed_at >= ?)
+      ORDER BY id LIMIT ?`,
+    [accountId, JSON.stringify(off), Math.max(1, today), take],
+  );
+}
+
+/** Returns the statement that notes that notices are sent. */
+export function noteSent(ids: readonly string[], now: number): Statement {
+  return {
+    sql: "UPDATE notices SET mailed_at = ? WHERE id IN (SELECT value FROM json_each(?))",
+    args: [now, JSON.stringify(ids)],
+  };
+}
+
+/** Holds while none of the notices was sent or has ended, so that each is sent once. */
+export function unsentGuard(ids: readonly string[]): Guard {
+  return {
+    sql: `(SELECT COUNT(*) FROM notices WHERE id IN (SELECT value FROM json_each(?)) AND ${TO_SEND}) = ?`,
+    args: [JSON.stringify(ids), ids.length],
+  };
+}
+
+/** Returns the statement that drops what is not sent for its kind: it is not sent later, either. */
+export function dropUnsent(accountId: string, off: readonly NoticeKind[]): Statement {
+  return {
+    sql: `UPDATE notices SET mailed_at = 0 WHERE account_id = ? AND mailed_at IS NULL
+      AND kind IN (SELECT value FROM json_each(?))`,
+    args: [accountId, JSON.stringify(off)],
+  };
 }

@@ -191,7 +191,11 @@ export async function serviceProject(db: Db, fresh: Project): Promise<Project | 
   return find();
 }
 
-/** Returns the oldest project of an account. */
-export function oldestProject(db: Db, accountId: string): Promise<Project | null> {
-  return PROJECTS.first(db, `WHERE account_id = ? AND ${SHOWN} ORDER BY id LIMIT 1`, [accountId]);
+/** Returns the oldest project of an account that is not suspended; null if there is none. */
+export function oldestActiveProject(db: Db, accountId: string): Promise<Project | null> {
+  return PROJECTS.first(
+    db,
+    `WHERE account_id = ? AND suspended_at IS NULL AND ${SHOWN} ORDER BY id LIMIT 1`,
+    [accountId],
+  );
 }

@@ -134,21 +134,18 @@ function logOf(
   });
 }
 
-/**
- * Returns the statement that stores a sample: a delivery without an event, which carries its own data. It is due at
- * once.
- */
-export function insertSampleDelivery(
+/** Returns the statement that stores a delivery without an event, which carries its own data. It is due at once. */
+export function insertOwnDelivery(
   senderId: string,
   webhookId: string,
-  sample: { id: string; type: EventType; data: Record<string, unknown> },
+  own: { id: string; type: EventType | "notice"; data: Record<string, unknown> },
   now: number,
 ): Statement {
   return {
     sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
       SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks
         WHERE id = ? AND sender_id = ? AND ${WEBHOOK_EXISTS}`,
-    args: [sample.id, sample.type, JSON.stringify(sample.data), now, now, webhookId, senderId],
+    args: [own.id, own.type, JSON.stringify(own.data), now, now, webhookId, senderId],
   };
 }
 

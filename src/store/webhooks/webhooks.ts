@@ -18,6 +18,8 @@ export interface Webhook {
   content: boolean;
   /** Why the service disabled it; null if it did not. */
   disabledReason: string | null;
+  /** Since when every push has failed; null if the last one did not. */
+  failingSince: number | null;
   createdAt: number;
   updatedAt: number;
 }
@@ -31,6 +33,7 @@ const WEBHOOKS = table<Webhook>("webhooks", {
   dialect: plain("dialect"),
   content: flag("content"),
   disabledReason: plain("disabled_reason"),
+  failingSince: plain("failing_since"),
   createdAt: plain("created_at"),
   updatedAt: plain("updated_at"),
 });
@@ -41,7 +44,7 @@ export const WEBHOOK_EXISTS = "deleted_at IS NULL";
 /** Returns the statement that makes a webhook. */
 export function insertWebhook(webhook: Webhook, sealedSecret: string): Statement {
   return {
-    sql: `INSERT INTO webhooks (${WEBHOOKS.columns}, secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    sql: `INSERT INTO webhooks (${WEBHOOKS.columns}, secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     args: [...WEBHOOKS.values(webhook), sealedSecret],
   };
 }

@@ -15,6 +15,7 @@ import {
   forgetDeliveries,
   forgetFigures,
   forgetMessages,
+  forgetNotices,
   forgetReports,
   forgetSuppressions,
 } from "../../flows/sweep/retention.ts";
@@ -41,6 +42,7 @@ export function storageChores(
     { name: "old-figures", turn: forgetFigures(deps) },
     { name: "old-reports", turn: forgetReports(deps, config.retentionReportDays) },
     { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
+    { name: "old-notices", turn: forgetNotices(deps) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     { name: "ended-contents", turn: endContents(deps) },
     { name: "deleted-projects", turn: deleteProjects(deps) },

@@ -6,12 +6,8 @@ import {
   unsubscribeRecipient,
 } from "../../../flows/deliver/unsubscribe-recipient.ts";
 import { UNSUBSCRIBE_PATH } from "../../../flows/mime/unsubscribe.ts";
-import { type Answer, raw } from "../../routing/answer.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
-
-/** Nothing may be loaded, run or framed. The form posts to its own URL. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+import { linkPage } from "./link-page.ts";
 
 /** Returns the routes of unsubscribe links. */
 export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
@@ -30,7 +26,10 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     async handle({ params }) {
       if ((await recipientOfToken(deps, params.token)) === null) throw notFound("link");
       // A GET must not unsubscribe, because link scanners open every link in a message.
-      return page("Unsubscribe", '<form method="post" action="?by=page"><button>Unsubscribe</button></form>');
+      return linkPage(
+        "Unsubscribe",
+        '<form method="post" action="?by=page"><button>Unsubscribe</button></form>',
+      );
     },
   });
   const take = openRoute({
@@ -48,18 +47,8 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     async handle({ params, query }) {
       const recipient = existing("link", await recipientOfToken(deps, params.token));
       await unsubscribeRecipient(deps, recipient, query.by === "page" ? "page" : "one_click");
-      return page("Unsubscribed", "<p>You will get no more of these messages.</p>");
+      return linkPage("Unsubscribed", "<p>You will get no more of these messages.</p>");
     },
   });
   return [show, take];
-}
-
-function page(title: string, content: string): Answer {
-  const html = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head>
-<body><h1>${title}</h1>${content}</body>
-</html>
-`;
-  return raw(html, "text/html; charset=utf-8", { "content-security-policy": CONTENT_SECURITY_POLICY });
 }

@@ -1,8 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ADDRESS_EXPECTED, normalizeAddress } from "../../../core/addresses.ts";
-import { invalid, existing } from "../../../core/errors.ts";
+import { existing } from "../../../core/errors.ts";
 import { volumeOfDay } from "../../../flows/accept/volume.ts";
-import { type Account, getAccount, updateOwnerEmail } from "../../../store/projects/accounts.ts";
+import { type Account, getAccount } from "../../../store/projects/accounts.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { getKey } from "../../../store/projects/keys.ts";
 import { getProject, type Project } from "../../../store/projects/projects.ts";
@@ -23,6 +22,7 @@ import {
 } from "../../routing/schemas.ts";
 import { SCOPES } from "../../routing/scopes.ts";
 import type { Configured } from "../../routing/parts.ts";
+import { accountGetRoute, accountUpdateRoute, type SettingsDeps } from "./account-settings.ts";
 
 const AccountSchema = Type.Object(
   {
@@ -106,13 +106,9 @@ const MeSchema = Type.Object(
 );
 type Me = Static<typeof MeSchema>;
 
-const UpdateAccount = Type.Object({
-  ownerEmail: Type.Optional(Type.String({ expected: "an email address", examples: ["owner@example.com"] })),
-});
-
 /** Returns the routes of `/v1/me` and `/v1/account`. */
-export function accountRoutes(deps: Configured): Route[] {
-  return [meRoute(deps), updateRoute(deps)];
+export function accountRoutes(deps: Configured & SettingsDeps): Route[] {
+  return [meRoute(deps), accountGetRoute(deps), accountUpdateRoute(deps)];
 }
 
 /** Returns the route that shows a key what it is and may do. */
@@ -191,31 +187,4 @@ async function limitsOf(
     requestBurst: rate?.burst ?? null,
     recipientsPerDay: project === null ? null : (await volumeOfDay(db, config, project, now)).limit,
   };
-}
-
-function updateRoute({ db }: Configured): Route {
-  return accountRoute({
-    method: "PATCH",
-    path: "/v1/account",
-    operationId: "updateAccount",
-    summary: "Update the account's owner address",
-    description: "Test mode delivers to the new address, beginning with the next send.",
-    scope: "senders:write",
-    accountWide: true,
-    body: UpdateAccount,
-    rules: ownerEmailOf,
-    answers: { 200: AccountSchema },
-    async handle({ principal, body }) {
-      const ownerEmail = ownerEmailOf(body);
-      if (ownerEmail !== undefined) await db.write([updateOwnerEmail(principal.accountId, ownerEmail)]);
-      return ok(showAccount(await requireAccount(db, principal.accountId)));
-    },
-  });
-}
-
-function ownerEmailOf({ ownerEmail }: Static<typeof UpdateAccount>): string | undefined {
-  if (ownerEmail === undefined) return undefined;
-  const address = normalizeAddress(ownerEmail);
-  if (address === null) throw invalid("ownerEmail", ADDRESS_EXPECTED, "invalid_email");
-  return address;
 }

@@ -2,7 +2,9 @@ import type { Webhook } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 
 /** The state of a webhook as a dot with its word. */
-export function WebhookStatus({ webhook: { enabled, disabledReason } }: { webhook: Webhook }) {
+export function WebhookStatus({ webhook }: { webhook: Webhook }) {
+  const { enabled, disabledReason, failingSince } = webhook;
+  if (enabled && failingSince !== null) return <Dot tone="late" word="Failing" />;
   if (enabled) return <Dot tone="good" word="Enabled" />;
   return <Dot tone={disabledReason === null ? "quiet" : "bad"} word="Disabled" />;
 }

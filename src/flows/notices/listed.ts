@@ -1,0 +1,50 @@
+import { atMostEvery } from "../../core/time/clock.ts";
+import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import type { Store } from "../../store/engine/client.ts";
+import { claimFact, readFact } from "../../store/installation/facts.ts";
+import type { Fact } from "../../store/notices/facts.ts";
+import { openNotices } from "../../store/notices/notices.ts";
+import { type BlockListParts, blockListChecks } from "../health/block-lists.ts";
+import { warn } from "../health/check.ts";
+import { MAX_FACTS, ofInstallation } from "./facts.ts";
+import { settle } from "./watch.ts";
+
+/** Pause between two queries of the block lists by any process, milliseconds. Lists refuse those who ask much more often. */
+export const LISTS_PAUSE_MS = HOUR_MS;
+/** Pause between two looks at whether that time has come, milliseconds. */
+const LOOK_PAUSE_MS = MINUTE_MS;
+
+/** Makes the chore that asks block lists about our addresses every hour, first an hour after the first start. */
+export function watchBlockLists(deps: Store & BlockListParts): () => Promise<void> {
+  const { db, clock } = deps;
+  const isTime = atMostEvery(clock, LOOK_PAUSE_MS);
+  return async () => {
+    if (!isTime()) return;
+    const now = clock.now();
+    const asked = await readFact(db, "lists_asked");
+    if (asked !== null && now - Number(asked) < LISTS_PAUSE_MS) return;
+    // Of several processes one asks.
+    if (!(await claimFact(db, "lists_asked", asked, String(now))) || asked === null) return;
+    await askLists(deps);
+  };
+}
+
+/** A list that does not answer keeps its notice as it is: silence says neither. */
+async function askLists(deps: Store & BlockListParts): Promise<void> {
+  const listed: Pick<Fact, "subjectId" | "subject" | "detail">[] = [];
+  const unknown = new Set<string>();
+  for (const { name, run } of blockListChecks(deps)) {
+    const list = name.replace(/^list /, "");
+    const {
+      status,
+      message,
+      fix = "",
+    } = await Promise.resolve(run()).catch((error: unknown) => warn(String(error), ""));
+    if (status === "fail")
+      listed.push({ subjectId: list, subject: list, detail: `${message} ${fix}`.trim() });
+    if (status === "warn") unknown.add(list);
+  }
+  const open = await openNotices(deps.db, "address_listed", MAX_FACTS);
+  const kept = open.filter(({ subjectId }) => unknown.has(subjectId));
+  await settle(deps, "address_listed", [...(await ofInstallation(deps, listed)), ...kept]);
+}

@@ -1,0 +1,399 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { NoticeKind } from "../../src/core/notices/kinds.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
+import { LOOK_PAUSE_MS } from "../../src/flows/notices/watch.ts";
+import { utcDay } from "../../src/store/projects/usage.ts";
+import { type HttpsSink, startSink } from "../support/https-sink.ts";
+import { until } from "../support/poll.ts";
+import { OWNER, startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { shiftedClock } from "../support/shifted-clock.ts";
+
+setDefaultTimeout(60_000);
+
+const clock = shiftedClock();
+let service: TestService;
+let sink: HttpsSink;
+const space = { free: 50e9, total: 100e9 };
+
+beforeAll(async () => {
+  sink = startSink();
+  service = await startService(
+    { PLAN_PRO: "1000/9000", PLAN_UNLIMITED: "1000/9000", QUOTA_TEMPLATES: "2,1000,1000" },
+    clock,
+    {
+      disk: () => space,
+    },
+  );
+});
+afterAll(async () => {
+  await service.stop();
+  await sink.stop();
+});
+
+const wide = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+  service.call(method, path, body, {
+    key: service.accountKey,
+    ...(headers === undefined ? {} : { headers }),
+  });
+const run = (sql: string, ...args: (string | number | null)[]) => service.app.db.write([{ sql, args }]);
+
+interface Shown {
+  id: string;
+  kind: NoticeKind;
+  subject: string;
+  message: string;
+  senderId: string | null;
+  endedAt: string | null;
+}
+async function notices(kind: NoticeKind, key = service.accountKey): Promise<Shown[]> {
+  const { body } = await service.call("GET", "/v1/notices?limit=100", undefined, { key });
+  return body.data.filter((notice: Shown) => notice.kind === kind);
+}
+
+/** Lets the chore look at the facts. */
+async function look(isSo: () => Promise<boolean>): Promise<void> {
+  clock.shift(LOOK_PAUSE_MS);
+  await until(isSo);
+}
+const isOpen = (kind: NoticeKind) => async () =>
+  (await notices(kind)).some(({ endedAt }) => endedAt === null);
+const isOver = (kind: NoticeKind) => async () =>
+  (await notices(kind)).every(({ endedAt }) => endedAt !== null);
+
+interface Mail {
+  id: string;
+  sender: string;
+  email: string;
+  subject: string;
+}
+const mails = (words: string) =>
+  service.app.db.all<Mail>(
+    `SELECT m.id, m.sender_id AS sender, r.email, m.subject FROM messages m JOIN recipients r ON r.message_id = m.id
+      WHERE m.from_email LIKE 'postrider@%' AND m.subject LIKE ? ORDER BY m.id`,
+    [`%${words}%`],
+  );
+const textOf = async (id: string) => (await service.call("GET", `/v1/emails/${id}`)).body.text as string;
+
+async function newProject(fields: Record<string, unknown> = {}): Promise<{ id: string; externalId: string }> {
+  const { status, body } = await wide("POST", "/v1/senders", { name: "P", ...fields });
+  expect(status).toBe(201);
+  return body;
+}
+
+/** For each kind, what makes its fact true and untrue, and the words of its subject. */
+interface Case {
+  kind: NoticeKind;
+  begin: () => Promise<string>;
+  end: () => Promise<unknown>;
+}
+
+let project = { id: "", externalId: "" };
+const made = async (name: string) => {
+  project = await newProject({ externalId: name });
+  return name;
+};
+let webhookId = "";
+async function webhookOf(set: string): Promise<string> {
+  const { body } = await service.call("POST", "/v1/webhooks", {
+    url: `${sink.url}/secret-path`,
+    eventTypes: ["*"],
+  });
+  webhookId = body.id;
+  await run(`UPDATE webhooks SET ${set} WHERE id = ?`, webhookId);
+  return new URL(sink.url).host;
+}
+const endWebhook = () => service.call("DELETE", `/v1/webhooks/${webhookId}`);
+
+const CASES: Case[] = [
+  {
+    kind: "domain_failing",
+    begin: async () => {
+      const id = await verifiedDomain(service, "failing.test");
+      await run(
+        "UPDATE domains SET failing_since = 1, next_check_at = ? WHERE id = ?",
+        clock.now() + DAY_MS,
+        id,
+      );
+      return "failing.test";
+    },
+    end: () => run("UPDATE domains SET failing_since = NULL"),
+  },
+  {
+    kind: "project_suspended",
+    begin: async () => {
+      const name = await made("suspended-one");
+      await wide("PATCH", `/v1/senders/${project.id}`, { suspendedAt: new Date(clock.now()).toISOString() });
+      return name;
+    },
+    end: () => wide("PATCH", `/v1/senders/${project.id}`, { suspendedAt: null }),
+  },
+  {
+    kind: "project_near_suspension",
+    begin: async () => {
+      const name = await made("near-one");
+      await run("UPDATE senders SET warned_at = ? WHERE id = ?", clock.now(), project.id);
+      await run(
+        "INSERT INTO reputation (sender_id, day, hour, settled, bounced, complained) VALUES (?, ?, 1, 200, 9, 0)",
+        project.id,
+        utcDay(clock.now()),
+      );
+      return name;
+    },
+    end: () => run("DELETE FROM reputation WHERE sender_id = ?", project.id),
+  },
+  {
+    kind: "quota_near",
+    begin: async () => {
+      const name = await made("quota-one");
+      await run("UPDATE senders SET plan = 'free' WHERE id = ?", project.id);
+      for (const slug of ["a", "b"])
+        await wide(
+          "POST",
+          "/v1/templates",
+          { name: slug, slug, subject: "s", text: "t" },
+          { "X-Service-Product": name },
+        );
+      return name;
+    },
+    end: () => run("UPDATE senders SET plan = 'unlimited' WHERE id = ?", project.id),
+  },
+  {
+    kind: "volume_near",
+    begin: async () => {
+      const name = await made("volume-one");
+      await run("UPDATE senders SET daily_quota = 10 WHERE id = ?", project.id);
+      await run(
+        "INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, 8)",
+        project.id,
+        utcDay(clock.now()),
+      );
+      return name;
+    },
+    end: () => run("UPDATE senders SET daily_quota = NULL WHERE id = ?", project.id),
+  },
+  { kind: "webhook_failing", begin: () => webhookOf("failing_since = 1"), end: endWebhook },
+  {
+    kind: "webhook_disabled",
+    begin: () => webhookOf("enabled = 0, disabled_reason = 'the endpoint answered 410 Gone'"),
+    end: () => service.call("PATCH", `/v1/webhooks/${webhookId}`, { enabled: true }),
+  },
+  {
+    kind: "disk_low",
+    begin: async () => {
+      space.free = 1e9;
+      return "disk";
+    },
+    end: async () => {
+      space.free = 50e9;
+    },
+  },
+  {
+    kind: "migration_failed",
+    begin: async () => {
+      const left = { version: "9.9.9", error: "no room", step: 999 };
+      writeFileSync(join(service.folder, "migration-failed.json"), JSON.stringify(left));
+      return "9.9.9";
+    },
+    end: async () => rmSync(join(service.folder, "migration-failed.json")),
+  },
+];
+
+describe("a fact that needs people", () => {
+  test.each(CASES.map((one) => [one.kind, one] as const))(
+    "%s is in the list and mailed once while it is true, and ends when it is over",
+    async (kind, { begin, end }) => {
+      const subject = await begin();
+      await look(isOpen(kind));
+      const [notice] = await notices(kind);
+      expect(notice?.subject).toBe(subject);
+      const words = kind.replaceAll("_", " ").slice(1);
+      await until(async () => (await mails(`${words}: ${subject}`)).length > 0);
+      await end();
+      await look(isOver(kind));
+      // Once more on the same day: it is in the list again, and not mailed.
+      if (kind === "webhook_failing" || kind === "webhook_disabled") return;
+      expect(await mails(`${words}: ${subject}`)).toHaveLength(1);
+    },
+  );
+
+  test("a fact that is over and true again on the same day is mailed the next day", async () => {
+    clock.shift(DAY_MS);
+    const since = (await mails("low: disk")).length;
+    const count = async () => (await mails("low: disk")).length - since;
+    for (const free of [1e9, 50e9, 1e9]) {
+      space.free = free;
+      await look(free === 1e9 ? isOpen("disk_low") : isOver("disk_low"));
+      if (free === 1e9) await until(async () => (await count()) > 0);
+    }
+    expect(await count()).toBe(1);
+    clock.shift(DAY_MS);
+    await until(async () => (await count()) === 2);
+    space.free = 50e9;
+    await look(isOver("disk_low"));
+  });
+});
+
+/** Raises a notice by a fact that each test may use, and waits until it was sent. */
+async function raiseMigration(version: string): Promise<void> {
+  const left = { version, error: "no room", step: 999 };
+  writeFileSync(join(service.folder, "migration-failed.json"), JSON.stringify(left));
+  clock.shift(LOOK_PAUSE_MS);
+  await until(async () => {
+    const sql = "SELECT 1 FROM notices WHERE subject_id = ? AND mailed_at IS NOT NULL";
+    return (await service.app.db.first(sql, [version])) !== null;
+  });
+}
+
+describe("who gets notices", () => {
+  test("a suppressed or unsubscribed address gets no mail, and the others do", async () => {
+    await wide("PATCH", "/v1/account", { notices: { to: [OWNER, "no@one.test", "un@one.test"] } });
+    await service.call("POST", "/v1/suppressions", { email: "no@one.test" });
+    await service.call("POST", "/v1/contacts", { email: "un@one.test", subscribed: false });
+    await raiseMigration("1.0.1");
+    expect((await mails("1.0.1")).map(({ email }) => email)).toEqual([OWNER]);
+  });
+
+  test("a kind that is off is in the list, and neither mailed nor mailed later", async () => {
+    await wide("PATCH", "/v1/account", { notices: { off: ["migration_failed"] } });
+    await raiseMigration("1.0.2");
+    await wide("PATCH", "/v1/account", { notices: { off: [] } });
+    await raiseMigration("1.0.3");
+    expect(await mails("1.0.2")).toEqual([]);
+    expect(await mails("1.0.3")).toHaveLength(1);
+    expect((await notices("migration_failed")).map(({ subject }) => subject)).toContain("1.0.2");
+  });
+
+  test("a notice leaves although every project is suspended", async () => {
+    const { db } = service.app;
+    const suspended = await db.all<{ id: string }>("SELECT id FROM senders WHERE suspended_at IS NULL");
+    const ids = JSON.stringify(suspended.map(({ id }) => id));
+    await run("UPDATE senders SET suspended_at = 1 WHERE id IN (SELECT value FROM json_each(?))", ids);
+    await raiseMigration("1.0.4");
+    await run("UPDATE senders SET suspended_at = NULL WHERE id IN (SELECT value FROM json_each(?))", ids);
+    // It comes with the notices of the suspensions.
+    await until(async () => (await statuses("notices from Postrider")).includes("delivered"));
+  });
+
+  test("a webhook gets a notice, signed with the secret that was shown once, and no event of a message", async () => {
+    const bodies: { type: string; data: { notice: Shown } }[] = [];
+    sink.answer(async ({ headers, body }) => {
+      const signature = headers.get("service-signature") ?? "";
+      const [time = "", mac] = signature.split(",").map((part) => part.split("=")[1]);
+      if (mac === new Bun.CryptoHasher("sha256", secret).update(`${time}.${body}`).digest("hex"))
+        bodies.push(JSON.parse(body));
+      return new Response("ok");
+    });
+    const url = `${sink.url}/notices`;
+    const set = await wide("PATCH", "/v1/account", { notices: { webhook: url } });
+    const secret: string = set.body.notices.webhookSecret;
+    expect((await wide("GET", "/v1/account")).body.notices).toEqual({
+      to: [OWNER, "no@one.test", "un@one.test"],
+      webhook: url,
+      off: [],
+    });
+    await raiseMigration("1.0.5");
+    await until(async () => bodies.some(({ data }) => data.notice.subject === "1.0.5"));
+    expect(new Set(bodies.map(({ type }) => type))).toEqual(new Set(["notice"]));
+    await wide("PATCH", "/v1/account", { notices: { webhook: null, to: null } });
+    expect((await wide("GET", "/v1/account")).body.notices).toMatchObject({ to: [OWNER], webhook: null });
+  });
+
+  test("a key of a project sees the notices of its project alone, and marks no other as seen", async () => {
+    const own = await service.call("GET", "/v1/notices?limit=100");
+    const { id } = (await service.call("GET", "/v1/me")).body.project;
+    expect(own.body.data.length).toBeGreaterThan(0);
+    expect(new Set(own.body.data.map(({ senderId }: Shown) => senderId))).toEqual(new Set([id]));
+    const [foreign] = await notices("migration_failed");
+    expect((await service.call("PATCH", `/v1/notices/${foreign?.id}`, { seen: true })).status).toBe(404);
+    const seen = await wide("PATCH", `/v1/notices/${foreign?.id}`, { seen: true });
+    expect([seen.status, seen.body.seenAt]).toEqual([200, expect.any(String)]);
+    const unseen = (await wide("GET", "/v1/notices?seen=false&limit=100")).body.data;
+    expect(unseen.map((notice: Shown) => notice.id)).not.toContain(foreign?.id);
+  });
+});
+
+const statuses = async (words: string) =>
+  (
+    await service.app.db.all<{ status: string }>(
+      "SELECT r.status FROM messages m JOIN recipients r ON r.message_id = m.id WHERE m.subject LIKE ?",
+      [`%${words}%`],
+    )
+  ).map(({ status }) => status);
+
+describe("the link of an approval", () => {
+  /** Sends a message that waits. Returns its id and the path of the link. */
+  async function waiting(): Promise<{ id: string; link: string }> {
+    // On the same day, each message is another subject.
+    const { id: senderId } = (await service.call("GET", "/v1/me")).body.project;
+    const wanted = { name: "agent", senderId, approval: true };
+    const { secret } = (await service.call("POST", "/v1/api-keys", wanted)).body;
+    const mail = {
+      from: "postrider@onboarding.mail.test",
+      to: OWNER,
+      subject: "Dear <b>you</b>",
+      html: '<p>Pay now</p><img src="https://evil.test/x.png">',
+    };
+    const { status, body } = await service.call("POST", "/v1/emails", mail, { key: secret });
+    expect(status).toBe(202);
+    await until(async () => (await mails(`waiting: ${body.id}`)).length > 0);
+    const [sent] = await mails(`waiting: ${body.id}`);
+    const link = /\/a\/[\w-]+/.exec(await textOf(sent?.id ?? ""))?.[0] ?? "";
+    expect(link).not.toBe("");
+    return { id: body.id, link };
+  }
+  const page = async (method: string, path: string) => {
+    const { status, body, headers } = await service.call(method, path, undefined, { key: "none" });
+    return { status, body: String(body), policy: headers.get("content-security-policy") };
+  };
+  const statusOf = async (id: string) => (await service.call("GET", `/v1/emails/${id}`)).body.status;
+
+  test("opening the link shows the message as text and decides nothing, and one POST approves it", async () => {
+    const { id, link } = await waiting();
+    for (let scan = 0; scan < 2; scan++) {
+      const { status, body, policy } = await page("GET", link);
+      expect([status, body.includes("Pay now"), body.includes("Dear &lt;b&gt;you&lt;/b&gt;")]).toEqual([
+        200,
+        true,
+        true,
+      ]);
+      expect([body.includes("evil.test"), policy?.startsWith("default-src 'none'")]).toEqual([false, true]);
+    }
+    expect(await statusOf(id)).toBe("accepted");
+    expect((await page("POST", `${link}?decision=approve`)).body).toContain("<h1>Approved");
+    await service.message(id, "delivered");
+    for (const decision of ["approve", "reject"])
+      expect((await page("POST", `${link}?decision=${decision}`)).body).toContain("Decided already");
+    const { body } = await wide("GET", `/v1/audit-log?target=${id}`);
+    expect(body.data[0]).toMatchObject({ action: "email.approve", actor: { type: "member", name: OWNER } });
+    await look(isOver("approval_waiting"));
+  });
+
+  test("one POST rejects it", async () => {
+    const { id, link } = await waiting();
+    expect((await page("POST", `${link}?decision=reject`)).body).toContain("<h1>Rejected");
+    await service.message(id, "failed");
+  });
+
+  test("a forged link, one of a reader who gets no notices any more, and one that is too old decide nothing", async () => {
+    const { id, link } = await waiting();
+    for (const forged of [`${link}x`, `${link.slice(0, -2)}AA`, "/a/x"])
+      expect([forged, (await page("POST", `${forged}?decision=approve`)).status]).toEqual([forged, 404]);
+    await wide("PATCH", "/v1/account", { notices: { to: ["other@one.test"] } });
+    expect((await page("POST", `${link}?decision=approve`)).status).toBe(404);
+    await wide("PATCH", "/v1/account", { notices: { to: null } });
+    expect((await page("GET", link)).status).toBe(200);
+    clock.shift(7 * DAY_MS);
+    expect((await page("POST", `${link}?decision=approve`)).status).toBe(404);
+    await service.message(id, "failed");
+  });
+});
+
+test("the end of an erasure is a notice that ends as it begins, without the address", async () => {
+  const { body } = await service.call("POST", "/v1/erasures", { email: "gone@one.test" });
+  await until(async () => (await mails(`done: ${body.id}`)).length === 1);
+  const [notice] = await notices("erasure_done");
+  expect(notice).toMatchObject({ subject: body.id, endedAt: expect.any(String) });
+  expect(JSON.stringify(notice)).not.toContain("gone@one.test");
+});
