@@ -288,7 +288,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["metrics:read"],
     input: { seen: choiceInput("true", "false"), ...PAGE },
     readOnly: true,
-    strangersWords: REPLIES,
+    strangersWords: null,
     run: (call, args) =>
       call({ method: "GET", path: withQuery("/v1/notices", args, ["seen", "limit", "cursor"]) }),
   },

@@ -31,6 +31,7 @@ describe("POST /v1/webhooks", () => {
       content: true,
       signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9_-]{43}$/),
       disabledReason: null,
+      failingSince: null,
       createdAt: now,
       updatedAt: now,
     });

@@ -3,6 +3,8 @@ import { startService, type TestService } from "../support/service.ts";
 
 /** Answers to changes of what holds no words of people: their callers need the records, URLs and states in them. */
 const CONFIGURATION: ReadonlySet<string> = new Set([
+  "Notice",
+  "AccountSettings",
   "Domain",
   "CheckedDomain",
   "Receiving",

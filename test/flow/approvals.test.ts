@@ -124,6 +124,8 @@ describe("a key with bounds", () => {
       "mcp POST",
       "renameApiKey",
       "revokeApiKey",
+      // Marks a notice as seen.
+      "updateNotice",
     ]);
     // Only a service under test has the operations outside of /v1.
     const refused = changes.filter((route) => !own.includes(route) && route.path.startsWith("/v1/"));

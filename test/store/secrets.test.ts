@@ -16,6 +16,7 @@ const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
   "core/crypto/secretbox.ts": "seals for all others",
   "http/access/session.ts": "cookies",
   "http/resend/attachments.ts": "download links",
+  "flows/notices/approval-link.ts": "links that approve a message",
   "commands/transfer/export.ts": "the check of an exported file",
   "commands/transfer/import.ts": "columns of the same table, from a file",
   "flows/secrets/reseal.ts": "columns of the same table, again",

@@ -3,6 +3,8 @@ import { openSession } from "../../src/store/projects/member-sessions.ts";
 import { saveLane } from "../../src/store/installation/lanes.ts";
 import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
 import { recipientToken } from "../../src/flows/mime/recipient-token.ts";
+import { approvalUrl } from "../../src/flows/notices/approval-link.ts";
+import { openNotices, raiseNotice } from "../../src/store/notices/notices.ts";
 import { unsubscribeUrl } from "../../src/flows/mime/unsubscribe.ts";
 import { openKeys } from "../../src/wiring/store/installation-keys.ts";
 import { verifiedDomain } from "./service.ts";
@@ -104,6 +106,37 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
     const { unsubscribe: unsubscribeKey } = openKeys(null, making.world.service.folder);
     return { id: unsubscribeUrl({ publicUrl: "", unsubscribeKey }, id, 0).slice("/u/".length) };
+  },
+  async "/v1/notices"({ world, tenant }) {
+    const at = Date.now();
+    const id = newId("ntc", at);
+    const about = { senderId: tenant.senderId, subjectId: id, subject: tenant.name, detail: null };
+    await world.service.app.db.write([raiseNotice({ ...about, id, kind: "rule_disabled", at })]);
+    return { id };
+  },
+  async "/a"({ world, tenant }) {
+    const { db } = world.service.app;
+    const { secret } = await post({ world, tenant, above: [] }, "/v1/api-keys", {
+      name: "agent",
+      senderId: tenant.senderId,
+      approval: true,
+    });
+    const { json } = await world.call(
+      "POST",
+      "/v1/emails",
+      { key: secret },
+      sendItem({ world, tenant, above: [] }),
+    );
+    const account = await db.first<{ id: string; email: string }>(
+      "SELECT a.id, a.owner_email AS email FROM accounts a JOIN senders s ON s.account_id = a.id WHERE s.id = ?",
+      [tenant.senderId],
+    );
+    const [notice] = await openNotices(db, "approval_waiting", 1000).then((all) =>
+      all.filter(({ subjectId }) => subjectId === json.id),
+    );
+    if (account === null || notice === undefined) throw new Error("no notice of the approval");
+    const { file: linkKey } = openKeys(null, world.service.folder);
+    return { id: approvalUrl({ publicUrl: "", linkKey }, account.email, notice).slice("/a/".length) };
   },
   async "/o"(making) {
     return { id: (await trackedRecipient(making)).token };
@@ -244,6 +277,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/senders": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}` }),
   "POST /v1/members": memberBody,
   "PATCH /v1/members/{}": () => ({ role: "support" }),
+  "PATCH /v1/notices/{}": () => ({ seen: true }),
   "PATCH /v1/api-keys/{}": () => ({ name: "Renamed" }),
   "PATCH /v1/senders/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
   "POST /v1/domains": ({ world, tenant }) => ({ domain: `${tenant.name}-${world.next()}.example.net` }),
@@ -274,6 +308,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
 
 /** Query values that an operation requires. */
 const QUERIES: Readonly<Record<string, string>> = {
+  "POST /a/{}": "?decision=approve",
   "DELETE /v1/suppressions": "?email=ada%40example.com",
   "DELETE /v1/senders/{}": "?confirm=none",
 };

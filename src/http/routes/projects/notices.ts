@@ -25,9 +25,7 @@ const NoticeSchema = Type.Object(
     ),
     senderId: Nullable(Type.String({ description: "The project. Null: the account." })),
     seenAt: Nullable(Timestamp),
-    endedAt: Nullable(
-      Type.String({ format: "date-time", description: "When it was over. Null: it still is so." }),
-    ),
+    endedAt: Nullable(Type.String({ ...Timestamp, description: "When it was over. Null: it still is so." })),
   },
   { title: "Notice" },
 );
