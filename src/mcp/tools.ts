@@ -280,18 +280,6 @@ export const TOOLS: readonly Tool[] = [
         path: withQuery("/v1/suppressions", args, ["email", "reason", "limit", "cursor"]),
       }),
   },
-  {
-    name: "list_notices",
-    title: "List what needs someone",
-    description:
-      "Returns what fails or waits: domains, webhooks, quotas, approvals, disk. `endedAt` is null while it still is so.",
-    scopes: ["metrics:read"],
-    input: { seen: choiceInput("true", "false"), ...PAGE },
-    readOnly: true,
-    strangersWords: null,
-    run: (call, args) =>
-      call({ method: "GET", path: withQuery("/v1/notices", args, ["seen", "limit", "cursor"]) }),
-  },
 ];
 
 async function waitForEmail(call: CallApi, args: Args): Promise<ToolAnswer> {
