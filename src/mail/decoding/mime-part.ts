@@ -14,6 +14,8 @@ export interface MimePart {
   /** Ours: true if its text has the commands of text/enriched. */
   isEnriched?: boolean;
   childNodes: readonly MimePart[];
+  /** Number of parts around it. */
+  depth: number;
   content: ArrayBuffer | Uint8Array | null;
   contentDecoder: Decoder | null;
   feed: (line: Uint8Array) => void;

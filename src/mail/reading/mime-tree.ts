@@ -6,6 +6,9 @@ import { textStart, unfoldedParameter } from "./text-start.ts";
 /** MIME parts of one message. Each takes memory, and a few octets are enough to make one. */
 export const MAX_PARTS = 1000;
 
+/** Maximum number of levels of nested multiparts that are read. */
+export const MAX_NESTING_DEPTH = 50;
+
 /** The place of a part's body: from its first line to before the delimiter that ends it. */
 export interface Span {
   from: number;
@@ -13,6 +16,13 @@ export interface Span {
 }
 
 const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
+
+/** The parts of a message that were read. */
+export interface ReadTree {
+  spans: ReadonlyMap<MimePart, Span>;
+  /** Where a limit of parts or of nesting ended the reading; null if all parts were read. */
+  unreadFrom: number | null;
+}
 
 /** The position of a line in a body: its start, its end without the line end, and the start of the next line. */
 interface Line {
@@ -23,7 +33,7 @@ interface Line {
 
 /**
  * Finds the parts of a message. The MIME reader gets only header lines and delimiters. Bodies stay in place, because
- * the reader would make several objects for each of their lines. Rejects beyond its limits and ours.
+ * the reader would make several objects for each of their lines. At a limit of parts or nesting it stops.
  * @param header the fields that replace the message's own
  * @param body the start of the message's body
  */
@@ -32,7 +42,7 @@ export async function readTree(
   header: Uint8Array,
   raw: Uint8Array,
   body: number,
-): Promise<ReadonlyMap<MimePart, Span>> {
+): Promise<ReadTree> {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const { root } = reader;
   leaveBody(root);
@@ -45,18 +55,32 @@ export async function readTree(
   trimBoundaries(reader);
   const spans = new Map<MimePart, Span>([[root, { from: body, to: raw.length }]]);
   let parts = 0;
+  let unreadFrom: number | null = null;
   for (let at = body; at < raw.length; ) {
     const part = reader.currentNode;
     const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
     if (line === null) break;
     if (part.state === "header" && !isDelimiter(bytes, line, reader.boundaries))
       at = headerLine(reader, spans, bytes, line);
-    else if ((await delimit(reader, spans, bytes, line)) && ++parts > MAX_PARTS)
-      throw new Error(`the mail has more than ${MAX_PARTS} parts`);
-    else at = line.next;
+    else if (mayBegin(reader, bytes, line, parts)) {
+      if (await delimit(reader, spans, bytes, line)) parts++;
+      at = line.next;
+    } else {
+      const span = spans.get(part);
+      if (span !== undefined) span.to = line.start;
+      unreadFrom = line.start;
+      break;
+    }
   }
   await reader.finalize();
-  return spans;
+  return { spans, unreadFrom };
+}
+
+/** Returns whether the limits allow the part that a delimiter begins. One that only ends parts is always allowed. */
+function mayBegin({ boundaries }: Reader, bytes: Buffer, line: Line, parts: number): boolean {
+  const text = bytes.toString("latin1", line.start + 2, line.end).trimEnd();
+  const begun = boundaries.findLast(({ value }) => Buffer.from(value).toString("latin1") === text);
+  return begun === undefined || (parts < MAX_PARTS && begun.node.depth < MAX_NESTING_DEPTH);
 }
 
 /** Gives a line of a part's header to the reader. Returns the start of the next line, or of the part's body. */

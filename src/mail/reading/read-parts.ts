@@ -8,15 +8,12 @@ import {
   type TextEntry,
   type TextKind,
 } from "../decoding/mime-part.ts";
-import { readTree, type Span } from "./mime-tree.ts";
+import { MAX_NESTING_DEPTH, readTree, type Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
 import { repairParts } from "./part-repairs.ts";
 import { rendered, type Room, roomFor } from "./rendered-text.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
 import { type Encoding, encodingOf } from "../decoding/transfer-decoders.ts";
-
-/** Maximum number of levels of nested multiparts that are read. */
-export const MAX_NESTING_DEPTH = 50;
 
 /** An attachment, whose bytes stay in the mail. */
 export interface ReadFile {
@@ -49,14 +46,18 @@ interface Parts {
  */
 export async function readParts(raw: Uint8Array, header: Uint8Array, body: number): Promise<ReadParts> {
   const reader = openReader({ maxNestingDepth: MAX_NESTING_DEPTH, maxHeadersSize: MAX_HEADER_OCTETS });
-  const spans = await readTree(reader, header, raw, body);
+  const { spans, unreadFrom } = await readTree(reader, header, raw, body);
   const parts: Parts = { reader, raw, spans, files: [], texts: new Map() };
   repairParts(reader.root, (part) => ({
     content: () => contentOf(parts, part),
     isAscii: () => isWrittenInAscii(parts, part),
   }));
   await collect(parts);
-  return { text: textOf(parts, "plain"), html: textOf(parts, "html"), files: filesOf(parts) };
+  return {
+    text: textOf(parts, "plain"),
+    html: textOf(parts, "html"),
+    files: [...filesOf(parts), ...unreadFile(raw, unreadFrom)],
+  };
 }
 
 const NO_SPAN: Span = { from: 0, to: 0 };
@@ -136,6 +137,19 @@ function filesOf(parts: Parts): ReadFile[] {
     const body = { span: spanOf(parts, part), encoding: encodingOfPart(part), alone: part === reader.root };
     return { attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) };
   });
+}
+
+/** Returns what follows the last part that was read, as a file, so that a reader sees that there is more. */
+function unreadFile(raw: Uint8Array, from: number | null): ReadFile[] {
+  if (from === null) return [];
+  const attachment: Attachment = {
+    filename: "unread-parts.txt",
+    mimeType: "application/octet-stream",
+    disposition: "attachment",
+    content: "",
+  };
+  const body: FileBody = { span: { from, to: raw.length }, encoding: "identity", alone: true };
+  return [{ attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) }];
 }
 
 const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];

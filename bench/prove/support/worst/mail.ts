@@ -1,7 +1,7 @@
 /** Messages that are bad for the readers of MIME, headers, plain text and HTML. */
 import { systemClock } from "../../../../src/clock.ts";
 import { inspectMail } from "../../../../src/flows/mime/inspect.ts";
-import { MAX_NESTING_DEPTH } from "../../../../src/mail/reading/read-parts.ts";
+import { MAX_NESTING_DEPTH } from "../../../../src/mail/reading/mime-tree.ts";
 import { MAX_HEADER_OCTETS } from "../../../../src/mail/reading/raw-headers.ts";
 import { asOctets, casesOf, filled, type WorstCase } from "./worst-case.ts";
 

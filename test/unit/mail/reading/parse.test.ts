@@ -8,9 +8,8 @@ import {
   MAX_MESSAGE_ID_CHARS,
   MAX_REFERENCES,
 } from "../../../../src/mail/reading/header-block.ts";
-import { MAX_PARTS } from "../../../../src/mail/reading/mime-tree.ts";
+import { MAX_NESTING_DEPTH, MAX_PARTS } from "../../../../src/mail/reading/mime-tree.ts";
 import { MAX_LINES, MAX_MAILBOXES, mailboxes, parseMail } from "../../../../src/mail/reading/parse.ts";
-import { MAX_NESTING_DEPTH } from "../../../../src/mail/reading/read-parts.ts";
 import { PREVIEW_CHARS, previewOf } from "../../../../src/mail/text/preview.ts";
 import {
   countFields,
@@ -340,18 +339,23 @@ describe("limits", () => {
       `From: a@b.example\r\nContent-Type: multipart/mixed; boundary="b"\r\n\r\n${"--b\r\n\r\nx\r\n".repeat(count)}`,
     );
 
-  test("a message with multiparts nested past the limit is not read", async () => {
-    expect((await parseMail(nested(MAX_NESTING_DEPTH - 1))).ok).toBe(true);
-    expect((await parseMail(nested(MAX_NESTING_DEPTH + 1))).ok).toBe(false);
+  /** The names and texts of a message's files. */
+  const filesIn = ({ attachments }: Awaited<ReturnType<typeof parseMail>>) =>
+    attachments.map(({ filename, bytes }) => [filename, Buffer.from(bytes).toString()]);
+
+  test("multiparts nested past the limit are one file, after what could be read", async () => {
+    expect(filesIn(await parseMail(nested(MAX_NESTING_DEPTH)))).toEqual([]);
+    const beyond = await parseMail(nested(MAX_NESTING_DEPTH + 1));
+    expect(beyond.ok).toBe(true);
+    expect(filesIn(beyond)).toEqual([["unread-parts.txt", `--b${MAX_NESTING_DEPTH}\r\n\r\nx\r\n`]]);
   });
 
-  test("past the limit of parts only the header is read", async () => {
+  test("parts past the limit are one file, after those that could be read", async () => {
     expect((await parseMail(parts(MAX_PARTS))).ok).toBe(true);
-    expect(await parseMail(parts(MAX_PARTS + 1))).toMatchObject({
-      ok: false,
-      from: { email: "a@b.example" },
-      text: null,
-    });
+    const beyond = await parseMail(parts(MAX_PARTS + 1));
+    expect(beyond).toMatchObject({ ok: true, from: { email: "a@b.example" } });
+    expect(beyond.text?.match(/x/g)).toHaveLength(MAX_PARTS);
+    expect(filesIn(beyond)).toEqual([["unread-parts.txt", "--b\r\n\r\nx\r\n"]]);
   });
 
   test.each([
@@ -373,7 +377,9 @@ describe("limits", () => {
         "",
       );
     expect((await parseMail(of(MAX_PARTS))).attachments.length).toBe(MAX_PARTS);
-    expect(await parseMail(of(MAX_PARTS + 1))).toMatchObject({ ok: false, attachments: [] });
+    const beyond = await parseMail(of(MAX_PARTS + 1));
+    expect([beyond.ok, beyond.attachments.length]).toEqual([true, MAX_PARTS + 1]);
+    expect(beyond.attachments.at(-1)?.filename).toBe("unread-parts.txt");
   });
 
   test.each([
