@@ -407,6 +407,26 @@ export interface components {
                 score: number;
             }[];
         };
+        /**
+         * SenderVerdict
+         * @description Who wrote: what is proven about From. Null for mail that was stored before version 1.1.
+         */
+        SenderVerdict: {
+            /**
+             * @description The address in From, with its domain in A-labels.
+             * @example ada@example.com
+             */
+            address: string;
+            /** @description True if DMARC passes for the one address in From. A domain without a DMARC record never passes. */
+            authenticated: boolean;
+            /** @description True if the sender is authenticated, and is a contact or was written to in this thread. */
+            known: boolean;
+            /**
+             * @description The same in one word, to act on. Of simulated mail: `unauthenticated`.
+             * @enum {string}
+             */
+            trust: "blocked" | "unauthenticated" | "authenticated" | "known" | "allowed";
+        };
         /** AppliedRule */
         AppliedRule: {
             id: string;
@@ -541,6 +561,8 @@ export interface components {
                 /** @description Absent if the webhook gets no content. */
                 attachments?: components["schemas"]["Attachment"][];
                 spam: components["schemas"]["Spam"] | null;
+                /** @description Absent if the webhook gets no content. */
+                sender?: components["schemas"]["SenderVerdict"] | null;
             };
             inbound_rejected?: {
                 /**
@@ -647,6 +669,7 @@ export interface components {
             events: components["schemas"]["MessageEvent"][];
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
+            sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
@@ -850,6 +873,7 @@ export interface components {
             events: components["schemas"]["MessageEvent"][];
             envelope?: components["schemas"]["Envelope"] | null;
             auth?: components["schemas"]["Authentication"] | null;
+            sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
@@ -2775,6 +2799,8 @@ export interface components {
                     /** @description Absent if the webhook gets no content. */
                     attachments?: components["schemas"]["Attachment"][];
                     spam: components["schemas"]["Spam"] | null;
+                    /** @description Absent if the webhook gets no content. */
+                    sender?: components["schemas"]["SenderVerdict"] | null;
                 };
             };
         };
@@ -2854,6 +2880,7 @@ export type Recipient = components['schemas']['Recipient'];
 export type MailAddress = components['schemas']['MailAddress'];
 export type Authentication = components['schemas']['Authentication'];
 export type Spam = components['schemas']['Spam'];
+export type SenderVerdict = components['schemas']['SenderVerdict'];
 export type AppliedRule = components['schemas']['AppliedRule'];
 export type EventDetails = components['schemas']['EventDetails'];
 export type MessageEvent = components['schemas']['MessageEvent'];

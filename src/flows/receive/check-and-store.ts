@@ -6,6 +6,7 @@ import type { ArrivalFacts } from "../../store/messages/arrivals.ts";
 import { rulingFor } from "./rules-of-arrival.ts";
 import { factsFor, findDuplicate } from "./arrival-facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
+import { senderOf } from "./sender-of.ts";
 import { recordRefusal } from "./record-refusal.ts";
 import { DMARC_REFUSED, NO_MAILBOX, RECIPIENT_GONE } from "./replies.ts";
 import { isUnknown, type RouteDeps, routeAfterSync } from "./route.ts";
@@ -34,7 +35,14 @@ export async function checkAndStore(
     log("smtp").info("a message was refused by DMARC", { messages, ip, domain: verdict.dmarc.domain });
     return DMARC_REFUSED;
   }
-  const ruled = places.map((place) => ({ ...place, ruling: rulingFor(mail, place) }));
+  const { inspection } = mail;
+  const known = await Promise.all(
+    places.map(async (place) => ({
+      ...place,
+      sender: await senderOf(deps.db, place.inbox.senderId, inspection, place.facts),
+    })),
+  );
+  const ruled = known.map((place) => ({ ...place, ruling: rulingFor(mail, place) }));
   const ids = await storeUnlessDuplicate(
     deps,
     ruled.filter(({ ruling }) => ruling.refusal === null),

@@ -2,6 +2,7 @@ import { newId } from "../../core/ids.ts";
 import type { ReadyRules } from "../../core/rules/match.ts";
 import type { AppliedRule } from "../../core/rules/ruling.ts";
 import type { Spam } from "../../core/messages/spam.ts";
+import { type SenderFacts, UNAUTHENTICATED } from "../../core/messages/sender.ts";
 import type { NewAttachment } from "../../store/messages/attachments.ts";
 import type { NewContent } from "../../store/contents/content-bytes.ts";
 import { type Message, type NewMessageContent, NOT_SENT } from "../../store/messages/messages.ts";
@@ -77,6 +78,13 @@ export function inboundMessage(
   };
 }
 
+/** The findings about a message for one inbox. */
+export interface ArrivedFacts {
+  rules?: readonly AppliedRule[];
+  /** Left out: nothing proves the sender. */
+  sender?: SenderFacts | undefined;
+}
+
 /**
  * Makes the content of a message.
  * @param addresses the recipients in this project; it must not see those of other projects
@@ -85,13 +93,13 @@ export function inboundContent(
   { envelope, trace, inspection, spam }: InboundMail,
   { body, raw }: { body: NewContent; raw: NewContent | null },
   addresses: readonly string[],
-  rules: readonly AppliedRule[] = [],
+  { rules = [], sender = UNAUTHENTICATED }: ArrivedFacts = {},
 ): NewMessageContent {
   return {
     body,
     envelope: { ...envelope, rcptTo: [...addresses] },
     auth: { ...inspection.authentication.verdict },
-    arrival: spam === null && rules.length === 0 ? null : { spam, rules },
+    arrival: { spam, rules, sender },
     trace,
     raw,
   };

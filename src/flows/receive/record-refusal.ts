@@ -48,7 +48,10 @@ async function refusalOf(
   const { db, clock } = deps;
   const limit = await storedLimit(deps, inbox.senderId);
   const body = await storeBody({ db, clock, storedLimit: limit }, inbox.senderId, header);
-  const content = inboundContent(mail, { body, raw: null }, addresses, "rule" in why ? [why.rule] : []);
+  const content = inboundContent(mail, { body, raw: null }, addresses, {
+    rules: "rule" in why ? [why.rule] : [],
+    sender: first.sender,
+  });
   const { from, to, subject } = message;
   const draft: EventDraft = {
     messageId: message.id,

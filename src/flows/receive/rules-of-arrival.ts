@@ -1,4 +1,5 @@
 import { checkRules, type ReadyRules } from "../../core/rules/match.ts";
+import type { SenderFacts } from "../../core/messages/sender.ts";
 import type { RuleMail } from "../../core/rules/rule.ts";
 import { NO_RULING, type Ruling, rulingOf } from "../../core/rules/ruling.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -25,18 +26,22 @@ export function needsOf(
 }
 
 /** Returns what the rules of an inbox decide about a message that arrives there. */
-export function rulingFor(mail: InboundMail, { inbox, addresses }: InboundTargetInbox): Ruling {
+export function rulingFor(
+  mail: InboundMail,
+  { inbox, addresses, sender }: InboundTargetInbox & { sender: SenderFacts },
+): Ruling {
   const ready = inbox.id === null ? undefined : mail.rules.get(inbox.senderId);
   if (ready === undefined) return NO_RULING;
-  return rulingOf(checkRules(ready, inbox.id, arrivingRuleMail(mail, addresses)));
+  return rulingOf(checkRules(ready, inbox.id, arrivingRuleMail(mail, addresses, sender)));
 }
 
 /** Returns what rules ask of a message that arrives. @param addresses its recipients in the inbox */
 function arrivingRuleMail(
   { inspection, envelope, raw, spam }: InboundMail,
   addresses: readonly string[],
+  { authenticated }: SenderFacts,
 ): RuleMail {
-  const { mail, authentication, ruleHeaders } = inspection;
+  const { mail, ruleHeaders } = inspection;
   return {
     from: mail.from?.email ?? envelope.mailFrom,
     to: [...addresses, ...[...mail.to, ...mail.cc].map(({ email }) => email)],
@@ -44,7 +49,7 @@ function arrivingRuleMail(
     headers: ruleHeaders,
     hasAttachment: mail.attachments.length > 0,
     size: raw.length,
-    authenticated: authentication.verdict.dmarc.result === "pass",
+    authenticated,
     spamScore: spam?.score ?? null,
   };
 }

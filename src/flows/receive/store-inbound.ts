@@ -1,5 +1,6 @@
 import { NO_RULING, type Ruling } from "../../core/rules/ruling.ts";
 import { newId } from "../../core/ids.ts";
+import type { SenderFacts } from "../../core/messages/sender.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/messages/arrivals.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
@@ -48,6 +49,8 @@ export interface ArrivalTarget extends InboundTargetInbox {
   facts: ArrivalFacts;
   /** If left out, no rule matches. */
   ruling?: Ruling | undefined;
+  /** Left out: nothing proves the sender. */
+  sender?: SenderFacts;
 }
 
 /**
@@ -173,7 +176,7 @@ function guardOf(
 
 function arrivalIn(
   deps: Receiving,
-  { inbox, addresses, facts, ruling = NO_RULING }: ArrivalTarget,
+  { inbox, addresses, facts, sender, ruling = NO_RULING }: ArrivalTarget,
   mail: InboundMail,
   kept: StoredContents,
 ): StoredArrival {
@@ -189,7 +192,7 @@ function arrivalIn(
     statements: [
       ...insertMessage(
         message,
-        inboundContent(mail, kept, addresses, ruling.applied),
+        inboundContent(mail, kept, addresses, { rules: ruling.applied, sender }),
         attachments,
         conflictGuard(message, facts, mail, kept),
       ),

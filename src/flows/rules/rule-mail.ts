@@ -13,7 +13,7 @@ export function storedRuleMail({ message, content, attachments }: MessageRecord)
     headers: lowerCased(content.headers),
     hasAttachment: attachments.length > 0,
     size: message.size - Buffer.byteLength(content.trace ?? ""),
-    authenticated: dmarc?.result === "pass",
+    authenticated: arrival?.sender?.authenticated ?? dmarc?.result === "pass",
     spamScore: arrival?.spam?.score ?? null,
   };
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../core/time/clock.ts";
 import { withoutContent } from "../../core/messages/event-content.ts";
 import type { EventType, MessageEvent } from "../../core/messages/events.ts";
+import { shownSender } from "../../core/messages/sender.ts";
 import { listAttachments } from "../../store/messages/attachments.ts";
 import type { Clipped } from "../../store/contents/body-start.ts";
 import { isContentRemoved } from "../../store/messages/content-release.ts";
@@ -122,6 +123,7 @@ export async function arrivalData(deps: LargeContents, message: Message): Promis
     attachments: await listAttachments(deps.db, senderId, id),
     auth: content?.auth ?? null,
     spam: content?.arrival?.spam ?? null,
+    sender: shownSender(message.from.email, content?.arrival?.sender),
   };
 }
 

@@ -1,5 +1,6 @@
 import { AppError, existing } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
+import { authenticatedSender } from "../../core/messages/sender.ts";
 import { newId } from "../../core/ids.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import {
@@ -76,6 +77,7 @@ const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, (now: number) => Record
     attachments: [],
     auth: VERDICTS,
     spam: null,
+    sender: { address: "ada@example.com", ...authenticatedSender(false) },
   }),
   inbound_rejected: () => ({
     reason: "dmarc",

@@ -1,5 +1,6 @@
 import type { Extracts } from "../../flows/read/extracts.ts";
 import type { MessageRecord } from "../../flows/read/record.ts";
+import { shownSender } from "../../core/messages/sender.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
@@ -8,7 +9,15 @@ import type { MessageSummary } from "../../store/lists/message-list.ts";
 import { waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
-import { Address, AppliedRuleView, AttachmentView, AuthView, EnvelopeView, SpamView } from "./received.ts";
+import {
+  Address,
+  AppliedRuleView,
+  AttachmentView,
+  AuthView,
+  EnvelopeView,
+  SenderView,
+  SpamView,
+} from "./received.ts";
 import { EventDetails } from "./webhook-event.ts";
 
 const Direction = OneOf(["inbound", "outbound"]);
@@ -89,6 +98,7 @@ export const MessageView = Type.Object(
     events: Type.Array(EventView, { description: "Oldest first." }),
     envelope: Type.Optional(Nullable(EnvelopeView)),
     auth: Type.Optional(Nullable(AuthView)),
+    sender: Type.Optional(Nullable(SenderView)),
     spam: Type.Optional(Nullable(SpamView)),
     rules: Type.Optional(
       Type.Array(AppliedRuleView, { description: "The rules that a received message met, in their order." }),
@@ -184,6 +194,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
       ? {
           envelope: content.envelope,
           auth: content.auth,
+          sender: shownSender(from.email, content.arrival?.sender),
           spam: content.arrival?.spam ?? null,
           rules: content.arrival?.rules ?? [],
           replyText: content.replyText,

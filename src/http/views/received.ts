@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { TRUSTS } from "../../core/messages/sender.ts";
 import { MAX_SPAM_SYMBOLS } from "../../core/messages/spam.ts";
 import { Nullable, OneOf } from "../routing/schemas.ts";
 
@@ -72,6 +73,28 @@ export const SpamView = Type.Object(
     title: "Spam",
     description:
       "The verdict of the spam filter. Null if there is no filter, it failed, or the message is too large for it.",
+  },
+);
+
+/** The sender of a received message, and how far to trust it. */
+export const SenderView = Type.Object(
+  {
+    address: Type.String({
+      description: "The address in From, with its domain in A-labels.",
+      examples: ["ada@example.com"],
+    }),
+    authenticated: Type.Boolean({
+      description:
+        "True if DMARC passes for the one address in From. A domain without a DMARC record never passes.",
+    }),
+    known: Type.Boolean({
+      description: "True if the sender is authenticated, and is a contact or was written to in this thread.",
+    }),
+    trust: OneOf(TRUSTS, "The same in one word, to act on. Of simulated mail: `unauthenticated`."),
+  },
+  {
+    title: "SenderVerdict",
+    description: "Who wrote: what is proven about From. Null for mail that was stored before version 1.1.",
   },
 );
 

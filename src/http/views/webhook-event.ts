@@ -2,7 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { EVENT_TYPES, type EventType, UNSUBSCRIBE_WAYS } from "../../core/messages/events.ts";
 import { BY_TYPE } from "../routing/named-schemas.ts";
 import { Nullable, OneOf, Timestamp } from "../routing/schemas.ts";
-import { Address, AppliedRuleView, AttachmentView, AuthView, SpamView } from "./received.ts";
+import { Address, AppliedRuleView, AttachmentView, AuthView, SenderView, SpamView } from "./received.ts";
 
 const Text = Nullable(Type.String());
 const Code = Nullable(Type.Integer());
@@ -93,6 +93,7 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
     ),
     attachments: content(Type.Array(AttachmentView)),
     spam: Nullable(SpamView),
+    sender: content(Nullable(SenderView)),
   }),
   inbound_rejected: Type.Object({
     reason: OneOf(

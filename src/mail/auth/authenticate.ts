@@ -9,6 +9,7 @@ import { type CheckableMail, checkable, isSigned } from "./checkable.ts";
 import { CheckMemory, MAX_KEY_CHARS } from "./check-memory.ts";
 import { headerField, headerText } from "../composing/header-fields.ts";
 import { type DmarcVerdict, dmarcVerdict, type Evaluated } from "./dmarc-verdict.ts";
+import { provenAddress } from "./proven-address.ts";
 import { findHeaderEnd, rawFields } from "../reading/raw-headers.ts";
 import { type Signed, unverifiedDkim, verifyDkim } from "./verify-dkim.ts";
 
@@ -41,6 +42,8 @@ export interface AuthVerdict {
 /** The results of authenticating a message. */
 export interface Authentication {
   verdict: AuthVerdict;
+  /** The address in From if DMARC proves it (`proven-address`); else null. */
+  author: string | null;
   /** A whole Authentication-Results field (RFC 8601), folded, with its last line end. */
   header: string;
 }
@@ -94,7 +97,7 @@ export async function authenticateSender(
     const header = raw.subarray(0, findHeaderEnd(raw).body);
     return await checked(deps, envelope, header, { ends: { signal, last }, dkim: unverifiedDkim });
   } catch {
-    return { verdict: UNKNOWN, header: resultsField(deps.host, ["auth=temperror"]) };
+    return { verdict: UNKNOWN, author: null, header: resultsField(deps.host, ["auth=temperror"]) };
   }
 }
 
@@ -131,7 +134,7 @@ async function checked(
  * Returns the findings for a message that came from no client: there is nothing to check (RFC 8601 §2.2 "none").
  */
 export function unchecked(host: string): Authentication {
-  return { verdict: UNCHECKED, header: resultsField(host, ["none"]) };
+  return { verdict: UNCHECKED, author: null, header: resultsField(host, ["none"]) };
 }
 
 const UNCHECKED: AuthVerdict = {
@@ -176,7 +179,11 @@ async function check(
     host,
     rows.filter((row) => row !== undefined),
   );
-  return { verdict: verdictOf(signed, sender, chain, evaluated), header };
+  return {
+    verdict: verdictOf(signed, sender, chain, evaluated),
+    author: provenAddress(authors, evaluated),
+    header,
+  };
 }
 
 /** Asks for the author's policy at once: it is then known even if a slow name server uses up the time of the other checks. */

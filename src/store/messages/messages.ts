@@ -3,6 +3,7 @@ import type { AppliedRule } from "../../core/rules/ruling.ts";
 import type { Spam } from "../../core/messages/spam.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
 import { OPEN_TRACKING } from "../../core/messages/tracking.ts";
+import type { SenderFacts } from "../../core/messages/sender.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
 import { type EntityOf, flag, json, mailbox, oneOf, plain, table } from "../engine/columns.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
@@ -90,6 +91,8 @@ export interface Arrived {
   spam: Spam | null;
   /** The rules that it met, in their order. */
   rules?: readonly AppliedRule[];
+  /** Missing in messages from before it was stored. */
+  sender?: SenderFacts;
 }
 
 /** The content of a message: bodies, headers, and how it came. */

@@ -135,12 +135,16 @@ function LetterBody({ message }: { message: Message }) {
 }
 
 /** The authentication results in one line; all of it is on the message's own page. */
-function AuthLine({ message: { id, auth, direction } }: { message: Message }) {
+function AuthLine({ message: { id, auth, direction, sender } }: { message: Message }) {
   if (direction === "outbound" || auth === undefined || auth === null) return null;
   const dkim = auth.dkim?.find(({ result }) => result === "pass")?.result ?? auth.dkim?.[0]?.result ?? "none";
   const results = { SPF: auth.spf?.result ?? "none", DKIM: dkim, DMARC: auth.dmarc?.result ?? "none" };
   return (
     <a class="auth-line" href={`/messages/${id}?tab=auth`}>
+      {sender && !sender.authenticated && (
+        <span class="tone-bad">Not proven: anyone could have written this address</span>
+      )}
+      {sender?.known && <span class="tone-good">Known sender</span>}
       {Object.entries(results).map(([name, result]) => (
         <span
           key={name}
