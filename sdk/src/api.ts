@@ -936,7 +936,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -967,7 +967,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -1226,7 +1226,7 @@ export interface components {
                 id: string | null;
                 name: string | null;
                 /** @description Empty: every scope. */
-                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
+                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
                 senderId: string | null;
             };
             member: {
@@ -3832,6 +3832,25 @@ export interface operations {
             };
         };
     };
+    exportAddress: {
+        parameters: {
+            query: {
+                email: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Export what is stored about an address */
+            200: {
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+        };
+    };
     listApiKeys: {
         parameters: {
             query?: {
@@ -3875,7 +3894,7 @@ export interface operations {
                     name: string;
                     senderId?: string | null;
                     /** @description What the key may do. If absent or empty: everything. */
-                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete")[];
+                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
                     /** @description The only recipients of the key's sends. `@example.org` means that very domain and none below it. */
                     allowRecipients?: string[];
                     /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */

@@ -4,6 +4,7 @@ import {
   AuditLog,
   Notices,
   Erasures,
+  Exports,
   Lanes,
   Members,
   Routes,
@@ -36,6 +37,8 @@ export class Postrider {
   readonly auditLog: AuditLog;
   readonly notices: Notices;
   readonly erasures: Erasures;
+  /** What is stored about an address. */
+  readonly exports: Exports;
   readonly members: Members;
   readonly routes: Routes;
   readonly senders: Senders;
@@ -60,6 +63,7 @@ export class Postrider {
     this.auditLog = new AuditLog(api);
     this.notices = new Notices(api);
     this.erasures = new Erasures(api);
+    this.exports = new Exports(api);
     this.members = new Members(api);
     this.routes = new Routes(api);
     this.senders = new Senders(api);

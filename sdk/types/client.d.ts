@@ -1,4 +1,4 @@
-import { Account, ApiKeys, AuditLog, Notices, Erasures, Lanes, Members, Routes, Senders } from "./resources/account.ts";
+import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members, Routes, Senders } from "./resources/account.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
@@ -24,6 +24,8 @@ export declare class Postrider {
     readonly auditLog: AuditLog;
     readonly notices: Notices;
     readonly erasures: Erasures;
+    /** What is stored about an address. */
+    readonly exports: Exports;
     readonly members: Members;
     readonly routes: Routes;
     readonly senders: Senders;

@@ -6,6 +6,7 @@ import { contactBatchRoute } from "./routes/contact-batch.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
+import { exportRoutes } from "./routes/exports.ts";
 import { erasureRoutes } from "./routes/erasures.ts";
 import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
@@ -46,6 +47,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   inboundRoutes,
   deletionRoutes,
   erasureRoutes,
+  exportRoutes,
   apiKeyRoutes,
   auditLogRoutes,
   mailingMemberRoutes,

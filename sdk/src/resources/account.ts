@@ -52,6 +52,19 @@ export class Erasures {
   }
 }
 
+/** What is stored about an address. */
+export class Exports {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Returns all that is stored about an address, one JSON object per line. */
+  get(query: Query<"exportAddress">, options?: RequestOptions): ApiPromise<Uint8Array> {
+    return this.#api.bytes<"exportAddress">("/v1/exports", { query, options });
+  }
+}
+
 /** Lanes of outgoing mail: the way to each provider. Needs an account-wide key. */
 export class Lanes {
   readonly #api: Transport;

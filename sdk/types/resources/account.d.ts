@@ -23,6 +23,13 @@ export declare class Erasures {
     /** Returns an erasure and what it has removed so far. */
     get(id: string, options?: RequestOptions): ApiPromise<Answer<"getErasure">>;
 }
+/** What is stored about an address. */
+export declare class Exports {
+    #private;
+    constructor(api: Transport);
+    /** Returns all that is stored about an address, one JSON object per line. */
+    get(query: Query<"exportAddress">, options?: RequestOptions): ApiPromise<Uint8Array>;
+}
 /** Lanes of outgoing mail: the way to each provider. Needs an account-wide key. */
 export declare class Lanes {
     #private;

@@ -84,7 +84,8 @@ const ListQuery = Type.Object({
   q: Search("Part of the address, first name or last name. Case does not matter."),
 });
 
-function show(contact: Contact): Static<typeof ContactSchema> {
+/** Returns it as the API shows it. */
+export function showContact(contact: Contact): Static<typeof ContactSchema> {
   return {
     id: contact.id,
     email: contact.email,
@@ -131,7 +132,7 @@ function createRoute(db: Db): Route {
     rules: checkedAddress,
     answers: { 201: ContactSchema },
     async handle({ senderId, body, now, record }) {
-      const answer = (contact: Contact) => created(show(contact));
+      const answer = (contact: Contact) => created(showContact(contact));
       return answer(await createContact(db, senderId, body, now, (contact) => record(answer(contact))));
     },
   });
@@ -167,14 +168,14 @@ function listRoute({ db, handOut }: Store & Pick<Parts, "handOut">): Route {
         senderId,
         async (from, take) => {
           const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, from, take);
-          return partOf(rows, show, ({ id }) => id, take, stoppedAt);
+          return partOf(rows, showContact, ({ id }) => id, take, stoppedAt);
         },
         COLUMNS,
       );
       if (whole !== null) return whole;
       const { after, take, answer } = page();
       const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, after, take);
-      return ok(answer(rows, show, ({ id }) => id, stoppedAt));
+      return ok(answer(rows, showContact, ({ id }) => id, stoppedAt));
     },
   });
 }
@@ -190,7 +191,7 @@ function itemRoutes(db: Db): Route[] {
       scope: "contacts:read",
       answers: { 200: ContactSchema },
       async handle({ senderId, params }) {
-        return ok(show(found(await getContact(db, senderId, params.id))));
+        return ok(showContact(found(await getContact(db, senderId, params.id))));
       },
     }),
     projectRoute({
@@ -209,7 +210,7 @@ function itemRoutes(db: Db): Route[] {
       answers: { 200: ContactSchema },
       async handle({ senderId, params, body, now, growing }) {
         const contact = { senderId, id: params.id };
-        return ok(show(await changeContact(db, contact, body, now, growing)));
+        return ok(showContact(await changeContact(db, contact, body, now, growing)));
       },
     }),
     projectRoute({
@@ -259,7 +260,7 @@ function unsubscribeRoute(deps: Outbox): Route {
           throw invalid("messageId", "No message of this project to the contact has that id.");
         await unsubscribeRecipient(deps, reader, "api");
       }
-      return ok(show(found(await setSubscribed(db, senderId, params.id, false, now))));
+      return ok(showContact(found(await setSubscribed(db, senderId, params.id, false, now))));
     },
   });
 }
@@ -276,7 +277,7 @@ function resubscribeRoute(db: Db): Route {
     scope: "contacts:write",
     answers: { 200: ContactSchema },
     async handle({ senderId, params, now }) {
-      return ok(show(found(await setSubscribed(db, senderId, params.id, true, now))));
+      return ok(showContact(found(await setSubscribed(db, senderId, params.id, true, now))));
     },
   });
 }

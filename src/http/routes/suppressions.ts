@@ -77,7 +77,8 @@ const BatchResult = Type.Object({
   ),
 });
 
-function show(suppression: Suppression): Static<typeof SuppressionSchema> {
+/** Returns it as the API shows it. */
+export function showSuppression(suppression: Suppression): Static<typeof SuppressionSchema> {
   const { id, email, reason, bounceType, messageId, note, expiresAt, createdAt } = suppression;
   return {
     id,
@@ -118,14 +119,14 @@ function listRoute({ db, handOut }: Pick<Parts, "db" | "handOut">): Route {
         senderId,
         async (from, take) => {
           const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, from, take);
-          return partOf(rows, show, ({ id }) => id, take, stoppedAt);
+          return partOf(rows, showSuppression, ({ id }) => id, take, stoppedAt);
         },
         COLUMNS,
       );
       if (whole !== null) return whole;
       const { after, take, answer } = page();
       const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, after, take);
-      return ok(answer(rows, show, ({ id }) => id, stoppedAt));
+      return ok(answer(rows, showSuppression, ({ id }) => id, stoppedAt));
     },
   });
 }
@@ -151,7 +152,7 @@ function addRoute(deps: SuppressionDeps): Route {
       const answerOf = ({ stood, refusal }: Listed) => {
         if (refusal !== null) throw refusal;
         const standing = stood.get(email);
-        return standing === undefined ? created(show(entry)) : ok(show(standing));
+        return standing === undefined ? created(showSuppression(entry)) : ok(showSuppression(standing));
       };
       const wanted = new Map([[email, entry]]);
       const adding = { senderId, project, now };

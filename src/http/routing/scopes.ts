@@ -25,6 +25,7 @@ export const SCOPES = [
   "audit:read",
   "members:write",
   "data:delete",
+  "data:export",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -100,6 +100,26 @@ export async function eraseFromAnswers(
   return last === undefined ? null : [last.endpoint, last.key];
 }
 
+/** Returns which of the next rows of the project's audit trail name the address, and the place of the last row. */
+export async function auditNaming(
+  db: Db,
+  senderId: string,
+  key: string,
+  after: RowPlace,
+  limit: number,
+): Promise<{ seqs: number[]; next: RowPlace }> {
+  const rows = await db.all<{ seq: number; at: number; named: number }>(
+    `SELECT seq, at, lower(COALESCE(target_name, '')) = ? OR ${names("changes")} AS named FROM audit_log
+      WHERE sender_id = ? AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`,
+    [key, formsOf(key), senderId, ...(after ?? [0, 0]), limit],
+  );
+  const last = rows.length < limit ? undefined : rows.at(-1);
+  return {
+    seqs: rows.filter((row) => row.named === 1).map(({ seq }) => seq),
+    next: last === undefined ? null : [last.at, last.seq],
+  };
+}
+
 /** Erases an address from the next rows of the project's audit trail, and returns the place of the last. */
 export async function eraseFromAudit(
   db: Db,
@@ -108,19 +128,13 @@ export async function eraseFromAudit(
   after: RowPlace,
   limit: number,
 ): Promise<RowPlace> {
-  const rows = await db.all<{ seq: number; at: number; named: number }>(
-    `SELECT seq, at, lower(COALESCE(target_name, '')) = ? OR ${names("changes")} AS named FROM audit_log
-      WHERE sender_id = ? AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?`,
-    [key, formsOf(key), senderId, ...(after ?? [0, 0]), limit],
-  );
-  const named = rows.filter((row) => row.named === 1).map(({ seq }) => seq);
-  if (named.length > 0)
+  const { seqs, next } = await auditNaming(db, senderId, key, after, limit);
+  if (seqs.length > 0)
     await db.write([
       {
         sql: "UPDATE audit_log SET target_name = NULL, changes = '{}' WHERE seq IN (SELECT value FROM json_each(?))",
-        args: [JSON.stringify(named)],
+        args: [JSON.stringify(seqs)],
       },
     ]);
-  const last = rows.length < limit ? undefined : rows.at(-1);
-  return last === undefined ? null : [last.at, last.seq];
+  return next;
 }

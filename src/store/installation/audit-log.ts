@@ -66,12 +66,24 @@ export async function listAudit(
     ["at < ?", before],
   ];
   const given = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]));
-  const rows = await db.all<Omit<AuditEntry, "changes"> & { changes: string }>(
+  const rows = await db.all<StoredEntry>(
     `SELECT ${COLUMNS} FROM audit_log WHERE ${given.map(({ sql }) => sql).join(" AND ")}
       ${place === null ? "" : "AND (at, seq) < (?, ?)"} ORDER BY at DESC, seq DESC LIMIT ?`,
     [...given.map(({ value }) => value), ...(place === null ? [] : [place.at, place.seq]), take],
   );
-  return rows.map((row) => ({ ...row, changes: JSON.parse(row.changes) }));
+  return rows.map(read);
+}
+
+/** Returns the changes with those numbers, oldest first. */
+export async function auditEntries(db: Db, seqs: readonly number[]): Promise<AuditEntry[]> {
+  const sql = `SELECT ${COLUMNS} FROM audit_log WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq`;
+  return (await db.all<StoredEntry>(sql, [JSON.stringify(seqs)])).map(read);
+}
+
+type StoredEntry = Omit<AuditEntry, "changes"> & { changes: string };
+
+function read(row: StoredEntry): AuditEntry {
+  return { ...row, changes: JSON.parse(row.changes) };
 }
 
 /** Deletes at most `limit` changes from before a time, oldest first. Returns how many. */

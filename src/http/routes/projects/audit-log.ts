@@ -96,12 +96,17 @@ export function auditLogRoutes({ db, handOut }: Parts): Route[] {
       async handle({ request, query, principal: { accountId }, page }) {
         const filter = filterOf(query);
         const whole = await wholeList({ handOut }, request, accountId, async (after, take) =>
-          partOf(await listAudit(db, accountId, filter, positionOf(after), take), shown, positionText, take),
+          partOf(
+            await listAudit(db, accountId, filter, positionOf(after), take),
+            showAuditEntry,
+            positionText,
+            take,
+          ),
         );
         if (whole !== null) return whole;
         const { after, take, answer } = page();
         const rows = await listAudit(db, accountId, filter, positionOf(after), take);
-        return ok(answer(rows, shown, positionText));
+        return ok(answer(rows, showAuditEntry, positionText));
       },
     }),
   ];
@@ -125,7 +130,8 @@ function positionOf(text: string | null): AuditPosition | null {
   return { at: Number(at), seq: Number(seq) };
 }
 
-function shown(entry: AuditEntry): Static<typeof AuditEntryView> {
+/** Returns a change as the API shows it. */
+export function showAuditEntry(entry: AuditEntry): Static<typeof AuditEntryView> {
   const { seq, at, action, senderId, changes, ip, requestId } = entry;
   return {
     id: `aud_${seq}`,

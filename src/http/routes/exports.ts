@@ -1,0 +1,100 @@
+import { Type } from "@sinclair/typebox";
+import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { invalid } from "../../core/errors.ts";
+import { readRecord } from "../../flows/read/record.ts";
+import { auditNaming, messagesNaming, type RowPlace } from "../../store/erasures/erased-rows.ts";
+import { nextProject } from "../../store/erasures/erasures.ts";
+import { auditEntries } from "../../store/installation/audit-log.ts";
+import { findContacts } from "../../store/projects/contacts.ts";
+import { findSuppressions } from "../../store/projects/suppressions.ts";
+import { namedProject, projectOf } from "../access/project.ts";
+import { raw } from "../routing/answer.ts";
+import type { Parts } from "../routing/parts.ts";
+import { accountRoute, type Route } from "../routing/route.ts";
+import { EMAIL } from "../routing/schemas.ts";
+import { showMessage } from "../views/message.ts";
+import { showContact } from "./contacts.ts";
+import { showAuditEntry } from "./projects/audit-log.ts";
+import { showSuppression } from "./suppressions.ts";
+
+const NDJSON = "application/x-ndjson";
+/** Memory that an export holds while it is sent, bytes: one message with its text. */
+const HELD = 8 * 1024 * 1024;
+/** Rows read at a time. */
+const ROWS_PER_READ = 200;
+
+/** Returns the route that answers a person's question what is known about them. It finds what an erasure removes. */
+export function exportRoutes(deps: Parts): Route[] {
+  return [
+    accountRoute({
+      method: "GET",
+      path: "/v1/exports",
+      operationId: "exportAddress",
+      scope: "data:export",
+      costly: "content",
+      summary: "Export what is stored about an address",
+      description:
+        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression` and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
+      query: Type.Object({ email: Type.String({ maxLength: 320, ...EMAIL }) }),
+      answers: { 200: NDJSON },
+      errors: ["not_found", "service_unavailable"],
+      async handle({ principal, query, request, now }) {
+        if (normalizeAddress(query.email) === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
+        const project = await projectOf(deps.db, principal, namedProject(request.headers));
+        const key = addressKey(query.email);
+        const pieces = linesOf(deps, { ...principal, senderId: project?.id ?? null }, key, now);
+        const owner = project?.id ?? principal.accountId;
+        const size = Number.POSITIVE_INFINITY;
+        return raw(await deps.handOut(owner, { size, held: HELD, pieces }), NDJSON);
+      },
+    }),
+  ];
+}
+
+interface Place {
+  accountId: string;
+  /** Null: all projects of the account. */
+  senderId: string | null;
+}
+
+async function* linesOf(
+  deps: Parts,
+  { accountId, senderId }: Place,
+  key: string,
+  now: number,
+): AsyncGenerator<Uint8Array> {
+  let project = senderId ?? (await nextProject(deps.db, accountId, ""));
+  while (project !== null) {
+    for await (const { kind, data } of itemsOf(deps, project, key, now))
+      yield Buffer.from(`${JSON.stringify({ kind, senderId: project, data })}\n`);
+    project = senderId === null ? await nextProject(deps.db, accountId, project) : null;
+  }
+}
+
+interface Item {
+  kind: "message" | "contact" | "suppression" | "audit";
+  data: object;
+}
+
+async function* itemsOf(deps: Parts, senderId: string, key: string, now: number): AsyncGenerator<Item> {
+  const { db } = deps;
+  for (const contact of (await findContacts(db, senderId, [key])).values())
+    yield { kind: "contact", data: showContact(contact) };
+  for (const suppression of (await findSuppressions(db, senderId, [key], now)).values())
+    yield { kind: "suppression", data: showSuppression(suppression) };
+  let after: string | undefined = "";
+  while (after !== undefined) {
+    const read = await messagesNaming(db, senderId, key, after, ROWS_PER_READ);
+    for (const { id, isNamed } of read) {
+      const record = isNamed ? await readRecord(deps, senderId, id) : null;
+      if (record !== null) yield { kind: "message", data: showMessage(record) };
+    }
+    after = read.length < ROWS_PER_READ ? undefined : read.at(-1)?.id;
+  }
+  let place: RowPlace = null;
+  do {
+    const { seqs, next } = await auditNaming(db, senderId, key, place, ROWS_PER_READ);
+    for (const entry of await auditEntries(db, seqs)) yield { kind: "audit", data: showAuditEntry(entry) };
+    place = next;
+  } while (place !== null);
+}
