@@ -7,6 +7,7 @@ setDefaultTimeout(180_000);
 
 /** Operations that write and leave no entry, and why. */
 const WITHOUT: Readonly<Record<string, string>> = {
+  "PATCH /v1/notices/{}": "the mark of who reads them, which is no configuration",
   "POST /v1/emails": "the message is the record, and names its key",
   "POST /v1/emails/batch": "as POST /v1/emails",
   "POST /v1/threads/{}/reply": "as POST /v1/emails",
