@@ -88,7 +88,14 @@ describe("costly work", () => {
   const COSTLY: Readonly<Record<CostlyWork, string[]>> = {
     keys: ["createDomain", "rotateDomainDkim"],
     lookups: ["getPolicyAdvice", "updateDomain", "verifyDomain"],
-    content: ["checkEmail", "previewEmail", "previewTemplate", "renderTemplate", "simulateInbound"],
+    content: [
+      "checkEmail",
+      "exportAddress",
+      "previewEmail",
+      "previewTemplate",
+      "renderTemplate",
+      "simulateInbound",
+    ],
   };
 
   test("costly work is limited in each route that does it, also in Resend's dialect", async () => {

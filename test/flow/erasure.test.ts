@@ -80,6 +80,23 @@ async function done(id: string): Promise<Record<string, number>> {
   return (await get(`/v1/erasures/${id}`)).body.counts;
 }
 
+/** Returns the number of lines of each kind in the export of an address. */
+async function exported(email: string, key = service.projectKey): Promise<Record<string, number>> {
+  const path = `/v1/exports?email=${encodeURIComponent(email)}`;
+  const answer = await fetch(service.url + path, { headers: { authorization: `Bearer ${key}` } });
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+  const lines = (await answer.text())
+    .trimEnd()
+    .split("\n")
+    .filter((line) => line !== "");
+  const counts: Record<string, number> = {};
+  for (const line of lines) {
+    const { kind }: { kind: string } = JSON.parse(line);
+    counts[kind] = (counts[kind] ?? 0) + 1;
+  }
+  return counts;
+}
+
 /** Writes the person's data through every door. */
 async function writeEverywhere(): Promise<void> {
   sink.answer(async (request) => new Response(`saw ${request.body}`, { status: 500 }));
@@ -157,9 +174,13 @@ describe("erasing an address", () => {
     clock.shift(MOVED_AFTER_MS + HOUR_MS);
     await until(async () => s3.objects.size > 0);
     expect(await found()).toEqual(OCTETS);
+    const known = await exported(ZOE.toUpperCase());
+    expect(Object.keys(known)).toEqual(["contact", "suppression", "message", "audit"]);
     const counts = await done(await erase(ZOE.toUpperCase()));
     expect(counts).toMatchObject({ contacts: 1, suppressions: 1 });
     expect(counts.messages).toBeGreaterThanOrEqual(5);
+    expect(known.message).toBe(counts.messages);
+    expect(await exported(ZOE)).toEqual({ suppression: 1 });
     await checkpoint();
     expect(await found()).toEqual([]);
     expect((await get("/v1/emails?q=quillfeather")).body.data).toEqual([]);
@@ -228,6 +249,16 @@ describe("erasing an address", () => {
     expect((await done(await erase("ann@b.example"))).messages).toBe(1);
     const statuses = await Promise.all(ids.map(async (id) => (await get(`/v1/emails/${id}`)).status));
     expect(statuses).toEqual([404, 200, 200]);
+  });
+
+  test("an export has the text of messages and nothing of other addresses", async () => {
+    await service.send({ from: "shop@one.test", to: "exa@c.example", text: "for exa alone" });
+    await service.send({ from: "shop@one.test", to: "hexa@c.example", text: "for hexa alone" });
+    const headers = { authorization: `Bearer ${service.accountKey}` };
+    const path = `${service.url}/v1/exports?email=exa@c.example`;
+    const text = await (await fetch(path, { headers })).text();
+    expect([text.includes("for exa alone"), text.includes("hexa")]).toEqual([true, false]);
+    expect((await get("/v1/exports?email=nobody")).body.error.param).toBe("email");
   });
 
   test("takes an address", async () => {

@@ -15,6 +15,7 @@ afterAll(() => base.remove());
 const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
   "core/crypto/secretbox.ts": "seals for all others",
   "http/access/session.ts": "cookies",
+  "http/dashboard/provider.ts": "cookies of sign-ins by an OpenID provider",
   "http/resend/attachments.ts": "download links",
   "flows/notices/approval-link.ts": "links that approve a message",
   "commands/transfer/export.ts": "the check of an exported file",

@@ -264,7 +264,10 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/emails/{}/release": () => ({ to: "delivered@simulator.mail.test" }),
   "POST /v1/erasures": contactBody,
   "PATCH /v1/threads/{}": () => ({ read: true, archived: false }),
-  "PATCH /v1/account": ({ tenant }) => ({ ownerEmail: `owner@${tenant.name}.example.org` }),
+  "PATCH /v1/account": ({ tenant }) => ({
+    ownerEmail: `owner@${tenant.name}.example.org`,
+    notices: { off: ["disk_low"] },
+  }),
   "POST /v1/threads/{}/reply": ({ tenant }) => ({ text: `${tenant.name} reply` }),
   "POST /v1/inbound/simulate": simulateBody,
   "POST /v1/api-keys": ({ tenant }) => ({
@@ -309,6 +312,7 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
 /** Query values that an operation requires. */
 const QUERIES: Readonly<Record<string, string>> = {
   "POST /a/{}": "?decision=approve",
+  "GET /v1/exports": "?email=ada%40example.com",
   "DELETE /v1/suppressions": "?email=ada%40example.com",
   "DELETE /v1/senders/{}": "?confirm=none",
 };

@@ -27,7 +27,7 @@ const onProject = (status: number) => (operation: Operation) =>
 /** These operations need no project, but check the one that a request names. */
 const onNamedProject = (status: number) => (operation: Operation) =>
   operation.level === "project" || NAMES_PROJECT.has(operation.key) ? status : null;
-const NAMES_PROJECT: ReadonlySet<string> = new Set(["GET /v1/me", "POST /v1/erasures"]);
+const NAMES_PROJECT: ReadonlySet<string> = new Set(["GET /v1/me", "POST /v1/erasures", "GET /v1/exports"]);
 
 /** 403 if a project key calls an operation that needs an account-wide one. */
 const projectKey = ({ path }: Operation) => (ACCOUNT_KEY_ONLY.test(path) ? 403 : null);

@@ -62,3 +62,6 @@ export const MAX_RULES = 200;
 export const MAX_PATTERN_CHARS = 200;
 /** Maximum characters of a reply's text, so that its line has at most 512 octets (RFC 5321 §4.5.3.1.5). */
 export const MAX_REJECT_CHARS = 200;
+
+/** Largest position of a rule among those of its project. */
+export const MAX_POSITION = 1_000_000_000;

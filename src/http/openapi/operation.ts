@@ -17,6 +17,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   "image/gif": "GIF89a",
   "text/event-stream": `event: delivery\nid: ${exampleId("evt")}\ndata: {"type":"delivery","messageId":"${exampleId("msg")}"}\n\n`,
   "text/javascript": "// Scalar",
+  "application/x-ndjson": `{"kind":"contact","senderId":"${exampleId("snd")}","data":{"email":"ada@example.com"}}\n`,
 };
 
 /** Prefixes of the ids in paths, by the path before the id. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { existing, notFound } from "../../core/errors.ts";
 import { type CheckedRule, checkRules } from "../../core/rules/match.ts";
-import { MAX_PATTERN_CHARS, MAX_REJECT_CHARS, MAX_RULES } from "../../core/rules/rule.ts";
+import { MAX_POSITION, MAX_PATTERN_CHARS, MAX_REJECT_CHARS, MAX_RULES } from "../../core/rules/rule.ts";
 import { rulingOf } from "../../core/rules/ruling.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import { storedRuleMail } from "../../flows/rules/rule-mail.ts";
@@ -29,8 +29,6 @@ import {
   showTime,
   Timestamp,
 } from "../routing/schemas.ts";
-
-const MAX_POSITION = 1_000_000_000;
 
 const pattern = (description: string, example: string) =>
   Type.Optional(

@@ -1,5 +1,11 @@
 import { readyRules, type ReadyRules } from "../../core/rules/match.ts";
-import { type AskedRule, MAX_RULES, type RuleThen, type RuleWhen } from "../../core/rules/rule.ts";
+import {
+  type AskedRule,
+  MAX_POSITION,
+  MAX_RULES,
+  type RuleThen,
+  type RuleWhen,
+} from "../../core/rules/rule.ts";
 import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
 import { flag, json, plain, table } from "../engine/columns.ts";
 import { requireGuard } from "../engine/guards.ts";
@@ -62,9 +68,9 @@ export function listRules(db: Db, senderId: string, after: string | null, take: 
   ]);
 }
 
-/** Returns the position after the project's last rule. */
+/** Returns the position after the project's last rule, at most the largest. */
 export async function nextPosition(db: Db, senderId: string): Promise<number> {
-  const sql = "SELECT COALESCE(MAX(position) + 1, 0) AS next FROM rules WHERE sender_id = ?";
+  const sql = `SELECT MIN(COALESCE(MAX(position) + 1, 0), ${MAX_POSITION}) AS next FROM rules WHERE sender_id = ?`;
   return (await db.first<{ next: number }>(sql, [senderId]))?.next ?? 0;
 }
 
