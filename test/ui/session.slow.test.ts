@@ -130,7 +130,7 @@ describe("the page itself", () => {
     expect(html).toContain("&lt;/script>&lt;script>alert(1)&lt;/script>&lt;!--</span>");
     const nothing = {
       html: expect.stringContaining('<div id="app"></div>'),
-      data: { program: "npm run postrider --" },
+      data: { program: "npm run postrider --", provider: null },
     };
     for (const site of ["same-site", "cross-site"])
       expect(await brought({ cookie, "sec-fetch-site": site })).toEqual(nothing);
