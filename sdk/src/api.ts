@@ -1024,6 +1024,24 @@ export interface components {
             ip: string | null;
             requestId: string | null;
         };
+        /** NewMember */
+        NewMember: {
+            /**
+             * Format: idn-email
+             * @example ana@example.com
+             */
+            email: string;
+            /**
+             * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
+             * @enum {string}
+             */
+            role: "owner" | "developer" | "support" | "viewer";
+            /**
+             * @description Projects that the member is limited to. Empty: all. An owner has no limit.
+             * @example []
+             */
+            senderIds?: string[];
+        };
         /** Member */
         Member: {
             id: string;
@@ -1051,6 +1069,24 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+        };
+        /** MemberChanges */
+        MemberChanges: {
+            /**
+             * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
+             * @enum {string}
+             */
+            role?: "owner" | "developer" | "support" | "viewer";
+            /**
+             * @description Projects that the member is limited to. Empty: all. An owner has no limit.
+             * @example []
+             */
+            senderIds?: string[];
+            /**
+             * @description `disabled` ends all sessions of the member.
+             * @enum {string}
+             */
+            status?: "active" | "disabled";
         };
         /** MemberSession */
         MemberSession: {
@@ -1310,6 +1346,54 @@ export interface components {
                 webhookSecret?: string;
             };
         };
+        /** NewProject */
+        NewProject: {
+            /** @example Production */
+            name: string;
+            /**
+             * @description Your own id for the project, unique in the account. If absent, it is derived from `name`.
+             * @example customer-42
+             */
+            externalId?: string;
+            /**
+             * @description Sets the request rate.
+             * @example free
+             * @example pro
+             * @example unlimited
+             */
+            plan?: ("free" | "pro" | "unlimited") | (string & {});
+            /**
+             * @description Limits the recipients per UTC day.
+             * @example new
+             * @example basic
+             * @example trusted
+             * @example high
+             * @example unlimited
+             */
+            trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
+            dailyQuota?: number | null;
+            tracking?: {
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens?: boolean | "auto";
+                clicks?: boolean;
+            };
+            /** @description Whether a message that has html alone gets a text part made from it. */
+            textFromHtml?: boolean;
+            /**
+             * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.
+             * @example [
+             *       "default"
+             *     ]
+             */
+            routeIds?: string[];
+            retention?: {
+                contentDays?: number | null;
+                eventDays?: number | null;
+            };
+        };
         /** Sender */
         Sender: {
             id: string;
@@ -1355,6 +1439,52 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+        };
+        /** ProjectChanges */
+        ProjectChanges: {
+            /** @example Production */
+            name?: string;
+            /** @example customer-42 */
+            externalId?: string;
+            /**
+             * @description Sets the request rate.
+             * @example free
+             * @example pro
+             * @example unlimited
+             */
+            plan?: ("free" | "pro" | "unlimited") | (string & {});
+            /**
+             * @description Limits the recipients per UTC day.
+             * @example new
+             * @example basic
+             * @example trusted
+             * @example high
+             * @example unlimited
+             */
+            trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
+            dailyQuota?: number | null;
+            tracking?: {
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens?: boolean | "auto";
+                clicks?: boolean;
+            };
+            /** @description Whether a message that has html alone gets a text part made from it. */
+            textFromHtml?: boolean;
+            /**
+             * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.
+             * @example [
+             *       "default"
+             *     ]
+             */
+            routeIds?: string[];
+            retention?: {
+                contentDays?: number | null;
+                eventDays?: number | null;
+            };
+            suspendedAt?: string | null;
         };
         /**
          * NewRouteWarmUp
@@ -2896,7 +3026,9 @@ export type Erasure = components['schemas']['Erasure'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type AuditEntry = components['schemas']['AuditEntry'];
+export type NewMember = components['schemas']['NewMember'];
 export type Member = components['schemas']['Member'];
+export type MemberChanges = components['schemas']['MemberChanges'];
 export type MemberSession = components['schemas']['MemberSession'];
 export type Health = components['schemas']['Health'];
 export type Notice = components['schemas']['Notice'];
@@ -2905,7 +3037,9 @@ export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type AccountSettings = components['schemas']['AccountSettings'];
+export type NewProject = components['schemas']['NewProject'];
 export type Sender = components['schemas']['Sender'];
+export type ProjectChanges = components['schemas']['ProjectChanges'];
 export type NewRouteWarmUp = components['schemas']['NewRouteWarmUp'];
 export type NewRouteEvents = components['schemas']['NewRouteEvents'];
 export type RouteWarmUp = components['schemas']['RouteWarmUp'];
@@ -4041,23 +4175,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: idn-email
-                     * @example ana@example.com
-                     */
-                    email: string;
-                    /**
-                     * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
-                     * @enum {string}
-                     */
-                    role: "owner" | "developer" | "support" | "viewer";
-                    /**
-                     * @description Projects that the member is limited to. Empty: all. An owner has no limit.
-                     * @example []
-                     */
-                    senderIds?: string[];
-                };
+                "application/json": components["schemas"]["NewMember"];
             };
         };
         responses: {
@@ -4128,23 +4246,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * @description `owner`: everything. `developer`: everything but projects and members. `support`: messages, threads, contacts and suppressions. `viewer`: reads only.
-                     * @enum {string}
-                     */
-                    role?: "owner" | "developer" | "support" | "viewer";
-                    /**
-                     * @description Projects that the member is limited to. Empty: all. An owner has no limit.
-                     * @example []
-                     */
-                    senderIds?: string[];
-                    /**
-                     * @description `disabled` ends all sessions of the member.
-                     * @enum {string}
-                     */
-                    status?: "active" | "disabled";
-                };
+                "application/json": components["schemas"]["MemberChanges"];
             };
         };
         responses: {
@@ -4493,53 +4595,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @example Production */
-                    name: string;
-                    /**
-                     * @description Your own id for the project, unique in the account. If absent, it is derived from `name`.
-                     * @example customer-42
-                     */
-                    externalId?: string;
-                    /**
-                     * @description Sets the request rate.
-                     * @example free
-                     * @example pro
-                     * @example unlimited
-                     */
-                    plan?: ("free" | "pro" | "unlimited") | (string & {});
-                    /**
-                     * @description Limits the recipients per UTC day.
-                     * @example new
-                     * @example basic
-                     * @example trusted
-                     * @example high
-                     * @example unlimited
-                     */
-                    trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
-                    dailyQuota?: number | null;
-                    tracking?: {
-                        /**
-                         * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
-                         * @example true
-                         */
-                        opens?: boolean | "auto";
-                        clicks?: boolean;
-                    };
-                    /** @description Whether a message that has html alone gets a text part made from it. */
-                    textFromHtml?: boolean;
-                    /**
-                     * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.
-                     * @example [
-                     *       "default"
-                     *     ]
-                     */
-                    routeIds?: string[];
-                    retention?: {
-                        contentDays?: number | null;
-                        eventDays?: number | null;
-                    };
-                };
+                "application/json": components["schemas"]["NewProject"];
             };
         };
         responses: {
@@ -4619,51 +4675,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @example Production */
-                    name?: string;
-                    /** @example customer-42 */
-                    externalId?: string;
-                    /**
-                     * @description Sets the request rate.
-                     * @example free
-                     * @example pro
-                     * @example unlimited
-                     */
-                    plan?: ("free" | "pro" | "unlimited") | (string & {});
-                    /**
-                     * @description Limits the recipients per UTC day.
-                     * @example new
-                     * @example basic
-                     * @example trusted
-                     * @example high
-                     * @example unlimited
-                     */
-                    trustTier?: ("new" | "basic" | "trusted" | "high" | "unlimited") | (string & {});
-                    dailyQuota?: number | null;
-                    tracking?: {
-                        /**
-                         * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
-                         * @example true
-                         */
-                        opens?: boolean | "auto";
-                        clicks?: boolean;
-                    };
-                    /** @description Whether a message that has html alone gets a text part made from it. */
-                    textFromHtml?: boolean;
-                    /**
-                     * @description Routes of its mail, in order; `default` is the one that the settings make. If no connection or login can be had on one, or its lane rests, the next is tried. Empty: the default route.
-                     * @example [
-                     *       "default"
-                     *     ]
-                     */
-                    routeIds?: string[];
-                    retention?: {
-                        contentDays?: number | null;
-                        eventDays?: number | null;
-                    };
-                    suspendedAt?: string | null;
-                };
+                "application/json": components["schemas"]["ProjectChanges"];
             };
         };
         responses: {

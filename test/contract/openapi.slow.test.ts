@@ -261,7 +261,7 @@ async function generateRequest(operation: Operation, random: Random, valid: bool
     operation,
     made.map(({ id }) => encodeURIComponent(id)),
   );
-  const query = queryFor(operation, path) || generateQuery(world.document, operation, random);
+  const query = queryFor(operation, path) || (valid ? "" : generateQuery(world.document, operation, random));
   const good = bodyFor(operation, world, world.home, path);
   const any = operation.body === null ? undefined : generate(world.document, operation.body, random);
   const body =

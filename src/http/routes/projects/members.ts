@@ -67,19 +67,25 @@ const MemberSchema = Type.Object(
   { title: "Member" },
 );
 
-const CreateMember = Type.Object({
-  email: Type.String({ maxLength: 320, ...EMAIL }),
-  role: RoleSchema,
-  senderIds: Type.Optional(SenderIds),
-});
+const CreateMember = Type.Object(
+  {
+    email: Type.String({ maxLength: 320, ...EMAIL }),
+    role: RoleSchema,
+    senderIds: Type.Optional(SenderIds),
+  },
+  { title: "NewMember" },
+);
 
-const UpdateMember = Type.Object({
-  role: Type.Optional(RoleSchema),
-  senderIds: Type.Optional(SenderIds),
-  status: Type.Optional(
-    OneOf(["active", "disabled"] as const, "`disabled` ends all sessions of the member."),
-  ),
-});
+const UpdateMember = Type.Object(
+  {
+    role: Type.Optional(RoleSchema),
+    senderIds: Type.Optional(SenderIds),
+    status: Type.Optional(
+      OneOf(["active", "disabled"] as const, "`disabled` ends all sessions of the member."),
+    ),
+  },
+  { title: "MemberChanges" },
+);
 
 function show(member: Member): Static<typeof MemberSchema> {
   const { id, email, role, senderIds, status, invitedBy, lastSeenAt, createdAt } = member;

@@ -93,21 +93,28 @@ const SWITCHES = {
   retention: Type.Optional(Type.Partial(Retention)),
 };
 
-const CreateSender = Type.Object({
-  name: Name,
-  externalId: Type.Optional({
-    ...ExternalId,
-    description: "Your own id for the project, unique in the account. If absent, it is derived from `name`.",
-  }),
-  ...SWITCHES,
-});
+const CreateSender = Type.Object(
+  {
+    name: Name,
+    externalId: Type.Optional({
+      ...ExternalId,
+      description:
+        "Your own id for the project, unique in the account. If absent, it is derived from `name`.",
+    }),
+    ...SWITCHES,
+  },
+  { title: "NewProject" },
+);
 
-const UpdateSender = Type.Object({
-  name: Type.Optional(Name),
-  externalId: Type.Optional(ExternalId),
-  ...SWITCHES,
-  suspendedAt: Type.Optional(Nullable(Type.String({ ...TIME, description: "Null lifts a suspension." }))),
-});
+const UpdateSender = Type.Object(
+  {
+    name: Type.Optional(Name),
+    externalId: Type.Optional(ExternalId),
+    ...SWITCHES,
+    suspendedAt: Type.Optional(Nullable(Type.String({ ...TIME, description: "Null lifts a suspension." }))),
+  },
+  { title: "ProjectChanges" },
+);
 
 function show(sender: Project): Static<typeof SenderSchema> {
   return {
