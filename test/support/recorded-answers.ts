@@ -102,6 +102,16 @@ async function makeRows({ service, home }: World): Promise<void> {
   const day = "2026-01-31";
   const rows: Record<string, Record<string, string | number>> = {
     lanes: { name: "mx.example.net", state: "{}", version: 1, changed_by: "ins_1", changed_at: 1 },
+    notices: {
+      id: "ntc_1",
+      account_id: home.accountId,
+      sender_id: home.senderId,
+      kind: "rule_disabled",
+      subject_id: "rul_1",
+      subject: "Newsletters",
+      at: 1,
+      mailed_at: 0,
+    },
     notice_settings: { account_id: home.accountId, off: '["disk_low"]' },
     warm_ups: { lane: "mx.example.net@192.0.2.1", day: 1, step: 2, target: 1000 },
     mta_sts_policies: {
