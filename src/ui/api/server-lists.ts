@@ -47,4 +47,5 @@ export const SCOPES: readonly string[] = [
   "audit:read",
   "members:write",
   "data:delete",
+  "data:export",
 ];
