@@ -34,17 +34,17 @@ interface FoundSession extends Session {
 
 /** Returns the session of a request. `ended`: its cookie is too old, or not ours. Null: it has no cookie. */
 export function readSession(headers: Headers, key: Key, now: number): FoundSession | "ended" | null {
-  const over = cookieOf(headers, SECURE_NAME);
-  const secure = over !== null;
-  const value = over ?? cookieOf(headers, PLAIN_NAME);
-  if (value === null) return null;
+  const cookies = cookiesOf(headers);
+  const secure = cookies.has(SECURE_NAME);
+  const value = cookies.get(secure ? SECURE_NAME : PLAIN_NAME);
+  if (value === undefined) return null;
   const opened = openValue(key, value);
   return opened === null || opened.expiresAt <= now ? "ended" : { ...opened, secure };
 }
 
-/** Returns the value of a cookie of the request; null if it has none. */
-export function cookieOf(headers: Headers, name: string): string | null {
-  return new Map((headers.get("cookie") ?? "").split(";").map(nameAndValue)).get(name) ?? null;
+/** Returns the cookies of a request by name. */
+export function cookiesOf(headers: Headers): ReadonlyMap<string, string> {
+  return new Map((headers.get("cookie") ?? "").split(";").map(nameAndValue));
 }
 
 function nameAndValue(pair: string): [string, string] {

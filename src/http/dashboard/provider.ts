@@ -6,9 +6,10 @@ import { type Checks, type Provider, signInByClaims } from "../../flows/account/
 import { log } from "../../log.ts";
 import { isSecurePage } from "../access/own-page.ts";
 import { requireAllowed } from "../access/rate.ts";
-import { cookie, cookieOf, sessionCookie } from "../access/session.ts";
-import { type Answer, raw } from "../routing/answer.ts";
+import { cookie, cookiesOf, sessionCookie } from "../access/session.ts";
+import type { Answer } from "../routing/answer.ts";
 import { openRoute, type Route } from "../routing/route.ts";
+import { linkPage } from "../views/link-page.ts";
 import type { SessionDeps } from "./session.ts";
 
 const PATH = "/ui/provider";
@@ -94,8 +95,9 @@ function keptChecks(
   sessionKey: ProviderDeps["sessionKey"],
   now: number,
 ): Checks | null {
-  const value = cookieOf(headers, SECURE_NAME) ?? cookieOf(headers, PLAIN_NAME);
-  const opened = value === null ? null : unsealOrNull(sessionKey, value);
+  const cookies = cookiesOf(headers);
+  const value = cookies.get(SECURE_NAME) ?? cookies.get(PLAIN_NAME);
+  const opened = value === undefined ? null : unsealOrNull(sessionKey, value);
   if (opened === null) return null;
   const { checks, expiresAt }: { checks?: Checks; expiresAt?: number } = JSON.parse(opened);
   return checks !== undefined && expiresAt !== undefined && expiresAt > now ? checks : null;
@@ -106,16 +108,7 @@ function page(refusal: string | null, headers: Readonly<Record<string, string>>)
   const next = refusal === null ? "/" : "/sign-in";
   const lead = refusal === null ? `<meta http-equiv="refresh" content="0;url=${next}">` : "";
   const words = refusal === null ? "You are signed in." : Bun.escapeHTML(refusal);
-  const html = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${lead}<title>Sign in · Postrider</title></head>
-<body><h1>Sign in</h1><p>${words}</p><p><a href="${next}">Go on</a></p></body>
-</html>
-`;
-  return raw(html, "text/html; charset=utf-8", {
-    "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-    ...headers,
-  });
+  const content = `<p>${words}</p><p><a href="${next}">Go on</a></p>`;
+  const own = { "cache-control": "no-store", "referrer-policy": "no-referrer", ...headers };
+  return linkPage("Sign in", content, { head: lead, headers: own });
 }

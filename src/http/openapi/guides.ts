@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { raw } from "../routing/answer.ts";
-import { openRoute, type Route } from "../routing/route.ts";
-import { type DocPage, firstParagraph, headingOf, withServedLinks } from "./llms.ts";
+import type { Route } from "../routing/route.ts";
+import { type DocPage, headingOf, listItem, textRoute, withServedLinks } from "./llms.ts";
 
 const STYLE = `:root{color-scheme:light dark;font:15px/1.55 system-ui,sans-serif}
 body{max-width:46rem;margin:0 auto;padding:16px}
@@ -16,15 +15,11 @@ th,td{padding:6px 10px;border:1px solid #8886;text-align:left;vertical-align:top
 const HEADERS = {
   "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   "referrer-policy": "no-referrer",
-  "cache-control": "public, max-age=3600",
 };
 
 /** Returns `/docs/guide`, the list of the guides, and `/docs/guide/<name>`, each guide as a page that browsers show. */
 export function guideRoutes(pages: readonly DocPage[]): Route[] {
-  const list = pages.map(({ name, text }) => {
-    const about = firstParagraph(text);
-    return `- [${headingOf(text)}](/docs/guide/${name})${about === "" ? "" : `: ${about}`}`;
-  });
+  const list = pages.map((page) => listItem(page, `/docs/guide/${page.name}`));
   const guides = pages.map(({ name, text }) =>
     pageRoute(`/docs/guide/${name}`, `guide-${name}`, "Get a guide as a page", () => asGuide(text)),
   );
@@ -33,18 +28,7 @@ export function guideRoutes(pages: readonly DocPage[]): Route[] {
 }
 
 function pageRoute(path: string, operationId: string, summary: string, make: () => string): Route {
-  let made: string | null = null;
-  return openRoute({
-    method: "GET",
-    path,
-    operationId,
-    summary,
-    answers: { 200: "text/html" },
-    handle() {
-      made ??= htmlPage(make());
-      return raw(made, "text/html; charset=utf-8", HEADERS);
-    },
-  });
+  return textRoute(path, operationId, summary, "text/html; charset=utf-8", () => htmlPage(make()), HEADERS);
 }
 
 /** Returns the Markdown of a guide whose links lead to other guides. A picture becomes its description. */

@@ -44,12 +44,14 @@ export function llmsRoutes(deps: LlmsDeps): Route[] {
   ];
 }
 
-function textRoute(
+/** Returns the route of a text that is made at its first request. `headers`: more of them. */
+export function textRoute(
   path: string,
   operationId: string,
   summary: string,
   contentType: string,
   make: () => string,
+  headers: Readonly<Record<string, string>> = {},
 ): Route {
   let made: string | null = null;
   return openRoute({
@@ -60,16 +62,19 @@ function textRoute(
     answers: { 200: contentType.replace(/;.*/, "") },
     handle() {
       made ??= make();
-      return raw(made, contentType, CACHE);
+      return raw(made, contentType, { ...CACHE, ...headers });
     },
   });
 }
 
+/** Returns the line of a page in a list, in Markdown. */
+export function listItem({ text }: DocPage, url: string): string {
+  const about = firstParagraph(text);
+  return `- [${headingOf(text)}](${url})${about === "" ? "" : `: ${about}`}`;
+}
+
 function indexText({ pages, publicUrl, document }: LlmsDeps): string {
-  const docs = pages.map(({ name, text }) => {
-    const about = firstParagraph(text);
-    return `- [${headingOf(text)}](${publicUrl}/docs/${name}.md)${about === "" ? "" : `: ${about}`}`;
-  });
+  const docs = pages.map((page) => listItem(page, `${publicUrl}/docs/${page.name}.md`));
   const operations = shownOperations(document()).map(
     ({ method, path, summary }) => `- \`${method} ${path}\`: ${summary}`,
   );

@@ -84,7 +84,7 @@ const ListQuery = Type.Object({
   q: Search("Part of the address, first name or last name. Case does not matter."),
 });
 
-/** Returns it as the API shows it. */
+/** Returns a contact as the API shows it. */
 export function showContact(contact: Contact): Static<typeof ContactSchema> {
   return {
     id: contact.id,

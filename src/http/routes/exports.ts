@@ -12,12 +12,12 @@ import { raw } from "../routing/answer.ts";
 import type { Parts } from "../routing/parts.ts";
 import { accountRoute, type Route } from "../routing/route.ts";
 import { EMAIL } from "../routing/schemas.ts";
+import { NDJSON } from "../routing/whole-list.ts";
 import { showMessage } from "../views/message.ts";
 import { showContact } from "./contacts.ts";
 import { showAuditEntry } from "./projects/audit-log.ts";
 import { showSuppression } from "./suppressions.ts";
 
-const NDJSON = "application/x-ndjson";
 /** Memory that an export holds while it is sent, bytes: one message with its text. */
 const HELD = 8 * 1024 * 1024;
 /** Rows read at a time. */

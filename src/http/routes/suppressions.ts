@@ -77,7 +77,7 @@ const BatchResult = Type.Object({
   ),
 });
 
-/** Returns it as the API shows it. */
+/** Returns an entry as the API shows it. */
 export function showSuppression(suppression: Suppression): Static<typeof SuppressionSchema> {
   const { id, email, reason, bounceType, messageId, note, expiresAt, createdAt } = suppression;
   return {

@@ -3,7 +3,7 @@ import type { Parts } from "./parts.ts";
 import { type Answer, raw } from "./answer.ts";
 
 /** Content types of a whole list: one JSON object per line, or a table (RFC 4180). */
-const NDJSON = "application/x-ndjson";
+export const NDJSON = "application/x-ndjson";
 const CSV = "text/csv";
 
 /** Rows read at a time. A contact has at most 16 KiB of metadata. */

@@ -12,7 +12,7 @@ import {
 import type { Answer } from "../../routing/answer.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
-import { linkPage } from "./link-page.ts";
+import { linkPage } from "../../views/link-page.ts";
 
 const WORDS: Readonly<Record<Decision, { title: string; text: string }>> = {
   approved: { title: "Approved", text: "The message leaves, at its time if it has one." },

@@ -7,7 +7,7 @@ import {
 } from "../../../flows/deliver/unsubscribe-recipient.ts";
 import { UNSUBSCRIBE_PATH } from "../../../flows/mime/unsubscribe.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
-import { linkPage } from "./link-page.ts";
+import { linkPage } from "../../views/link-page.ts";
 
 /** Returns the routes of unsubscribe links. */
 export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
