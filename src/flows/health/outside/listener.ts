@@ -20,8 +20,6 @@ export interface ListenerParts {
 
 /** Timeouts of the connection and of each reply, milliseconds. Together they are less than the limit of a check. */
 const [CONNECT_MS, REPLY_MS] = [500, 700];
-/** What the finding says if there was no session. */
-export const NOT_TRIED = "cannot be tried";
 /** Mailboxes that providers and readers write to. */
 const MAILBOXES: readonly string[] = [
   "postmaster",
@@ -45,18 +43,22 @@ async function visit({ host, proxies, ...listener }: ListenerParts): Promise<Fin
   if (isInNetworks(ip, proxies))
     return ok(`SMTP_PROXIES has ${ip}, so the listener was not tried from here.`);
   const timeouts = shortTimeouts(CONNECT_MS, REPLY_MS);
-  return (
-    (await listenerFinding(listener, ip, timeouts)) ??
-    ok(`The listener takes mail to ${MAILBOXES.join("@, ")}@, over TLS.`)
-  );
+  const { fault } = await visitListener(listener, ip, timeouts);
+  return fault ?? ok(`The listener takes mail to ${MAILBOXES.join("@, ")}@, over TLS.`);
 }
 
-/** Returns why the listener at an address would not take mail to the role mailboxes over TLS; null if it would. No message is sent. */
-export async function listenerFinding(
+/** Whether a listener could be talked to, and why it would not take mail to the role mailboxes over TLS; null if it would. */
+export interface ListenerVisit {
+  reached: boolean;
+  fault: Finding | null;
+}
+
+/** Talks to the listener at an address, without sending a message. */
+export async function visitListener(
   { clock, hostname, serviceDomain, port }: Omit<ListenerParts, "host" | "proxies">,
   ip: string,
   timeouts: Timeouts,
-): Promise<Finding | null> {
+): Promise<ListenerVisit> {
   const options = { host: hostname, ip, port, tls: "opportunistic", implicitTls: false, timeouts } as const;
   const opening = await openSession({ clock }, { ...options, ehloName: hostname }, []);
   if (opening.kind === "failed") {
@@ -67,14 +69,13 @@ export async function listenerFinding(
         : "reason" in result
           ? result.reason
           : result.kind;
-    return warn(
-      `The listener at ${ip} port ${port} ${NOT_TRIED}: ${why}.`,
-      "Start the service, and check SMTP_HOST and SMTP_PORT.",
-    );
+    const message = `The listener at ${ip} port ${port} cannot be tried: ${why}.`;
+    return { reached: false, fault: warn(message, "Start the service, and check SMTP_HOST and SMTP_PORT.") };
   }
   const { session } = opening;
   try {
-    return tlsFault(session, hostname) ?? (await mailboxFault(session, serviceDomain));
+    const fault = tlsFault(session, hostname) ?? (await mailboxFault(session, serviceDomain));
+    return { reached: true, fault };
   } finally {
     session.transport.close("done");
   }

@@ -4,7 +4,7 @@ import type { Resolver } from "../../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../../smtp/client/delivery.ts";
 import { type Check, fail, type Finding, ok, worstOf } from "../check.ts";
 import { unsubscribeCheck } from "./links.ts";
-import { listenerFinding, NOT_TRIED } from "./listener.ts";
+import { visitListener } from "./listener.ts";
 
 export interface RemoteParts {
   clock: Clock;
@@ -51,17 +51,16 @@ async function look(
       `Publish "${serviceDomain} MX 10 mx.${serviceDomain}" and the address of that host.`,
     );
   const timeouts = shortTimeouts(CONNECT_MS, REPLY_MS);
-  const findings = await Promise.all(
-    peers.map(({ hostname, ip }) => listenerFinding({ clock, hostname, serviceDomain, port }, ip, timeouts)),
+  const visits = await Promise.all(
+    peers.map(({ hostname, ip }) => visitListener({ clock, hostname, serviceDomain, port }, ip, timeouts)),
   );
-  const faults = findings.filter((one) => one !== null);
-  const worst =
-    faults.find(({ message }) => message.includes(NOT_TRIED)) ??
-    faults.find(({ status }) => status === worstOf(faults));
+  const faults = visits.flatMap(({ fault }) => fault ?? []);
+  const unreached = visits.find(({ reached }) => !reached)?.fault ?? null;
+  const worst = unreached ?? faults.find(({ status }) => status === worstOf(faults));
   const at = peers.map(({ hostname, ip }) => `${hostname} [${ip}]`).join(", ");
   if (worst === undefined) return ok(`Port ${port} takes mail to the role mailboxes over TLS: ${at}.`);
   // The certificate matters only to some senders; a listener that no one reaches gets no mail at all.
-  const status = worst.message.includes(NOT_TRIED) ? "fail" : worst.status;
+  const status = worst === unreached ? "fail" : worst.status;
   return {
     ...worst,
     status,
