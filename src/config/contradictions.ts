@@ -22,26 +22,25 @@ interface Given {
   known: readonly string[];
 }
 
+type Rule = (given: Given) => string | null;
+
+/** Returns the rule that one setting needs the other. */
+function together(one: string, other: string): Rule {
+  return ({ text }) =>
+    (text(one) === null) === (text(other) === null) ? null : `${one} and ${other} must be set together`;
+}
+
 /** Each rule returns a problem, or null if its settings agree. */
-const RULES: readonly ((given: Given) => string | null)[] = [
+const RULES: readonly Rule[] = [
   ({ text, known }) => {
     if (known.some((problem) => /^(?:EGRESS|WARM_UP)/.test(problem))) return null;
     const own = new Set(egresses.read(text("EGRESS") ?? "").map(({ ip }) => ip));
     const unknown = [...warmUps.read(text("WARM_UP") ?? "").keys()].find((ip) => !own.has(ip));
     return unknown === undefined ? null : `WARM_UP names ${unknown}, which EGRESS lacks`;
   },
-  ({ text }) =>
-    (text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null)
-      ? "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"
-      : null,
-  ({ text }) =>
-    (text("OIDC_ISSUER") === null) !== (text("OIDC_CLIENT_ID") === null)
-      ? "OIDC_ISSUER and OIDC_CLIENT_ID must be set together"
-      : null,
-  ({ text }) =>
-    (text("ACME_EAB_KID") === null) !== (text("ACME_EAB_HMAC_KEY") === null)
-      ? "ACME_EAB_KID and ACME_EAB_HMAC_KEY must be set together"
-      : null,
+  together("SMTP_TLS_KEY", "SMTP_TLS_CERT"),
+  together("OIDC_ISSUER", "OIDC_CLIENT_ID"),
+  together("ACME_EAB_KID", "ACME_EAB_HMAC_KEY"),
   ({ text }) => {
     const keys = listOf(text("DNS_TSIG_KEYS") ?? "").map((key) => key.split(":", 1)[0]?.toLowerCase());
     const unknown = listOf(text("DNS_SECONDARIES") ?? "")

@@ -150,7 +150,8 @@ async function heldFinding(db: Db): Promise<Finding | null> {
 }
 
 /** Backups that may be missing before the check warns, and before it fails. */
-const [LATE, TOO_LATE] = [2, 4];
+export const LATE_BACKUPS = 2;
+const TOO_LATE_BACKUPS = 4;
 const BACKUP_FIX =
   "Look for `backups` in the log: a full disk, or a folder that the service may not write to (BACKUP_TO).";
 
@@ -164,8 +165,8 @@ export function backupChecks({ db, clock }: { db: () => Db; clock: Clock }, ever
     if (at === null) return warn("The service has made no backup yet.", BACKUP_FIX);
     const ageMs = clock.now() - Number(at);
     const says = `The last good backup is ${(ageMs / HOUR_MS).toFixed(1)} hours old.`;
-    if (ageMs > every * TOO_LATE) return fail(says, BACKUP_FIX);
-    return ageMs > every * LATE ? warn(says, BACKUP_FIX) : ok(says);
+    if (ageMs > every * TOO_LATE_BACKUPS) return fail(says, BACKUP_FIX);
+    return ageMs > every * LATE_BACKUPS ? warn(says, BACKUP_FIX) : ok(says);
   };
   return every === 0 ? [] : [{ name: "backup", fix: BACKUP_FIX, needsDatabase: true, run }];
 }

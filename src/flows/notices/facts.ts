@@ -18,7 +18,7 @@ import { certificateStates } from "../certificates/states.ts";
 import { suspensionLimits } from "../deliver/reputation.ts";
 import type { FreeSpace } from "../free-space.ts";
 import { nearQuotas } from "../health/quotas.ts";
-import { diskFinding } from "../health/storage.ts";
+import { diskFinding, LATE_BACKUPS } from "../health/storage.ts";
 import { type ReadLanesDeps, readLanes } from "../lanes/read-lanes.ts";
 
 /** The services that facts are read from. */
@@ -44,8 +44,6 @@ export const FAILING_AFTER_MS = 5 * MINUTE_MS;
 const NEAR_VOLUME = 0.8;
 /** Time left at which a certificate that nobody renews is news, milliseconds. */
 const EXPIRES_SOON_MS = 14 * DAY_MS;
-/** Intervals between backups that may pass without one. */
-const LATE_BACKUPS = 2;
 
 type ReadFacts = (deps: FactDeps, now: number) => Promise<Fact[]>;
 

@@ -1,5 +1,5 @@
 import { atMostEvery } from "../../core/time/clock.ts";
-import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
+import { HOUR_MS } from "../../core/time/units.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { claimFact, readFact } from "../../store/installation/facts.ts";
 import type { Fact } from "../../store/notices/facts.ts";
@@ -7,12 +7,10 @@ import { openNotices } from "../../store/notices/notices.ts";
 import { type BlockListParts, blockListChecks } from "../health/block-lists.ts";
 import { warn } from "../health/check.ts";
 import { MAX_FACTS, ofInstallation } from "./facts.ts";
-import { settle } from "./watch.ts";
+import { LOOK_PAUSE_MS, settle } from "./watch.ts";
 
 /** Pause between two queries of the block lists by any process, milliseconds. Lists refuse those who ask much more often. */
 export const LISTS_PAUSE_MS = HOUR_MS;
-/** Pause between two looks at whether that time has come, milliseconds. */
-const LOOK_PAUSE_MS = MINUTE_MS;
 
 /** Makes the chore that asks block lists about our addresses every hour, first an hour after the first start. */
 export function watchBlockLists(deps: Store & BlockListParts): () => Promise<void> {
