@@ -801,6 +801,12 @@ export interface components {
             read: boolean;
             /** @description Archived threads are not listed unless asked for. New mail brings one back. */
             archived: boolean;
+            labels: string[];
+            assigneeId: string | null;
+            /** @enum {string} */
+            folder: "inbox" | "spam" | "trash" | "snoozed";
+            snoozedUntil: string | null;
+            deletesAt: string | null;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -3604,8 +3610,14 @@ export interface operations {
                 q?: string;
                 /** @description If true, only unread threads; if false, only read ones. */
                 unread?: boolean;
-                /** @description If true, only archived threads; else only threads that are not archived. */
+                /** @description If true, only archived threads; if false, only others. If absent: those of the inbox that are not archived, and all of another folder. */
                 archived?: boolean;
+                /** @description `inbox` if absent. */
+                folder?: "inbox" | "spam" | "trash" | "snoozed";
+                /** @description Only threads with this label, spelled exactly so. */
+                label?: string;
+                /** @description Only threads of this member. */
+                assignee?: string;
             };
             header?: never;
             path: {
@@ -3645,8 +3657,14 @@ export interface operations {
                 q?: string;
                 /** @description If true, only unread threads; if false, only read ones. */
                 unread?: boolean;
-                /** @description If true, only archived threads; else only threads that are not archived. */
+                /** @description If true, only archived threads; if false, only others. If absent: those of the inbox that are not archived, and all of another folder. */
                 archived?: boolean;
+                /** @description `inbox` if absent. */
+                folder?: "inbox" | "spam" | "trash" | "snoozed";
+                /** @description Only threads with this label, spelled exactly so. */
+                label?: string;
+                /** @description Only threads of this member. */
+                assignee?: string;
                 /** @description Only threads of this inbox. */
                 inboxId?: string;
             };
@@ -3736,11 +3754,20 @@ export interface operations {
                     /** @description False marks the thread as unread again. */
                     read?: boolean;
                     archived?: boolean;
+                    /** @description All labels that the thread has then. */
+                    labels?: string[];
+                    assigneeId?: string | null;
+                    /**
+                     * @description What is put into `spam` or `trash` is deleted after 30 days. To snooze, give `snoozedUntil`.
+                     * @enum {string}
+                     */
+                    folder?: "inbox" | "spam" | "trash";
+                    snoozedUntil?: string | null;
                 };
             };
         };
         responses: {
-            /** @description Mark a thread as read or archived */
+            /** @description Mark, label, assign or move a thread */
             200: {
                 content: {
                     "application/json": components["schemas"]["Thread"] & components["schemas"]["MayWarn"];

@@ -25,7 +25,9 @@ export type IdPrefix =
   | "mem"
   | "ses"
   | "ntc"
-  | "rul";
+  | "rul"
+  | "nte"
+  | "drf";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

@@ -15,7 +15,7 @@ import { deletionRoutes } from "./routes/emails/deletions.ts";
 import { emailRoutes } from "./routes/emails/emails.ts";
 import { inboundRoutes } from "./routes/emails/inbound.ts";
 import { inboxRoutes } from "./routes/emails/inboxes.ts";
-import { threadRoutes } from "./routes/emails/threads.ts";
+import { threadRoutes } from "./routes/threads/threads.ts";
 import { trackingRoutes } from "./routes/emails/tracking.ts";
 import { unsubscribeRoutes } from "./routes/emails/unsubscribe.ts";
 import { eventStreamRoute } from "./routes/event-stream.ts";

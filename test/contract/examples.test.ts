@@ -129,6 +129,7 @@ const NAMING: ReadonlySet<string> = new Set([
   "name",
   "pool",
   "confirm",
+  "assigneeId",
 ]);
 
 /** Returns the examples of a schema and of its variants. */

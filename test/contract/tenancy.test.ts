@@ -204,6 +204,7 @@ const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   templateId: "/v1/templates",
   contactId: "/v1/contacts",
   threadId: "/v1/threads",
+  assigneeId: "/v1/members",
 };
 /** Ids that the client chooses, and the place in a stream, which test/flow/live-stream.test.ts tries. */
 const OWN_WORDS: ReadonlySet<string> = new Set(["externalId", "contentId", "lastEventId"]);

@@ -192,6 +192,11 @@ describe("a thread", () => {
       lastInboundAt: record.createdAt,
       read: false,
       archived: false,
+      labels: [],
+      assigneeId: null,
+      folder: "inbox",
+      snoozedUntil: null,
+      deletesAt: null,
       createdAt: record.createdAt,
       updatedAt: record.createdAt,
     });

@@ -90,7 +90,15 @@ describe("a search reads near matches in steps, and finds the match after them",
       do {
         const wanted: ThreadPage = {
           senderId,
-          filter: { inboxId, q, archived: false, unread: null },
+          filter: {
+            inboxId,
+            q,
+            archived: false,
+            unread: null,
+            folder: "inbox",
+            label: null,
+            assigneeId: null,
+          },
           after,
           limit: 10,
         };

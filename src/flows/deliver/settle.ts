@@ -9,7 +9,7 @@ import type { TriedRecipient } from "../../store/messages/recipients.ts";
 import { hint } from "../../queue/hint.ts";
 import { announce, type EventDraft } from "../webhooks/announce.ts";
 import { type CustodyStatus, type DeliveryReport, isOpening, replyLine } from "./outcome.ts";
-import { rememberRelayId } from "../../store/threads/threads.ts";
+import { rememberRelayId } from "../../store/threads/relay-ids.ts";
 import { relayMessageId } from "./relay-message-id.ts";
 import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";

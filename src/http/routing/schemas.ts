@@ -42,6 +42,8 @@ export const DAY_OR_TIME = {
 /** Maximum characters in the name of a key, project, template, contact or inbox. */
 export const MAX_NAME_CHARS = 200;
 const MAX_SEARCH_CHARS = 256;
+/** Maximum characters of an id that a request names. */
+export const MAX_ID_CHARS = 64;
 
 /** The name of an API key or of a project. */
 export const Name = Type.String({

@@ -2,6 +2,7 @@ import { idCeiling } from "../../core/ids.ts";
 import { type Db, firstReturned, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
 import type { Place } from "../engine/place.ts";
+import { unassign } from "../threads/thread-changes.ts";
 
 /** Roles of members, from most rights to fewest. */
 export const ROLES = ["owner", "developer", "support", "viewer"] as const;
@@ -96,9 +97,15 @@ export async function updateMember(
   return MEMBERS.returned(written[0]);
 }
 
-/** Deletes a member with all sessions and links. Returns false if there is none, or if it is the last active owner. */
+/** Threads that a removed member is taken off in one write. */
+const THREADS_PER_WRITE = 500;
+
+/** Deletes a member with all sessions and links, and takes the member off all threads. Returns false if there is none, or if it is the last active owner. */
 export async function deleteMember(db: Db, accountId: string, id: string): Promise<boolean> {
   const sql = `DELETE FROM members WHERE account_id = ? AND id = ? AND NOT ${LAST_OWNER} RETURNING id`;
-  const [written] = await db.write([{ sql, args: [accountId, id] }]);
+  const rest = unassign(id, THREADS_PER_WRITE);
+  const [written, first] = await db.write([{ sql, args: [accountId, id] }, rest]);
+  for (let changed = first?.changes; changed === THREADS_PER_WRITE; )
+    changed = (await db.write([rest]))[0]?.changes;
   return firstReturned(written) !== null;
 }

@@ -1,3 +1,4 @@
+import type { Folder } from "../../core/messages/mailbox.ts";
 import type { Db, Value } from "../engine/client.ts";
 import { INBOX_EXISTS } from "./inboxes.ts";
 import { scanInSteps } from "../matching/steps.ts";
@@ -16,6 +17,10 @@ export interface ThreadFilter {
   inboxId: string | null;
   archived: boolean | null;
   unread: boolean | null;
+  folder: Folder;
+  label: string | null;
+  /** Id of a member. */
+  assigneeId: string | null;
   /** A part of the subject, of a participant's address or of the preview, in any case. */
   q: string | null;
 }
@@ -41,11 +46,9 @@ const FIRST: ThreadPosition = { lastMessageAt: Number.MAX_SAFE_INTEGER, id: "" }
  * others keep their place, so a walk gives each of them exactly once.
  */
 export async function listThreads(db: Db, page: ThreadPage): Promise<ThreadsFound> {
-  const { q, unread, archived } = page.filter;
+  const { q } = page.filter;
   const start = page.after ?? FIRST;
   const list = listOf(page);
-  if (q === null && unread === null && archived === null)
-    return { threads: await rowsAfter(db, list, start, null, [], page.limit), stoppedAt: null };
   const text = q === null ? null : textFound(q);
   const wanted = [...flags(page.filter), ...(text === null ? [] : [text])];
   const { rows, stoppedAt } = await scanInSteps<Thread, ThreadPosition>(
@@ -67,21 +70,48 @@ interface IndexedList {
   senderId: string;
 }
 
-function listOf({ senderId, filter: { inboxId } }: ThreadPage): IndexedList {
-  if (inboxId !== null)
-    return { index: "threads_by_activity", owner: { sql: "inbox_id = ?", args: [inboxId] }, senderId };
-  // The threads of an inbox that is being deleted are removed in steps, and no longer listed.
-  const owner = {
+function listOf({ senderId, filter: { inboxId, folder, assigneeId } }: ThreadPage): IndexedList {
+  const ofInbox = inboxId === null ? [] : [{ sql: "inbox_id = ?", args: [inboxId] }];
+  // The second comparison is the one of the partial index.
+  if (folder !== "inbox")
+    return inProject("threads_by_folder", senderId, [
+      { sql: `folder = '${folder}' AND folder <> 'inbox'`, args: [] },
+      ...ofInbox,
+    ]);
+  if (assigneeId !== null)
+    return inProject("threads_by_assignee", senderId, [
+      { sql: "assignee_id = ?", args: [assigneeId] },
+      ...ofInbox,
+    ]);
+  if (inboxId !== null) return { index: "threads_by_activity", owner: allOf(ofInbox), senderId };
+  return inProject("threads_by_project", senderId, []);
+}
+
+/** Returns a list that may have threads of any inbox. Those of an inbox that is being deleted are no longer listed. */
+function inProject(index: string, senderId: string, more: readonly Condition[]): IndexedList {
+  const standing = {
     sql: `sender_id = ? AND EXISTS (SELECT 1 FROM inboxes WHERE id = inbox_id AND ${INBOX_EXISTS})`,
     args: [senderId],
   };
-  return { index: "threads_by_project", owner, senderId };
+  return { index, owner: allOf([standing, ...more]), senderId };
 }
 
-function flags({ archived, unread }: ThreadFilter): Condition[] {
+function allOf(conditions: readonly Condition[]): Condition {
+  return {
+    sql: conditions.map(({ sql }) => sql).join(" AND "),
+    args: conditions.flatMap(({ args }) => args),
+  };
+}
+
+function flags({ archived, unread, folder, label, assigneeId }: ThreadFilter): Condition[] {
   return [
+    { sql: `folder = '${folder}'`, args: [] },
     ...(archived === null ? [] : [{ sql: "archived = ?", args: [Number(archived)] }]),
     ...(unread === null ? [] : [{ sql: "unread = ?", args: [Number(unread)] }]),
+    ...(assigneeId === null ? [] : [{ sql: "assignee_id = ?", args: [assigneeId] }]),
+    ...(label === null
+      ? []
+      : [{ sql: "EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)", args: [label] }]),
   ];
 }
 
@@ -112,8 +142,8 @@ function threadsAfter(
     ...wanted,
   ];
   return {
-    sql: `FROM threads INDEXED BY ${index} WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
-    args: all.flatMap(({ args }) => args),
+    sql: `FROM threads INDEXED BY ${index} WHERE ${allOf(all).sql}`,
+    args: allOf(all).args,
   };
 }
 

@@ -1,8 +1,9 @@
 import { splitAddress } from "../../core/addresses.ts";
 import { isAsciiText, firstChars } from "../../core/text.ts";
 import { idCeiling, idFloor } from "../../core/ids.ts";
+import { DELETED_AFTER_MS, type Folder } from "../../core/messages/mailbox.ts";
 import { MAX_SUBJECT_CHARS } from "../../core/messages/send-item.ts";
-import { type Db, type Guard, type Statement, textsByGuard } from "../engine/client.ts";
+import type { Db, Statement } from "../engine/client.ts";
 import { flag, inverseFlag, json, plain, table } from "../engine/columns.ts";
 import { reorderableText, rowsStatement, rowsText } from "../sql/rows-text.ts";
 import { standingInbox } from "./inboxes.ts";
@@ -25,6 +26,12 @@ export interface Thread {
   /** False if an inbound message has arrived since the client marked the thread as read. */
   read: boolean;
   archived: boolean;
+  labels: readonly string[];
+  /** A member of the account. */
+  assigneeId: string | null;
+  folder: Folder;
+  /** The time at which the thread leaves its folder: a snoozed one comes back, others are deleted. Null: it stays. */
+  folderUntil: number | null;
   createdAt: number;
   updatedAt: number;
 }
@@ -99,6 +106,14 @@ const IS_LAST =
   "(excluded.last_message_at, excluded.last_message_id) >= (last_message_at, COALESCE(last_message_id, ''))";
 
 /**
+ * The folder after a message. An answer ends a snooze, any message takes the thread out of the trash, and spam stays spam for
+ * another thirty days.
+ */
+const STAYS_PUT = "folder = 'spam' OR (folder = 'snoozed' AND excluded.unread = 0)";
+const UNTIL = `CASE WHEN folder = 'spam' THEN max(folder_until, excluded.updated_at + ${DELETED_AFTER_MS})
+      WHEN ${STAYS_PUT} THEN folder_until END`;
+
+/**
  * Returns the update of an existing thread. @param isNew the condition that the thread does not show a participant
  * (`value`) yet
  */
@@ -117,7 +132,9 @@ function moved(isNew: string): string {
     last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
     updated_at = max(updated_at, excluded.updated_at),
     unread = max(unread, excluded.unread),
-    archived = CASE excluded.unread WHEN 1 THEN 0 ELSE archived END
+    archived = CASE excluded.unread WHEN 1 THEN 0 ELSE archived END,
+    folder = CASE WHEN ${STAYS_PUT} THEN folder ELSE 'inbox' END,
+    folder_until = ${UNTIL}
   WHERE threads.sender_id = excluded.sender_id`;
 }
 
@@ -157,6 +174,10 @@ export const THREADS = table<Thread>("threads", {
   lastInboundAt: plain("last_inbound_at"),
   read: inverseFlag("unread"),
   archived: flag("archived"),
+  labels: json("labels"),
+  assigneeId: plain("assignee_id"),
+  folder: plain("folder"),
+  folderUntil: plain("folder_until"),
   createdAt: plain("created_at"),
   updatedAt: plain("updated_at"),
 });
@@ -268,22 +289,5 @@ const REMEMBER = reorderableText(
       WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
         AND (SELECT count(*) FROM (SELECT 1 FROM thread_references WHERE thread_id = ?3
           LIMIT ${MAX_THREAD_REFERENCES})) < ${MAX_THREAD_REFERENCES}
-    ON CONFLICT DO NOTHING`,
-);
-
-/**
- * Returns the statement that remembers another Message-ID of a message of ours, which a relay has given it. Answers that name
- * it then join the message's thread. It changes nothing if the message has none.
- */
-export function rememberRelayId(messageId: string, rfcMessageId: string, guard: Guard): Statement {
-  return { sql: rememberRelayText(guard), args: [rfcMessageId, messageId, ...guard.args] };
-}
-
-const rememberRelayText = textsByGuard(
-  (condition) => `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
-    SELECT m.inbox_id, ?, m.sender_id, m.thread_id FROM messages m
-      WHERE m.id = ? AND m.inbox_id IS NOT NULL AND m.thread_id IS NOT NULL
-        AND (SELECT count(*) FROM (SELECT 1 FROM thread_references r WHERE r.thread_id = m.thread_id
-          LIMIT ${MAX_THREAD_REFERENCES})) < ${MAX_THREAD_REFERENCES} AND ${condition}
     ON CONFLICT DO NOTHING`,
 );

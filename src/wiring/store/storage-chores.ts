@@ -7,6 +7,7 @@ import {
 } from "../../flows/sweep/removals.ts";
 import { deleteProjects } from "../../flows/sweep/delete-projects.ts";
 import { eraseAddresses, type EraseDeps } from "../../flows/sweep/erase.ts";
+import { leaveFolders } from "../../flows/threads/leave-folders.ts";
 import {
   forgetAudit,
   endContents,
@@ -38,6 +39,7 @@ export function storageChores(
     { name: "unused-contents", turn: () => removeUnusedContents(deps) },
     { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
     { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
+    { name: "leaving-threads", turn: leaveFolders(deps) },
     { name: "old-counts", turn: forgetCounts(deps) },
     { name: "old-figures", turn: forgetFigures(deps) },
     { name: "old-reports", turn: forgetReports(deps, config.retentionReportDays) },

@@ -1,0 +1,16 @@
+import { DAY_MS } from "../time/units.ts";
+
+/** Where a thread is listed. */
+export const FOLDERS = ["inbox", "spam", "trash", "snoozed"] as const;
+export type Folder = (typeof FOLDERS)[number];
+
+/** Maximum number of labels of a thread. */
+export const MAX_LABELS = 20;
+export const MAX_LABEL_CHARS = 50;
+/** Time for which threads stay in spam and trash before they are deleted, milliseconds. */
+export const DELETED_AFTER_MS = 30 * DAY_MS;
+
+/** Returns the time at which a thread leaves a folder that it is put into; null: it stays. @param now milliseconds */
+export function folderEnd(folder: Exclude<Folder, "snoozed">, now: number): number | null {
+  return folder === "inbox" ? null : now + DELETED_AFTER_MS;
+}

@@ -1,0 +1,130 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { FOLDERS, MAX_LABEL_CHARS } from "../../../core/messages/mailbox.ts";
+import { notFound } from "../../../core/errors.ts";
+import type { Db } from "../../../store/engine/client.ts";
+import { getInbox } from "../../../store/threads/inboxes.ts";
+import { listThreads, type ThreadPage, type ThreadPosition } from "../../../store/threads/thread-list.ts";
+import { ok } from "../../routing/answer.ts";
+import type { Page } from "../../routing/paging.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { MAX_ID_CHARS, ONE_LINE, OneOf, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
+import { showThread, ThreadSchema } from "../../views/thread.ts";
+
+const InboxThreadsQuery = Type.Object({
+  ...PAGE_QUERY,
+  q: Search(
+    "Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow.",
+  ),
+  unread: Type.Optional(
+    Type.Boolean({ description: "If true, only unread threads; if false, only read ones." }),
+  ),
+  archived: Type.Optional(
+    Type.Boolean({
+      description:
+        "If true, only archived threads; if false, only others. If absent: those of the inbox that are not archived, and all of another folder.",
+    }),
+  ),
+  folder: Type.Optional(OneOf(FOLDERS, "`inbox` if absent.")),
+  label: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_LABEL_CHARS,
+      ...ONE_LINE,
+      description: "Only threads with this label, spelled exactly so.",
+      examples: ["billing"],
+    }),
+  ),
+  assignee: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_ID_CHARS,
+      ...ONE_LINE,
+      description: "Only threads of this member.",
+      examples: ["mem_01hzy8"],
+    }),
+  ),
+});
+
+const ProjectThreadsQuery = Type.Object({
+  ...InboxThreadsQuery.properties,
+  inboxId: Type.Optional(
+    Type.String({ description: "Only threads of this inbox.", examples: ["inb_01hzy8"] }),
+  ),
+});
+
+type ThreadFilters = Omit<Static<typeof ProjectThreadsQuery>, "limit" | "cursor">;
+
+/** Returns the routes that list threads. */
+export function threadListRoutes({ db }: { db: Db }): Route[] {
+  return [inboxThreadsRoute({ db }), projectThreadsRoute({ db })];
+}
+
+function inboxThreadsRoute({ db }: { db: Db }): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/inboxes/:id/threads",
+    operationId: "listInboxThreads",
+    scope: "threads:read",
+    summary: "List the threads of an inbox, most recently active first",
+    description: "Archived threads are left out unless asked for.",
+    query: InboxThreadsQuery,
+    answers: { 200: PageOf(ThreadSchema) },
+    errors: ["not_found"],
+    async handle({ senderId, params, query, page }) {
+      return ok(await threadsPage(db, senderId, { ...query, inboxId: params.id }, page()));
+    },
+  });
+}
+
+function projectThreadsRoute({ db }: { db: Db }): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/threads",
+    operationId: "listThreads",
+    scope: "threads:read",
+    summary: "List the threads of all inboxes, most recently active first",
+    description: "Archived threads are left out unless asked for.",
+    query: ProjectThreadsQuery,
+    answers: { 200: PageOf(ThreadSchema) },
+    errors: ["not_found"],
+    async handle({ senderId, query, page }) {
+      return ok(await threadsPage(db, senderId, query, page()));
+    },
+  });
+}
+
+/** @throws AppError 404 if the project has no such inbox */
+async function threadsPage(
+  db: Db,
+  senderId: string,
+  { inboxId, q, unread, archived, folder = "inbox", label, assignee }: ThreadFilters,
+  page: Page,
+) {
+  if (inboxId !== undefined && (await getInbox(db, senderId, inboxId)) === null) throw notFound("inbox");
+  const wanted: ThreadPage = {
+    senderId,
+    filter: {
+      inboxId: inboxId ?? null,
+      q: q ?? null,
+      unread: unread ?? null,
+      archived: archived ?? (folder === "inbox" ? false : null),
+      folder,
+      label: label ?? null,
+      assigneeId: assignee ?? null,
+    },
+    after: positionOf(page.after),
+    limit: page.take,
+  };
+  const { threads, stoppedAt } = await listThreads(db, wanted);
+  return page.answer(threads, showThread, textOf, stoppedAt === null ? null : textOf(stoppedAt));
+}
+
+function textOf({ lastMessageAt, id }: ThreadPosition): string {
+  return `${lastMessageAt} ${id}`;
+}
+
+function positionOf(text: string | null): ThreadPosition | null {
+  if (text === null) return null;
+  const [at = "", id = ""] = text.split(" ");
+  return { lastMessageAt: Number(at), id };
+}

@@ -1,0 +1,59 @@
+import { Type } from "@sinclair/typebox";
+import { FOLDERS } from "../../core/messages/mailbox.ts";
+import type { Thread } from "../../store/threads/threads.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
+import { DATE_TIME } from "../routing/shown-format.ts";
+
+export const ThreadSchema = Type.Object(
+  {
+    id: Type.String(),
+    inboxId: Type.String(),
+    senderId: Type.String(),
+    subject: Type.String(),
+    preview: Type.String({ description: "First characters of the last message." }),
+    participants: Type.Array(Type.String()),
+    messageCount: Type.Integer(),
+    hasAttachments: Type.Boolean(),
+    lastMessageId: Nullable(Type.String()),
+    lastMessageAt: Timestamp,
+    lastInboundAt: Nullable(Timestamp),
+    read: Type.Boolean({
+      description: "False if a message has arrived since the thread was marked as read.",
+    }),
+    archived: Type.Boolean({
+      description: "Archived threads are not listed unless asked for. New mail brings one back.",
+    }),
+    labels: Type.Array(Type.String({ examples: ["billing"] })),
+    assigneeId: Nullable(
+      Type.String({ description: "The member who takes care of it.", examples: ["mem_01hzy8"] }),
+    ),
+    folder: OneOf(FOLDERS),
+    snoozedUntil: Nullable(
+      Type.String({ ...DATE_TIME, description: "When a snoozed thread comes back.", examples: [null] }),
+    ),
+    deletesAt: Nullable(
+      Type.String({
+        ...DATE_TIME,
+        description: "When a thread in spam or trash is deleted with its messages: after 30 days.",
+        examples: [null],
+      }),
+    ),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: "Thread" },
+);
+
+/** Returns a thread as the API shows it. */
+export function showThread({ folderUntil, ...thread }: Thread): Record<string, unknown> {
+  const until = showTime(folderUntil);
+  return {
+    ...thread,
+    snoozedUntil: thread.folder === "snoozed" ? until : null,
+    deletesAt: thread.folder === "snoozed" ? null : until,
+    lastMessageAt: showTime(thread.lastMessageAt),
+    lastInboundAt: showTime(thread.lastInboundAt),
+    createdAt: showTime(thread.createdAt),
+    updatedAt: showTime(thread.updatedAt),
+  };
+}
