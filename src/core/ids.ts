@@ -25,9 +25,7 @@ export type IdPrefix =
   | "mem"
   | "ses"
   | "ntc"
-  | "rul"
-  | "nte"
-  | "drf";
+  | "rul";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

@@ -250,13 +250,25 @@ describe("an id in a body or a query", () => {
     return { answer, seen: comparable(answer).replaceAll(id, "<id>") };
   }
 
+  /** A member belongs to the account, so only one limited to other projects is foreign to a project of it. */
+  async function limitedMember({ wide, senderId }: Tenant): Promise<string> {
+    const body = { email: `${crypto.randomUUID()}@example.com`, role: "support", senderIds: [senderId] };
+    const made = await world.call("POST", "/v1/members", { key: wide }, body);
+    expect(made.status).toBe(201);
+    return made.json.id;
+  }
+
   /** Ids of a sibling, a stranger and of no resource, for a field. */
   async function foreignIds({ name }: Reference): Promise<string[]> {
     const make = MAKERS[REFERENCES[name] ?? ""];
     const ids: string[] = [];
     for (const tenant of [world.sibling, world.stranger])
       ids.push(
-        name === "senderId" ? tenant.senderId : ((await make?.({ world, tenant, above: [] }))?.id ?? ""),
+        name === "senderId"
+          ? tenant.senderId
+          : name === "assigneeId"
+            ? await limitedMember(tenant)
+            : ((await make?.({ world, tenant, above: [] }))?.id ?? ""),
       );
     return [...ids, `${ids[1]?.slice(0, -8)}00000000`];
   }

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { DELETED_AFTER_MS, MAX_LABELS, MAX_LABEL_CHARS } from "../../src/core/messages/mailbox.ts";
+import {
+  DELETED_AFTER_MS,
+  MAX_LABELS,
+  MAX_LABEL_CHARS,
+  MAX_SNOOZE_MS,
+} from "../../src/core/messages/mailbox.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
@@ -194,6 +199,13 @@ describe("the folder of a thread", () => {
   test("a snooze until a time that has passed is refused", async () => {
     const { threadId } = await arrived();
     const refused = await change(threadId, { snoozedUntil: at(-MINUTE_MS) });
+    expect([refused.status, refused.body.error.param]).toEqual([422, "snoozedUntil"]);
+  });
+
+  test("a snooze of 366 days is taken, and a longer one is refused", async () => {
+    const { threadId } = await arrived();
+    expect((await change(threadId, { snoozedUntil: at(MAX_SNOOZE_MS) })).body.folder).toBe("snoozed");
+    const refused = await change(threadId, { snoozedUntil: at(MAX_SNOOZE_MS + MINUTE_MS) });
     expect([refused.status, refused.body.error.param]).toEqual([422, "snoozedUntil"]);
   });
 

@@ -92,8 +92,6 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   suppressions: ["message_id"],
   members: ["invited_by", "last_seen_at"],
   member_sessions: ["last_used_at", "expires_at"],
-  thread_notes: ["author_type", "author_id", "author_name"],
-  drafts: ["author_type", "author_id", "author_name"],
 };
 
 let database: TestDatabase;

@@ -10,6 +10,9 @@ export const MAX_LABEL_CHARS = 50;
 /** Time for which threads stay in spam and trash before they are deleted, milliseconds. */
 export const DELETED_AFTER_MS = 30 * DAY_MS;
 
+/** Maximum time for which a thread can be snoozed, milliseconds. */
+export const MAX_SNOOZE_MS = 366 * DAY_MS;
+
 /** Returns the time at which a thread leaves a folder that it is put into; null: it stays. @param now milliseconds */
 export function folderEnd(folder: Exclude<Folder, "snoozed">, now: number): number | null {
   return folder === "inbox" ? null : now + DELETED_AFTER_MS;

@@ -9,14 +9,6 @@ export function auditTriggers(tables: readonly Audited[]): string {
   return tables.flatMap((audited) => verbsOf(audited).map((verb) => trigger(audited, verb))).join("\n");
 }
 
-/** Returns the triggers of tables that have some from an earlier step, in place of those. */
-export function remadeTriggers(tables: readonly Audited[]): string {
-  const dropped = tables.flatMap((audited) =>
-    verbsOf(audited).map((verb) => `DROP TRIGGER audit_${audited.table}_${verb};`),
-  );
-  return [...dropped, auditTriggers(tables)].join("\n");
-}
-
 function verbsOf({ busy }: Audited): readonly Verb[] {
   return busy ?? ["create", "update", "delete"];
 }

@@ -1,4 +1,3 @@
-import { AUDITED_AGAIN, AUDITED_MAILBOX } from "./audited-mailbox.ts";
 import { AUDITED, type Audited } from "./audited-tables.ts";
 
 /** The tables of schema step 3. */
@@ -59,9 +58,8 @@ export const AUDITED_RULES: readonly Audited[] = [
 
 /** The tables of all steps. */
 export const ALL_AUDITED: readonly Audited[] = [
-  ...AUDITED.map((audited) => AUDITED_AGAIN.find(({ table }) => table === audited.table) ?? audited),
+  ...AUDITED,
   ...AUDITED_MEMBERS,
   ...AUDITED_NOTICES,
   ...AUDITED_RULES,
-  ...AUDITED_MAILBOX,
 ];

@@ -8,8 +8,7 @@ import arrival from "../../../db/migrations/0005_arrival.sql" with { type: "text
 import mailbox from "../../../db/migrations/0007_mailbox.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
-import { auditTriggers, remadeTriggers } from "./audit-triggers.ts";
-import { AUDITED_AGAIN, AUDITED_MAILBOX } from "./audited-mailbox.ts";
+import { auditTriggers } from "./audit-triggers.ts";
 import { AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
@@ -51,12 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: "notices", sql: `${notices}\n${auditTriggers(AUDITED_NOTICES)}`, worksWith: 1 },
   { version: 5, name: "arrival", sql: arrival, worksWith: 4 },
   { version: 6, name: "rules", sql: `${rules}\n${auditTriggers(AUDITED_RULES)}`, worksWith: 5 },
-  {
-    version: 7,
-    name: "mailbox",
-    sql: `${mailbox}\n${remadeTriggers(AUDITED_AGAIN)}\n${auditTriggers(AUDITED_MAILBOX)}`,
-    worksWith: 6,
-  },
+  { version: 7, name: "mailbox", sql: mailbox, worksWith: 6 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -46,8 +46,6 @@ const OF_KEY = "key_id IN (SELECT id FROM api_keys WHERE sender_id = ?1)";
 const TABLES: readonly [table: string, key: string, where: string][] = [
   ["fan_outs", "sender_id, id", OWN],
   ["thread_references", "inbox_id, rfc_message_id", OF_INBOX],
-  ["thread_notes", "id", OWN],
-  ["drafts", "id", OWN],
   ["threads", "id", OWN],
   ["rules", "id", OWN],
   ["inboxes", "id", OWN],

@@ -80,7 +80,7 @@ function listOf({ senderId, filter: { inboxId, folder, assigneeId } }: ThreadPag
     ]);
   if (assigneeId !== null)
     return inProject("threads_by_assignee", senderId, [
-      { sql: "assignee_id = ?", args: [assigneeId] },
+      { sql: "assignee_id = (SELECT id FROM members WHERE id = ?)", args: [assigneeId] },
       ...ofInbox,
     ]);
   if (inboxId !== null) return { index: "threads_by_activity", owner: allOf(ofInbox), senderId };
@@ -108,7 +108,9 @@ function flags({ archived, unread, folder, label, assigneeId }: ThreadFilter): C
     { sql: `folder = '${folder}'`, args: [] },
     ...(archived === null ? [] : [{ sql: "archived = ?", args: [Number(archived)] }]),
     ...(unread === null ? [] : [{ sql: "unread = ?", args: [Number(unread)] }]),
-    ...(assigneeId === null ? [] : [{ sql: "assignee_id = ?", args: [assigneeId] }]),
+    ...(assigneeId === null
+      ? []
+      : [{ sql: "assignee_id = (SELECT id FROM members WHERE id = ?)", args: [assigneeId] }]),
     ...(label === null
       ? []
       : [{ sql: "EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)", args: [label] }]),

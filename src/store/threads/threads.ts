@@ -175,7 +175,11 @@ export const THREADS = table<Thread>("threads", {
   read: inverseFlag("unread"),
   archived: flag("archived"),
   labels: json("labels"),
-  assigneeId: plain("assignee_id"),
+  // A removed member is taken off in steps. Until then, and after a transfer, the id is read as nobody.
+  assigneeId: {
+    ...plain("assignee_id"),
+    columns: ["(SELECT id FROM members WHERE members.id = threads.assignee_id) AS assignee_id"],
+  },
   folder: plain("folder"),
   folderUntil: plain("folder_until"),
   createdAt: plain("created_at"),

@@ -126,7 +126,6 @@ export const KINDS: readonly Kind[] = [
   },
   { table: "content_chunks", key: ["key", "ord"], project: OF_CONTENT, messages: true, rows: 8 },
   { table: "threads", key: ["id"], project: OF_PROJECT, messages: true },
-  { table: "thread_notes", key: ["id"], project: OF_PROJECT, messages: true },
   {
     table: "thread_references",
     key: ["inbox_id", "rfc_message_id"],
@@ -142,7 +141,6 @@ export const KINDS: readonly Kind[] = [
     omit: ["position"],
     as: { row_octets: `t.row_octets - (${ATTEMPTS_OCTETS})` },
   },
-  { table: "drafts", key: ["id"], project: OF_PROJECT, messages: true, rows: 8 },
   {
     table: "message_content",
     key: ["message_id"],
@@ -223,7 +221,6 @@ export const PARENTS: Readonly<Record<string, string>> = {
   sender_id: "senders",
   domain_id: "domains",
   inbox_id: "inboxes",
-  thread_id: "threads",
   message_id: "messages",
   webhook_id: "webhooks",
 };

@@ -1,13 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { existing, invalid } from "../../../core/errors.ts";
-import { folderEnd, MAX_LABEL_CHARS, MAX_LABELS } from "../../../core/messages/mailbox.ts";
+import { folderEnd, MAX_LABEL_CHARS, MAX_LABELS, MAX_SNOOZE_MS } from "../../../core/messages/mailbox.ts";
 import { parseTime } from "../../../core/time/date-times.ts";
 import { requireAssignable } from "../../../flows/threads/assignee.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { type FolderPlace, updateThread } from "../../../store/threads/thread-changes.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { FUTURE_TIME, MAX_ID_CHARS, Nullable, OneOf } from "../../routing/schemas.ts";
+import { MAX_ID_CHARS, Nullable, OneOf, TIME } from "../../routing/schemas.ts";
 import { showThread, ThreadSchema } from "../../views/thread.ts";
 
 /** @throws AppError 422 if a label is given twice */
@@ -49,9 +49,10 @@ const UpdateThread = Type.Object({
   snoozedUntil: Type.Optional(
     Nullable(
       Type.String({
-        ...FUTURE_TIME,
+        ...TIME,
+        examples: [null],
         description:
-          "Hides the thread in `snoozed` until this time, and it then comes back as unread, earlier if an answer arrives. Null brings it back now.",
+          "Hides the thread in `snoozed` until this time, and it then comes back as unread, earlier if an answer arrives. At most 366 days ahead. Null brings it back now.",
       }),
     ),
   ),
@@ -103,5 +104,6 @@ function placeOf(
   const until = parseTime(snoozedUntil);
   if (until === null || until <= now)
     throw invalid("snoozedUntil", "must be an ISO 8601 date-time with a zone, ahead of now.");
+  if (until > now + MAX_SNOOZE_MS) throw invalid("snoozedUntil", "must be at most 366 days ahead.");
   return { folder: "snoozed", until };
 }
