@@ -121,7 +121,7 @@ test("every example of a request succeeds, and its answer has the fields of the 
   expect(faults).toEqual([]);
 });
 
-/** Fields whose example must name something that exists, and does not here. */
+/** Fields whose example must name something that exists, and does not here, or a time that is near. */
 const NAMING: ReadonlySet<string> = new Set([
   "templateId",
   "messageId",
@@ -130,6 +130,7 @@ const NAMING: ReadonlySet<string> = new Set([
   "pool",
   "confirm",
   "assigneeId",
+  "snoozedUntil",
 ]);
 
 /** Returns the examples of a schema and of its variants. */

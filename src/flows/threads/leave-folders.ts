@@ -6,6 +6,7 @@ import {
   leavingThreads,
   wakeThreads,
 } from "../../store/threads/thread-changes.ts";
+import { getThread } from "../../store/threads/threads.ts";
 import type { DeletionDeps } from "../sweep/delete-messages.ts";
 import { deleteThread } from "../sweep/delete-now.ts";
 
@@ -31,6 +32,9 @@ export function leaveFolders(deps: DeletionDeps): () => Promise<void> {
 
 /** Deletes a thread with its messages. One with a message in progress waits, so that it does not hold up the others. */
 async function remove(deps: DeletionDeps, { id, senderId }: LeavingThread, now: number): Promise<void> {
+  const thread = await getThread(deps.db, senderId, id);
+  // Somebody may have taken it out of the folder while others were deleted.
+  if (thread?.folderUntil == null || thread.folderUntil > now) return;
   try {
     await deleteThread(deps, senderId, id);
   } catch (error) {

@@ -50,7 +50,6 @@ const UpdateThread = Type.Object({
     Nullable(
       Type.String({
         ...TIME,
-        examples: [null],
         description:
           "Hides the thread in `snoozed` until this time, and it then comes back as unread, earlier if an answer arrives. At most 366 days ahead. Null brings it back now.",
       }),
