@@ -202,6 +202,27 @@ describe("erasing an address", () => {
     await service.message(await service.send({ from: "shop@one.test", to: ZOE }), "delivered");
   });
 
+  test("leaves the address unsubscribed, also after it is added again, until a client subscribes it", async () => {
+    const email = "una@person.example";
+    const refused = async () => {
+      const html = '<a href="{{unsubscribe_url}}">No more</a>';
+      const id = await service.send({ from: "shop@one.test", to: email, html, unsubscribeLink: true });
+      await until(async () => (await get(`/v1/emails/${id}`)).body.status !== "queued");
+      return (await get(`/v1/emails/${id}`)).body.recipients[0].reason;
+    };
+    await post("/v1/contacts", { email, subscribed: false });
+    await done(await erase(email));
+    expect(await refused()).toBe("unsubscribed");
+    expect((await post("/v1/contacts", { email: "Una@Person.example" })).body.subscribed).toBe(false);
+    expect(await refused()).toBe("unsubscribed");
+    const [{ id }] = (await get(`/v1/contacts?q=${email}`)).body.data;
+    await service.call("DELETE", `/v1/contacts/${id}`);
+    await post("/v1/contacts/batch", { contacts: [{ email }] });
+    expect(await refused()).toBe("unsubscribed");
+    await post("/v1/contacts/batch", { contacts: [{ email, subscribed: true }] });
+    expect(await refused()).toBeNull();
+  });
+
   test("waits for a message that is still to be sent, and ends once that is final", async () => {
     const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
     const waiting = await service.send({ from: "shop@one.test", to: "later@person.example", scheduledAt });

@@ -21,6 +21,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "report_rows",
     "taken_reports",
     "complaints",
+    "erased_unsubscriptions",
   ],
   "counts and copies that follow from other rows": [
     "usage",

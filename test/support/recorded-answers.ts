@@ -166,6 +166,7 @@ async function makeRows({ service, home }: World): Promise<void> {
       sender_id: home.senderId,
       thread_id: "thr_1",
     },
+    erased_unsubscriptions: { sender_id: home.senderId, address: "erased:ada" },
     complaints: { sender_id: home.senderId, email: "ada@example.com", day },
     erasures: {
       id: "ers_1",

@@ -192,7 +192,8 @@ async function joining(
         report.notes.push(`the projects of account ${String(row.id)} join account ${String(target)}`);
         return "there";
       }
-      if (table === "suppressions" && joined.size > 0 && String(row.email).startsWith(ERASED_PREFIX))
+      const address = { suppressions: row.email, erased_unsubscriptions: row.address }[table];
+      if (joined.size > 0 && String(address).startsWith(ERASED_PREFIX))
         return { refused: "it stands for an erased address, which only its own account recognizes" };
       const forAll = table === "members" || (table === "api_keys" && row.sender_id == null);
       if (forAll && [...joined.values()].includes(String(row.account_id)))

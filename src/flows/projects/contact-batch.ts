@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { addressKey } from "../../core/addresses.ts";
 import type { AppError } from "../../core/errors.ts";
 import { limitsOf, overQuota, type QuotaLimits, type Quotas } from "../../core/quotas.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
@@ -11,9 +12,10 @@ import {
   replaceContact,
   requireUnchanged,
 } from "../../store/projects/contacts.ts";
+import { unsubscribedBeforeErasure } from "../../store/projects/erased-unsubscriptions.ts";
 import { type ChangeLimit, holdingsOf, overQuotaIn, withinLimits } from "../../store/projects/holdings.ts";
 import type { Project } from "../../store/projects/projects.ts";
-import { type NewContact, newContact, storedFields } from "./contacts.ts";
+import { checkedAddress, type NewContact, newContact, storedFields } from "./contacts.ts";
 
 /** Maximum number of contacts in a batch. */
 export const MAX_BATCH = 100;
@@ -67,10 +69,11 @@ export async function saveContacts(
   record: (outcomes: Plan["outcomes"]) => readonly Statement[],
 ): Promise<Plan["outcomes"]> {
   const limits = limitsOf(quotas, project.plan);
+  const keys = items.flatMap((item) => (item instanceof Error ? [] : [addressKey(checkedAddress(item))]));
+  const erased = await unsubscribedBeforeErasure(db, senderId, keys);
   const wanted = items.map((item) =>
-    item instanceof Error ? item : { item, fresh: newContact(senderId, item, now) },
+    item instanceof Error ? item : { item, fresh: newContact(senderId, item, now, erased) },
   );
-  const keys = wanted.flatMap((item) => (item instanceof Error ? [] : [item.fresh.emailKey]));
   for (let tries = 1; ; tries++) {
     const stood = await findContacts(db, senderId, keys);
     const held = limits.contacts === null ? 0 : (await holdingsOf(db, senderId)).contacts;

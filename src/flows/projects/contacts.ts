@@ -10,6 +10,7 @@ import {
   insertContact,
   updateContact,
 } from "../../store/projects/contacts.ts";
+import { unsubscribedBeforeErasure } from "../../store/projects/erased-unsubscriptions.ts";
 import type { ChangeLimit } from "../../store/projects/holdings.ts";
 
 /** Limits of a contact's metadata: keys, size as JSON, and nesting. */
@@ -23,7 +24,7 @@ export interface NewContact {
   firstName?: string | null;
   lastName?: string | null;
   metadata?: Record<string, unknown>;
-  /** True if left out. */
+  /** If left out: true, unless the address had unsubscribed when it was erased. */
   subscribed?: boolean;
 }
 
@@ -38,6 +39,8 @@ export function checkMetadata(metadata: Record<string, unknown> | undefined): vo
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
     throw invalid("metadata", `must have at most ${MAX_METADATA_BYTES} bytes as JSON.`);
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** Returns a name as the database will store it, with halves of surrogate pairs replaced. */
 function nameOf(name: string | null): string | null {
@@ -59,10 +62,18 @@ export function checkedAddress({ email, metadata }: Partial<NewContact>): string
   return address;
 }
 
-/** Returns the contact that a client names. Throws 422 for an address or metadata that is not allowed. */
-export function newContact(senderId: string, body: NewContact, now: number): Contact {
+/**
+ * Returns the contact that a client names. Throws 422 for an address or metadata that is not allowed.
+ * @param unsubscribed keys of erased addresses that had unsubscribed: only the client's word subscribes them again
+ */
+export function newContact(
+  senderId: string,
+  body: NewContact,
+  now: number,
+  unsubscribed: ReadonlySet<string> = NONE,
+): Contact {
   const email = checkedAddress(body);
-  const subscribed = body.subscribed ?? true;
+  const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(email));
   return {
     id: newId("con", now),
     senderId,
@@ -90,7 +101,8 @@ export async function createContact(
   now: number,
   record: (contact: Contact) => readonly Statement[],
 ): Promise<Contact> {
-  const contact = newContact(senderId, wanted, now);
+  const key = addressKey(checkedAddress(wanted));
+  const contact = newContact(senderId, wanted, now, await unsubscribedBeforeErasure(db, senderId, [key]));
   try {
     await db.write([insertContact(contact), ...record(contact)]);
     return contact;

@@ -130,7 +130,7 @@ async function eraseMessages(
 /** Erases the address from the lists of a project, and from what tells of its requests. */
 async function eraseRest({ db }: EraseDeps, senderId: string, key: string): Promise<ErasureCounts> {
   const [erased = ""] = (await erasedForms(db, senderId, [key])).keys();
-  const [contacts, , , suppressions] = await db.write(eraseFromLists(senderId, key, erased));
+  const [, contacts, , , suppressions] = await db.write(eraseFromLists(senderId, key, erased));
   for (const erase of [eraseFromAnswers, eraseFromAudit]) {
     let place: RowPlace = null;
     for (let read = 0; read < MAX_READS; read++) {

@@ -125,7 +125,8 @@ function createRoute(db: Db): Route {
     operationId: "createContact",
     stores: { adds: ["contacts"] },
     summary: "Create a contact",
-    description: "An address can be in the list once. Case does not matter.",
+    description:
+      "An address can be in the list once. Case does not matter. An address that had unsubscribed when it was erased stays unsubscribed, unless `subscribed` is true.",
     scope: "contacts:write",
     examples: { body: { email: "ben@example.com", firstName: "Ben", metadata: { customerId: "42" } } },
     body: CreateContact,

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
 import audit from "../../../db/migrations/0002_audit.sql" with { type: "text" };
+import unsubscriptions from "../../../db/migrations/0008_erased_unsubscriptions.sql" with { type: "text" };
 import rules from "../../../db/migrations/0006_rules.sql" with { type: "text" };
 import members from "../../../db/migrations/0003_members.sql" with { type: "text" };
 import notices from "../../../db/migrations/0004_notices.sql" with { type: "text" };
@@ -51,6 +52,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: "arrival", sql: arrival, worksWith: 4 },
   { version: 6, name: "rules", sql: `${rules}\n${auditTriggers(AUDITED_RULES)}`, worksWith: 5 },
   { version: 7, name: "mailbox", sql: mailbox, worksWith: 6 },
+  { version: 8, name: "erased_unsubscriptions", sql: unsubscriptions, worksWith: 7 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -63,6 +63,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["watched_projects", "sender_id", OWN],
   ["event_log", "seq", OWN],
   ["erasures", "id", OWN],
+  ["erased_unsubscriptions", "sender_id, address", OWN],
   ["notices", "id", OWN],
   ["start_tokens", "key_id", OF_KEY],
   ["api_keys", "id", OWN],

@@ -1,5 +1,6 @@
 import { AT_REST, type GoingMessage } from "../messages/retention.ts";
 import type { Db, Statement } from "../engine/client.ts";
+import { keepUnsubscription } from "../projects/erased-unsubscriptions.ts";
 import { eraseSuppression } from "../projects/suppressions.ts";
 
 /** The forms in which JSON and header fields have an address. */
@@ -61,10 +62,11 @@ export function eraseAround(key: string, going: readonly GoingMessage[]): Statem
 
 /**
  * Returns the statements that erase an address from the project's lists. Their changes are those of a contact and of a
- * suppression, in that order.
+ * suppression, in that order, after the first one's.
  */
 export function eraseFromLists(senderId: string, key: string, erased: string): Statement[] {
   return [
+    keepUnsubscription(senderId, key, erased),
     { sql: "DELETE FROM contacts WHERE sender_id = ? AND email_key = ?", args: [senderId, key] },
     { sql: "DELETE FROM complaints WHERE sender_id = ? AND email = ?", args: [senderId, key] },
     ...eraseSuppression(senderId, key, erased),

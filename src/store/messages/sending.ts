@@ -1,4 +1,6 @@
+import { findContacts } from "../projects/contacts.ts";
 import { erasedForms, IS_ERASED } from "../projects/erased-addresses.ts";
+import { unsubscribedBeforeErasure } from "../projects/erased-unsubscriptions.ts";
 import type { ConfigurationQuery, Db } from "../engine/client.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
 import type { Project } from "../projects/projects.ts";
@@ -58,7 +60,7 @@ const NO_SENDER_FACTS: SenderFacts = { verified: false, routedBy: null, inboxId:
 
 interface RefusalsRow {
   suppressed: string;
-  /** 1 if the project has suppressed an address that was erased. */
+  /** 1 if the project refuses an address that was erased. */
   hasErased: number;
   unsubscribed: string | null;
 }
@@ -67,7 +69,8 @@ interface RefusalsRow {
 function refusalsQuery(among: string): string {
   return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
         AND ${inForce("?3")}) AS suppressed,
-      EXISTS (SELECT 1 FROM suppressions WHERE sender_id = ?1 AND ${IS_ERASED}) AS hasErased,
+      EXISTS (SELECT 1 FROM suppressions WHERE sender_id = ?1 AND ${IS_ERASED})
+        OR EXISTS (SELECT 1 FROM erased_unsubscriptions WHERE sender_id = ?1) AS hasErased,
       CASE WHEN ?4 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?1 AND email_key ${among}
         AND subscribed = 0) END AS unsubscribed`;
 }
@@ -93,28 +96,43 @@ export async function sendFacts(
     db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
   ]);
   // Few projects have any, and the forms of the recipients take a twentieth of a send.
-  const erased = refusals?.hasErased === 1 ? await erasedAmong(db, senderId, keys, now) : [];
+  const erased = refusals?.hasErased === 1 ? await erasedAmong(db, senderId, keys, now) : NONE_ERASED;
   return {
     ...(sender ?? NO_SENDER_FACTS),
-    suppressed: new Set([...listIn<string>(refusals?.suppressed), ...erased]),
-    unsubscribed: new Set(listIn<string>(refusals?.unsubscribed)),
+    suppressed: new Set([...listIn<string>(refusals?.suppressed), ...erased.suppressed]),
+    unsubscribed: new Set([
+      ...listIn<string>(refusals?.unsubscribed),
+      ...(unsubscribeLink ? erased.unsubscribed : []),
+    ]),
   };
 }
 
-/** Returns those of the address keys that are suppressed in the form of an erased address. */
+/** The address keys that are refused in the form of an erased address. */
+interface ErasedRefusals {
+  suppressed: readonly string[];
+  /** Without those that are subscribed again. */
+  unsubscribed: readonly string[];
+}
+const NONE_ERASED: ErasedRefusals = { suppressed: [], unsubscribed: [] };
+
 async function erasedAmong(
   db: Db,
   senderId: string,
   keys: readonly string[],
   now: number,
-): Promise<string[]> {
+): Promise<ErasedRefusals> {
   const forms = await erasedForms(db, senderId, keys);
   const rows = await db.all<{ form: string }>(
     `SELECT email AS form FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
       AND ${inForce("?")}`,
     [senderId, JSON.stringify([...forms.keys()]), now],
   );
-  return rows.flatMap(({ form }) => forms.get(form) ?? []);
+  const unsubscribed = await unsubscribedBeforeErasure(db, senderId, keys);
+  const again = unsubscribed.size === 0 ? null : await findContacts(db, senderId, [...unsubscribed]);
+  return {
+    suppressed: rows.flatMap(({ form }) => forms.get(form) ?? []),
+    unsubscribed: [...unsubscribed].filter((key) => again?.get(key)?.subscribed !== true),
+  };
 }
 
 function listIn<Item>(json: string | null | undefined): Item[] {

@@ -81,7 +81,9 @@ export async function refusingMail(
     `SELECT s.email AS key FROM senders p JOIN suppressions s ON s.sender_id = p.id AND s.email IN (SELECT value FROM json_each(?2))
       WHERE p.account_id = ?1 AND ${inForce("?3", "s.")}
      UNION SELECT c.email_key FROM senders p JOIN contacts c ON c.sender_id = p.id AND c.email_key IN (SELECT value FROM json_each(?2))
-      WHERE p.account_id = ?1 AND c.subscribed = 0`,
+      WHERE p.account_id = ?1 AND c.subscribed = 0
+     UNION SELECT e.address FROM senders p JOIN erased_unsubscriptions e ON e.sender_id = p.id AND e.address IN (SELECT value FROM json_each(?2))
+      WHERE p.account_id = ?1`,
     [accountId, JSON.stringify(keys), now],
   );
   return new Set(rows.map(({ key }) => key));

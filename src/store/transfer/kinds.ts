@@ -92,6 +92,7 @@ export const KINDS: readonly Kind[] = [
   { table: "templates", key: ["id"], project: OF_PROJECT },
   { table: "contacts", key: ["id"], project: OF_PROJECT },
   { table: "suppressions", key: ["id"], project: OF_PROJECT },
+  { table: "erased_unsubscriptions", key: ["sender_id", "address"], project: OF_PROJECT },
   { table: "erasures", key: ["id"], project: OF_PROJECT },
   { table: "usage", key: ["sender_id", "day"], project: OF_PROJECT },
   { table: "complaints", key: ["sender_id", "email"], project: OF_PROJECT },

@@ -1,0 +1,34 @@
+import type { Db, Statement } from "../engine/client.ts";
+import { erasedForms } from "./erased-addresses.ts";
+
+/*
+ * Unsubscriptions of erased addresses, as keyed hashes. Their contacts are gone. A contact that is subscribed since, because a
+ * client has said so, comes before them.
+ */
+
+/** Returns the statement that keeps the unsubscription of a contact before the contact is erased. */
+export function keepUnsubscription(senderId: string, key: string, erased: string): Statement {
+  return {
+    sql: `INSERT INTO erased_unsubscriptions (sender_id, address)
+      SELECT sender_id, ?3 FROM contacts WHERE sender_id = ?1 AND email_key = ?2 AND subscribed = 0
+      ON CONFLICT DO NOTHING`,
+    args: [senderId, key, erased],
+  };
+}
+
+/** Returns those of the address keys that had unsubscribed from the project when they were erased. */
+export async function unsubscribedBeforeErasure(
+  db: Db,
+  senderId: string,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  const any = "SELECT 1 FROM erased_unsubscriptions WHERE sender_id = ? LIMIT 1";
+  if ((await db.first(any, [senderId])) === null) return new Set();
+  const forms = await erasedForms(db, senderId, keys);
+  const rows = await db.all<{ address: string }>(
+    `SELECT address FROM erased_unsubscriptions WHERE sender_id = ?
+      AND address IN (SELECT value FROM json_each(?))`,
+    [senderId, JSON.stringify([...forms.keys()])],
+  );
+  return new Set(rows.flatMap(({ address }) => forms.get(address) ?? []));
+}
