@@ -36,6 +36,12 @@ beforeAll(async () => {
   const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
   const row = { version: 1, changedBy: "test", changedAt: Date.now(), rank: 2 };
   await service.app.db.write([saveLane({ name: "google", state, ...row })]);
+  await service.call(
+    "PATCH",
+    "/v1/account",
+    { ownerEmail: "other@example.com" },
+    { key: service.accountKey },
+  );
   visit = await browser.visit(service.url, "/", {
     key: service.accountKey,
     viewport: { width: 1440, height: 900 },
@@ -190,6 +196,15 @@ describe("the health of the home page", () => {
     await page.getByRole("row", { name: /Google/ }).waitFor({ state: "detached" });
     expect((await wide("GET", "/v1/lanes")).data).toEqual([]);
     await gone("Refused by Google");
+  });
+
+  browserTest("links a finding to the page that fixes it", async () => {
+    await go("/");
+    await page.getByRole("link", { name: "People › Change owner" }).click();
+    await fill("Address of the owner", "boss@example.com");
+    await inDialog("Change owner");
+    await gone("Address of the owner");
+    expect((await wide("GET", "/v1/account")).ownerEmail).toBe("boss@example.com");
   });
 
   browserTest("also checks what DNS says of our addresses if it is asked to", async () => {

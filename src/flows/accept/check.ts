@@ -142,7 +142,7 @@ async function suppressedFindings(
     warning(
       "suppressed_recipient",
       `${email} is suppressed, so the message would not go there.`,
-      "Leave it out, or lift the suppression with DELETE /v1/suppressions.",
+      `Leave it out, or lift the suppression with DELETE /v1/suppressions?email=${encodeURIComponent(email)}.`,
     ),
   );
 }

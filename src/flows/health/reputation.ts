@@ -17,7 +17,7 @@ const AIM = { minSettled: 500, bouncedPerMille: 20, complainedPerMille: 1, minCo
 /** Maximum number of projects that the finding counts. */
 const MAX_COUNTED = 1000;
 const ADVICE =
-  "Read `/v1/stats` by project: stop mail to addresses that bounce, and to people who never open.";
+  "Read GET /v1/stats by project: stop mail to addresses that bounce, and to people who never open.";
 
 export interface ReputationParts {
   db: () => Db;
@@ -44,7 +44,7 @@ export function reputationCheck({ db, clock, limits }: ReputationParts): Check {
       const message = `${projects(near)} near suspension for bounces or complaints.`;
       return warn(
         message,
-        "Search the log for `sender near suspension`, and read `/v1/stats` of that project.",
+        "Search the log for `sender near suspension`, and read GET /v1/stats of that project.",
       );
     },
   };

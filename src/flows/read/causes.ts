@@ -59,7 +59,7 @@ export const BY_REASON: Readonly<Record<string, Cause>> = {
   suppressed: {
     why: "The address is on your suppression list.",
     who: "you",
-    next: "See why with GET /v1/suppressions. If the address is good again, remove it there and send again.",
+    next: "See why in GET /v1/suppressions. If the address is good again, remove it there and send again.",
   },
   unsubscribed: {
     why: "The recipient has unsubscribed.",

@@ -32,7 +32,7 @@ export const REPLACE: Readonly<Record<string, Replace>> = {
       orderAgain(String(id), lost.has("private_key"), deps.clock.now()),
     ),
   acme_accounts: forget("ACME account", "Nothing: a new account is made"),
-  erasures: forget("erasure", "Ask for the erasure of the address again (POST /v1/erasures)"),
+  erasures: forget("erasure", "Ask for the erasure of the address again"),
   idempotency: forget("repeated answer", "Nothing: a request that is repeated runs again"),
   installation: forget("earlier link keys", "Nothing: links in mail that was sent lead nowhere"),
 };

@@ -1,6 +1,7 @@
 import type { Signal } from "@preact/signals";
 import { useContext, useId } from "preact/hooks";
 import { issuesOf } from "../api/error.ts";
+import { Advice } from "./advice.tsx";
 import { FormTask } from "./form.tsx";
 import { useOwnErrors } from "./task.ts";
 
@@ -42,7 +43,7 @@ export function Checks({ label, name, options, chosen }: ChecksProps) {
       </div>
       {issues.length === 0 ? null : (
         <p class="field-error" id={`${id}-error`}>
-          {issues.map(({ message }) => message).join(" ")}
+          <Advice text={issues.map(({ message }) => message).join(" ")} />
         </p>
       )}
     </fieldset>

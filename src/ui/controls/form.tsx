@@ -2,6 +2,7 @@ import type { Signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useId } from "preact/hooks";
 import { issuesOf, withoutIssuesOf } from "../api/error.ts";
+import { Advice } from "./advice.tsx";
 import { Problem } from "./problem.tsx";
 import { type Task, useOwnErrors } from "./task.ts";
 
@@ -98,7 +99,7 @@ export function Field({ label, labelHidden = false, name, hint, children }: Fiel
       )}
       {invalid ? (
         <p class="field-error" id={`${id}-error`}>
-          {issues.map(({ message }) => message).join(" ")}
+          <Advice text={issues.map(({ message }) => message).join(" ")} />
         </p>
       ) : null}
     </div>

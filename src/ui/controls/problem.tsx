@@ -1,4 +1,5 @@
 import type { ApiError } from "../api/error.ts";
+import { Advice } from "./advice.tsx";
 import { CopyButton } from "./copy.tsx";
 
 const NOT_FOUND = 404;
@@ -14,7 +15,9 @@ export function Problem({ error, onRetry }: ProblemProps) {
   if (error === null) return null;
   return (
     <div class="problem" role="alert">
-      <p>{error.message}</p>
+      <p>
+        <Advice text={error.message} />
+      </p>
       <p class="problem-foot">
         {error.requestId === undefined ? null : (
           <span class="id">

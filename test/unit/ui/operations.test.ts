@@ -5,7 +5,20 @@ describe("advice in the dashboard", () => {
   test.each([
     ["or lift the suppression with DELETE /v1/suppressions.", "Suppressions › Lift", "/suppressions"],
     ["Verify it: POST /v1/domains/dom_1/verify.", "Domains › Verify", "/domains/dom_1"],
-    ["Rotate it: POST /v1/domains/dom_1/rotate-dkim.", "Domains › Rotate key", "/domains/dom_1"],
+    ["Rotate it: POST /v1/domains/dom_1/rotate-dkim.", "Domains › Rotate DKIM", "/domains/dom_1?rotate=1"],
+    ["call POST /v1/domains/{id}/verify.", "Domains › Verify", "/domains"],
+    [
+      "lift it with DELETE /v1/suppressions?email=a%2Bb%40c.d.",
+      "Suppressions › Lift",
+      "/suppressions/a%2Bb%40c.d",
+    ],
+    [
+      'Switch it on with PATCH /v1/domains/dom_1/receiving {"enabled":true}.',
+      "Domains › Receiving",
+      "/domains/dom_1",
+    ],
+    ["Names as `GET /v1/lanes` shows them.", "Home › Providers", "/"],
+    ["Read the conversation in GET /v1/emails/{id}/attempts.", "the tab SMTP", null],
     ["call POST /v1/lanes/mx1.example.com+mx2.example.com/open.", "Home › Open the lane", "/"],
     ["by POST /v1/emails/{id}/approve or /reject.", "the buttons above", null],
   ])("%s names the page that does it", (advice, text, href) => {

@@ -51,7 +51,7 @@ function rates(counts: readonly ProviderCounts[]): Finding {
       )
       .map(({ provider, delivered, complained }) => `${titleOf(provider)} (${complained} of ${delivered})`);
   const [high, near] = [above(TOO_HIGH), above(AIM)];
-  const fix = "Read `/v1/stats` by project and provider: stop mail to people who never open.";
+  const fix = "Read GET /v1/stats by project and provider: stop mail to people who never open.";
   if (high.length > 0)
     return fail(`Readers complain about 0.3 % of a week's mail or more: ${listed(high)}.`, fix);
   if (near.length > 0)

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { get, post, remove } from "../../api/client.ts";
 import { type Resource, useResource } from "../../api/resource.ts";
 import type { Domain, Receiving, CheckedDomain } from "../../api/types.ts";
+import { Advice } from "../../controls/advice.tsx";
 import { ConfirmName } from "../../controls/confirm-name.tsx";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
@@ -10,6 +11,7 @@ import { Confirm } from "../../controls/dialog.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Problem } from "../../controls/problem.tsx";
 import { LocalTime } from "../../components/time.tsx";
+import { navigate, query, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { RoutesPart } from "../routes/choice.tsx";
 import { ReceivingPart } from "./receiving.tsx";
@@ -63,23 +65,21 @@ interface ActionsProps {
 }
 
 function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
-  const open = useSignal<"rotate" | "delete" | null>(null);
-  const close = () => {
-    open.value = null;
-  };
+  const deleting = useSignal(false);
+  const close = () => navigate(urlWith({ rotate: null }), { replace: true });
   const rotate = async () => {
     onRotated(await post<Domain>(`${path}/rotate-dkim`));
     close();
   };
   return (
     <>
-      <button type="button" class="button small" onClick={() => (open.value = "delete")}>
+      <button type="button" class="button small" onClick={() => (deleting.value = true)}>
         Delete
       </button>
-      <button type="button" class="button small" onClick={() => (open.value = "rotate")}>
+      <button type="button" class="button small" onClick={() => navigate(urlWith({ rotate: "1" }))}>
         Rotate DKIM
       </button>
-      {open.value === "rotate" ? (
+      {query.value.has("rotate") ? (
         <Confirm title="Rotate the DKIM key?" verb="Rotate key" onConfirm={rotate} onClose={close}>
           <p>
             You get another DKIM record to publish. Mail is signed with the new key as soon as its record is
@@ -87,7 +87,7 @@ function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
           </p>
         </Confirm>
       ) : null}
-      {open.value === "delete" ? (
+      {deleting.value ? (
         <ConfirmName
           title={`Delete ${domain.domain}?`}
           name={domain.domain}
@@ -96,7 +96,7 @@ function Actions({ domain, path, onRotated, onDeleted }: ActionsProps) {
             await remove(path);
             onDeleted();
           }}
-          onClose={close}
+          onClose={() => (deleting.value = false)}
         >
           <p>The domain and its DKIM keys are deleted. Messages from it can no longer be sent.</p>
         </ConfirmName>
@@ -250,7 +250,7 @@ function CheckFindings({ domain }: { domain: Domain | CheckedDomain }) {
       </p>
       {warnings.map((warning) => (
         <p class="record-trouble" key={warning}>
-          {warning}
+          <Advice text={warning} />
         </p>
       ))}
     </>

@@ -4,7 +4,7 @@ import { useResource } from "../../api/resource.ts";
 import type { Health } from "../../api/types.ts";
 import { after } from "../../browser/clock.ts";
 import { useTask } from "../../controls/task.ts";
-import { Advice } from "../../components/advice.tsx";
+import { Advice } from "../../controls/advice.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";

@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
@@ -10,7 +11,7 @@ import type { Tone } from "../../words/status.ts";
 
 /** Minimum time between reloads while events arrive, ms. */
 const REFRESH_MS = 5_000;
-/** Maximum number of lanes that are shown. Those that need attention come first. */
+/** Maximum number of lanes that are shown at first. Those that need attention come before the others. */
 const SHOWN_LANES = 20;
 
 const STATES: Readonly<Record<Lane["state"], { tone: Tone; word: string }>> = {
@@ -24,6 +25,7 @@ const ORDER = Object.keys(STATES);
 /** The providers that mail leaves for: what they take today, and what they ask of us. Nothing if there are none. */
 export function ProvidersPanel() {
   const lanes = useResource("lanes", () => get<{ data: Lane[] }>("/v1/lanes", {}, { account: true }));
+  const all = useSignal(false);
   useLiveReload(lanes.reload, REFRESH_MS);
   const found = lanes.value.value?.data ?? [];
   if (found.length === 0) return <Problem error={lanes.error.value} onRetry={lanes.reload} />;
@@ -34,9 +36,16 @@ export function ProvidersPanel() {
         <h2>Providers</h2>
         <span class="quiet">today (UTC)</span>
       </header>
-      <Lanes lanes={sorted.slice(0, SHOWN_LANES)} />
+      <Lanes lanes={all.value ? sorted : sorted.slice(0, SHOWN_LANES)} />
       {sorted.length > SHOWN_LANES ? (
-        <p class="quiet">{countText(sorted.length - SHOWN_LANES)} more are listed by GET /v1/lanes.</p>
+        <button
+          type="button"
+          class="button small"
+          aria-expanded={all.value}
+          onClick={() => (all.value = !all.value)}
+        >
+          {all.value ? "Show fewer" : `Show ${countText(sorted.length - SHOWN_LANES)} more`}
+        </button>
       ) : null}
     </section>
   );

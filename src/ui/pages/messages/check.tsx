@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { useTask } from "../../controls/task.ts";
-import { Advice } from "../../components/advice.tsx";
+import { Advice } from "../../controls/advice.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { sizeText } from "../../words/amounts.ts";
@@ -54,7 +54,7 @@ function Answer({ found }: { found: Checked }) {
           tone={wouldAccept ? "good" : "bad"}
           word={wouldAccept ? "Would be accepted" : "Would be refused"}
         />
-        <span>{error?.message ?? sizeText(size)}</span>
+        <span>{error === undefined ? sizeText(size) : <Advice text={error.message} />}</span>
       </p>
       {wouldAccept && findings.length === 0 ? <p class="quiet">The check found nothing to improve.</p> : null}
       <ul class="form" aria-label="Findings">

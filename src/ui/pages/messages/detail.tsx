@@ -1,4 +1,4 @@
-import { Advice } from "../../components/advice.tsx";
+import { Advice } from "../../controls/advice.tsx";
 import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";

@@ -12,7 +12,9 @@ import { SelectField, TextField } from "../../controls/form.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
 import { PersonDetail } from "./detail.tsx";
+import { ChangeOwner } from "./owner.tsx";
 import { ROLE_OPTIONS, stateOf } from "./words.ts";
 
 /** The people who can sign in, and next to them the one that the path names. */
@@ -26,7 +28,16 @@ export function PeoplePage({ params }: PageProps) {
     <Page
       title="People"
       layout="panes"
-      actions={<CreateLink scope="members:write" text="Invite person" plus />}
+      actions={
+        <>
+          {can("senders:write") ? (
+            <a class="button" href={urlWith({ owner: "1" })}>
+              Change owner
+            </a>
+          ) : null}
+          <CreateLink scope="members:write" text="Invite person" plus />
+        </>
+      }
     >
       <div class={selected === null ? "split" : "split open"}>
         <List
@@ -46,6 +57,9 @@ export function PeoplePage({ params }: PageProps) {
           <EmptyState>There is no person with this id.</EmptyState>
         ) : null}
       </div>
+      {query.value.has("owner") ? (
+        <ChangeOwner onClose={() => navigate(urlWith({ owner: null }), { replace: true })} />
+      ) : null}
       {query.value.has("create") ? (
         <Invite
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}

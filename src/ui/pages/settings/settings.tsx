@@ -1,9 +1,9 @@
 import { get } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Setting } from "../../api/types.ts";
+import { Advice } from "../../controls/advice.tsx";
 import { CopyButton } from "../../controls/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
-import { HelpText } from "../../components/help-text.tsx";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { SearchField } from "../../components/search.tsx";
@@ -77,7 +77,7 @@ function SettingRow({ setting: { name, value, source, secret, set, help } }: { s
           <CopyButton text={name} what="name" />
         </p>
         <p class="setting-help">
-          <HelpText text={help} />
+          <Advice text={help} />
         </p>
       </div>
       <p class="setting-value">
