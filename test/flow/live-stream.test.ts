@@ -5,7 +5,13 @@ import { RESUME_MS } from "../../src/flows/live/watch.ts";
 import { type EventReader, openEvents, type SentEvent } from "../support/event-stream.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { until } from "../support/poll.ts";
-import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+import {
+  receivingInboxes,
+  SERVICE_DOMAIN,
+  startService,
+  type TestService,
+  verifiedDomain,
+} from "../support/service.ts";
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
 const FROM = "shop@live.example";
@@ -70,6 +76,39 @@ test("a stream shows only the types and the message that it names", async () => 
   expect(own.map(({ data }) => data.messageId)).toEqual([mine, mine, mine]);
   named.close();
   typed.close();
+});
+
+test("a stream begins with the newest events, oldest first, and repeats none that commits while it opens", async () => {
+  const first = await send("ana@example.com");
+  await service.message(first, "delivered");
+  const { body } = await service.call("GET", `/v1/emails/${first}`);
+  const recent = await open("?recent=4");
+  const second = await send("bob@example.com");
+  const events = await recent.until(({ event, data }) => event === "delivery" && data.messageId === second);
+  expect(events.slice(0, 4).map(({ id }) => id)).toEqual(body.events.map(({ id }: { id: string }) => id));
+  expect(events.slice(4).map(({ data }) => data.messageId)).toEqual([second, second, second, second]);
+  const unknown = await open("?recent=1&lastEventId=evt_unknown");
+  expect((await unknown.next())?.id).toBe(events.at(-1)?.id ?? "");
+  for (const stream of [recent, unknown]) stream.close();
+  expect((await open("?recent=101")).status).toBe(422);
+});
+
+test("a stream begins with events of a project that nobody has followed, and with no other's", async () => {
+  const account = { key: service.accountKey };
+  const { body: project } = await service.call("POST", "/v1/senders", { name: "Quiet" }, account);
+  const headers = { "x-service-product": project.id };
+  const mail = {
+    from: `me@onboarding.${SERVICE_DOMAIN}`,
+    to: `delivered@simulator.${SERVICE_DOMAIN}`,
+    subject: "Hi",
+    text: "x",
+  };
+  const { body } = await service.call("POST", "/v1/emails", mail, { ...account, headers });
+  const stream = await open("?recent=50", headers, service.accountKey);
+  const [event] = await stream.until(() => true);
+  expect(event?.event).toBe("accepted");
+  expect(event?.data.messageId).toBe(body.id);
+  stream.close();
 });
 
 test("an unknown type is refused with the names of all", async () => {

@@ -97,3 +97,24 @@ browserTest("Home shows the figures of the span before", async () => {
   await page.goto(`${service.url}/`);
   await see("0 before");
 });
+
+browserTest(
+  "Live begins with the events of before it was opened, each once and the newest first",
+  async () => {
+    const first = await service.send({ from: "help@inbox.mail.test", to: "old@one.test", subject: "Before" });
+    await service.message(first, "delivered");
+    await page.goto(`${service.url}/live`);
+    const rows = page.locator(`.tail .row[href="/messages/${first}"]`);
+    await rows.nth(3).waitFor();
+    await service.send({ from: "help@inbox.mail.test", to: "new@one.test", subject: "After" });
+    await see("new@one.test");
+    await page.goto(`${service.url}/messages`);
+    await page.goto(`${service.url}/live`);
+    await rows.nth(3).waitFor();
+    expect(await rows.count()).toBe(4);
+    const times = await page
+      .locator(".tail time")
+      .evaluateAll((all) => all.map((one) => one.getAttribute("datetime")));
+    expect(times).toEqual([...times].sort().reverse());
+  },
+);

@@ -18,6 +18,8 @@ export interface StreamFilter {
     messageId?: string;
     /** Start after this event, which must be of the last hour. */
     lastEventId?: string;
+    /** Number of the newest events to begin with, at most 100. */
+    recent?: number;
 }
 /** Events, as they happen. */
 export declare class Events {

@@ -36,6 +36,8 @@ export interface StreamWanted {
   filter: StreamFilter;
   /** Place in the log after which it starts. */
   position: number;
+  /** Events of before that place that it begins with, oldest first. */
+  recent: readonly LoggedEvent[];
 }
 
 /**
@@ -48,6 +50,8 @@ export class Stream {
   readonly #filterKey: string;
   /** Place in the log up to which the client has the events; behind the follower's while there is one. */
   #position: number;
+  /** What the client has not been given of the events that the stream begins with. */
+  #recent: readonly LogEntry[];
   /** Its place at the tail; null while it reads from the database itself. */
   #follower: (Follower & { leave: () => void }) | null = null;
   /** Resolves the client's request for more, with null if the database has it. Null while the client takes a piece. */
@@ -61,6 +65,7 @@ export class Stream {
     this.#deps = deps;
     this.#wanted = wanted;
     this.#position = wanted.position;
+    this.#recent = wanted.recent.map((event) => ({ seq: wanted.position, event }));
     const { types, messageId } = wanted.filter;
     this.#filterKey = JSON.stringify([types === null ? null : [...types].sort(), messageId]);
   }
@@ -121,7 +126,10 @@ export class Stream {
   async #catchUp(): Promise<Uint8Array> {
     const { db, clock } = this.#deps;
     const { senderId } = this.#wanted;
-    const piece = firstPiece(await listLogged(db, senderId, this.#position, ENTRIES_AT_A_TIME));
+    const isRecent = this.#recent.length > 0;
+    const piece = firstPiece(
+      isRecent ? this.#recent : await listLogged(db, senderId, this.#position, ENTRIES_AT_A_TIME),
+    );
     const last = piece.at(-1);
     if (this.#ended) return NOTHING;
     if (last === undefined) {
@@ -130,7 +138,7 @@ export class Stream {
     }
     const [first] = piece;
     // So far behind, the log may have lost events already.
-    if (first?.event && clock.now() - first.event.createdAt > RESUME_MS + RESUME_MARGIN_MS) {
+    if (!isRecent && first?.event && clock.now() - first.event.createdAt > RESUME_MS + RESUME_MARGIN_MS) {
       this.end();
       return NOTHING;
     }
@@ -138,6 +146,7 @@ export class Stream {
     if (!(await this.#reserve(events))) return NOTHING;
     const octets = await framesOf(this.#deps, events);
     this.#position = last.seq;
+    this.#recent = this.#recent.slice(piece.length);
     return octets;
   }
 

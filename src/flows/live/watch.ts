@@ -1,4 +1,3 @@
-import { AppError } from "../../core/errors.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import type { Store } from "../../store/engine/client.ts";
 import {
@@ -35,18 +34,14 @@ export async function watch({ db, clock }: Store, senderId: string): Promise<num
   return logHead(db);
 }
 
-/**
- * Returns the place in the log of the last event that a client has seen.
- * @throws AppError 409 if the event is older than RESUME_MS, or not in the log
- */
-export async function resumeAfter({ db, clock }: Store, senderId: string, eventId: string): Promise<number> {
+/** Returns the place in the log of the last event that a client has seen; null if it is older than RESUME_MS, or not in the log. */
+export async function resumeAfter(
+  { db, clock }: Store,
+  senderId: string,
+  eventId: string,
+): Promise<number | null> {
   const found = await findLogged(db, senderId, eventId);
-  if (found !== null && clock.now() - found.createdAt <= RESUME_MS) return found.seq;
-  throw new AppError(
-    "conflict",
-    "A stream resumes after one of its events of the last hour, and this is none. Open a new stream, and read what was missed with GET /v1/emails.",
-    { code: "invalid_state", param: "lastEventId" },
-  );
+  return found !== null && clock.now() - found.createdAt <= RESUME_MS ? found.seq : null;
 }
 
 /** Returns the id of the newest event after which a stream of the project may resume, or null if there is none. */

@@ -1,8 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { invalid, notFound } from "../../core/errors.ts";
+import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import type { OpenStream } from "../../flows/live/streams.ts";
+import type { StreamWanted } from "../../flows/live/stream.ts";
 import { resumeAfter, watch } from "../../flows/live/watch.ts";
+import { MAX_RECENT, recentEvents } from "../../store/events/event-log.ts";
 import { getMessage } from "../../store/messages/messages.ts";
 import { EVENT_STREAM_TYPE, raw } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
@@ -37,6 +39,15 @@ const StreamQuery = Type.Object({
         "Start after this event, which must be of the last hour and from a stream of this project. The header `Last-Event-ID` does the same.",
     }),
   ),
+  recent: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_RECENT,
+      examples: [50],
+      description:
+        "Number of the newest events to begin with, oldest first. They are of as many of the newest messages, or of the last hour. With it, a stream that cannot start after `lastEventId` begins like this too.",
+    }),
+  ),
 });
 
 /** Sent first, so that the client knows that the stream is open. `retry`: milliseconds until a browser connects again. */
@@ -62,10 +73,9 @@ export function eventStreamRoute(deps: Parts): Route {
       if (messageId !== null && (await getMessage(deps.db, senderId, messageId)) === null)
         throw notFound("message");
       const lastEventId = request.headers.get("last-event-id") || query.lastEventId;
-      const newest = await watch(deps, senderId);
-      const position = lastEventId ? await resumeAfter(deps, senderId, lastEventId) : newest;
+      const start = await startOf(deps, senderId, lastEventId || null, query.recent ?? 0);
       const filter = { types, messageId };
-      const body = bodyOf(deps.streams.admit({ senderId, grant: principal.grant, filter, position }));
+      const body = bodyOf(deps.streams.admit({ senderId, grant: principal.grant, filter, ...start }));
       // Without these, nginx would collect the events, and other proxies might compress them.
       return raw(body, EVENT_STREAM_TYPE, {
         "cache-control": "no-store, no-transform",
@@ -73,6 +83,30 @@ export function eventStreamRoute(deps: Parts): Route {
       });
     },
   });
+}
+
+/** Returns where a stream starts. */
+async function startOf(
+  deps: Parts,
+  senderId: string,
+  lastEventId: string | null,
+  recent: number,
+): Promise<Pick<StreamWanted, "position" | "recent">> {
+  const newest = await watch(deps, senderId);
+  if (lastEventId !== null) {
+    const position = await resumeAfter(deps, senderId, lastEventId);
+    if (position !== null) return { position, recent: [] };
+    if (recent === 0)
+      throw new AppError(
+        "conflict",
+        "A stream resumes after one of its events of the last hour, and this is none. Open a new stream, and read what was missed with GET /v1/emails.",
+        { code: "invalid_state", param: "lastEventId" },
+      );
+  }
+  return {
+    position: newest,
+    recent: recent === 0 ? [] : await recentEvents(deps.db, senderId, newest, recent),
+  };
 }
 
 function typesOf(text: string): Set<EventType> {

@@ -91,6 +91,38 @@ function eventOf(row: Row & LogRow): LoggedEvent | null {
   return { ...EVENTS.read(row), tags, testMode: row.test_mode === 1, size: row.size };
 }
 
+/** Maximum number of events that a stream begins with, and of messages that they are of. */
+export const MAX_RECENT = 100;
+
+/**
+ * Returns the newest events of the project's newest messages and of the log, oldest first, but none after the place `position`
+ * in the log. Events have no index by time, so those of older messages are found only while they are in the log.
+ * @param limit at most MAX_RECENT
+ */
+export async function recentEvents(
+  db: Db,
+  senderId: string,
+  position: number,
+  limit: number,
+): Promise<LoggedEvent[]> {
+  const rows = await db.all<Row & LogRow>(
+    `WITH newest AS (
+        SELECT e.message_id, e.id
+          FROM (SELECT id FROM messages INDEXED BY messages_by_sender WHERE sender_id = ?1 ORDER BY id DESC LIMIT ?3) n
+          JOIN events e ON e.message_id = n.id
+            AND e.id IN (SELECT id FROM events WHERE message_id = n.id ORDER BY id DESC LIMIT ?3)
+        UNION
+        SELECT message_id, event_id FROM (SELECT message_id, event_id FROM event_log INDEXED BY event_log_by_sender
+          WHERE sender_id = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT ?3))
+      SELECT 0 AS seq, ${EVENT_COLUMNS}, m.tags, m.test_mode, m.size
+        FROM newest n JOIN events e ON e.message_id = n.message_id AND e.id = n.id JOIN messages m ON m.id = e.message_id
+        WHERE NOT EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = e.id AND l.seq > ?2)
+        ORDER BY e.id DESC LIMIT ?3`,
+    [senderId, position, limit],
+  );
+  return rows.reverse().flatMap((row) => eventOf(row) ?? []);
+}
+
 /** Returns the place of an event of the project and its time in milliseconds; null if the log does not have it. */
 export function findLogged(
   db: Db,

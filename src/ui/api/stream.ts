@@ -15,6 +15,9 @@ const TRIAL_MS = 500;
 const BURST = 1_000;
 const BURST_AFTER_FLOOD = 100;
 
+/** Events of before that a page which shows each event begins with. */
+const RECENT = 50;
+
 /** Pages of this tab that show each event. */
 let viewers = 0;
 /** Opens or closes the stream as the tab now needs it; null while no project is chosen. */
@@ -42,6 +45,8 @@ export function openStream(): () => void {
   let lastEventId = takeBrought(NEWEST_EVENT) as string | null;
   /** True if the pages may lack events of before the stream opens. */
   let isLate = lastEventId === null;
+  /** True once the stream has brought the events of before. */
+  let hasPast = false;
   const wait = (state: LiveState, ms: number) => {
     leave?.();
     liveState.value = state;
@@ -50,7 +55,9 @@ export function openStream(): () => void {
     leave = after(ms, () => connect(null));
   };
   const connect = (from: string | null) => {
-    const source = new EventSource(browserPath("/v1/events/stream", { lastEventId: from }));
+    const recent = viewers > 0 && from === null ? RECENT : null;
+    hasPast ||= recent !== null;
+    const source = new EventSource(browserPath("/v1/events/stream", { lastEventId: from, recent }));
     /** True while it is not known if a flood has ended. */
     let isTrial = liveState.value === "busy" && viewers === 0;
     const isFlood = floodMeter(isTrial ? BURST_AFTER_FLOOD : BURST);
@@ -97,9 +104,9 @@ export function openStream(): () => void {
   update = () => {
     const needed = isSeen() || viewers > 0;
     if (!needed) close();
-    else if (leave === null || (viewers > 0 && liveState.value === "busy")) {
+    else if (leave === null || (viewers > 0 && (liveState.value === "busy" || !hasPast))) {
       leave?.();
-      connect(lastEventId);
+      connect(viewers > 0 && !hasPast ? null : lastEventId);
     }
   };
   const onVisibility = () => {

@@ -17,7 +17,9 @@ export function startTail(): () => void {
   const show = throttle(
     () => BATCH_MS,
     () => {
-      tail.value = [...batch.toReversed(), ...tail.peek()].slice(0, MAX_EVENTS);
+      const events = new Map([...tail.peek(), ...batch].map((event) => [event.id, event]));
+      // A stream that begins with recent events brings some that are known, and some that are older than those.
+      tail.value = [...events.values()].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, MAX_EVENTS);
       batch = [];
     },
   );

@@ -5,16 +5,18 @@ import { followEachEvent } from "../../api/stream.ts";
 import { EVENT_TYPES } from "../../api/server-lists.ts";
 import type { LiveEvent } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
+import { now } from "../../browser/clock.ts";
 import { Icon } from "../../controls/icon.tsx";
 import { Page } from "../../components/page.tsx";
 import { Rows } from "../../components/rows.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Dot, EventStatus } from "../../components/status.tsx";
-import { LocalTime } from "../../components/time.tsx";
+import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { codeContext, shownName } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { tail } from "../../state/tail.ts";
+import { DAY } from "../../words/time.ts";
 import { detailsOf, isCaptured } from "../../words/answer.ts";
 import { curlText } from "../../words/code.ts";
 
@@ -175,7 +177,11 @@ function Cells({ event }: { event: LiveEvent }) {
   const facts = FACTS.map((name) => details[name]).filter((fact) => typeof fact === "string" && fact !== "");
   return (
     <>
-      <LocalTime at={event.occurredAt} short />
+      {now() - Date.parse(event.occurredAt) < DAY ? (
+        <LocalTime at={event.occurredAt} short />
+      ) : (
+        <RelativeTime at={event.occurredAt} />
+      )}
       <EventStatus type={event.type} captured={event.type === "delivery" && isCaptured(details)} />
       <span class="cut">{event.email ?? from?.email ?? ""}</span>
       <span class="cut quiet">{facts.join(" · ")}</span>
