@@ -98,6 +98,55 @@ test("a domain with neither MX record nor address is named, and one with an addr
   expect(await warnings()).toEqual([]);
 });
 
+describe("the warnings of a check", () => {
+  const DAY = 86_400_000;
+  const LINK = /POST \/v1\/domains\/dom_\w+\/rotate-dkim/;
+  test.each<[string, (at: { domain: string; dmarc: string; spf: string }) => void, RegExp]>([
+    [
+      "an SPF record near the limit of lookups",
+      ({ spf }) => {
+        for (const host of ["a", "b", "c", "d", "e", "f", "g", "h"])
+          api.zone.set(`A ${host}.sent.test`, ["192.0.2.9"]);
+        api.zone.set(`TXT ${spf}`, [
+          `v=spf1 ${OURS} ${[..."abcdefgh"].map((host) => `a:${host}.sent.test`).join(" ")} ~all`,
+        ]);
+      },
+      /needs 9 DNS lookups.*Take out an include/,
+    ],
+    [
+      "a DMARC record without an address for reports",
+      ({ dmarc }) => api.zone.set(`TXT ${dmarc}`, ["v=DMARC1; p=none"]),
+      /no address for reports.*rua=mailto:/,
+    ],
+    [
+      "strict alignment of SPF",
+      ({ dmarc }) => api.zone.set(`TXT ${dmarc}`, ["v=DMARC1; p=none; aspf=s; rua=mailto:a@shop.test"]),
+      /aspf=s.*Remove/,
+    ],
+    [
+      "a BIMI record that shows no logo",
+      ({ domain }) => api.zone.set(`TXT default._bimi.${domain}`, ["v=BIMI1; l=http://logo.test/a.svg"]),
+      /BIMI record.*Publish/,
+    ],
+  ])("name %s, with its fix", async (_name, breaks, says) => {
+    const made = await published();
+    api.zone.set(`A ${made.domain}`, ["192.0.2.5"]);
+    breaks(made);
+    const { warnings } = (await api.call("POST", `/v1/domains/${made.id}/verify`)).json;
+    expect(warnings).toEqual([expect.stringMatching(says)]);
+  });
+
+  test("name a DKIM key that is old, with the operation that rotates it", async () => {
+    const { id, domain } = await published();
+    api.zone.set(`A ${domain}`, ["192.0.2.5"]);
+    await api.db.write([
+      { sql: "UPDATE dkim_keys SET created_at = created_at - ? WHERE domain_id = ?", args: [401 * DAY, id] },
+    ]);
+    const { warnings } = (await api.call("POST", `/v1/domains/${id}/verify`)).json;
+    expect(warnings).toEqual([expect.stringMatching(LINK)]);
+  });
+});
+
 describe("a missing record", () => {
   test("a missing record has its value as the fix", async () => {
     const { id, dkim } = await published();

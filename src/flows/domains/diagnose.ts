@@ -103,8 +103,8 @@ function unreachable(name: string): string {
   return `${name} has neither an MX record nor an address, so some receivers refuse mail from it. Let it receive here, or publish an MX record.`;
 }
 
-/** If another domain is served at the name, none of our zones has records for it. */
-async function shownLookups(deps: Checking, domain: Domain): ReturnType<typeof lookupsOf> {
+/** Returns where the records of a domain are. If another domain is served at the name, none of our zones has them. */
+export async function shownLookups(deps: Checking, domain: Domain): ReturnType<typeof lookupsOf> {
   return domain.served ? lookupsOf(deps, domain) : { delegation: "absent", lookups: deps.lookups };
 }
 

@@ -6,6 +6,7 @@ import { switchDelegation } from "../../flows/domains/delegation.ts";
 import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
 import { registerDomain } from "../../flows/domains/register.ts";
 import { switchDmarc } from "../../flows/reports/policy.ts";
+import { domainWarnings } from "../../flows/health/domains/warnings.ts";
 import { rotateDkim } from "../../flows/domains/rotate.ts";
 import { verifyDomain } from "../../flows/domains/verify.ts";
 import { dkimKeysOf, listDkimKeys } from "../../store/domains/dkim-keys.ts";
@@ -206,7 +207,11 @@ function itemRoutes(deps: Checking): Route[] {
         const remembering = { ...deps, lookups: rememberedLookups(deps.lookups) };
         const domain = existing("domain", await verifyDomain(remembering, senderId, params.id));
         const keys = await listDkimKeys(db, senderId, domain.id);
-        return ok(showCheckedDomain(domain, await diagnose(remembering, domain, keys), deps));
+        const diagnosed = await diagnose(remembering, domain, keys);
+        const warnings = await domainWarnings(remembering, domain, { keys, spf: diagnosed.spf });
+        return ok(
+          showCheckedDomain(domain, { ...diagnosed, warnings: [...diagnosed.warnings, ...warnings] }, deps),
+        );
       },
     }),
     projectRoute({

@@ -126,7 +126,8 @@ export const CheckedDomainView = Type.Object(
     recommended: Type.Array(CheckedRecordView, { description: RECOMMENDED }),
     spf: SpfView,
     warnings: Type.Array(Type.String(), {
-      description: "What some receivers refuse, in words, such as a domain without MX and address.",
+      description:
+        "What some receivers refuse or mind, each with its fix. Examples: a domain without MX and address, DMARC without reports.",
     }),
   },
   { title: "CheckedDomain" },

@@ -25,6 +25,7 @@ export const PLACES: readonly [operation: string, text: string, href: string | n
   ["POST /v1/lanes/:id/open", "Home › Open the lane", "/"],
   ["GET /v1/stats", "Home › Figures", "/"],
   ["GET /v1/senders", "Projects", "/projects"],
+  ["GET /v1/members", "People", "/people"],
   ["PATCH /v1/account", "People › Change owner", "/people?owner=1"],
   ["POST /v1/templates/preview", "Templates › Preview", "/templates"],
   ["GET /v1/emails", "Messages", "/messages"],

@@ -135,7 +135,8 @@ function reachWeakness(
   );
 }
 
-function spfWeakness({ lookups }: SpfCheck): Finding | null {
+/** Returns what leaves an SPF record little room; null if it has enough. */
+export function spfWeakness({ lookups }: SpfCheck): Finding | null {
   if (lookups <= MANY_SPF_LOOKUPS) return null;
   return warn(
     `The SPF record needs ${lookups} DNS lookups of the 10 that receivers make.`,
