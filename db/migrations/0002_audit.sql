@@ -39,3 +39,6 @@ CREATE TABLE audit_actor (
   at INTEGER
 ) STRICT;
 INSERT INTO audit_actor (one, kind) VALUES (1, 'service');
+
+-- What happens to mail without a verdict of the spam filter. NULL: what the installation's setting says.
+ALTER TABLE senders ADD COLUMN spam_check_fail TEXT CHECK (spam_check_fail IN ('accept', 'defer'));

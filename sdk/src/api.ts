@@ -671,6 +671,7 @@ export interface components {
             auth?: components["schemas"]["Authentication"] | null;
             sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
+            unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
             replyText?: string | null;
@@ -881,6 +882,7 @@ export interface components {
             auth?: components["schemas"]["Authentication"] | null;
             sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
+            unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
             replyText?: string | null;
@@ -1399,6 +1401,7 @@ export interface components {
                 contentDays?: number | null;
                 eventDays?: number | null;
             };
+            spamCheckFail?: ("accept" | "defer") | null;
         };
         /** Sender */
         Sender: {
@@ -1438,6 +1441,7 @@ export interface components {
                 contentDays: number | null;
                 eventDays: number | null;
             };
+            spamCheckFail: ("accept" | "defer") | null;
             suspendedAt: string | null;
             /**
              * Format: date-time
@@ -1490,6 +1494,7 @@ export interface components {
                 contentDays?: number | null;
                 eventDays?: number | null;
             };
+            spamCheckFail?: ("accept" | "defer") | null;
             suspendedAt?: string | null;
         };
         /**

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { MAX_ADDRESS_OCTETS } from "../core/addresses.ts";
+import { SPAM_CHECK_FAIL } from "../core/messages/spam.ts";
 import type { Kind } from "./kinds.ts";
 import * as kind from "./kinds.ts";
 import { addressesOrDomains, issuer } from "./provider-kinds.ts";
@@ -569,9 +570,9 @@ const ROWS = [
   ),
   setting(
     "SPAM_CHECK_FAIL",
-    kind.choice(["accept", "defer"]),
+    kind.choice(SPAM_CHECK_FAIL),
     "accept",
-    "What happens to a message without a verdict after a failure: `accept` takes it with `spam: null`. `defer` answers 451, so that its sender tries again.",
+    "What happens to a message without a verdict after a failure: `accept` takes it with `spam: null`. `defer` answers 451, so that its sender tries again. A project can choose for itself (`spamCheckFail`).",
   ),
   optional(
     "CONTENT_STORE",

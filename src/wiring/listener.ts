@@ -59,9 +59,9 @@ export function maxSessions(config: Config): number {
 
 /** Returns the check of the operator's spam filter; undefined if there is none. */
 function spamFilterOf({ clock, resolver, config }: Services): CheckSpam | undefined {
-  const { spamCheckUrl: url, spamCheckTimeoutSeconds, spamCheckFail: fail } = config;
+  const { spamCheckUrl: url, spamCheckTimeoutSeconds } = config;
   if (url === null) return undefined;
-  return spamCheck({ clock, resolver }, { url, timeoutMs: spamCheckTimeoutSeconds * SECOND_MS, fail });
+  return spamCheck({ clock, resolver }, { url, timeoutMs: spamCheckTimeoutSeconds * SECOND_MS });
 }
 
 /** Makes the SMTP listener with a certificate for STARTTLS. It does not listen yet. */
@@ -77,6 +77,7 @@ export function openListener(services: Services, tls: Certificate): Listener {
     quotas: config.quotas,
     received: metrics.received,
     checkSpam: spamFilterOf(services),
+    spamCheckFail: config.spamCheckFail,
   });
   return createListener(
     { clock, handler, log: log("smtp"), meter: metrics.smtp },

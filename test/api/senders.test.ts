@@ -25,6 +25,7 @@ describe("POST /v1/senders", () => {
       textFromHtml: true,
       routeIds: [],
       retention: { contentDays: null, eventDays: null },
+      spamCheckFail: null,
       suspendedAt: null,
       createdAt: new Date(api.clock.now()).toISOString(),
     });

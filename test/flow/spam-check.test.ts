@@ -85,6 +85,17 @@ test.each(FAILURES)(
   },
 );
 
+test("a project chooses what happens if the filter fails, whatever the installation says", async () => {
+  const path = `/v1/senders/${(await taking.call("GET", "/v1/me")).body.project.id}`;
+  const choose = async (spamCheckFail: string | null) =>
+    (await taking.call("PATCH", path, { spamCheckFail }, { key: taking.accountKey })).body;
+  answer = () => new Response("busy", { status: 503 });
+  expect((await choose("defer")).spamCheckFail).toBe("defer");
+  expect(await deliver(taking, { to: BOX, body: "chosen" })).toStartWith("451 4.7.0");
+  expect((await choose(null)).spamCheckFail).toBeNull();
+  expect((await deliveredRecord(taking, { to: BOX, body: "chosen" })).spam).toBeNull();
+});
+
 test("a message of more octets than the filter gets is taken without a verdict", async () => {
   const line = `${"x".repeat(998)}\r\n`;
   const body = line.repeat(Math.ceil(MAX_SPAM_CHECK_OCTETS / line.length));

@@ -284,6 +284,7 @@ export function testSender(accountId: string, externalId: string, now: number): 
     routeIds: [],
     contentDays: null,
     eventDays: null,
+    spamCheckFail: null,
     suspendedAt: null,
     createdAt: now,
   };

@@ -17,6 +17,10 @@ export interface Spam {
   symbols: SpamSymbol[];
 }
 
+/** What happens to a message for which the filter fails: it is taken without a verdict, or its sender is told to try again. */
+export const SPAM_CHECK_FAIL = ["accept", "defer"] as const;
+export type SpamCheckFail = (typeof SPAM_CHECK_FAIL)[number];
+
 /** Maximum number of symbols kept: those with the most points, whichever their sign. */
 export const MAX_SPAM_SYMBOLS = 50;
 /** Maximum characters of a symbol's name and of an action. Longer ones are cut. */

@@ -78,7 +78,13 @@ export async function inspectMail(deps: InspectDeps, mail: MailToInspect): Promi
  */
 export async function inspectHeader(deps: InspectDeps, mail: MailToInspect): Promise<Inspection> {
   const checking = check(deps, mail, authenticateSender);
-  const parsed = { ...headerOnly(mail.raw), text: null, html: null, attachments: [] };
+  const parsed = {
+    ...headerOnly(mail.raw),
+    unread: "too_slow" as const,
+    text: null,
+    html: null,
+    attachments: [],
+  };
   const contents = contentsOf(parsed, null, mail.raw);
   return inspection(recorded(parsed), contents, await checking, mail);
 }

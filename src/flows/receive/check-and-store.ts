@@ -54,8 +54,8 @@ export async function checkAndStore(
   if (ids === null) return RECIPIENT_GONE;
   const refusal = await recordRuled(deps, ruled, mail);
   if (ids.length === 0 && refusal !== null) return refusal;
-  const { ok } = mail.inspection.mail;
-  log("smtp").info("a message was received", { messages: ids, bytes: mail.raw.length, read: ok });
+  const { unread } = mail.inspection.mail;
+  log("smtp").info("a message was received", { messages: ids, bytes: mail.raw.length, unread });
   return reply(250, "2.0.0", `OK ${ids[0] ?? "received"}`);
 }
 

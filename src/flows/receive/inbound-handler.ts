@@ -4,9 +4,11 @@ import { resumeTogether } from "../../core/concurrency/event-loop.ts";
 import { log } from "../../log.ts";
 import { withoutOwnResults } from "../../mail/auth/own-results.ts";
 import { policyAnswer } from "../../mail/auth/policy-answer.ts";
+import type { SpamCheckFail } from "../../core/messages/spam.ts";
 import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/session/envelope.ts";
 import type { Reply } from "../../smtp/session/reply.ts";
+import { spamCheckFailOf } from "../../store/projects/projects.ts";
 import { overQuotaIn } from "../../store/projects/holdings.ts";
 import type { TakeReportsDeps } from "../reports/take-reports.ts";
 import { type EarlyReports, earlyReports } from "../deliver/early-reports.ts";
@@ -46,6 +48,8 @@ export interface InboundHandlerDeps
   hostname: string;
   /** Asks the spam filter. If left out, there is none. */
   checkSpam?: CheckSpam | undefined;
+  /** What happens if the filter fails, in projects that do not say so. If left out, messages are taken. */
+  spamCheckFail?: SpamCheckFail;
   /** If left out, the usual limits. */
   roleLimits?: RoleLimits;
   /** Called with the outcome of each message, for counters. */
@@ -180,14 +184,14 @@ async function inspectAndStore(
   const left = answer === "take" ? await withoutReports(deps, targets, raw, inspection) : targets;
   if (left === null) return BUSY;
   if (left.length === 0) return REPORT_ACCEPTED;
-  if (spam === "failed") return SPAM_UNKNOWN;
+  if (spam === "failed" && (await isDeferred(deps, left))) return SPAM_UNKNOWN;
   const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
   const mail = {
     envelope: { mailFrom, rcptTo, ip, helo, tls },
     trace,
     raw,
     inspection,
-    spam,
+    spam: spam === "failed" ? null : spam,
     rules,
     testMode: false,
   };
@@ -200,6 +204,16 @@ async function inspectAndStore(
       if (overQuotaIn(error) === null) throw error;
       return MAILBOX_FULL;
     });
+}
+
+/** Returns true if a message without a verdict is not taken yet, because one of its projects says so. */
+async function isDeferred(
+  { db, spamCheckFail = "accept" }: InboundHandlerDeps,
+  targets: readonly InboundTargetInbox[],
+): Promise<boolean> {
+  const projects = targets.flatMap(({ inbox }) => (inbox.id === null ? [] : [inbox.senderId]));
+  const asked = await Promise.all(projects.map((id) => spamCheckFailOf(db, id)));
+  return asked.some((fail) => (fail ?? spamCheckFail) === "defer");
 }
 
 /** Returns true if a mailbox accepts every message, as a postmaster's must (RFC 5321 §4.5.1). */

@@ -99,7 +99,7 @@ export function inboundContent(
     body,
     envelope: { ...envelope, rcptTo: [...addresses] },
     auth: { ...inspection.authentication.verdict },
-    arrival: { spam, rules, sender },
+    arrival: { spam, rules, sender, unread: inspection.mail.unread },
     trace,
     raw,
   };

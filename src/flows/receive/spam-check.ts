@@ -14,8 +14,6 @@ export interface SpamFilter {
   /** URL of its worker; `/checkv2` is appended. */
   url: string;
   timeoutMs: number;
-  /** What happens to a message if the filter fails. */
-  fail: "accept" | "defer";
 }
 
 /** A verdict; null if the message has none; `failed` if the filter did not give one in time. */
@@ -42,7 +40,7 @@ export function spamCheck(deps: Pick<GuardedDeps, "clock" | "resolver">, filter:
     if (spam !== null) return spam;
     const reason = outcome.kind === "failed" ? outcome.reason : `HTTP ${outcome.response.status}`;
     log("smtp").warn("the spam filter gave no verdict", { reason, queueId });
-    return filter.fail === "defer" ? "failed" : null;
+    return "failed";
   };
 }
 

@@ -17,6 +17,7 @@ import {
   EnvelopeView,
   SenderView,
   SpamView,
+  UnreadView,
 } from "./received.ts";
 import { EventDetails } from "./webhook-event.ts";
 
@@ -100,6 +101,7 @@ export const MessageView = Type.Object(
     auth: Type.Optional(Nullable(AuthView)),
     sender: Type.Optional(Nullable(SenderView)),
     spam: Type.Optional(Nullable(SpamView)),
+    unread: Type.Optional(Nullable(UnreadView)),
     rules: Type.Optional(
       Type.Array(AppliedRuleView, { description: "The rules that a received message met, in their order." }),
     ),
@@ -197,6 +199,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
           sender: shownSender(from.email, content.arrival?.sender),
           spam: content.arrival?.spam ?? null,
           rules: content.arrival?.rules ?? [],
+          unread: content.arrival?.unread ?? null,
           replyText: content.replyText,
         }
       : content.envelope === null

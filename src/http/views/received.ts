@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { TRUSTS } from "../../core/messages/sender.ts";
 import { MAX_SPAM_SYMBOLS } from "../../core/messages/spam.ts";
+import { UNREAD } from "../../core/messages/unread.ts";
 import { Nullable, OneOf } from "../routing/schemas.ts";
 
 /** A mailbox of a header field. */
@@ -74,6 +75,15 @@ export const SpamView = Type.Object(
     description:
       "The verdict of the spam filter. Null if there is no filter, it failed, or the message is too large for it.",
   },
+);
+
+/** Says what was not read of a received message. */
+export const UnreadView = OneOf(
+  UNREAD,
+  [
+    "Null: all parts were read. `too_many_parts`, `nested_too_deep`: the rest is the file `unread-parts.txt`.",
+    "Others: only the header was read. `/raw` has the whole message.",
+  ].join(" "),
 );
 
 /** The sender of a received message, and how far to trust it. */

@@ -1,3 +1,4 @@
+import type { Unread } from "../../core/messages/unread.ts";
 import { boundaryInBody } from "./lost-parts.ts";
 import { leaveBody, type MimePart, type Reader } from "../decoding/mime-part.ts";
 import { lineAsUtf8, MAX_HEADER_OCTETS } from "./raw-headers.ts";
@@ -17,11 +18,17 @@ export interface Span {
 
 const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
 
+/** The parts from an octet on, which were not read. */
+export interface UnreadRest {
+  from: number;
+  reason: Unread;
+}
+
 /** The parts of a message that were read. */
 export interface ReadTree {
   spans: ReadonlyMap<MimePart, Span>;
-  /** Where a limit of parts or of nesting ended the reading; null if all parts were read. */
-  unreadFrom: number | null;
+  /** Where a limit ended the reading, and which; null if all parts were read. */
+  rest: UnreadRest | null;
 }
 
 /** The position of a line in a body: its start, its end without the line end, and the start of the next line. */
@@ -55,7 +62,7 @@ export async function readTree(
   trimBoundaries(reader);
   const spans = new Map<MimePart, Span>([[root, { from: body, to: raw.length }]]);
   let parts = 0;
-  let unreadFrom: number | null = null;
+  let rest: UnreadRest | null = null;
   for (let at = body; at < raw.length; ) {
     const part = reader.currentNode;
     const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
@@ -68,12 +75,12 @@ export async function readTree(
     } else {
       const span = spans.get(part);
       if (span !== undefined) span.to = line.start;
-      unreadFrom = line.start;
+      rest = { from: line.start, reason: parts < MAX_PARTS ? "nested_too_deep" : "too_many_parts" };
       break;
     }
   }
   await reader.finalize();
-  return { spans, unreadFrom };
+  return { spans, rest };
 }
 
 /** Returns whether the limits allow the part that a delimiter begins. One that only ends parts is always allowed. */

@@ -1,5 +1,6 @@
 import { type Address, addressParser } from "postal-mime";
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
+import type { Unread } from "../../core/messages/unread.ts";
 import { readAddressList } from "./address-list.ts";
 import { joinedWords } from "../decoding/encoded-words.ts";
 import { decodedText, type HeaderBlock, headerBlockOf, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
@@ -47,8 +48,8 @@ export interface ParsedAttachment {
 
 /** A received message as values that can be stored. No text has a NUL or another control except tab and LF. */
 export interface ParsedMail extends HeaderBlock {
-  /** False if the body could not be read. Then there are header values, but no text, html or attachment. */
-  ok: boolean;
+  /** Why something was not read; null if all was. */
+  unread: Unread | null;
   from: Mailbox | null;
   to: Mailbox[];
   cc: Mailbox[];
@@ -71,11 +72,11 @@ export interface OpenMail extends Omit<ParsedMail, "attachments" | "text" | "htm
   attachments: Omit<ParsedAttachment, "bytes">[];
 }
 
-/** Reads a message. Never throws: garbage gives `ok: false` or empty values. */
+/** Reads a message. Never throws: garbage gives `unread` or empty values. */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const fields = rawFields(raw);
   const parts = await partsOf(raw, fields);
-  const attachments = (parts?.files ?? []).map((file) => ({ ...shownFile(file), bytes: file.bytes() }));
+  const attachments = parts.files.map((file) => ({ ...shownFile(file), bytes: file.bytes() }));
   const { text, html, ...mail } = shownOf(fields, parts);
   return {
     ...mail,
@@ -91,22 +92,24 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
 export async function openMail(raw: Uint8Array): Promise<OpenMail> {
   const fields = rawFields(raw);
   const parts = await partsOf(raw, fields);
-  return { ...shownOf(fields, parts), attachments: (parts?.files ?? []).map(shownFile) };
+  return { ...shownOf(fields, parts), attachments: parts.files.map(shownFile) };
 }
 
 /** Returns the bytes of one attachment by its position, or null if there is none. Never throws. */
 export async function partBytes(raw: Uint8Array, ord: number): Promise<Uint8Array | null> {
   const parts = await partsOf(raw, rawFields(raw));
-  return parts?.files[ord]?.bytes() ?? null;
+  return parts.files[ord]?.bytes() ?? null;
 }
 
-function shownOf(fields: readonly RawField[], parts: ReadParts | null): Omit<OpenMail, "attachments"> {
-  const { text, html } = parts ?? { text: null, html: null };
+function shownOf(
+  fields: readonly RawField[],
+  { text, html, unread }: ReadParts,
+): Omit<OpenMail, "attachments"> {
   const preview = previewOf(text?.beginning ?? null, html?.beginning ?? null);
-  return { ...shownHeader(fields), ok: parts !== null, text, html, preview };
+  return { ...shownHeader(fields), unread, text, html, preview };
 }
 
-/** Returns the values of the header block alone: `ok: false` and no body. Never throws. */
+/** Returns the values of the header block alone: no body and no file. Never throws. */
 export function headerOnly(raw: Uint8Array): ParsedMail {
   return shownHeader(rawFields(raw));
 }
@@ -115,7 +118,7 @@ function shownHeader(fields: readonly RawField[]): ParsedMail {
   const block = headerBlockOf(fields);
   return {
     ...block,
-    ok: false,
+    unread: null,
     from: mailboxesIn(block, "from")[0] ?? null,
     to: mailboxesIn(block, "to"),
     cc: mailboxesIn(block, "cc"),
@@ -127,9 +130,10 @@ function shownHeader(fields: readonly RawField[]): ParsedMail {
   };
 }
 
-/** Reads the parts of a message; null if it cannot be read. */
-async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<ReadParts | null> {
-  if (isEndlessHeader(raw) || hasTooManyLines(raw)) return null;
+/** Reads the parts of a message; none if it cannot be read. */
+async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<ReadParts> {
+  if (isEndlessHeader(raw)) return noParts("header_too_long");
+  if (hasTooManyLines(raw)) return noParts("too_many_lines");
   const end = findHeaderEnd(raw);
   const start = textStart(raw, 0, end.header);
   const body = start < end.header ? start : end.body;
@@ -139,8 +143,12 @@ async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<Re
     const type = typeByBody(raw, MAX_PARTS);
     return type === null ? parts : await readParts(raw, mimeHeader(fields, type), body);
   } catch {
-    return null;
+    return noParts("not_mime");
   }
+}
+
+function noParts(unread: Unread): ReadParts {
+  return { text: null, html: null, files: [], unread };
 }
 
 /** Returns whether the header continues beyond the part that is read. Then there is no body. */

@@ -1,5 +1,6 @@
 import { isAscii } from "node:buffer";
 import type { Attachment } from "postal-mime";
+import type { Unread } from "../../core/messages/unread.ts";
 import { type MailText, mailText, partText } from "./mail-text.ts";
 import {
   type MimePart,
@@ -27,6 +28,8 @@ export interface ReadParts {
   text: MailText | null;
   html: MailText | null;
   files: ReadFile[];
+  /** Why the last file holds parts that were not read; null if all were. */
+  unread: Unread | null;
 }
 
 interface Parts {
@@ -46,7 +49,7 @@ interface Parts {
  */
 export async function readParts(raw: Uint8Array, header: Uint8Array, body: number): Promise<ReadParts> {
   const reader = openReader({ maxNestingDepth: MAX_NESTING_DEPTH, maxHeadersSize: MAX_HEADER_OCTETS });
-  const { spans, unreadFrom } = await readTree(reader, header, raw, body);
+  const { spans, rest } = await readTree(reader, header, raw, body);
   const parts: Parts = { reader, raw, spans, files: [], texts: new Map() };
   repairParts(reader.root, (part) => ({
     content: () => contentOf(parts, part),
@@ -56,7 +59,8 @@ export async function readParts(raw: Uint8Array, header: Uint8Array, body: numbe
   return {
     text: textOf(parts, "plain"),
     html: textOf(parts, "html"),
-    files: [...filesOf(parts), ...unreadFile(raw, unreadFrom)],
+    files: [...filesOf(parts), ...(rest === null ? [] : [unreadFile(raw, rest.from)])],
+    unread: rest?.reason ?? null,
   };
 }
 
@@ -140,8 +144,7 @@ function filesOf(parts: Parts): ReadFile[] {
 }
 
 /** Returns what follows the last part that was read, as a file, so that a reader sees that there is more. */
-function unreadFile(raw: Uint8Array, from: number | null): ReadFile[] {
-  if (from === null) return [];
+function unreadFile(raw: Uint8Array, from: number): ReadFile {
   const attachment: Attachment = {
     filename: "unread-parts.txt",
     mimeType: "application/octet-stream",
@@ -149,7 +152,7 @@ function unreadFile(raw: Uint8Array, from: number | null): ReadFile[] {
     content: "",
   };
   const body: FileBody = { span: { from, to: raw.length }, encoding: "identity", alone: true };
-  return [{ attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) }];
+  return { attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) };
 }
 
 const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];

@@ -85,6 +85,7 @@ export const AUDITED: readonly Audited[] = [
       route_ids: ["routeIds", "json"],
       content_days: "contentDays",
       event_days: "eventDays",
+      spam_check_fail: "spamCheckFail",
       suspended_at: ["suspendedAt", "time"],
     },
   },

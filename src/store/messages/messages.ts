@@ -4,6 +4,7 @@ import type { Spam } from "../../core/messages/spam.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
 import { OPEN_TRACKING } from "../../core/messages/tracking.ts";
 import type { SenderFacts } from "../../core/messages/sender.ts";
+import type { Unread } from "../../core/messages/unread.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
 import { type EntityOf, flag, json, mailbox, oneOf, plain, table } from "../engine/columns.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
@@ -93,6 +94,8 @@ export interface Arrived {
   rules?: readonly AppliedRule[];
   /** Missing in messages from before it was stored. */
   sender?: SenderFacts;
+  /** Why something of it was not read; null or left out: all was. */
+  unread?: Unread | null;
 }
 
 /** The content of a message: bodies, headers, and how it came. */

@@ -1,5 +1,6 @@
 import { idCeiling } from "../../core/ids.ts";
 import { bouncingDomain } from "../../core/own-names.ts";
+import type { SpamCheckFail } from "../../core/messages/spam.ts";
 import { OPEN_TRACKING, type OpenTracking } from "../../core/messages/tracking.ts";
 import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
 import { flag, json, oneOf, plain, type Row, table } from "../engine/columns.ts";
@@ -24,6 +25,8 @@ export interface Project {
   /** Days after which contents, and whole messages, go; null: those of the installation. */
   contentDays: number | null;
   eventDays: number | null;
+  /** What happens to mail if the spam filter fails; null: what the installation says. */
+  spamCheckFail: SpamCheckFail | null;
   createdAt: number;
 }
 
@@ -42,6 +45,7 @@ export const PROJECTS = table<Project>("senders", {
   suspendedAt: plain("suspended_at"),
   contentDays: plain("content_days"),
   eventDays: plain("event_days"),
+  spamCheckFail: plain("spam_check_fail"),
   createdAt: plain("created_at"),
 });
 
@@ -53,6 +57,7 @@ export const NEW_PROJECT = {
   suspendedAt: null,
   contentDays: null,
   eventDays: null,
+  spamCheckFail: null,
 } satisfies Partial<Project>;
 
 /** The fields of a project that may be changed. */
@@ -70,6 +75,7 @@ export type ProjectChanges = Partial<
     | "suspendedAt"
     | "contentDays"
     | "eventDays"
+    | "spamCheckFail"
     | "externalId"
   >
 >;
@@ -99,6 +105,16 @@ const SENDER_BY_NAME: ConfigurationQuery<Row, Project> = {
 /** Returns the account's project with that id or external id; null if there is none. An id wins over an external id. */
 export function findProject(db: Db, accountId: string, name: string): Promise<Project | null> {
   return db.readConfig(SENDER_BY_NAME, [accountId, name]);
+}
+
+const SPAM_CHECK_FAIL: ConfigurationQuery<Row, Pick<Project, "spamCheckFail">> = {
+  sql: "SELECT spam_check_fail FROM senders WHERE id = ?",
+  read: ({ spam_check_fail }) => ({ spamCheckFail: spam_check_fail as Project["spamCheckFail"] }),
+};
+
+/** Returns what a project asks for if the spam filter fails; null if it leaves that to the installation. */
+export async function spamCheckFailOf(db: Db, id: string): Promise<SpamCheckFail | null> {
+  return (await db.readConfig(SPAM_CHECK_FAIL, [id]))?.spamCheckFail ?? null;
 }
 
 /** Returns the account's project; null if it has none with that id. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, readAll, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
-import { OpenTrackingSchema, trackingSwitches } from "../../../core/messages/tracking.ts";
+import { trackingSwitches } from "../../../core/messages/tracking.ts";
 import { TIME_EXPECTED, parseTime } from "../../../core/time/date-times.ts";
 import { ConstraintError } from "../../../store/engine/client.ts";
 import {
@@ -9,71 +9,28 @@ import {
   insertProject,
   listProjects,
   NEW_PROJECT,
-  type Project,
   type ProjectChanges,
   updateProject,
 } from "../../../store/projects/projects.ts";
 import { senderDeletionRoute } from "./sender-deletion.ts";
 import { created, ok } from "../../routing/answer.ts";
 import { accountRoute, type Route } from "../../routing/route.ts";
-import {
-  Name,
-  Nullable,
-  PAGE_QUERY,
-  PageOf,
-  PlanName,
-  showTime,
-  TIME,
-  TierName,
-  Timestamp,
-} from "../../routing/schemas.ts";
+import { Name, Nullable, PAGE_QUERY, PageOf, PlanName, TIME, TierName } from "../../routing/schemas.ts";
 import { slugOf } from "../../../core/text.ts";
 import type { Configured } from "../../routing/parts.ts";
-import { GivenRouteIds, requireRoutes, ShownRouteIds } from "../../views/route-ids.ts";
+import { GivenRouteIds, requireRoutes } from "../../views/route-ids.ts";
+import {
+  NO_ROUTE_IDS,
+  Retention,
+  SenderSchema,
+  showSender,
+  SpamCheckFail,
+  TextFromHtml,
+  Tracking,
+} from "../../views/sender.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
-const NO_ROUTE_IDS = "the default route";
-
-const Tracking = Type.Object({ opens: OpenTrackingSchema, clicks: Type.Boolean() });
-
-const TextFromHtml = Type.Boolean({
-  description: "Whether a message that has html alone gets a text part made from it.",
-});
-
-/** Longest retention of a project, days: ten years. */
-const MAX_RETENTION_DAYS = 3650;
-const Days = (description: string) =>
-  Nullable(Type.Integer({ minimum: 1, maximum: MAX_RETENTION_DAYS, description, examples: [30] }));
-const Retention = Type.Object({
-  contentDays: Days(
-    "Days after which bodies, raw messages and files go. Null: RETENTION_CONTENT_DAYS of the installation.",
-  ),
-  eventDays: Days(
-    "Days after which messages go, with their events and webhook log. Null: RETENTION_EVENT_DAYS of the installation.",
-  ),
-});
-
-const SenderSchema = Type.Object(
-  {
-    id: Type.String(),
-    externalId: Type.String(),
-    name: Type.String(),
-    plan: PlanName,
-    trustTier: TierName,
-    dailyQuota: Nullable(
-      Type.Integer({ description: "The project's own limit, if it is lower than the tier's." }),
-    ),
-    tracking: Tracking,
-    textFromHtml: TextFromHtml,
-    routeIds: ShownRouteIds(NO_ROUTE_IDS),
-    retention: Retention,
-    suspendedAt: Nullable(Timestamp),
-    createdAt: Timestamp,
-  },
-  { title: "Sender" },
-);
-
 const ExternalId = Type.String({
   minLength: 1,
   maxLength: MAX_EXTERNAL_ID_CHARS,
@@ -91,6 +48,7 @@ const SWITCHES = {
   textFromHtml: Type.Optional(TextFromHtml),
   routeIds: GivenRouteIds(NO_ROUTE_IDS),
   retention: Type.Optional(Type.Partial(Retention)),
+  spamCheckFail: Type.Optional(SpamCheckFail),
 };
 
 const CreateSender = Type.Object(
@@ -115,23 +73,6 @@ const UpdateSender = Type.Object(
   },
   { title: "ProjectChanges" },
 );
-
-function show(sender: Project): Static<typeof SenderSchema> {
-  return {
-    id: sender.id,
-    externalId: sender.externalId,
-    name: sender.name,
-    plan: sender.plan,
-    trustTier: sender.trustTier,
-    dailyQuota: sender.dailyQuota,
-    tracking: { opens: sender.trackOpens, clicks: sender.trackClicks },
-    textFromHtml: sender.textFromHtml,
-    routeIds: [...sender.routeIds],
-    retention: { contentDays: sender.contentDays, eventDays: sender.eventDays },
-    suspendedAt: showTime(sender.suspendedAt),
-    createdAt: showTime(sender.createdAt),
-  };
-}
 
 /** Returns an external id made from a name. If the name has no Latin letters or digits, uses the end of the id. */
 function derivedExternalId(name: string, id: string): string {
@@ -203,6 +144,7 @@ function changesOf({ config }: Configured, body: Static<typeof UpdateSender>): P
     textFromHtml: body.textFromHtml,
     contentDays: body.retention?.contentDays,
     eventDays: body.retention?.eventDays,
+    spamCheckFail: body.spamCheckFail,
     routeIds: body.routeIds === undefined ? undefined : [...new Set(body.routeIds)],
     suspendedAt,
   };
@@ -234,7 +176,7 @@ function collectionRoutes(deps: Configured): Route[] {
       async handle({ principal, body, now, record }) {
         await requireRoutes(db, principal.accountId, body.routeIds);
         const sender = newSender(deps, principal.accountId, body, now);
-        const answer = created(show(sender));
+        const answer = created(showSender(sender));
         const write = () => db.write([insertProject(sender), ...record(answer)]);
         await withExternalId(sender.externalId, write);
         return answer;
@@ -252,7 +194,9 @@ function collectionRoutes(deps: Configured): Route[] {
       answers: { 200: PageOf(SenderSchema) },
       async handle({ principal, page }) {
         const { after, take, answer } = page();
-        return ok(answer(await listProjects(db, principal.accountId, after, take), show, ({ id }) => id));
+        return ok(
+          answer(await listProjects(db, principal.accountId, after, take), showSender, ({ id }) => id),
+        );
       },
     }),
   ];
@@ -271,7 +215,7 @@ function itemRoutes(deps: Configured): Route[] {
       accountWide: true,
       answers: { 200: SenderSchema },
       async handle({ principal, params }) {
-        return ok(show(existing("project", await getProject(db, principal.accountId, params.id))));
+        return ok(showSender(existing("project", await getProject(db, principal.accountId, params.id))));
       },
     }),
     accountRoute({
@@ -291,7 +235,7 @@ function itemRoutes(deps: Configured): Route[] {
         await requireRoutes(db, principal.accountId, body.routeIds);
         const changes = changesOf(deps, body);
         const change = () => updateProject(db, principal.accountId, params.id, changes);
-        return ok(show(existing("project", await withExternalId(changes.externalId, change))));
+        return ok(showSender(existing("project", await withExternalId(changes.externalId, change))));
       },
     }),
   ];

@@ -6,6 +6,7 @@ import { CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
 import { capturesTo } from "../../state/installation.ts";
 import { Status } from "../../components/status.tsx";
+import { UnreadParts } from "../../components/unread-parts.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted, sizeText } from "../../words/amounts.ts";
 
@@ -86,6 +87,7 @@ function LetterBody({ message }: { message: Message }) {
       ) : (
         <pre class="text">{shown?.slice(0, SHOWN_CHARS) ?? "(no text)"}</pre>
       )}
+      <UnreadParts message={message} />
       {(shown?.length ?? 0) > SHOWN_CHARS && view.value !== "html" ? (
         <p>
           <a href={`/messages/${id}?tab=text`}>Read all of it</a>

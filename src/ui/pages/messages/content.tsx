@@ -9,6 +9,7 @@ import { isCaptured } from "../../words/answer.ts";
 import { Status } from "../../components/status.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { LocalTime } from "../../components/time.tsx";
+import { UnreadParts } from "../../components/unread-parts.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { counted, sizeText } from "../../words/amounts.ts";
 import { duration } from "../../words/time.ts";
@@ -63,14 +64,17 @@ export function ContentTabs({ message }: { message: Message }) {
   const selected = views.find(({ id }) => id === query.value.get("tab")) ?? views[0];
   if (selected === undefined) return null;
   return (
-    <Tabs
-      label="Content"
-      tabs={views}
-      selected={selected.id}
-      onSelect={(tab) => navigate(urlWith({ tab: tab === views[0]?.id ? null : tab }), { replace: true })}
-    >
-      {selected.show(message)}
-    </Tabs>
+    <>
+      <UnreadParts message={message} />
+      <Tabs
+        label="Content"
+        tabs={views}
+        selected={selected.id}
+        onSelect={(tab) => navigate(urlWith({ tab: tab === views[0]?.id ? null : tab }), { replace: true })}
+      >
+        {selected.show(message)}
+      </Tabs>
+    </>
   );
 }
 

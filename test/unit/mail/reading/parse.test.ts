@@ -60,7 +60,7 @@ describe("a received message", () => {
     });
     const mail = await parseMail(raw);
     expect(mail).toMatchObject({
-      ok: true,
+      unread: null,
       from: { email: "ann@example.com", name: "Änn" },
       to: [{ email: "bob@example.org", name: "Bob, B." }, { email: "eve@example.org" }],
       cc: [{ email: "c@example.net" }],
@@ -346,14 +346,14 @@ describe("limits", () => {
   test("multiparts nested past the limit are one file, after what could be read", async () => {
     expect(filesIn(await parseMail(nested(MAX_NESTING_DEPTH)))).toEqual([]);
     const beyond = await parseMail(nested(MAX_NESTING_DEPTH + 1));
-    expect(beyond.ok).toBe(true);
+    expect(beyond.unread).toBe("nested_too_deep");
     expect(filesIn(beyond)).toEqual([["unread-parts.txt", `--b${MAX_NESTING_DEPTH}\r\n\r\nx\r\n`]]);
   });
 
   test("parts past the limit are one file, after those that could be read", async () => {
-    expect((await parseMail(parts(MAX_PARTS))).ok).toBe(true);
+    expect((await parseMail(parts(MAX_PARTS))).unread).toBeNull();
     const beyond = await parseMail(parts(MAX_PARTS + 1));
-    expect(beyond).toMatchObject({ ok: true, from: { email: "a@b.example" } });
+    expect(beyond).toMatchObject({ unread: "too_many_parts", from: { email: "a@b.example" } });
     expect(beyond.text?.match(/x/g)).toHaveLength(MAX_PARTS);
     expect(filesIn(beyond)).toEqual([["unread-parts.txt", "--b\r\n\r\nx\r\n"]]);
   });
@@ -378,7 +378,7 @@ describe("limits", () => {
       );
     expect((await parseMail(of(MAX_PARTS))).attachments.length).toBe(MAX_PARTS);
     const beyond = await parseMail(of(MAX_PARTS + 1));
-    expect([beyond.ok, beyond.attachments.length]).toEqual([true, MAX_PARTS + 1]);
+    expect([beyond.unread, beyond.attachments.length]).toEqual(["too_many_parts", MAX_PARTS + 1]);
     expect(beyond.attachments.at(-1)?.filename).toBe("unread-parts.txt");
   });
 
@@ -387,7 +387,7 @@ describe("limits", () => {
     ["those of another boundary", "--c"],
     ["delimiters of a nested message", "--b2"],
   ])("lines that only look like delimiters do not start parts: %s", async (_, line) => {
-    const { ok, text } = await parseMail(
+    const { unread, text } = await parseMail(
       bytes(
         "Content-Type: multipart/mixed; boundary=b",
         "",
@@ -399,7 +399,7 @@ describe("limits", () => {
         "",
       ),
     );
-    expect([ok, text?.length]).toEqual([true, (line.length + 1) * MAX_PARTS * 2]);
+    expect([unread, text?.length]).toEqual([null, (line.length + 1) * MAX_PARTS * 2]);
   });
 
   test("characters of a Message-ID", () => {
@@ -410,15 +410,15 @@ describe("limits", () => {
   });
 
   test("a message with too many lines is not read", async () => {
-    expect((await parseMail(Buffer.from(`\n\n${"x\n".repeat(MAX_LINES)}`))).ok).toBe(false);
+    expect((await parseMail(Buffer.from(`\n\n${"x\n".repeat(MAX_LINES)}`))).unread).toBe("too_many_lines");
   });
 
   test("if the header is longer than the limit, no body is read", async () => {
     const header = (octets: number) =>
       Buffer.from(`From: a@b.example\r\nX: ${"a".repeat(octets - 24)}\r\n\r\nbody`);
-    expect(await parseMail(header(MAX_HEADER_OCTETS - 2))).toMatchObject({ ok: true, text: "body\n" });
+    expect(await parseMail(header(MAX_HEADER_OCTETS - 2))).toMatchObject({ unread: null, text: "body\n" });
     expect(await parseMail(header(MAX_HEADER_OCTETS + 1))).toMatchObject({
-      ok: false,
+      unread: "header_too_long",
       from: { email: "a@b.example" },
       text: null,
     });
@@ -434,7 +434,7 @@ describe("limits", () => {
         "<p>x</p>",
       ),
     );
-    expect(mail).toMatchObject({ ok: true, html: "<p>x</p>\n", text: null });
+    expect(mail).toMatchObject({ unread: null, html: "<p>x</p>\n", text: null });
   });
 
   test("fields are counted in any letter case, and only in the header", () => {

@@ -129,7 +129,7 @@ describe("a multipart without a boundary parameter", () => {
     ["another one", 'multipart/alternative; boundary="abc"', ["prologue", ...parts("xyz")]],
   ])("%s: the boundary is found in the body", async (_name, type, body) => {
     const mail = await parseMail(bytes("Subject: x", `Content-Type: ${type}`, "", ...body));
-    expect(mail).toMatchObject({ ok: true, text: "plain\n", html: "<p>html</p>\n", subject: "x" });
+    expect(mail).toMatchObject({ unread: null, text: "plain\n", html: "<p>html</p>\n", subject: "x" });
   });
 
   test.each([
@@ -141,7 +141,7 @@ describe("a multipart without a boundary parameter", () => {
 
   test("a multipart without a boundary parameter without parts has no text", async () => {
     const mail = await parseMail(bytes("Content-Type: multipart/mixed; boundary=b", "", "--b--", ""));
-    expect(mail).toMatchObject({ ok: true, text: null, html: null, attachments: [] });
+    expect(mail).toMatchObject({ unread: null, text: null, html: null, attachments: [] });
   });
 
   test.each([MAX_PARTS, MAX_PARTS + 1])(
