@@ -944,7 +944,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -975,7 +975,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -1270,7 +1270,7 @@ export interface components {
                 id: string | null;
                 name: string | null;
                 /** @description Empty: every scope. */
-                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
                 senderId: string | null;
             };
             member: {
@@ -2019,6 +2019,31 @@ export interface components {
             /** @description Variables that `data` lacks. They render as empty strings. */
             missing: string[];
         };
+        /**
+         * GivenConsent
+         * @description The proof of `subscribed`, which an update must have too. It becomes an entry of `consent`.
+         * @example {
+         *       "how": "sign-up form"
+         *     }
+         */
+        GivenConsent: {
+            /**
+             * Format: date-time
+             * @description When. Default: now.
+             * @example 2026-01-31T09:30:00Z
+             */
+            at?: string;
+            /**
+             * @description In your words. Default: `api`.
+             * @example sign-up form
+             */
+            how?: string;
+            /**
+             * @description The address from which the person acted.
+             * @example 203.0.113.7
+             */
+            ip?: string;
+        };
         /** NewContact */
         NewContact: {
             /**
@@ -2037,8 +2062,34 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /**
+             * @description Values of properties that /v1/contact-properties defines. Properties that are absent stay as they are. Null removes a value.
+             * @example {}
+             */
+            properties?: {
+                [key: string]: string | number | boolean | null;
+            };
             /** @default true */
             subscribed?: boolean;
+            consent?: components["schemas"]["GivenConsent"];
+        };
+        /** Consent */
+        Consent: {
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            at: string;
+            /** @description Whether the person was subscribed afterwards. */
+            subscribed: boolean;
+            /**
+             * @description `api`, `page` and `one_click` of an unsubscribe link, `mail` to the address of List-Unsubscribe, or your words.
+             * @example api
+             */
+            how: string;
+            /** @example 203.0.113.7 */
+            ip?: string;
         };
         /** Contact */
         Contact: {
@@ -2052,6 +2103,24 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
+             * @description Values of the properties that /v1/contact-properties defines. One without a value is absent.
+             * @example {}
+             */
+            properties: {
+                [key: string]: string | number | boolean;
+            };
+            /**
+             * @description How the person joined and left, oldest first: the first entry and the last 29.
+             * @example [
+             *       {
+             *         "at": "2026-01-31T09:30:00.000Z",
+             *         "subscribed": true,
+             *         "how": "api"
+             *       }
+             *     ]
+             */
+            consent: components["schemas"]["Consent"][];
+            /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
              * @example 2026-01-31T09:30:00.000Z
@@ -2063,6 +2132,53 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             updatedAt: string;
+        };
+        /** NewContactProperty */
+        NewContactProperty: {
+            /**
+             * @description It never changes.
+             * @example plan
+             */
+            name: string;
+            /**
+             * @description `date`: an ISO 8601 day or date-time with a zone, shown as a date-time in UTC. It never changes.
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean" | "date";
+            fallback?: (string | number | boolean) | null;
+        };
+        /** ContactProperty */
+        ContactProperty: {
+            id: string;
+            /** @example plan */
+            name: string;
+            /**
+             * @description `date`: an ISO 8601 day or date-time with a zone, shown as a date-time in UTC. It never changes.
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean" | "date";
+            fallback: (string | number | boolean) | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /**
+         * ContactPropertyChanges
+         * @example {
+         *       "fallback": null
+         *     }
+         */
+        ContactPropertyChanges: {
+            fallback: (string | number | boolean) | null;
         };
         /** Suppression */
         Suppression: {
@@ -3077,8 +3193,13 @@ export type TryRules = components['schemas']['TryRules'];
 export type RuleTrial = components['schemas']['RuleTrial'];
 export type Template = components['schemas']['Template'];
 export type RenderedTemplate = components['schemas']['RenderedTemplate'];
+export type GivenConsent = components['schemas']['GivenConsent'];
 export type NewContact = components['schemas']['NewContact'];
+export type Consent = components['schemas']['Consent'];
 export type Contact = components['schemas']['Contact'];
+export type NewContactProperty = components['schemas']['NewContactProperty'];
+export type ContactProperty = components['schemas']['ContactProperty'];
+export type ContactPropertyChanges = components['schemas']['ContactPropertyChanges'];
 export type Suppression = components['schemas']['Suppression'];
 export type Stats = components['schemas']['Stats'];
 export type Resources = components['schemas']['Resources'];
@@ -4062,7 +4183,7 @@ export interface operations {
                     name: string;
                     senderId?: string | null;
                     /** @description What the key may do. If absent or empty: everything. */
-                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
                     /** @description The only recipients of the key's sends. `@example.org` means that very domain and none below it. */
                     allowRecipients?: string[];
                     /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */
@@ -5937,7 +6058,15 @@ export interface operations {
                     metadata?: {
                         [key: string]: components["schemas"]["JsonValue"];
                     };
+                    /**
+                     * @description Values of properties that /v1/contact-properties defines. Properties that are absent stay as they are. Null removes a value.
+                     * @example {}
+                     */
+                    properties?: {
+                        [key: string]: string | number | boolean | null;
+                    };
                     subscribed?: boolean;
+                    consent?: components["schemas"]["GivenConsent"];
                 };
             };
         };
@@ -6046,6 +6175,127 @@ export interface operations {
                             error?: components["schemas"]["ItemError"];
                         }[];
                     } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listContactProperties: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the properties of contacts, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ContactProperty"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createContactProperty: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewContactProperty"];
+            };
+        };
+        responses: {
+            /** @description Define a property that contacts may have */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["ContactProperty"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getContactProperty: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example prp_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a property of contacts */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["ContactProperty"];
+                };
+            };
+        };
+    };
+    deleteContactProperty: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example prp_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a property and its values */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateContactProperty: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example prp_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ContactPropertyChanges"];
+            };
+        };
+        responses: {
+            /** @description Change the fallback of a property */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["ContactProperty"] & components["schemas"]["MayWarn"];
                 };
             };
         };

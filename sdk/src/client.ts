@@ -10,6 +10,7 @@ import {
   Routes,
   Senders,
 } from "./resources/account.ts";
+import { ContactProperties } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
@@ -31,6 +32,7 @@ export class Postrider {
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly contacts: Contacts;
+  readonly contactProperties: ContactProperties;
   readonly suppressions: Suppressions;
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
@@ -57,6 +59,7 @@ export class Postrider {
     this.webhooks = new Webhooks(api);
     this.events = new Events(api);
     this.contacts = new Contacts(api);
+    this.contactProperties = new ContactProperties(api);
     this.suppressions = new Suppressions(api);
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);

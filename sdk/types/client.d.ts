@@ -1,4 +1,5 @@
 import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members, Routes, Senders } from "./resources/account.ts";
+import { ContactProperties } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
@@ -18,6 +19,7 @@ export declare class Postrider {
     readonly webhooks: Webhooks;
     readonly events: Events;
     readonly contacts: Contacts;
+    readonly contactProperties: ContactProperties;
     readonly suppressions: Suppressions;
     readonly apiKeys: ApiKeys;
     readonly lanes: Lanes;

@@ -8,6 +8,7 @@ export type IdPrefix =
   | "msg"
   | "tpl"
   | "con"
+  | "prp"
   | "dom"
   | "inb"
   | "thr"

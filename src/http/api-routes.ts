@@ -3,6 +3,7 @@ import { log } from "../log.ts";
 import type { Parts } from "./routing/parts.ts";
 import { resendRoutes } from "./resend/routes.ts";
 import { contactBatchRoute } from "./routes/contact-batch.ts";
+import { contactPropertyRoutes } from "./routes/audience/properties.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
@@ -67,6 +68,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   templateRoutes,
   contactRoutes,
   contactBatchRoute,
+  contactPropertyRoutes,
   suppressionRoutes,
   statsRoutes,
   quotaRoutes,

@@ -50,6 +50,8 @@ describe("POST /v1/contacts", () => {
       subscribed: true,
       unsubscribedAt: null,
       metadata: { plan: ["pro"] },
+      properties: {},
+      consent: [{ at: iso(), subscribed: true, how: "api" }],
       createdAt: iso(),
       updatedAt: iso(),
     });
@@ -284,7 +286,8 @@ describe("a contact", () => {
     const { json } = await create({ email: "leaves@example.com" });
     const post = (verb: string) => api.call("POST", `/v1/contacts/${json.id}/${verb}`);
     api.clock.advance(1000);
-    const left = { ...json, subscribed: false, unsubscribedAt: iso(), updatedAt: iso() };
+    const consent = [...json.consent, { at: iso(), subscribed: false, how: "api" }];
+    const left = { ...json, consent, subscribed: false, unsubscribedAt: iso(), updatedAt: iso() };
     const first = await post("unsubscribe");
     expect([first.status, first.json]).toEqual([200, left]);
     api.clock.advance(1000);
@@ -293,7 +296,8 @@ describe("a contact", () => {
     expect(await findSuppressions(api.db, api.acme.a.id, ["leaves@example.com"], api.clock.now())).toEqual(
       new Map(),
     );
-    const back = { ...json, updatedAt: iso() };
+    const joined = { at: iso(), subscribed: true, how: "api" };
+    const back = { ...json, consent: [...consent, joined], updatedAt: iso() };
     expect((await post("resubscribe")).json).toEqual(back);
     api.clock.advance(1000);
     expect((await post("resubscribe")).json).toEqual(back);

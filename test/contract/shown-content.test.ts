@@ -10,6 +10,7 @@ const CONFIGURATION: ReadonlySet<string> = new Set([
   "Receiving",
   "OwnRecord",
   "Rule",
+  "ContactProperty",
   "Inbox",
   "Webhook",
   "ApiKey",

@@ -137,9 +137,16 @@ async function writeEverywhere(): Promise<void> {
   clock.shift(HOUR_MS);
   const visitor = { "user-agent": "QuillBrowser/7", "x-forwarded-for": "10.77.66.55" };
   await fetch(`${service.url}${path}`, { redirect: "manual", headers: visitor });
+  await post("/v1/contact-properties", { name: "nickname", type: "string" });
   await post(
     "/v1/contacts",
-    { email: ZOE, firstName: "Zoe", lastName: "Quillfeather" },
+    {
+      email: ZOE,
+      firstName: "Zoe",
+      lastName: "Quillfeather",
+      properties: { nickname: "quill-secret" },
+      consent: { how: "Quillfeather's form", ip: "10.77.66.55" },
+    },
     { "idempotency-key": "c1" },
   );
   await post("/v1/suppressions", { email: ZOE, note: "Quillfeather asked" }, { "idempotency-key": "s1" });

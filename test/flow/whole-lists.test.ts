@@ -28,8 +28,10 @@ describe("a whole list as CSV", () => {
     };
     await service.call("POST", "/v1/contacts", body);
     const [head, row, end] = await csv("/v1/contacts");
-    expect(head).toBe("email,firstName,lastName,subscribed,unsubscribedAt,metadata,createdAt,updatedAt");
-    expect(row).toStartWith(`ana@one.test,"'=HYPERLINK(""x"")","Lima, Ana",true,,"{""id"":""7""}",2`);
+    expect(head).toBe(
+      "email,firstName,lastName,subscribed,unsubscribedAt,metadata,properties,createdAt,updatedAt",
+    );
+    expect(row).toStartWith(`ana@one.test,"'=HYPERLINK(""x"")","Lima, Ana",true,,"{""id"":""7""}",{},2`);
     expect(end).toBe("");
   });
 
@@ -55,6 +57,8 @@ describe("a whole list as CSV", () => {
       subscribed: true,
       unsubscribedAt: null,
       metadata: {},
+      properties: {},
+      consent: [],
       createdAt: now,
       updatedAt: now,
     }));

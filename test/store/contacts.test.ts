@@ -40,12 +40,15 @@ function contact(name: string, changes: Partial<Contact> = {}): Contact {
     subscribed: true,
     unsubscribedAt: null,
     metadata: { a: [1, null] },
+    properties: {},
+    consent: [],
     createdAt: NOW,
     updatedAt: NOW,
     ...changes,
   };
 }
 
+const entry = (subscribed: boolean, at: number) => ({ at, subscribed, how: "api" });
 const save = (...contacts: Contact[]) => api.db.write(contacts.map(insertContact));
 
 test("a contact can be read, changed, unsubscribed and deleted only in its own project", async () => {
@@ -55,7 +58,7 @@ test("a contact can be read, changed, unsubscribed and deleted only in its own p
   expect(await getContact(db, mine, saved.id)).toEqual(saved);
   expect(await getContact(db, theirs, saved.id)).toBeNull();
   expect(await updateContact(db, theirs, saved.id, { firstName: "X" }, NOW + 1)).toBeNull();
-  expect(await setSubscribed(db, theirs, saved.id, false, NOW + 1)).toBeNull();
+  expect(await setSubscribed(db, theirs, saved.id, entry(false, NOW + 1))).toBeNull();
   expect(await deleteContact(db, theirs, saved.id)).toBe(false);
   expect(await getContact(db, mine, saved.id)).toEqual(saved);
   expect(await deleteContact(db, mine, saved.id)).toBe(true);
@@ -88,12 +91,23 @@ test("a change sets the given fields and leaves the rest", async () => {
 test("unsubscribing or subscribing twice keeps the first time", async () => {
   const saved = contact("twice");
   await save(saved);
-  const set = (subscribed: boolean, at: number) => setSubscribed(api.db, mine, saved.id, subscribed, at);
-  const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };
+  const set = (subscribed: boolean, at: number) =>
+    setSubscribed(api.db, mine, saved.id, entry(subscribed, at));
+  const left = {
+    ...saved,
+    subscribed: false,
+    unsubscribedAt: NOW + 1,
+    updatedAt: NOW + 1,
+    consent: [entry(false, NOW + 1)],
+  };
   expect(await set(true, NOW + 9)).toEqual(saved);
   expect(await set(false, NOW + 1)).toEqual(left);
   expect(await set(false, NOW + 2)).toEqual(left);
-  expect(await set(true, NOW + 3)).toEqual({ ...saved, updatedAt: NOW + 3 });
+  expect(await set(true, NOW + 3)).toEqual({
+    ...saved,
+    updatedAt: NOW + 3,
+    consent: [entry(false, NOW + 1), entry(true, NOW + 3)],
+  });
 });
 
 describe("unsubscribing an address", () => {
@@ -109,9 +123,12 @@ describe("unsubscribing an address", () => {
   test("unsubscribing an address leaves the other fields of an existing contact, and the time if it was already unsubscribed", async () => {
     const saved = contact("old");
     await save(saved);
-    const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };
+    const consent = [{ ...entry(false, NOW + 1), how: "page" }];
+    const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1, consent };
     for (const at of [NOW + 1, NOW + 2])
-      await unsubscribe(contact("other", { emailKey: saved.emailKey, firstName: "X", updatedAt: at }));
+      await unsubscribe(
+        contact("other", { emailKey: saved.emailKey, firstName: "X", updatedAt: at, consent }),
+      );
     expect(await getContact(api.db, mine, saved.id)).toEqual(left);
     expect(await getContact(api.db, mine, "con_other")).toBeNull();
   });

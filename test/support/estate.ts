@@ -101,6 +101,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     return { id: made.id, aliases: [made.slug] };
   },
   "/v1/contacts": (making) => post(making, "/v1/contacts", contactBody(making)),
+  "/v1/contact-properties": (making) => post(making, "/v1/contact-properties", propertyBody(making)),
   "/v1/suppressions": (making) => post(making, "/v1/suppressions", contactBody(making)),
   async "/u"(making) {
     const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
@@ -247,6 +248,10 @@ function recordBody({ world, tenant, above: [id = ""] }: Making) {
   return { type: "TXT", name, value: tenant.name };
 }
 
+function propertyBody({ world }: Making) {
+  return { name: `property_${world.next()}`, type: "string", fallback: "free" };
+}
+
 function contactBody({ world, tenant }: Making) {
   return { email: `${tenant.name}-${world.next()}@example.com` };
 }
@@ -303,6 +308,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/templates/{}/render": () => ({ data: { user: { name: "Ada" } } }),
   "POST /v1/templates/preview": () => ({ subject: "Hi {{ a }}", text: "{{ b }}", data: { a: "1" } }),
   "POST /v1/contacts": contactBody,
+  "POST /v1/contact-properties": propertyBody,
+  "PATCH /v1/contact-properties/{}": () => ({ fallback: "pro" }),
   "POST /v1/contacts/batch": (making) => ({ contacts: [contactBody(making)] }),
   "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),
   "POST /v1/suppressions": contactBody,

@@ -25,11 +25,13 @@ export async function recipientOfToken(
 /**
  * Unsubscribes the recipient's contact, which is created if there is none, and announces it in the same write. A second
  * call changes nothing.
+ * @param ip the address from which the person acted, if it is known
  */
 export async function unsubscribeRecipient(
   deps: Pick<UnsubscribeDeps, "db" | "clock" | "queue">,
   { messageId, senderId, email }: Recipient,
   how: UnsubscribeWay,
+  ip: string | null = null,
 ): Promise<void> {
   const now = deps.clock.now();
   const emailKey = addressKey(email);
@@ -43,6 +45,8 @@ export async function unsubscribeRecipient(
     firstName: null,
     lastName: null,
     metadata: {},
+    properties: {},
+    consent: [{ at: now, subscribed: false, how, ...(ip === null ? {} : { ip }) }],
     subscribed: false,
     unsubscribedAt: now,
     createdAt: now,

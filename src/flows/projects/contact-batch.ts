@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { addressKey } from "../../core/addresses.ts";
-import type { AppError } from "../../core/errors.ts";
+import { withConsent } from "../../core/audience/consent.ts";
+import { changedValues, checkValuesSize, type PropertyShape } from "../../core/audience/properties.ts";
+import { AppError } from "../../core/errors.ts";
 import { limitsOf, overQuota, type QuotaLimits, type Quotas } from "../../core/quotas.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -12,10 +14,16 @@ import {
   replaceContact,
   requireUnchanged,
 } from "../../store/projects/contacts.ts";
-import { unsubscribedBeforeErasure } from "../../store/projects/erased-unsubscriptions.ts";
 import { type ChangeLimit, holdingsOf, overQuotaIn, withinLimits } from "../../store/projects/holdings.ts";
 import type { Project } from "../../store/projects/projects.ts";
-import { checkedAddress, type NewContact, newContact, storedFields } from "./contacts.ts";
+import {
+  checkedAddress,
+  type KnownToProject,
+  knownToProject,
+  type NewContact,
+  newContact,
+  storedFields,
+} from "./contacts.ts";
 
 /** Maximum number of contacts in a batch. */
 export const MAX_BATCH = 100;
@@ -45,7 +53,7 @@ export interface SavingContacts {
 
 /** An item with the contact that it makes if its address is new. */
 interface Wanted {
-  item: NewContact;
+  changes: ContactChanges;
   fresh: Contact;
 }
 
@@ -70,14 +78,12 @@ export async function saveContacts(
 ): Promise<Plan["outcomes"]> {
   const limits = limitsOf(quotas, project.plan);
   const keys = items.flatMap((item) => (item instanceof Error ? [] : [addressKey(checkedAddress(item))]));
-  const erased = await unsubscribedBeforeErasure(db, senderId, keys);
-  const wanted = items.map((item) =>
-    item instanceof Error ? item : { item, fresh: newContact(senderId, item, now, erased) },
-  );
+  const known = await knownToProject(db, senderId, keys);
+  const wanted = items.map((item) => (item instanceof Error ? item : wantedOf(item, senderId, known, now)));
   for (let tries = 1; ; tries++) {
     const stood = await findContacts(db, senderId, keys);
     const held = limits.contacts === null ? 0 : (await holdingsOf(db, senderId)).contacts;
-    const plan = planOf(wanted, stood, limits, held, now);
+    const plan = planOf(wanted, stood, { limits, held, shapes: known.shapes, now });
     try {
       await db.write(writeOf(plan, stood, { senderId, limits, growing }, record(plan.outcomes)));
       return plan.outcomes;
@@ -91,49 +97,88 @@ export async function saveContacts(
   }
 }
 
+/** Returns what an item wants, or the error that refuses it. */
+function wantedOf(item: NewContact, senderId: string, known: KnownToProject, now: number): Wanted | AppError {
+  return refusedOr(() => ({
+    changes: storedFields(item, known.shapes, now),
+    fresh: newContact(senderId, item, known, now),
+  }));
+}
+
+function refusedOr<Result>(read: () => Result): Result | AppError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+/** The facts that decide about the items of a batch. */
+interface Deciding {
+  limits: QuotaLimits;
+  /** Contacts that the project has. */
+  held: number;
+  shapes: readonly PropertyShape[];
+  now: number;
+}
+
 function planOf(
   wanted: readonly (Wanted | AppError)[],
   stood: ReadonlyMap<string, Contact>,
-  limits: QuotaLimits,
-  held: number,
-  now: number,
+  deciding: Deciding,
 ): Plan {
   const plan: Plan = { outcomes: [], added: new Map(), changed: new Map() };
-  const room = limits.contacts === null ? MAX_BATCH : limits.contacts - held;
-  for (const one of wanted) {
-    if (one instanceof Error) plan.outcomes.push(one);
-    else plan.outcomes.push(place(plan, one, stood, room, now) ?? overQuota("contacts", limits.contacts));
-  }
+  for (const one of wanted)
+    plan.outcomes.push(one instanceof Error ? one : refusedOr(() => place(plan, one, stood, deciding)));
   return plan;
 }
 
-/** Adds an item to the plan. Returns null if there is no room for its contact. */
+/** Adds an item to the plan. Throws if there is no room for its contact, or if its properties get too large. */
 function place(
   { added, changed }: Plan,
-  { item, fresh }: Wanted,
+  { changes, fresh }: Wanted,
   stood: ReadonlyMap<string, Contact>,
-  room: number,
-  now: number,
-): SavedContact | null {
+  { limits, held, shapes, now }: Deciding,
+): SavedContact {
   const key = fresh.emailKey;
   const before = added.get(key) ?? changed.get(key) ?? stood.get(key);
   if (before === undefined) {
-    if (added.size >= room) return null;
+    if (limits.contacts !== null && held + added.size >= limits.contacts)
+      throw overQuota("contacts", limits.contacts);
     added.set(key, fresh);
     return { id: fresh.id, email: fresh.email, result: "created" };
   }
-  const after = changedContact(before, storedFields(item), now);
+  const after = changedContact(before, changes, shapes, now);
   if (after !== null) (added.has(key) ? added : changed).set(key, after);
   return { id: before.id, email: before.email, result: after === null ? "unchanged" : "updated" };
 }
 
 /** Returns the contact with the given fields; null if it has them already. */
-function changedContact(contact: Contact, changes: ContactChanges, now: number): Contact | null {
-  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-  const after: Contact = { ...contact, ...given };
+function changedContact(
+  contact: Contact,
+  { properties: values = {}, consent: told, ...fields }: ContactChanges,
+  shapes: readonly PropertyShape[],
+  now: number,
+): Contact | null {
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  const isTurned = fields.subscribed !== undefined && fields.subscribed !== contact.subscribed;
+  const consent =
+    told !== undefined && (told.isTold || isTurned)
+      ? withConsent(contact.consent, told.entry)
+      : contact.consent;
+  const properties = changedValues(kept(contact.properties, shapes), values);
+  checkValuesSize(properties);
+  const after: Contact = { ...contact, ...given, properties, consent };
   if (isDeepStrictEqual(after, contact)) return null;
   const unsubscribedAt = after.subscribed ? null : (contact.unsubscribedAt ?? now);
   return { ...after, unsubscribedAt, updatedAt: now };
+}
+
+/** Returns the values without those of a deleted property, which a chore is removing. */
+function kept(values: Contact["properties"], shapes: readonly PropertyShape[]): Contact["properties"] {
+  const names = new Set(shapes.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)));
 }
 
 function writeOf(

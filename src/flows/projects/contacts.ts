@@ -1,9 +1,20 @@
+import { type GivenConsent, readConsent } from "../../core/audience/consent.ts";
+import {
+  changedValues,
+  checkValuesSize,
+  type GivenValues,
+  OVERSIZED,
+  type PropertyShape,
+  readValues,
+} from "../../core/audience/properties.ts";
 import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, readAll, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { wellFormed } from "../../core/text.ts";
 import { findInexactNumber, INEXACT_NUMBER, isDeeper } from "../../core/validation.ts";
+import { propertyShapes } from "../../store/audience/properties.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { isBroken } from "../../store/engine/guards.ts";
 import {
   type Contact,
   type ContactChanges,
@@ -24,8 +35,11 @@ export interface NewContact {
   firstName?: string | null;
   lastName?: string | null;
   metadata?: Record<string, unknown>;
+  properties?: GivenValues;
   /** If left out: true, unless the address had unsubscribed when it was erased. */
   subscribed?: boolean;
+  /** How the person joined or left. */
+  consent?: GivenConsent;
 }
 
 /** Throws 422 if metadata exceeds its limits. */
@@ -40,7 +54,25 @@ export function checkMetadata(metadata: Record<string, unknown> | undefined): vo
     throw invalid("metadata", `must have at most ${MAX_METADATA_BYTES} bytes as JSON.`);
 }
 
-const NONE: ReadonlySet<string> = new Set();
+/** Facts of the project that decide about a new contact. */
+export interface KnownToProject {
+  /** The properties that contacts may have. */
+  shapes: readonly PropertyShape[];
+  /** Keys of erased addresses that had unsubscribed: only the client's word subscribes them again. */
+  unsubscribed: ReadonlySet<string>;
+}
+
+/** Reads what decides about new contacts with those address keys. */
+export async function knownToProject(
+  db: Db,
+  senderId: string,
+  keys: readonly string[],
+): Promise<KnownToProject> {
+  return {
+    shapes: await propertyShapes(db, senderId),
+    unsubscribed: await unsubscribedBeforeErasure(db, senderId, keys),
+  };
+}
 
 /** Returns a name as the database will store it, with halves of surrogate pairs replaced. */
 function nameOf(name: string | null): string | null {
@@ -62,18 +94,20 @@ export function checkedAddress({ email, metadata }: Partial<NewContact>): string
   return address;
 }
 
-/**
- * Returns the contact that a client names. Throws 422 for an address or metadata that is not allowed.
- * @param unsubscribed keys of erased addresses that had unsubscribed: only the client's word subscribes them again
- */
+/** Returns the contact that a client names. Throws 422 for what is not allowed. */
 export function newContact(
   senderId: string,
   body: NewContact,
+  { shapes, unsubscribed }: KnownToProject,
   now: number,
-  unsubscribed: ReadonlySet<string> = NONE,
 ): Contact {
-  const email = checkedAddress(body);
-  const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(email));
+  const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(normalizeAddress(body.email) ?? ""));
+  const [email, properties, entry] = readAll(
+    () => checkedAddress(body),
+    () => changedValues({}, readValues(shapes, body.properties ?? {})),
+    () => readConsent(body.consent, subscribed, now),
+  );
+  checkValuesSize(properties);
   return {
     id: newId("con", now),
     senderId,
@@ -84,6 +118,8 @@ export function newContact(
     subscribed,
     unsubscribedAt: subscribed ? null : now,
     metadata: wellFormed(body.metadata ?? {}),
+    properties,
+    consent: [entry],
     createdAt: now,
     updatedAt: now,
   };
@@ -102,7 +138,7 @@ export async function createContact(
   record: (contact: Contact) => readonly Statement[],
 ): Promise<Contact> {
   const key = addressKey(checkedAddress(wanted));
-  const contact = newContact(senderId, wanted, now, await unsubscribedBeforeErasure(db, senderId, [key]));
+  const contact = newContact(senderId, wanted, await knownToProject(db, senderId, [key]), now);
   try {
     await db.write([insertContact(contact), ...record(contact)]);
     return contact;
@@ -117,8 +153,8 @@ export async function createContact(
 }
 
 /**
- * Changes the fields in `changes`. Metadata is replaced as a whole.
- * @throws AppError 404; 422 for metadata that is not allowed
+ * Changes the fields in `changes`. Metadata is replaced as a whole, properties one by one.
+ * @throws AppError 404; 422 for what is not allowed
  */
 export async function changeContact(
   db: Db,
@@ -128,18 +164,27 @@ export async function changeContact(
   growing: ChangeLimit,
 ): Promise<Contact> {
   checkMetadata(changes.metadata);
-  return existing("contact", await updateContact(db, senderId, id, storedFields(changes), now, growing));
+  const fields = storedFields(changes, await propertyShapes(db, senderId), now);
+  try {
+    return existing("contact", await updateContact(db, senderId, id, fields, now, growing));
+  } catch (error) {
+    throw isBroken(error, "over_properties") ? invalid("properties", OVERSIZED) : error;
+  }
 }
 
-/** Returns the given fields as the database will store them. */
-export function storedFields({
-  firstName,
-  lastName,
-  metadata,
-  subscribed,
-}: Omit<NewContact, "email">): ContactChanges {
+/** Returns the given fields as the database will store them. Throws 422 for what is not allowed. */
+export function storedFields(
+  { firstName, lastName, metadata, properties, subscribed, consent }: Omit<NewContact, "email">,
+  shapes: readonly PropertyShape[],
+  now: number,
+): ContactChanges {
+  if (consent !== undefined && subscribed === undefined)
+    throw invalid("consent", "can only be given together with `subscribed`, of which it is the proof.");
+  const isTold = consent !== undefined;
   return {
     subscribed,
+    consent: subscribed === undefined ? undefined : { entry: readConsent(consent, subscribed, now), isTold },
+    properties: properties === undefined ? undefined : readValues(shapes, properties),
     firstName: firstName === undefined ? undefined : nameOf(firstName),
     lastName: lastName === undefined ? undefined : nameOf(lastName),
     metadata: metadata === undefined ? undefined : wellFormed(metadata),

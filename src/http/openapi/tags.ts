@@ -18,7 +18,11 @@ const TAGS: readonly Tag[] = [
   { name: "domains", description: "Domains that send and receive.", segments: ["domains"] },
   { name: "webhooks", description: "Events, pushed to an endpoint of yours.", segments: ["webhooks"] },
   { name: "events", description: "Events, as they happen.", segments: ["events"] },
-  { name: "contacts", description: "Recipients with a subscription.", segments: ["contacts"] },
+  {
+    name: "contacts",
+    description: "Recipients with a subscription.",
+    segments: ["contacts", "contact-properties"],
+  },
   {
     name: "suppressions",
     description: "Addresses that the project does not send to.",

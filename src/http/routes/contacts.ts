@@ -1,4 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { Consent } from "../../core/audience/consent.ts";
+import { MAX_PROPERTIES } from "../../core/audience/properties.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { invalid, notFound } from "../../core/errors.ts";
 import { unsubscribeRecipient } from "../../flows/deliver/unsubscribe-recipient.ts";
@@ -24,34 +26,19 @@ import {
 import { created, noContent, ok } from "../routing/answer.ts";
 import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
-import {
-  EMAIL,
-  MAX_NAME_CHARS,
-  Nullable,
-  ONE_LINE,
-  PAGE_QUERY,
-  PageOf,
-  Search,
-  showTime,
-  Timestamp,
-} from "../routing/schemas.ts";
+import { EMAIL, MAX_NAME_CHARS, Nullable, ONE_LINE, PAGE_QUERY, PageOf, Search } from "../routing/schemas.ts";
+import { ContactSchema, GivenConsent, GivenValue, showContact } from "../views/contact.ts";
 import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
 
-const ContactSchema = Type.Object(
-  {
-    id: Type.String(),
-    email: Type.String(),
-    firstName: Nullable(Type.String()),
-    lastName: Nullable(Type.String()),
-    subscribed: Type.Boolean(),
-    unsubscribedAt: Nullable(Timestamp),
-    metadata: Type.Record(Type.String(), Type.Unknown()),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  { title: "Contact" },
+const Properties = Type.Optional(
+  Type.Record(Type.String(), GivenValue, {
+    maxProperties: MAX_PROPERTIES,
+    description:
+      "Values of properties that /v1/contact-properties defines. Properties that are absent stay as they are. Null removes a value.",
+    // The property must exist.
+    examples: [{}],
+  }),
 );
-
 const Name = Type.Optional(
   Nullable(Type.String({ maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Ana"] })),
 );
@@ -69,13 +56,22 @@ export const CreateContact = Type.Object(
     firstName: Name,
     lastName: Name,
     metadata: Metadata,
+    properties: Properties,
     subscribed: Type.Optional(Type.Boolean({ default: true })),
+    consent: GivenConsent,
   },
   { title: "NewContact" },
 );
 const UpdateContact = Type.Object(
-  { firstName: Name, lastName: Name, metadata: Metadata, subscribed: Type.Optional(Type.Boolean()) },
-  { description: "Null clears a name. `metadata` replaces all keys." },
+  {
+    firstName: Name,
+    lastName: Name,
+    metadata: Metadata,
+    properties: Properties,
+    subscribed: Type.Optional(Type.Boolean()),
+    consent: GivenConsent,
+  },
+  { description: "Null clears a name. `metadata` replaces all keys, `properties` only those that it has." },
 );
 
 const ListQuery = Type.Object({
@@ -83,21 +79,6 @@ const ListQuery = Type.Object({
   subscribed: Type.Optional(Type.Boolean()),
   q: Search("Part of the address, first name or last name. Case does not matter."),
 });
-
-/** Returns a contact as the API shows it. */
-export function showContact(contact: Contact): Static<typeof ContactSchema> {
-  return {
-    id: contact.id,
-    email: contact.email,
-    firstName: contact.firstName,
-    lastName: contact.lastName,
-    subscribed: contact.subscribed,
-    unsubscribedAt: showTime(contact.unsubscribedAt),
-    metadata: contact.metadata,
-    createdAt: showTime(contact.createdAt),
-    updatedAt: showTime(contact.updatedAt),
-  };
-}
 
 const Unsubscribe = Type.Object(
   {
@@ -147,6 +128,7 @@ const COLUMNS = [
   "subscribed",
   "unsubscribedAt",
   "metadata",
+  "properties",
   "createdAt",
   "updatedAt",
 ] as const;
@@ -188,7 +170,7 @@ function itemRoutes(db: Db): Route[] {
       path: "/v1/contacts/:id",
       operationId: "getContact",
       summary: "Get a contact",
-      description: "With its subscription and your own `metadata`.",
+      description: "With its subscription, its properties and your own `metadata`.",
       scope: "contacts:read",
       answers: { 200: ContactSchema },
       async handle({ senderId, params }) {
@@ -203,7 +185,7 @@ function itemRoutes(db: Db): Route[] {
       stores: { limitedBy: "handler" },
       summary: "Update a contact",
       description:
-        "Fields that are absent stay as they are. Null clears a name. `metadata` replaces all keys.",
+        "Fields that are absent stay as they are. Null clears a name. `metadata` replaces all keys, `properties` only those that it has.",
       scope: "contacts:write",
       examples: { body: { firstName: "Ben", subscribed: false } },
       body: UpdateContact,
@@ -228,6 +210,10 @@ function itemRoutes(db: Db): Route[] {
       },
     }),
   ];
+}
+
+function byApi(subscribed: boolean, at: number): Consent {
+  return { at, subscribed, how: "api" };
 }
 
 function found(contact: Contact | null): Contact {
@@ -261,7 +247,7 @@ function unsubscribeRoute(deps: Outbox): Route {
           throw invalid("messageId", "No message of this project to the contact has that id.");
         await unsubscribeRecipient(deps, reader, "api");
       }
-      return ok(showContact(found(await setSubscribed(db, senderId, params.id, false, now))));
+      return ok(showContact(found(await setSubscribed(db, senderId, params.id, byApi(false, now)))));
     },
   });
 }
@@ -278,7 +264,7 @@ function resubscribeRoute(db: Db): Route {
     scope: "contacts:write",
     answers: { 200: ContactSchema },
     async handle({ senderId, params, now }) {
-      return ok(showContact(found(await setSubscribed(db, senderId, params.id, true, now))));
+      return ok(showContact(found(await setSubscribed(db, senderId, params.id, byApi(true, now)))));
     },
   });
 }

@@ -14,7 +14,7 @@ import { accountRoute, type Route } from "../routing/route.ts";
 import { EMAIL } from "../routing/schemas.ts";
 import { NDJSON } from "../routing/whole-list.ts";
 import { showMessage } from "../views/message.ts";
-import { showContact } from "./contacts.ts";
+import { showContact } from "../views/contact.ts";
 import { showAuditEntry } from "./projects/audit-log.ts";
 import { showSuppression } from "./suppressions.ts";
 

@@ -7,6 +7,8 @@ export const SCOPES = [
   "templates:write",
   "contacts:read",
   "contacts:write",
+  "audience:read",
+  "audience:write",
   "domains:read",
   "domains:write",
   "inboxes:read",

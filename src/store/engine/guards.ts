@@ -60,6 +60,8 @@ const INNER_COLUMNS = {
   over_api_keys: "holdings.api_keys",
   over_contacts: "holdings.contacts",
   over_suppressions: "holdings.suppressions",
+  /** The values of a contact are larger than they may be: `updateContact`. */
+  over_properties: "contacts.properties",
 } as const;
 
 const COLUMNS = { ...OWN_COLUMNS, ...INNER_COLUMNS };

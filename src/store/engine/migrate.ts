@@ -7,9 +7,11 @@ import members from "../../../db/migrations/0003_members.sql" with { type: "text
 import notices from "../../../db/migrations/0004_notices.sql" with { type: "text" };
 import arrival from "../../../db/migrations/0005_arrival.sql" with { type: "text" };
 import mailbox from "../../../db/migrations/0007_mailbox.sql" with { type: "text" };
+import properties from "../../../db/migrations/0009_properties.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
+import { AUDITED_CONTACTS } from "./audited-audience.ts";
 import { AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
@@ -53,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: "rules", sql: `${rules}\n${auditTriggers(AUDITED_RULES)}`, worksWith: 5 },
   { version: 7, name: "mailbox", sql: mailbox, worksWith: 6 },
   { version: 8, name: "erased_unsubscriptions", sql: unsubscriptions, worksWith: 7 },
+  { version: 9, name: "properties", sql: `${properties}\n${auditTriggers(AUDITED_CONTACTS)}`, worksWith: 8 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -50,6 +50,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["rules", "id", OWN],
   ["inboxes", "id", OWN],
   ["contacts", "id", OWN],
+  ["contact_properties", "id", OWN],
   ["suppressions", "id", OWN],
   ["templates", "id", OWN],
   ["complaints", "sender_id, email", OWN],

@@ -1,3 +1,9 @@
+import { type Consent, MAX_CONSENTS } from "../../core/audience/consent.ts";
+import {
+  type GivenValues,
+  MAX_PROPERTIES_BYTES,
+  type PropertyValue,
+} from "../../core/audience/properties.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, json, plain, type Row, table } from "../engine/columns.ts";
@@ -21,6 +27,10 @@ export interface Contact {
   /** null while subscribed. */
   unsubscribedAt: number | null;
   metadata: Record<string, unknown>;
+  /** By the name of their property. */
+  properties: Readonly<Record<string, PropertyValue>>;
+  /** How the person joined and left, oldest first. */
+  consent: readonly Consent[];
   createdAt: number;
   updatedAt: number;
 }
@@ -35,6 +45,8 @@ const CONTACTS = table<Contact>("contacts", {
   subscribed: flag("subscribed"),
   unsubscribedAt: plain("unsubscribed_at"),
   metadata: json("metadata"),
+  properties: json("properties"),
+  consent: json("consent"),
   createdAt: plain("created_at"),
   updatedAt: plain("updated_at"),
 });
@@ -80,13 +92,16 @@ export function requireUnchanged(contacts: readonly Contact[]): Statement {
 
 /** Returns the statement that changes what a client may change of a contact to the given values. */
 export function replaceContact(contact: Contact): Statement {
-  const { id, senderId, firstName, lastName, metadata, subscribed, unsubscribedAt, updatedAt } = contact;
+  const { id, senderId, firstName, lastName, metadata, properties, consent } = contact;
+  const { subscribed, unsubscribedAt, updatedAt } = contact;
   const { set, values } = CONTACTS.assignments({
     firstName,
     lastName,
     metadata,
+    properties,
     subscribed,
     unsubscribedAt,
+    consent,
     updatedAt,
   });
   return {
@@ -124,15 +139,31 @@ export async function listContacts(
   return { rows: order.newestFirst(rows.map(CONTACTS.read)), stoppedAt };
 }
 
-/** Changes to a contact. null clears a name. */
+/** Returns SQL of a contact's trail with another entry, whose JSON is given. If the trail is full, its second entry goes. */
+function longerTrail(entry: string): string {
+  return `json_insert(CASE WHEN json_array_length(contacts.consent) >= ${MAX_CONSENTS}
+    THEN json_remove(contacts.consent, '$[1]') ELSE contacts.consent END, '$[#]', json(${entry}))`;
+}
+
+/** SQL of the properties after a change, whose JSON is given twice; NULL, which the column refuses, if they are too large. */
+const CHANGED_PROPERTIES = `CASE WHEN octet_length(json_patch(properties, ?)) <= ${MAX_PROPERTIES_BYTES}
+  THEN json_patch(properties, ?) END`;
+
+/** Changes to a contact. null clears a name, and removes the value of a property. */
 export interface ContactChanges {
   firstName?: string | null | undefined;
   lastName?: string | null | undefined;
   metadata?: Record<string, unknown> | undefined;
+  properties?: GivenValues | undefined;
   subscribed?: boolean | undefined;
+  /** The entry of the trail if the subscription changes; `isTold`: also if it does not. */
+  consent?: { entry: Consent; isTold: boolean } | undefined;
 }
 
-/** Changes the given fields. Returns the contact afterwards; null if there is none. */
+/**
+ * Changes the given fields. The guard `over_properties` undoes the write if the properties get too large. Returns the contact
+ * afterwards; null if there is none.
+ */
 export async function updateContact(
   db: Db,
   senderId: string,
@@ -141,8 +172,17 @@ export async function updateContact(
   now: number,
   growing: ChangeLimit = NO_LIMIT,
 ): Promise<Contact | null> {
-  const { subscribed } = changes;
-  const { set, values } = CONTACTS.assignments(changes);
+  const { firstName, lastName, metadata, properties, subscribed, consent } = changes;
+  const { set, values } = CONTACTS.assignments({ firstName, lastName, metadata, subscribed });
+  if (properties !== undefined) {
+    set.push(`properties = ${CHANGED_PROPERTIES}`);
+    values.push(JSON.stringify(properties), JSON.stringify(properties));
+  }
+  if (consent !== undefined) {
+    const unless = consent.isTold ? "NULL" : "?";
+    set.push(`consent = CASE subscribed WHEN ${unless} THEN consent ELSE ${longerTrail("?")} END`);
+    values.push(...(consent.isTold ? [] : [Number(subscribed)]), JSON.stringify(consent.entry));
+  }
   if (subscribed !== undefined) {
     set.push("unsubscribed_at = CASE subscribed WHEN ? THEN unsubscribed_at ELSE ? END");
     values.push(Number(subscribed), subscribed ? null : now);
@@ -157,23 +197,19 @@ export async function updateContact(
 }
 
 /**
- * Subscribes or unsubscribes a contact. If nothing changes, it keeps its times. Returns the contact afterwards; null
- * if there is none.
+ * Subscribes or unsubscribes a contact, as the entry of its trail says. If nothing changes, it keeps its times and its trail.
+ * Returns the contact afterwards; null if there is none.
  */
-export function setSubscribed(
-  db: Db,
-  senderId: string,
-  id: string,
-  subscribed: boolean,
-  now: number,
-): Promise<Contact | null> {
+export function setSubscribed(db: Db, senderId: string, id: string, entry: Consent): Promise<Contact | null> {
+  const { subscribed, at } = entry;
   return CONTACTS.update(
     db,
     `SET subscribed = ?1,
         unsubscribed_at = CASE subscribed WHEN ?1 THEN unsubscribed_at ELSE ?2 END,
-        updated_at = CASE subscribed WHEN ?1 THEN updated_at ELSE ?3 END
-      WHERE sender_id = ?4 AND id = ?5`,
-    [Number(subscribed), subscribed ? null : now, now, senderId, id],
+        updated_at = CASE subscribed WHEN ?1 THEN updated_at ELSE ?3 END,
+        consent = CASE subscribed WHEN ?1 THEN consent ELSE ${longerTrail("?4")} END
+      WHERE sender_id = ?5 AND id = ?6`,
+    [Number(subscribed), subscribed ? null : at, at, JSON.stringify(entry), senderId, id],
   );
 }
 
@@ -192,7 +228,7 @@ export function notUnsubscribedGuard(senderId: string, emailKey: string): Guard 
 
 /**
  * Returns the statement that unsubscribes an address. If the project has no contact with the address, the given one is
- * stored. A contact that is unsubscribed already keeps its times.
+ * stored; else the first entry of its trail is added. A contact that is unsubscribed already keeps its times and its trail.
  */
 export function unsubscribeAddress(contact: Contact): Statement {
   const { sql, args } = CONTACTS.insert({
@@ -203,7 +239,7 @@ export function unsubscribeAddress(contact: Contact): Statement {
   return {
     sql: `${sql}
       ON CONFLICT (sender_id, email_key) DO UPDATE SET subscribed = 0, unsubscribed_at = excluded.unsubscribed_at,
-        updated_at = excluded.updated_at
+        updated_at = excluded.updated_at, consent = ${longerTrail("excluded.consent -> '$[0]'")}
       WHERE contacts.subscribed = 1`,
     args,
   };

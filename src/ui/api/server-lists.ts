@@ -29,6 +29,8 @@ export const SCOPES: readonly string[] = [
   "templates:write",
   "contacts:read",
   "contacts:write",
+  "audience:read",
+  "audience:write",
   "domains:read",
   "domains:write",
   "inboxes:read",

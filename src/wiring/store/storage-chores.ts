@@ -1,4 +1,5 @@
 import type { Config } from "../../config.ts";
+import { removePropertyValues } from "../../flows/audience/properties.ts";
 import {
   giveBackSpace,
   removeDeletedInboxes,
@@ -39,6 +40,7 @@ export function storageChores(
     { name: "unused-contents", turn: () => removeUnusedContents(deps) },
     { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
     { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
+    { name: "deleted-properties", turn: () => removePropertyValues(deps) },
     { name: "leaving-threads", turn: leaveFolders(deps) },
     { name: "old-counts", turn: forgetCounts(deps) },
     { name: "old-figures", turn: forgetFigures(deps) },

@@ -44,9 +44,9 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
         Type.String({ description: "`page` if the button of the page was used.", examples: ["page"] }),
       ),
     }),
-    async handle({ params, query }) {
+    async handle({ params, query, ip }) {
       const recipient = existing("link", await recipientOfToken(deps, params.token));
-      await unsubscribeRecipient(deps, recipient, query.by === "page" ? "page" : "one_click");
+      await unsubscribeRecipient(deps, recipient, query.by === "page" ? "page" : "one_click", ip);
       return linkPage("Unsubscribed", "<p>You will get no more of these messages.</p>");
     },
   });

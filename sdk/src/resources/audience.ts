@@ -1,0 +1,49 @@
+import type { ApiPromise, List } from "../promises.ts";
+import { path, type Transport } from "../transport.ts";
+import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+
+/** Typed values that contacts may have. */
+export class ContactProperties {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Defines a property. */
+  create(
+    body: Body<"createContactProperty">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"createContactProperty">> {
+    return this.#api.json<"createContactProperty">("POST", "/v1/contact-properties", { body, options });
+  }
+
+  /** Lists properties, newest first. */
+  list(
+    query?: Query<"listContactProperties">,
+    options?: RequestOptions,
+  ): List<Item<"listContactProperties">> {
+    return this.#api.list<"listContactProperties">("/v1/contact-properties", { query, options });
+  }
+
+  /** Returns a property. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getContactProperty">> {
+    return this.#api.json<"getContactProperty">("GET", path`/v1/contact-properties/${id}`, { options });
+  }
+
+  /** Changes what a template gets for a contact without a value. */
+  update(
+    id: string,
+    body: Body<"updateContactProperty">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateContactProperty">> {
+    return this.#api.json<"updateContactProperty">("PATCH", path`/v1/contact-properties/${id}`, {
+      body,
+      options,
+    });
+  }
+
+  /** Deletes a property. Its values are removed within some minutes. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteContactProperty">> {
+    return this.#api.json<"deleteContactProperty">("DELETE", path`/v1/contact-properties/${id}`, { options });
+  }
+}
