@@ -1897,6 +1897,18 @@ export interface components {
          *     }
          */
         RuleActions: {
+            /** @description Labels that the conversation gets in addition. */
+            labels?: string[];
+            /**
+             * @description The member who gets the conversation, unless it has one.
+             * @example mem_01hzy8
+             */
+            assigneeId?: string;
+            /**
+             * @description `inbox` keeps the conversation out of spam, whatever the spam filter says. `spam` and `trash` keep it for 30 days.
+             * @enum {string}
+             */
+            folder?: "inbox" | "spam" | "trash";
             /** @description Archives the conversation. */
             archive?: boolean;
             /** @description Marks the conversation as read. */
@@ -1982,6 +1994,9 @@ export interface components {
                 }[];
             }[];
             outcome: {
+                labels: string[];
+                assigneeId: string | null;
+                folder: ("inbox" | "spam" | "trash") | null;
                 archive: boolean;
                 markRead: boolean;
                 reject: string | null;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { MAX_LABELS } from "../../src/core/messages/mailbox.ts";
 import { MAX_RULES } from "../../src/core/rules/rule.ts";
 import { deliver, deliveredRecord, type Letter } from "../support/mail-in.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
@@ -27,6 +28,16 @@ async function newRule(rule: Record<string, unknown>) {
   return body;
 }
 
+let members = 0;
+const wide: TestService["call"] = (method, path, body) =>
+  service.call(method, path, body, { key: service.accountKey });
+async function newMember(): Promise<string> {
+  const email = `person${++members}@example.com`;
+  return (await wide("POST", "/v1/members", { email, role: "support" })).body.id;
+}
+const threadOf = async ({ threadId }: { threadId: string }) =>
+  (await call("GET", `/v1/threads/${threadId}`)).body;
+
 const received = (letter: Partial<Letter> = {}) => deliveredRecord(service, { to: BOX, ...letter });
 /** The received messages with that subject, newest first. */
 async function withSubject(subject: string) {
@@ -51,6 +62,59 @@ describe("a rule", () => {
       read: false,
     });
   });
+
+  test("labels, assigns and moves the conversation; the last one decides who gets it and where it goes", async () => {
+    const [ada, ben] = [await newMember(), await newMember()];
+    await newRule({ then: { labels: ["billing", "urgent"], assigneeId: ben, folder: "spam" } });
+    await newRule({ then: { labels: ["urgent", "vip"], assigneeId: ada, folder: "trash" } });
+    const thread = await threadOf(await received());
+    expect(thread).toMatchObject({
+      labels: ["billing", "urgent", "vip"],
+      assigneeId: ada,
+      folder: "trash",
+      deletesAt: expect.any(String),
+    });
+  });
+
+  test("leaves the labels and the member that a conversation has", async () => {
+    const [ada, ben] = [await newMember(), await newMember()];
+    const first = await received({ headers: ["Message-ID: <first@client.test>"] });
+    await call("PATCH", `/v1/threads/${first.threadId}`, { labels: ["mine"], assigneeId: ada });
+    await newRule({ then: { labels: ["billing"], assigneeId: ben } });
+    const answer = await received({ headers: ["In-Reply-To: <first@client.test>"] });
+    expect(answer.threadId).toBe(first.threadId);
+    expect(await threadOf(answer)).toMatchObject({ labels: ["mine", "billing"], assigneeId: ada });
+  });
+
+  test("gives a conversation the twenty labels that it can have, and no more", async () => {
+    const labels = Array.from({ length: MAX_LABELS }, (_, at) => `l${at}`);
+    await newRule({ then: { labels } });
+    await newRule({ then: { labels: ["one more"] } });
+    expect((await threadOf(await received())).labels).toEqual(labels);
+  });
+
+  test("assigns nobody if its member was removed, disabled or kept from the project, and can still be turned off", async () => {
+    const [removed, disabled, kept] = [await newMember(), await newMember(), await newMember()];
+    const { body: second } = await wide("POST", "/v1/senders", { name: "Second" });
+    const rules = [];
+    for (const assigneeId of [removed, disabled, kept]) rules.push(await newRule({ then: { assigneeId } }));
+    await wide("DELETE", `/v1/members/${removed}`);
+    await wide("PATCH", `/v1/members/${disabled}`, { status: "disabled" });
+    await wide("PATCH", `/v1/members/${kept}`, { senderIds: [second.id] });
+    for (const { id } of rules) {
+      for (const other of rules) await call("PATCH", `/v1/rules/${other.id}`, { enabled: other.id === id });
+      expect((await threadOf(await received())).assigneeId).toBeNull();
+    }
+    const refused = await call("POST", "/v1/rules", { name: "x", when: {}, then: { assigneeId: removed } });
+    expect([refused.status, refused.body.error.param]).toEqual([422, "then.assigneeId"]);
+  });
+
+  test.each([{ labels: [] }, { labels: ["a", "a"] }, { labels: [" a"] }, { folder: "snoozed" }])(
+    "with %j is refused",
+    async (then) => {
+      expect((await call("POST", "/v1/rules", { name: "x", when: {}, then })).status).toBe(422);
+    },
+  );
 
   test("of another inbox, or that is turned off, does nothing", async () => {
     await newRule({ inboxId: boxId, then: { archive: true } });
@@ -123,7 +187,12 @@ test.each(CONDITIONS)(
 test("a trial shows each rule up to the one that ends them, and the first condition that is not met", async () => {
   await newRule({ name: "1", when: { from: "ada", subject: "other" }, then: { archive: true } });
   await newRule({ name: "3", position: 9, then: { drop: true } });
-  await newRule({ name: "2", position: 5, when: { from: "ada" }, then: { markRead: true, stop: true } });
+  await newRule({
+    name: "2",
+    position: 5,
+    when: { from: "ada" },
+    then: { markRead: true, labels: ["a"], folder: "spam", stop: true },
+  });
   const { id } = await received();
   const { body } = await call("POST", "/v1/rules/try", { emailId: id });
   const from = { condition: "from", met: true };
@@ -131,7 +200,15 @@ test("a trial shows each rule up to the one that ends them, and the first condit
     { name: "1", matched: false, conditions: [from, { condition: "subject", met: false }] },
     { name: "2", matched: true, conditions: [from] },
   ]);
-  expect(body.outcome).toEqual({ archive: false, markRead: true, reject: null, drop: false });
+  expect(body.outcome).toEqual({
+    labels: ["a"],
+    assigneeId: null,
+    folder: "spam",
+    archive: false,
+    markRead: true,
+    reject: null,
+    drop: false,
+  });
   expect((await call("POST", "/v1/rules/try", { emailId: "msg_none" })).status).toBe(404);
 });
 

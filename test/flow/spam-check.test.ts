@@ -65,6 +65,38 @@ test("the record shows the score, the filter's advice and its heaviest symbols, 
   expect(JSON.stringify(spam)).not.toContain("secret");
 });
 
+const folderOf = async ({ threadId }: { threadId: string }) =>
+  (await taking.call("GET", `/v1/threads/${threadId}`)).body.folder;
+
+test.each([
+  [{ action: "add header" }, "spam"],
+  [{ action: "reject" }, "spam"],
+  [{ action: "no action", score: 15 }, "spam"],
+  [{ action: "no action" }, "inbox"],
+  [{ action: "greylist" }, "inbox"],
+])("a new conversation with the verdict %j begins in %s", async (given, folder) => {
+  answer = () => verdict(given);
+  expect(await folderOf(await deliveredRecord(taking, { to: BOX }))).toBe(folder);
+});
+
+test("an answer in a conversation stays there, whatever the filter says", async () => {
+  answer = () => verdict({ action: "no action" });
+  const first = await deliveredRecord(taking, { to: BOX, headers: ["Message-ID: <good@client.test>"] });
+  answer = () => verdict({ action: "reject" });
+  const second = await deliveredRecord(taking, { to: BOX, headers: ["In-Reply-To: <good@client.test>"] });
+  expect(second.threadId).toBe(first.threadId);
+  expect(await folderOf(second)).toBe("inbox");
+});
+
+test("a rule keeps a conversation out of spam, whatever the filter says", async () => {
+  const rule = { name: "Friends", when: { from: "@client.test" }, then: { folder: "inbox" } };
+  const { body } = await taking.call("POST", "/v1/rules", rule);
+  expect(await folderOf(await deliveredRecord(taking, { to: BOX, mailFrom: "ada@client.test" }))).toBe(
+    "inbox",
+  );
+  await taking.call("DELETE", `/v1/rules/${body.id}`);
+});
+
 const never = new Promise<Response>(() => {});
 const FAILURES: [what: string, () => Response | Promise<Response>][] = [
   ["answers nothing in time", () => never],

@@ -1,3 +1,4 @@
+import { invalid } from "../errors.ts";
 import { DAY_MS } from "../time/units.ts";
 
 /** Where a thread is listed. */
@@ -16,4 +17,9 @@ export const MAX_SNOOZE_MS = 366 * DAY_MS;
 /** Returns the time at which a thread leaves a folder that it is put into; null: it stays. @param now milliseconds */
 export function folderEnd(folder: Exclude<Folder, "snoozed">, now: number): number | null {
   return folder === "inbox" ? null : now + DELETED_AFTER_MS;
+}
+
+/** @throws AppError 422 if a label is given twice */
+export function requireDistinct(param: string, labels: readonly string[] = []): void {
+  if (new Set(labels).size < labels.length) throw invalid(param, "must not have a label twice.");
 }

@@ -21,6 +21,20 @@ export interface Spam {
 export const SPAM_CHECK_FAIL = ["accept", "defer"] as const;
 export type SpamCheckFail = (typeof SPAM_CHECK_FAIL)[number];
 
+/** Advice of rspamd that takes a message for spam. `greylist` and `soft reject` only ask for patience. */
+const SPAM_ACTIONS: ReadonlySet<string> = new Set([
+  "add header",
+  "rewrite subject",
+  "quarantine",
+  "discard",
+  "reject",
+]);
+
+/** Returns whether the filter takes the message for spam. */
+export function isSpam({ score, required, action }: Spam): boolean {
+  return SPAM_ACTIONS.has(action) || score >= required;
+}
+
 /** Maximum number of symbols kept: those with the most points, whichever their sign. */
 export const MAX_SPAM_SYMBOLS = 50;
 /** Maximum characters of a symbol's name and of an action. Longer ones are cut. */

@@ -15,8 +15,16 @@ export interface RuleWhen {
   spamScoreAbove?: number | undefined;
 }
 
+/** Folders that a rule can put a conversation into. `inbox` keeps it out of spam, whatever the spam filter says. */
+export const RULE_FOLDERS = ["inbox", "spam", "trash"] as const;
+
 /** The actions of a rule. */
 export interface RuleThen {
+  /** Labels that the conversation gets in addition. */
+  labels?: string[] | undefined;
+  /** The member who gets the conversation, unless it has one. */
+  assigneeId?: string | undefined;
+  folder?: (typeof RULE_FOLDERS)[number] | undefined;
   archive?: boolean | undefined;
   markRead?: boolean | undefined;
   /** Refuses the message with this text, before it is accepted. */

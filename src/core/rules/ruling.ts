@@ -1,4 +1,6 @@
+import { MAX_LABELS } from "../messages/mailbox.ts";
 import type { CheckedRule } from "./match.ts";
+import type { RuleThen } from "./rule.ts";
 
 /** A rule that a message met, as its record shows it. */
 export interface AppliedRule {
@@ -8,6 +10,11 @@ export interface AppliedRule {
 
 /** The decision of an inbox's rules about a message. */
 export interface Ruling {
+  labels: readonly string[];
+  /** Null: no rule assigns it. */
+  assigneeId: string | null;
+  /** Null: no rule moves it. */
+  folder: NonNullable<RuleThen["folder"]> | null;
   archive: boolean;
   markRead: boolean;
   /** Null: the message is stored. */
@@ -16,14 +23,27 @@ export interface Ruling {
 }
 
 /** The ruling if no rule matches. */
-export const NO_RULING: Ruling = { archive: false, markRead: false, refusal: null, applied: [] };
+export const NO_RULING: Ruling = {
+  labels: [],
+  assigneeId: null,
+  folder: null,
+  archive: false,
+  markRead: false,
+  refusal: null,
+  applied: [],
+};
 
-/** Adds up what the matching rules do. */
+/** Adds up what the matching rules do. The last one decides who gets the conversation, and its folder. */
 export function rulingOf(checked: readonly CheckedRule[]): Ruling {
   const matching = checked.filter(({ matched }) => matched).map(({ rule }) => rule);
   if (matching.length === 0) return NO_RULING;
   const { reject, drop } = matching.at(-1)?.then ?? {};
+  const last = <Name extends keyof RuleThen>(name: Name) =>
+    matching.findLast(({ then }) => then[name] !== undefined)?.then[name] ?? null;
   return {
+    labels: [...new Set(matching.flatMap(({ then }) => then.labels ?? []))].slice(0, MAX_LABELS),
+    assigneeId: last("assigneeId"),
+    folder: last("folder"),
     archive: matching.some(({ then }) => then.archive === true),
     markRead: matching.some(({ then }) => then.markRead === true),
     refusal:

@@ -14,7 +14,6 @@ import {
 } from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages/messages.ts";
 import type { InboxRef } from "../../store/messages/sending.ts";
-import { fileThread } from "../../store/threads/thread-changes.ts";
 import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
@@ -26,6 +25,7 @@ import {
   referencedMessageIds,
   relatedMessageIds,
 } from "./arrival-facts.ts";
+import { fileThread } from "./file-thread.ts";
 import type { HashedBody } from "../mime/inspect.ts";
 import { chunkPieces } from "../mime/body-encoder.ts";
 import { storedLimit, withinStoredLimits, type Receiving } from "./storage-limits.ts";
@@ -198,7 +198,10 @@ function arrivalIn(
       ),
       ...(inbox.id === null || threadId === null
         ? []
-        : [...inboxStatements(inbox, threadId, message, mail), ...fileThread(senderId, threadId, ruling)]),
+        : [
+            ...inboxStatements(inbox, threadId, message, mail),
+            ...fileThread({ senderId, threadId, isNew: facts.threadId === null, now }, ruling, mail.spam),
+          ]),
     ],
     events: eventsOf(deps.clock, senderId, [draft]),
   };

@@ -11,9 +11,10 @@ export async function requireAssignable(
   db: Db,
   project: Pick<Project, "id" | "accountId">,
   memberId: string,
+  param = "assigneeId",
 ): Promise<void> {
   const member = await getMember(db, project.accountId, memberId);
   const sees = member !== null && (member.senderIds.length === 0 || member.senderIds.includes(project.id));
   if (member === null || !sees || member.status === "disabled")
-    throw invalid("assigneeId", "must be the id of a member who may see this project (GET /v1/members).");
+    throw invalid(param, "must be the id of a member who may see this project (GET /v1/members).");
 }

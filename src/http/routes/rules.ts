@@ -1,8 +1,7 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { existing, notFound } from "../../core/errors.ts";
-import { type CheckedRule, checkRules } from "../../core/rules/match.ts";
-import { MAX_POSITION, MAX_PATTERN_CHARS, MAX_REJECT_CHARS, MAX_RULES } from "../../core/rules/rule.ts";
-import { rulingOf } from "../../core/rules/ruling.ts";
+import { checkRules } from "../../core/rules/match.ts";
+import { MAX_RULES } from "../../core/rules/rule.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import { storedRuleMail } from "../../flows/rules/rule-mail.ts";
 import { changeRule, createRule } from "../../flows/rules/save-rule.ts";
@@ -15,172 +14,24 @@ import {
   rulePlace,
 } from "../../store/rules/rules.ts";
 import type { LargeContents } from "../../store/contents/large-reads.ts";
-import { AppliedRuleView } from "../views/received.ts";
 import { exampleId } from "../openapi/examples.ts";
+import { RULE_FIELDS, RuleView, showRule, showTrial, TrialView } from "../views/rule.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
-import {
-  MAX_NAME_CHARS,
-  Nullable,
-  ONE_LINE,
-  OneOf,
-  PAGE_QUERY,
-  PageOf,
-  showTime,
-  Timestamp,
-} from "../routing/schemas.ts";
+import { PAGE_QUERY, PageOf } from "../routing/schemas.ts";
 
-const pattern = (description: string, example: string) =>
-  Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: MAX_PATTERN_CHARS,
-      ...ONE_LINE,
-      description,
-      examples: [example],
-    }),
-  );
-
-const When = Type.Object(
-  {
-    from: pattern("The address in From.", "*@example.com"),
-    to: pattern("An address in To or Cc, or a recipient of the SMTP transaction.", "sales@"),
-    subject: pattern("The subject.", "invoice"),
-    header: Type.Optional(
-      Type.Object(
-        {
-          name: Type.String({
-            pattern: "^[!-9;-~]{1,100}$",
-            expected: "the name of a header field",
-            examples: ["List-Id"],
-          }),
-          value: pattern("If left out, the field only has to be there.", "news.example.com"),
-        },
-        { description: "The first field of that name." },
-      ),
-    ),
-    hasAttachment: Type.Optional(Type.Boolean()),
-    largerThan: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_POSITION, description: "Bytes." })),
-    auth: Type.Optional(OneOf(["pass", "fail"], "`pass`: DMARC proves the author. `fail`: it does not.")),
-    spamScoreAbove: Type.Optional(
-      Type.Number({
-        minimum: -1000,
-        maximum: 1000,
-        examples: [8],
-        description: "A message without a verdict of the spam filter does not match.",
-      }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    title: "RuleConditions",
-    description:
-      "All must hold; none: every message. A string matches anywhere in the value, or at its end if it begins with `*`. Case does not count.",
-    examples: [{ header: { name: "List-Id" } }],
-  },
-);
-
-const Then = Type.Object(
-  {
-    archive: Type.Optional(Type.Boolean({ description: "Archives the conversation." })),
-    markRead: Type.Optional(Type.Boolean({ description: "Marks the conversation as read." })),
-    reject: Type.Optional(
-      Type.String({
-        pattern: `^[ -~]{1,${MAX_REJECT_CHARS}}$`,
-        expected: `1 to ${MAX_REJECT_CHARS} printable ASCII characters`,
-        examples: ["No advertising, please"],
-        description: "Refuses the message with 550 5.7.1 and this text. Only its header is kept.",
-      }),
-    ),
-    drop: Type.Optional(
-      Type.Boolean({ description: "Accepts the message, and keeps only its header, as `inbound_rejected`." }),
-    ),
-    stop: Type.Optional(Type.Boolean({ description: "Skips all later rules." })),
-  },
-  {
-    additionalProperties: false,
-    title: "RuleActions",
-    description: "At least one. `reject` and `drop` skip all later rules.",
-    examples: [{ archive: true }],
-  },
-);
-
-const FIELDS = {
-  inboxId: Nullable(
-    Type.String({ description: "Null: every inbox of the project.", examples: [exampleId("inb")] }),
-  ),
-  position: Type.Integer({
-    minimum: 0,
-    maximum: MAX_POSITION,
-    description: "Rules apply in ascending order. A new rule without one is the last.",
-  }),
-  name: Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Newsletters"] }),
-  enabled: Type.Boolean(),
-  when: When,
-  then: Then,
-};
 const CreateRule = Type.Object(
   {
-    inboxId: Type.Optional(FIELDS.inboxId),
-    position: Type.Optional(FIELDS.position),
-    name: FIELDS.name,
-    enabled: Type.Optional(FIELDS.enabled),
-    when: FIELDS.when,
-    then: FIELDS.then,
+    inboxId: Type.Optional(RULE_FIELDS.inboxId),
+    position: Type.Optional(RULE_FIELDS.position),
+    name: RULE_FIELDS.name,
+    enabled: Type.Optional(RULE_FIELDS.enabled),
+    when: RULE_FIELDS.when,
+    then: RULE_FIELDS.then,
   },
   { title: "NewRule" },
 );
 const ChangeRule = Type.Partial(CreateRule, { title: "RuleChanges" });
-const RuleView = Type.Object(
-  { id: Type.String(), ...FIELDS, createdAt: Timestamp, updatedAt: Timestamp },
-  { title: "Rule" },
-);
-
-function showRule({ senderId: _, createdAt, updatedAt, ...rule }: Rule): Static<typeof RuleView> {
-  return { ...rule, createdAt: showTime(createdAt), updatedAt: showTime(updatedAt) };
-}
-
-const TrialView = Type.Object(
-  {
-    emailId: Type.String(),
-    rules: Type.Array(
-      Type.Object({
-        ...AppliedRuleView.properties,
-        matched: Type.Boolean(),
-        conditions: Type.Array(
-          Type.Object({
-            condition: Type.String({ examples: ["from"] }),
-            met: Type.Boolean(),
-          }),
-          { description: "In the order of their checks, up to the first that is not met." },
-        ),
-      }),
-      { description: "The enabled rules of the message's inbox in order, up to the one that ends them." },
-    ),
-    outcome: Type.Object({
-      archive: Type.Boolean(),
-      markRead: Type.Boolean(),
-      reject: Nullable(Type.String({ description: "The text of the refusal." })),
-      drop: Type.Boolean(),
-    }),
-  },
-  { title: "RuleTrial" },
-);
-
-function showTrial(emailId: string, checked: readonly CheckedRule[]): Static<typeof TrialView> {
-  const { archive, markRead, refusal } = rulingOf(checked);
-  return {
-    emailId,
-    rules: checked.map(({ rule: { id, name }, ...result }) => ({ id, name, ...result })),
-    outcome: {
-      archive,
-      markRead,
-      reject: refusal?.how === "reject" ? refusal.text : null,
-      drop: refusal?.how === "drop",
-    },
-  };
-}
-
 /** Returns the routes of `/v1/rules`. */
 export function ruleRoutes(deps: LargeContents): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), tryRoute(deps)];
@@ -201,9 +52,9 @@ function collectionRoutes({ db }: LargeContents): Route[] {
       },
       body: CreateRule,
       answers: { 201: RuleView },
-      async handle({ senderId, body, now, record }) {
+      async handle({ project, body, now, record }) {
         const answer = (rule: Rule) => created(showRule(rule));
-        return answer(await createRule(db, senderId, body, now, (rule) => record(answer(rule))));
+        return answer(await createRule(db, project, body, now, (rule) => record(answer(rule))));
       },
     }),
     projectRoute({
@@ -249,8 +100,8 @@ function itemRoutes({ db }: LargeContents): Route[] {
       examples: { body: { enabled: false } },
       body: ChangeRule,
       answers: { 200: RuleView },
-      async handle({ senderId, params, body, now }) {
-        return ok(showRule(await changeRule(db, senderId, params.id, body, now)));
+      async handle({ project, params, body, now }) {
+        return ok(showRule(await changeRule(db, project, params.id, body, now)));
       },
     }),
     projectRoute({

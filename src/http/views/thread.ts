@@ -1,8 +1,22 @@
 import { Type } from "@sinclair/typebox";
-import { FOLDERS } from "../../core/messages/mailbox.ts";
+import { FOLDERS, MAX_LABEL_CHARS, MAX_LABELS } from "../../core/messages/mailbox.ts";
 import type { Thread } from "../../store/threads/threads.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../routing/schemas.ts";
 import { DATE_TIME } from "../routing/shown-format.ts";
+
+/** Labels that a request gives. `requireDistinct` checks the rest. */
+export function Labels(description: string) {
+  return Type.Array(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_LABEL_CHARS,
+      pattern: "^(?! )[^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u001f\\u007f ]$",
+      meaning: "one line without a space at its ends",
+      examples: ["billing"],
+    }),
+    { maxItems: MAX_LABELS, description },
+  );
+}
 
 export const ThreadSchema = Type.Object(
   {

@@ -19,8 +19,15 @@ export interface ThreadChanges {
   addLabels?: readonly string[] | undefined;
   /** A member of the account; null: nobody. One who was removed since becomes nobody. */
   assigneeId?: string | null | undefined;
+  /** A member who gets the thread if it has nobody, and may see the project. */
+  assignIfFree?: string | undefined;
   place?: FolderPlace | undefined;
 }
+
+/** SQL of the member who has a thread; if there is none, of the one that a parameter names. */
+const ASSIGNED_OR = `COALESCE((SELECT id FROM members WHERE id = assignee_id),
+  (SELECT m.id FROM members m WHERE m.id = ? AND m.status <> 'disabled' AND (m.sender_ids = '[]'
+    OR EXISTS (SELECT 1 FROM json_each(m.sender_ids) WHERE value = threads.sender_id))))`;
 
 const json = JSON.stringify;
 const labelsWith = `(SELECT json_group_array(value) FROM (
@@ -30,7 +37,7 @@ const labelsWith = `(SELECT json_group_array(value) FROM (
 
 /** Returns the assignments of an UPDATE with their values. */
 function assignments(changes: ThreadChanges): { set: string[]; args: Value[] } {
-  const { read, archived, labels, addLabels, assigneeId, place } = changes;
+  const { read, archived, labels, addLabels, assigneeId, assignIfFree, place } = changes;
   const all: [sql: string, args: Value[]][] = [];
   if (read !== undefined) all.push(["unread = ?", [Number(!read)]]);
   if (archived !== undefined) all.push(["archived = ?", [Number(archived)]]);
@@ -38,6 +45,7 @@ function assignments(changes: ThreadChanges): { set: string[]; args: Value[] } {
   else if (addLabels !== undefined) all.push([`labels = ${labelsWith}`, [json(addLabels)]]);
   if (assigneeId !== undefined)
     all.push(["assignee_id = (SELECT id FROM members WHERE id = ?)", [assigneeId]]);
+  else if (assignIfFree !== undefined) all.push([`assignee_id = ${ASSIGNED_OR}`, [assignIfFree]]);
   if (place !== undefined) all.push(["folder = ?, folder_until = ?", [place.folder, place.until]]);
   return { set: all.map(([sql]) => sql), args: all.flatMap(([, args]) => args) };
 }
@@ -138,19 +146,4 @@ export function unassign(memberId: string, limit: number): Statement {
       AND NOT EXISTS (SELECT 1 FROM members WHERE id = ?1)`,
     args: [memberId, limit],
   };
-}
-
-/** Returns the statement by which a rule puts a thread away, after the message that came to it. */
-export function fileThread(
-  senderId: string,
-  id: string,
-  { archive, markRead }: { archive: boolean; markRead: boolean },
-): Statement[] {
-  if (!archive && !markRead) return [];
-  return [
-    {
-      sql: "UPDATE threads SET archived = max(archived, ?), unread = min(unread, ?) WHERE id = ? AND sender_id = ?",
-      args: [Number(archive), Number(!markRead), id, senderId],
-    },
-  ];
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { existing, invalid } from "../../../core/errors.ts";
-import { folderEnd, MAX_LABEL_CHARS, MAX_LABELS, MAX_SNOOZE_MS } from "../../../core/messages/mailbox.ts";
+import { folderEnd, MAX_SNOOZE_MS, requireDistinct } from "../../../core/messages/mailbox.ts";
 import { parseTime } from "../../../core/time/date-times.ts";
 import { requireAssignable } from "../../../flows/threads/assignee.ts";
 import type { Db } from "../../../store/engine/client.ts";
@@ -8,29 +8,12 @@ import { type FolderPlace, updateThread } from "../../../store/threads/thread-ch
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { MAX_ID_CHARS, Nullable, OneOf, TIME } from "../../routing/schemas.ts";
-import { showThread, ThreadSchema } from "../../views/thread.ts";
+import { Labels, showThread, ThreadSchema } from "../../views/thread.ts";
 
-/** @throws AppError 422 if a label is given twice */
-function requireDistinct(labels: readonly string[] = []): void {
-  if (new Set(labels).size < labels.length) throw invalid("labels", "must not have a label twice.");
-}
-
-const Label = Type.String({
-  minLength: 1,
-  maxLength: MAX_LABEL_CHARS,
-  pattern: "^(?! )[^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u001f\\u007f ]$",
-  meaning: "one line without a space at its ends",
-  examples: ["billing"],
-});
 const UpdateThread = Type.Object({
   read: Type.Optional(Type.Boolean({ description: "False marks the thread as unread again." })),
   archived: Type.Optional(Type.Boolean()),
-  labels: Type.Optional(
-    Type.Array(Label, {
-      maxItems: MAX_LABELS,
-      description: "All labels that the thread has then.",
-    }),
-  ),
+  labels: Type.Optional(Labels("All labels that the thread has then.")),
   assigneeId: Type.Optional(
     Nullable(
       Type.String({
@@ -70,7 +53,7 @@ export function threadChangeRoute({ db }: { db: Db }): Route {
       "Fields that are absent stay as they are. New mail makes a thread unread, and brings it back from the archive, from a snooze and from the trash.",
     examples: { body: { read: true, labels: ["billing"] } },
     rules: ({ labels, folder, snoozedUntil }: Static<typeof UpdateThread>, now: number) => {
-      requireDistinct(labels);
+      requireDistinct("labels", labels);
       placeOf({ folder, snoozedUntil }, now);
     },
     body: UpdateThread,
@@ -78,7 +61,7 @@ export function threadChangeRoute({ db }: { db: Db }): Route {
     errors: ["not_found"],
     async handle({ senderId, project, params, body, now }) {
       const { read, archived, labels, assigneeId } = body;
-      requireDistinct(labels);
+      requireDistinct("labels", labels);
       if (assigneeId != null) await requireAssignable(db, project, assigneeId);
       const changes = { read, archived, labels, assigneeId, place: placeOf(body, now) };
       return ok(showThread(existing("thread", await updateThread(db, senderId, params.id, changes))));
