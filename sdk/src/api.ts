@@ -1197,7 +1197,7 @@ export interface components {
             subject: string;
             /** @description What is the matter, in a sentence. */
             message: string;
-            /** @description A link to what needs someone: a path in the dashboard. */
+            /** @description A link to what needs someone: a path in the dashboard, with the project that it opens. */
             fix: {
                 label: string;
                 /** @example /domains/dom_01jv6m2k3n4p5q6r7s8t9v0w1x */
@@ -4537,8 +4537,10 @@ export interface operations {
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
                 cursor?: string;
-                /** @description True: only notices that were seen. False: only others. */
+                /** @description True: only notices that were seen. False: only those that someone still has to see. One that is over is not among them, unless it happened once. */
                 seen?: boolean;
+                /** @description True: only notices that are over. False: only those that are still so. */
+                ended?: boolean;
             };
             header?: never;
             path?: never;

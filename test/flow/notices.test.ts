@@ -305,12 +305,42 @@ describe("who gets notices", () => {
     const { id } = (await service.call("GET", "/v1/me")).body.project;
     expect(own.body.data.length).toBeGreaterThan(0);
     expect(new Set(own.body.data.map(({ senderId }: Shown) => senderId))).toEqual(new Set([id]));
+    // Its link opens that project, whichever one the reader has chosen.
+    for (const { fix } of own.body.data) expect(fix.path).toEndWith(`?project=${id}`);
     const [foreign] = await notices("migration_failed");
     expect((await service.call("PATCH", `/v1/notices/${foreign?.id}`, { seen: true })).status).toBe(404);
     const seen = await wide("PATCH", `/v1/notices/${foreign?.id}`, { seen: true });
     expect([seen.status, seen.body.seenAt]).toEqual([200, expect.any(String)]);
     const unseen = (await wide("GET", "/v1/notices?seen=false&limit=100")).body.data;
     expect(unseen.map((notice: Shown) => notice.id)).not.toContain(foreign?.id);
+  });
+});
+
+describe("the filters of the list", () => {
+  const ids = async (query: string) =>
+    (await wide("GET", `/v1/notices?limit=100&${query}`)).body.data.map(({ id }: Shown) => id);
+
+  test("a notice that is over needs no look, and one of what happens once does", async () => {
+    clock.shift(DAY_MS);
+    space.free = 1e9;
+    await look(isOpen("disk_low"));
+    const { id } = (await notices("disk_low")).find(({ endedAt }) => endedAt === null) as Shown;
+    expect([await ids("seen=false"), await ids("ended=false")]).toEqual([
+      expect.arrayContaining([id]),
+      expect.arrayContaining([id]),
+    ]);
+    space.free = 50e9;
+    await look(isOver("disk_low"));
+    expect([(await ids("seen=false")).includes(id), (await ids("ended=true")).includes(id)]).toEqual([
+      false,
+      true,
+    ]);
+    const { body } = await service.call("POST", "/v1/erasures", { email: "seen@one.test" });
+    await until(async () => (await mails(`done: ${body.id}`)).length === 1);
+    const once = (await notices("erasure_done")).find(({ subject }) => subject === body.id)?.id;
+    expect(await ids("seen=false")).toContain(once);
+    await wide("PATCH", `/v1/notices/${once}`, { seen: true });
+    expect(await ids("seen=false")).not.toContain(once);
   });
 });
 

@@ -34,6 +34,13 @@ const webhook = ({ subjectId }: Worded): NoticeFix => ({
   label: "Open the webhook",
   path: `/webhooks/${subjectId}`,
 });
+
+/** Returns the link to what needs someone. It names the project, so that it opens whichever one the reader has chosen. */
+export function fixOf(notice: Notice): NoticeFix {
+  const { label, path } = NOTICE_TYPES[notice.kind].fix(notice);
+  return { label, path: notice.senderId === null ? path : `${path}?project=${notice.senderId}` };
+}
+
 const because = ({ detail }: Worded): string => (detail === null ? "" : ` ${detail}`);
 
 /** Every kind of notice. */

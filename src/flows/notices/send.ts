@@ -22,7 +22,7 @@ import { insertOwnDelivery } from "../../store/webhooks/delivery-log.ts";
 import { type Mailing, mailProject, type OwnMail, sendOwnMail } from "../account/service-mail.ts";
 import { laneOf } from "../webhooks/push-lanes.ts";
 import { approvalUrl } from "./approval-link.ts";
-import { NOTICE_TYPES } from "./kinds.ts";
+import { fixOf, NOTICE_TYPES } from "./kinds.ts";
 import { shownNotice } from "./view.ts";
 
 /** The services that send notices. */
@@ -110,7 +110,7 @@ function mailWith(deps: SendDeps, to: string, notices: readonly Notice[]): OwnMa
       ? `${titleOf(first.kind)}: ${first.subject}`
       : `${notices.length} notices from Postrider`;
   const parts = notices.map((notice) => partOf(deps, to, notice)).join("\n");
-  const footer = `Choose which notices you get: ${deps.publicUrl}/settings`;
+  const footer = `Choose which notices you get: ${deps.publicUrl}/settings?view=notices`;
   return { to, subject, text: `${parts}\n-- \nPostrider at ${deps.publicUrl}\n${footer}\n` };
 }
 
@@ -121,7 +121,7 @@ export function titleOf(kind: NoticeKind): string {
 }
 
 function partOf(deps: SendDeps, to: string, notice: Notice): string {
-  const { label, path } = NOTICE_TYPES[notice.kind].fix(notice);
+  const { label, path } = fixOf(notice);
   const links = [`${label}: ${deps.publicUrl}${path}`];
   if (notice.kind === "approval_waiting")
     links.unshift(`Read it, then approve or reject it: ${approvalUrl(deps, to, notice)}`);

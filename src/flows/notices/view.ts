@@ -1,6 +1,6 @@
 import type { NoticeKind, NoticeLevel } from "../../core/notices/kinds.ts";
 import type { Notice } from "../../store/notices/notices.ts";
-import { NOTICE_TYPES, type NoticeFix } from "./kinds.ts";
+import { fixOf, NOTICE_TYPES, type NoticeFix } from "./kinds.ts";
 
 /** A notice, as the API and webhooks show it. Times in ISO 8601. */
 export interface ShownNotice {
@@ -19,7 +19,7 @@ export interface ShownNotice {
 /** Returns a notice with its words. */
 export function shownNotice(notice: Notice): ShownNotice {
   const { id, at, kind, subject, senderId, seenAt, endedAt } = notice;
-  const { level, says, fix } = NOTICE_TYPES[kind];
+  const { level, says } = NOTICE_TYPES[kind];
   return {
     id,
     at: new Date(at).toISOString(),
@@ -27,7 +27,7 @@ export function shownNotice(notice: Notice): ShownNotice {
     level,
     subject,
     message: says(notice),
-    fix: fix(notice),
+    fix: fixOf(notice),
     senderId,
     seenAt: seenAt === null ? null : new Date(seenAt).toISOString(),
     endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),

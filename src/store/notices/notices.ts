@@ -39,6 +39,9 @@ export const NOTICES = table<Notice>("notices", {
   mailedAt: plain("mailed_at"),
 });
 
+/** Condition of the notices that people should see: their fact is true, or it happened once. */
+const NEWS = "(ended_at IS NULL OR ended_at = at)";
+
 /** What a new notice says. */
 export interface RaisedNotice
   extends Pick<Notice, "id" | "kind" | "senderId" | "subjectId" | "subject" | "detail" | "at"> {
@@ -112,22 +115,25 @@ export function openNotices(db: Db, kind: NoticeKind, take: number): Promise<Not
 export interface NoticeFilter {
   /** Only those of this project. Null: those of the account and of all its projects. */
   senderId: string | null;
-  /** Only those that were seen, or were not. Left out: both. */
+  /** True: only those that were seen. False: only those that still need to be: one that is over does not. Left out: all. */
   seen?: boolean | undefined;
+  /** Only those that are over, or still true. Left out: both. */
+  ended?: boolean | undefined;
 }
 
 /** Returns at most `take` notices of the account, newest first, at a place. */
 export function listNotices(
   db: Db,
   accountId: string,
-  { senderId, seen }: NoticeFilter,
+  { senderId, seen, ended }: NoticeFilter,
   place: Place,
   take: number,
 ): Promise<Notice[]> {
   const conditions = [
     "account_id = ?",
     ...(senderId === null ? [] : ["sender_id = ?"]),
-    ...(seen === undefined ? [] : [`seen_at IS ${seen ? "NOT " : ""}NULL`]),
+    ...(seen === undefined ? [] : [seen ? "seen_at IS NOT NULL" : `seen_at IS NULL AND ${NEWS}`]),
+    ...(ended === undefined ? [] : [`ended_at IS ${ended ? "NOT " : ""}NULL`]),
   ];
   const args = [accountId, ...(senderId === null ? [] : [senderId])];
   return NOTICES.page(db, { where: conditions.join(" AND "), args, place, ceiling: idCeiling("ntc"), take });
@@ -165,8 +171,8 @@ export async function endedApprovals(db: Db, take: number): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Condition of the notices that are still to be sent: their fact is true, or it happened once. */
-const TO_SEND = "mailed_at IS NULL AND (ended_at IS NULL OR ended_at = at)";
+/** Condition of the notices that wait to be sent. */
+const TO_SEND = `mailed_at IS NULL AND ${NEWS}`;
 
 /** Returns the accounts that have notices to send. */
 export async function accountsToTell(db: Db, take: number): Promise<string[]> {

@@ -21,7 +21,9 @@ const NoticeSchema = Type.Object(
     message: Type.String({ description: "What is the matter, in a sentence." }),
     fix: Type.Object(
       { label: Type.String(), path: Type.String({ examples: ["/domains/dom_01jv6m2k3n4p5q6r7s8t9v0w1x"] }) },
-      { description: "A link to what needs someone: a path in the dashboard." },
+      {
+        description: "A link to what needs someone: a path in the dashboard, with the project that it opens.",
+      },
     ),
     senderId: Nullable(Type.String({ description: "The project. Null: the account." })),
     seenAt: Nullable(Timestamp),
@@ -34,7 +36,14 @@ const NoticeQuery = Type.Object({
   ...PAGE_QUERY,
   seen: Type.Optional(
     Type.Boolean({
-      description: "True: only notices that were seen. False: only others.",
+      description:
+        "True: only notices that were seen. False: only those that someone still has to see. One that is over is not among them, unless it happened once.",
+      examples: [false],
+    }),
+  ),
+  ended: Type.Optional(
+    Type.Boolean({
+      description: "True: only notices that are over. False: only those that are still so.",
       examples: [false],
     }),
   ),
@@ -57,9 +66,9 @@ export function noticeRoutes({ db }: Parts): Route[] {
       scope: "metrics:read",
       query: NoticeQuery,
       answers: { 200: PageOf(NoticeSchema) },
-      async handle({ principal: { accountId, senderId }, query: { seen }, page }) {
+      async handle({ principal: { accountId, senderId }, query: { seen, ended }, page }) {
         const { after, take, answer } = page();
-        const notices = await listNotices(db, accountId, { senderId, seen }, after, take);
+        const notices = await listNotices(db, accountId, { senderId, seen, ended }, after, take);
         return ok(answer(notices, shownNotice, ({ id }) => id));
       },
     }),
