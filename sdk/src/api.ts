@@ -5477,7 +5477,7 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: idn-email
-                     * @description Full address, at a domain of the project. In capture mode also at `inbox.` + service domain.
+                     * @description Full address, at a domain of the project. In capture mode also at `inbox.` + service domain. `*@example.com` is a catch-all: it gets the mail for every address of the domain that is no other mailbox.
                      * @example ana@example.com
                      */
                     address?: string;

@@ -147,6 +147,19 @@ export function inboxLocalPart(local: string): string {
   return spellingKey(plus > 0 ? local.slice(0, plus) : local);
 }
 
+/** The local part of a catch-all inbox, which takes the mail for every address of its domain that is no other mailbox. */
+export const ANY_LOCAL_PART = "*";
+
+/** Returns the address of the catch-all inbox that takes the mail for an address. */
+export function catchAllOf(address: string): string {
+  return ANY_LOCAL_PART + address.slice(address.lastIndexOf("@"));
+}
+
+/** Returns whether an inbox's address is that of a catch-all. */
+export function isCatchAll(inboxAddress: string): boolean {
+  return inboxAddress.startsWith(`${ANY_LOCAL_PART}@`);
+}
+
 /** Returns whether `name` is `parent` or a name below it. Both must be in lower-case A-labels. */
 export function isWithin(name: string, parent: string): boolean {
   return name === parent || name.endsWith(`.${parent}`);

@@ -7,9 +7,10 @@ import { findKeyByHash, insertKey, revokeKey } from "../../src/store/projects/ke
 import { planOf } from "../../src/store/projects/routes.ts";
 import { findProject, insertProject, updateProject } from "../../src/store/projects/projects.ts";
 import {
-  inboundRoute,
+  inboxAt,
   installationKey,
   ownerEmail,
+  receivingDomain,
   sendFacts,
   signingKeys,
 } from "../../src/store/messages/sending.ts";
@@ -57,7 +58,8 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await signingKeys(db, "sender", "a.test");
   await installationKey(db);
   await ownerEmail(db, "acc");
-  await inboundRoute(db, "a.test", "i@a.test");
+  await receivingDomain(db, "a.test");
+  await inboxAt(db, "dom", "i@a.test");
   await planOf(db, "sender", null);
   const mail = { rfcMessageId: "<a@b.test>", related: [], since: 0, limit: 1 };
   await arrivalFacts(db, { id: "inbox", senderId: "sender" }, mail);
@@ -142,7 +144,7 @@ describe("a cached configuration query", () => {
 describe("the tables that configuration queries read", () => {
   test("the tables that configuration queries read are configuration", async () => {
     const queries = await queriesAsked();
-    expect(queries.length).toBe(12);
+    expect(queries.length).toBe(13);
     const tables = await configuration();
     const roots = new Map(
       (

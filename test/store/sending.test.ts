@@ -137,7 +137,7 @@ describe("the facts that a send reads", () => {
     expect(await ask(home, { keys: every })).toEqual({
       verified: true,
       routedBy: null,
-      inboxId: "inb_home",
+      inbox: { id: "inb_home", address: QUESTION.inboxAddress },
       suppressed: new Set(["home@gone.test", "home@soon.test"]),
       unsubscribed: new Set(["home0@contact.test"]),
       webhooks: [{ webhookId: "whk_home", eventTypes: ["sent"] }],
@@ -145,14 +145,17 @@ describe("the facts that a send reads", () => {
   });
 
   test("include an unverified domain, and its inbox", async () => {
-    expect(await ask(stranger, { keys: every })).toMatchObject({ verified: false, inboxId: "inb_stranger" });
+    expect(await ask(stranger, { keys: every })).toMatchObject({
+      verified: false,
+      inbox: { id: "inb_stranger" },
+    });
   });
 
   test("the facts that a send reads are empty for a project that has nothing, in an account that has everything", async () => {
     expect(await ask(sibling, { keys: every })).toEqual({
       verified: false,
       routedBy: null,
-      inboxId: null,
+      inbox: null,
       suppressed: new Set(),
       unsubscribed: new Set(),
       webhooks: [],
@@ -178,7 +181,7 @@ describe("the facts that a send reads", () => {
   test.each([{ fromDomain: "other.test" }, { inboxAddress: `else@${DOMAIN}` }])(
     "the facts that a send reads contain no inbox for %j",
     async (question) => {
-      expect((await ask(home, question)).inboxId).toBeNull();
+      expect((await ask(home, question)).inbox).toBeNull();
     },
   );
 });

@@ -171,11 +171,13 @@ export async function receivingInboxes(
   service: TestService,
   domain: string,
   addresses: string[],
+  key = service.projectKey,
 ): Promise<string[]> {
-  const id = await verifiedDomain(service, domain);
-  const receiving = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
+  const id = await verifiedDomain(service, domain, key);
+  const receiving = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true }, { key });
   publish(service.dns, receiving.body.records);
   const ids: string[] = [];
-  for (const address of addresses) ids.push((await service.call("POST", "/v1/inboxes", { address })).body.id);
+  for (const address of addresses)
+    ids.push((await service.call("POST", "/v1/inboxes", { address }, { key })).body.id);
   return ids;
 }

@@ -115,8 +115,7 @@ export async function prepareSend(
   if (content.mayWriteAhead()) await refuseOverVolume(deps, project, counted);
   const kept = await keepContents(deps, project, content, { captured, now });
   const message = newMessage(project, send, from, { recipients, kept, captured, keyId: by.keyId, now });
-  const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
-  const thread = await joinThread(deps.db, message, { item: send.item, content }, inbox, conversation);
+  const thread = await joinThread(deps.db, message, { item: send.item, content }, facts.inbox, conversation);
   const drafts = recipients.flatMap((recipient) => arrivals(message, recipient));
   // Writing large content takes long, so webhooks are read after it. One that was created during the write gets the
   // events.

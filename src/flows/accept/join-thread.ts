@@ -14,12 +14,7 @@ import {
   type ThreadPlace,
 } from "../../store/threads/threads.ts";
 import type { SendContent } from "./content.ts";
-import { participantsOf, type ThreadEntry } from "./threading.ts";
-
-export interface FromInbox {
-  id: string;
-  address: string;
-}
+import { ownAddresses, participantsOf, type ThreadEntry, type ThreadInbox } from "./threading.ts";
 
 /** Threads of the sends in one commit, by inbox and the Message-IDs that they name. */
 export type NamedThreads = Map<string, string>;
@@ -55,9 +50,11 @@ export async function joinThread(
   db: Db,
   message: Message,
   { item, content }: { item: ReadItem; content: Pick<SendContent, "texts"> },
-  inbox: FromInbox | null,
+  fromInbox: ThreadInbox | null,
   { into, named = new Map() }: Conversation,
 ): Promise<Joined> {
+  // A conversation stays in its inbox, also if another one has got the address that it is answered from.
+  const inbox = into?.inbox ?? fromInbox;
   if (inbox === null) return { statements: [], guard: into?.guard ?? null };
   const { senderId } = message;
   const inboxId = inbox.id;
@@ -75,7 +72,7 @@ export async function joinThread(
     messageId: message.id,
     subject: message.subject,
     preview: newPreview(await content.texts()),
-    participants: participantsOf(message, inbox.address),
+    participants: participantsOf(message, ownAddresses(inbox.address, [message.from.email])),
     hasAttachments: (item.attachments?.length ?? 0) > 0,
     inbound: false,
     at: message.createdAt,

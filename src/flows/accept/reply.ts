@@ -7,7 +7,7 @@ import type { ReadItem, SendItem } from "../../core/messages/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
-import { getInbox, type Inbox } from "../../store/threads/inboxes.ts";
+import { getInbox } from "../../store/threads/inboxes.ts";
 import { getContentStart } from "../../store/messages/message-content.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -16,7 +16,8 @@ import type { Project } from "../../store/projects/projects.ts";
 import { countSent, fewSentGuard, type Span } from "../../store/threads/thread-volume.ts";
 import { getThread, lastMessageId } from "../../store/threads/threads.ts";
 import { largeReadBudget } from "../../store/contents/large-reads.ts";
-import { reachesInbox, type ThreadEntry } from "./threading.ts";
+import { answeredFrom, usedAddresses } from "./answering-address.ts";
+import { type IsOwnAddress, ownAddresses, type ThreadEntry, type ThreadInbox } from "./threading.ts";
 import { commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
 import { readWhole } from "../mime/read-whole.ts";
@@ -47,6 +48,7 @@ export interface ComposedReply {
   item: SendItem;
   /** Number of its headers that the client did not give. */
   ownHeaders: number;
+  inbox: ThreadInbox;
 }
 
 /**
@@ -72,10 +74,11 @@ export async function composeReply(
     throw invalid("html", "One of html and text is required.", "missing_field");
   const given = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
   const references = await referenceHeaders(deps, parent);
+  const used = await usedAddresses(deps.db, inbox.address, parent);
+  const email = answeredFrom(inbox.address, parent, used);
   const item: SendItem = {
-    from:
-      inbox.displayName === "" ? { email: inbox.address } : { email: inbox.address, name: inbox.displayName },
-    ...addresseesOfReply(parent, inbox, request),
+    from: inbox.displayName === "" ? { email } : { email, name: inbox.displayName },
+    ...addresseesOfReply(parent, ownAddresses(inbox.address, used), request),
     subject: replySubject(parent.subject),
     headers: { ...Object.fromEntries(given), ...references },
   };
@@ -85,7 +88,7 @@ export async function composeReply(
   if (attachments !== undefined) item.attachments = attachments;
   if (calendar !== undefined) item.calendar = calendar;
   if (tags !== undefined) item.tags = tags;
-  return { item, ownHeaders: Object.keys(references).length };
+  return { item, ownHeaders: Object.keys(references).length, inbox };
 }
 
 interface ReplyLimit {
@@ -130,8 +133,16 @@ async function refuseLoops(
  * Returns a reply's thread with the guard that it may take one more. Another process may have answered it since this
  * one read it.
  */
-export function replyEntry(senderId: string, threadId: string, now: number): ThreadEntry {
-  return { threadId, guard: fewSentGuard(senderId, threadId, last(MINUTE_MS, now), MAX_REPLIES_PER_MINUTE) };
+export function replyEntry(
+  senderId: string,
+  { threadId, inbox }: Omit<ThreadEntry, "guard">,
+  now: number,
+): ThreadEntry {
+  return {
+    threadId,
+    inbox,
+    guard: fewSentGuard(senderId, threadId, last(MINUTE_MS, now), MAX_REPLIES_PER_MINUTE),
+  };
 }
 
 /**
@@ -181,15 +192,15 @@ async function parentOf(
  */
 function addresseesOfReply(
   parent: Message,
-  inbox: Inbox,
+  isOwn: IsOwnAddress,
   request: ReplyRequest,
 ): Pick<SendItem, "to" | "cc"> {
-  const to = answerTo(parent, inbox);
+  const to = answerTo(parent, isOwn);
   if (to.length === 0)
     throw new AppError("conflict", "The message replied to has no address to answer.", {
       code: "invalid_state",
     });
-  const others = request.replyAll ? reachable([...parent.to, ...parent.cc], inbox) : [];
+  const others = request.replyAll ? reachable([...parent.to, ...parent.cc], isOwn) : [];
   return { to, cc: [...entriesOf(request.cc), ...others] };
 }
 
@@ -212,13 +223,12 @@ export function withoutDoubles(item: ReadItem, own: number): ReadItem {
  * recipients.
  * @throws AppError 409 if Reply-To is an address that we do not send to, because From may not be read
  */
-function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
-  if (parent.direction === "outbound" || reachesInbox(inbox.address, parent.from.email))
-    return reachable(parent.to, inbox);
-  const asked = reachable(parent.replyTo, inbox);
+function answerTo(parent: Message, isOwn: IsOwnAddress): Mailbox[] {
+  if (parent.direction === "outbound" || isOwn(parent.from.email)) return reachable(parent.to, isOwn);
+  const asked = reachable(parent.replyTo, isOwn);
   if (asked.length > 0) return asked;
   const unsendable = parent.replyTo.find(({ email }) => hasQuotedLocalPart(email));
-  if (unsendable === undefined) return reachable([parent.from], inbox);
+  if (unsendable === undefined) return reachable([parent.from], isOwn);
   throw new AppError("conflict", "The message asks for answers at an address that cannot be sent to.", {
     code: "invalid_state",
   });
@@ -231,11 +241,11 @@ function hasQuotedLocalPart(email: string): boolean {
 }
 
 /** Returns those mailboxes that can be sent to, once each, without the inbox itself. */
-function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
+function reachable(mailboxes: readonly Mailbox[], isOwn: IsOwnAddress): Mailbox[] {
   const found = new Map<string, Mailbox>();
   for (const { email, name } of mailboxes) {
     const key = addressKey(email);
-    if (normalizeAddress(email) === null || reachesInbox(inbox.address, email) || found.has(key)) continue;
+    if (normalizeAddress(email) === null || isOwn(email) || found.has(key)) continue;
     found.set(key, name === undefined ? { email } : { email, name: firstChars(name, MAX_NAME_CHARS) });
   }
   return [...found.values()];

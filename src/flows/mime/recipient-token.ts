@@ -19,3 +19,11 @@ export function recipientOf(key: Key, token: string): NamedRecipient | null {
   const named = opened(key, (one) => decodeVerp(one, token));
   return named === null ? null : { messageId: idFromBytes("msg", named.messageId), ord: named.ord };
 }
+
+/** A token in the local part of a return path (`b+`) or of an address to unsubscribe (`u+`), valid or not. */
+const TOKEN_FORM = /^[bu]\+[0-9a-z]{48}$/i;
+
+/** Returns whether a local part looks like one that a token of ours is in. */
+export function hasTokenForm(local: string): boolean {
+  return TOKEN_FORM.test(local);
+}

@@ -1,10 +1,10 @@
 import type { Key } from "../../core/crypto/key-ring.ts";
-import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
+import { catchAllOf, inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
 import { COMPLAINT_MAILBOX } from "../../core/own-names.ts";
 import { verpToken } from "../../mail/verp.ts";
 import { type Db, queryAfterSync } from "../../store/engine/client.ts";
-import { type InboxRef, inboundRoute } from "../../store/messages/sending.ts";
-import { recipientOf } from "../mime/recipient-token.ts";
+import { inboxAt, type InboxRef, receivingDomain } from "../../store/messages/sending.ts";
+import { hasTokenForm, recipientOf } from "../mime/recipient-token.ts";
 import { unsubscribedByMail } from "../mime/unsubscribe.ts";
 import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";
 
@@ -49,9 +49,19 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const leaving = unsubscribedByMail(deps.unsubscribeKey, local);
   if (leaving !== null) return { kind: "unsubscribe", ...leaving };
   if (isOwnDomain(domain, deps.serviceDomain)) return roleTarget(deps, split);
-  const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
-  if (!route.receiving) return atReturnPath(deps, split);
-  return route.inbox === null ? roleTarget(deps, split) : { kind: "inbox", inbox: route.inbox };
+  const domainId = await receivingDomain(deps.db, domain);
+  return domainId === null ? atReturnPath(deps, split) : atDomain(deps, split, domainId);
+}
+
+/** A catch-all gets what no other mailbox takes. It gets no report of ours whose token was damaged on the way. */
+async function atDomain(deps: RouteDeps, split: SplitAddress, domainId: string): Promise<InboundTarget> {
+  const address = `${inboxLocalPart(split.local)}@${split.domain}`;
+  const inbox = await inboxAt(deps.db, domainId, address);
+  if (inbox !== null) return { kind: "inbox", inbox };
+  const target = await roleTarget(deps, split);
+  if (target.kind !== "no_mailbox" || hasTokenForm(split.local)) return target;
+  const catchAll = await inboxAt(deps.db, domainId, catchAllOf(address));
+  return catchAll === null ? target : { kind: "inbox", inbox: catchAll };
 }
 
 /** The host of a domain's own return path has the mailbox of every host that takes mail (RFC 5321 §4.5.1), and no other. */

@@ -1,4 +1,11 @@
-import { type Mailbox, ADDRESS_EXPECTED, splitAddress } from "../../core/addresses.ts";
+import {
+  ADDRESS_EXPECTED,
+  ANY_LOCAL_PART,
+  catchAllOf,
+  isCatchAll,
+  type Mailbox,
+  splitAddress,
+} from "../../core/addresses.ts";
 import { invalid, notFound, existing } from "../../core/errors.ts";
 import { isId, newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
@@ -11,7 +18,7 @@ import { type InboxRef, ownInbox } from "../../store/messages/sending.ts";
 import { getThread } from "../../store/threads/threads.ts";
 import { simulatorDomain } from "../../core/own-names.ts";
 import { tooManyReads } from "../../store/contents/large-reads.ts";
-import { inboxAddressOf, reachesInbox } from "../accept/threading.ts";
+import { inboxAddressOf } from "../accept/threading.ts";
 import { arrivalFactsOf } from "./arrival-facts.ts";
 import type { Inspect } from "../mime/reading-tasks.ts";
 import { retryOnConflict } from "../../store/engine/retry-on-conflict.ts";
@@ -61,8 +68,7 @@ export async function simulateInbound(
   const inbox = await inboxOf(deps, senderId, mail);
   const now = deps.clock.now();
   const from = mail.from ?? defaultFrom(deps.serviceDomain);
-  const named = mail.to !== undefined && reachesInbox(inbox.address, mail.to.email) ? mail.to : null;
-  const to = named ?? { email: inbox.address };
+  const to = addressedTo(inbox.address, mail.to);
   const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
   const raw = simulatedBytes(mail, from, to, answered, now);
   // The limit of the SMTP listener.
@@ -92,6 +98,17 @@ export async function simulateInbound(
   const [arrival] = taken;
   if (arrival === undefined) throw new Error("a simulated message has one inbox");
   return arrival;
+}
+
+/** Local part of the address that is written to in a catch-all, if none is given. */
+const ANYBODY = "anybody";
+
+/** Returns the given address if the inbox takes its mail, else the inbox's own. */
+function addressedTo(inboxAddress: string, given: Mailbox | undefined): Mailbox {
+  const reached = given === undefined ? null : inboxAddressOf(given.email);
+  const own = isCatchAll(inboxAddress) ? reached !== null && catchAllOf(reached) : reached;
+  if (given !== undefined && own === inboxAddress) return given;
+  return { email: isCatchAll(inboxAddress) ? inboxAddress.replace(ANY_LOCAL_PART, ANYBODY) : inboxAddress };
 }
 
 function simulatedBytes(

@@ -18,7 +18,7 @@ import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
 import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
-import { participantsOf } from "../accept/threading.ts";
+import { ownAddresses, participantsOf } from "../accept/threading.ts";
 import {
   DUPLICATE_WINDOW_MS,
   MAX_COMPARED,
@@ -199,7 +199,7 @@ function arrivalIn(
       ...(inbox.id === null || threadId === null
         ? []
         : [
-            ...inboxStatements(inbox, threadId, message, mail),
+            ...inboxStatements({ inbox, addresses }, threadId, message, mail),
             ...fileThread({ senderId, threadId, isNew: facts.threadId === null, now }, ruling, mail.spam),
           ]),
     ],
@@ -209,7 +209,7 @@ function arrivalIn(
 
 /** Returns the statements that change the inbox: its thread, and its count of received messages. */
 function inboxStatements(
-  inbox: InboxRef,
+  { inbox, addresses }: { inbox: InboxRef; addresses: readonly string[] },
   threadId: string,
   message: Message,
   mail: InboundMail,
@@ -225,7 +225,7 @@ function inboxStatements(
       messageId: message.id,
       subject: message.subject,
       preview: read.preview,
-      participants: participantsOf(message, inbox.address),
+      participants: participantsOf(message, ownAddresses(inbox.address, addresses)),
       hasAttachments: read.attachments.length > 0,
       inbound: true,
       at: message.createdAt,

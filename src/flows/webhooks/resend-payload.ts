@@ -3,7 +3,7 @@ import type { MessageEvent } from "../../core/messages/events.ts";
 import { detail, resendName } from "../../core/messages/resend-events.ts";
 import { listAttachments } from "../../store/messages/attachments.ts";
 import { getEvent } from "../../store/events/events.ts";
-import { getInbox } from "../../store/threads/inboxes.ts";
+import { receivedFor } from "../../store/lists/received-for.ts";
 import { getMessage, type Message } from "../../store/messages/messages.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { WebhookDelivery } from "../../store/webhooks/webhook-deliveries.ts";
@@ -60,13 +60,12 @@ function texts(mailboxes: readonly Mailbox[]): string[] {
 }
 
 async function arrivalFacts(db: Db, message: Message): Promise<Record<string, unknown>> {
-  const { senderId, id, inboxId } = message;
-  const inbox = inboxId === null ? null : await getInbox(db, senderId, inboxId);
+  const { senderId, id } = message;
   const attachments = await listAttachments(db, senderId, id);
   return {
     cc: texts(message.cc),
     bcc: texts(message.bcc),
-    received_for: inbox === null ? [] : [inbox.address],
+    received_for: (await receivedFor(db, senderId, [message])).get(id) ?? [],
     attachments: attachments.map((attachment) => ({
       id: attachment.id,
       filename: attachment.filename,

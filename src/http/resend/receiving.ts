@@ -3,7 +3,7 @@ import { mailboxText } from "../../core/addresses.ts";
 import { notFound } from "../../core/errors.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import { type Attachment, attachmentsOfAll } from "../../store/messages/attachments.ts";
-import { inboxAddresses } from "../../store/threads/inboxes.ts";
+import { receivedFor } from "../../store/lists/received-for.ts";
 import { listSentOrReceived } from "../../store/lists/sent-and-received.ts";
 import type { Message } from "../../store/messages/messages.ts";
 import { OneOf, showTime } from "../routing/schemas.ts";
@@ -61,13 +61,11 @@ const GET_ROUTE = {
 /** Returns messages as a list shows them. Their attachments and inboxes are read for all together. */
 async function showListed({ db }: Parts, owner: string, messages: readonly Message[]): Promise<unknown[]> {
   const ids = messages.map(({ id }) => id);
-  const inboxIds = messages.flatMap(({ inboxId }) => (inboxId === null ? [] : [inboxId]));
   const attachments = await attachmentsOfAll(db, owner, ids);
-  const addresses = await inboxAddresses(db, owner, [...new Set(inboxIds)]);
-  return messages.map((message) => {
-    const address = addresses.get(message.inboxId ?? "");
-    return showFacts(message, attachments.get(message.id) ?? [], address === undefined ? [] : [address]);
-  });
+  const addresses = await receivedFor(db, owner, messages);
+  return messages.map((message) =>
+    showFacts(message, attachments.get(message.id) ?? [], addresses.get(message.id) ?? []),
+  );
 }
 
 function showFacts(

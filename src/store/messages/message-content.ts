@@ -183,6 +183,23 @@ export async function messagesOfRaw(
   return new Set(rows.map(({ id }) => id));
 }
 
+/**
+ * Returns, by message, the recipients of the SMTP envelope in the message's inbox. A message whose envelope is no longer stored
+ * is left out.
+ */
+export async function envelopeRecipients(
+  db: Db,
+  senderId: string,
+  ids: readonly string[],
+): Promise<Map<string, string[]>> {
+  const rows = await db.all<{ id: string; recipients: string }>(
+    `SELECT m.id, c.envelope ->> '$.rcptTo' AS recipients FROM messages m JOIN message_content c ON c.message_id = m.id
+      WHERE m.id IN (SELECT value FROM json_each(?)) AND m.sender_id = ? AND recipients IS NOT NULL`,
+    [JSON.stringify(ids), senderId],
+  );
+  return new Map(rows.map(({ id, recipients }) => [id, JSON.parse(recipients)]));
+}
+
 /** Returns true if the output of the message's template is stored. */
 export async function isRendered(db: Db, senderId: string, id: string): Promise<boolean> {
   const sql = `SELECT 1 FROM message_content c JOIN messages m ON m.id = c.message_id

@@ -1,3 +1,4 @@
+import { catchAllOf } from "../../core/addresses.ts";
 import { findContacts } from "../projects/contacts.ts";
 import { erasedForms, IS_ERASED } from "../projects/erased-addresses.ts";
 import { unsubscribedBeforeErasure } from "../projects/erased-unsubscriptions.ts";
@@ -25,8 +26,8 @@ export interface SendFacts {
   verified: boolean;
   /** Id of that domain if it has its own routes; null otherwise. */
   routedBy: string | null;
-  /** The project's inbox with that address; null if there is none. */
-  inboxId: string | null;
+  /** The project's inbox that takes mail to that address, which may be a catch-all; null if there is none. */
+  inbox: { id: string; address: string } | null;
   /** Those of the address keys that are on the project's block list. */
   suppressed: ReadonlySet<string>;
   /** Those of them that are unsubscribed; empty if the question leaves them out. */
@@ -35,28 +36,29 @@ export interface SendFacts {
 }
 
 /** The facts that come from configuration. */
-type SenderFacts = Pick<SendFacts, "verified" | "routedBy" | "inboxId" | "webhooks">;
+type SenderFacts = Pick<SendFacts, "verified" | "routedBy" | "inbox" | "webhooks">;
 
 /**
  * Domain and inbox are found by the leading columns of their unique indexes, because a project may have thousands.
- * Parameters: account, project, From domain, inbox address.
+ * Parameters: account, project, From domain, address of the inbox, address of the catch-all.
  */
 const SENDER_FACTS: ConfigurationQuery<
-  { verified: number | null; routed_by: string | null; inbox_id: string | null; webhooks: string },
+  { verified: number | null; routed_by: string | null; inbox: string | null; webhooks: string },
   SenderFacts
 > = {
   sql: `SELECT d.status = 'verified' AS verified, CASE WHEN d.route_ids <> '[]' THEN d.id END AS routed_by,
-      (SELECT i.id FROM inboxes i WHERE i.domain_id = d.id AND i.address = ?4 AND i.sender_id = ?2) AS inbox_id,
+      (SELECT json_object('id', i.id, 'address', i.address) FROM inboxes i
+        WHERE i.domain_id = d.id AND i.address IN (?4, ?5) AND i.sender_id = ?2 ORDER BY i.address = ?5 LIMIT 1) AS inbox,
       ${SUBSCRIPTIONS_COLUMN} AS webhooks
     FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?1 AND d.name = ?3 AND d.sender_id = ?2`,
-  read: ({ verified, routed_by, inbox_id, webhooks }) => ({
+  read: ({ verified, routed_by, inbox, webhooks }) => ({
     verified: verified === 1,
     routedBy: routed_by,
-    inboxId: inbox_id,
+    inbox: inbox === null ? null : JSON.parse(inbox),
     webhooks: listIn<Subscription>(webhooks),
   }),
 };
-const NO_SENDER_FACTS: SenderFacts = { verified: false, routedBy: null, inboxId: null, webhooks: [] };
+const NO_SENDER_FACTS: SenderFacts = { verified: false, routedBy: null, inbox: null, webhooks: [] };
 
 interface RefusalsRow {
   suppressed: string;
@@ -92,7 +94,7 @@ export async function sendFacts(
       ? [REFUSALS_OF_ONE, only]
       : [REFUSALS_OF_SOME, JSON.stringify(keys)];
   const [sender, refusals] = await Promise.all([
-    db.readConfig(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress]),
+    db.readConfig(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress, catchAllOf(inboxAddress)]),
     db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
   ]);
   // Few projects have any, and the forms of the recipients take a twentieth of a send.
@@ -196,33 +198,38 @@ export interface InboxRef {
 
 const INBOX_COLUMNS = "i.id, i.sender_id AS senderId, i.address, i.display_name AS displayName";
 
-/** Returns the project's inbox with exactly that address key; null if it has none. */
+/** Returns the project's inbox that takes mail to an address key, which may be a catch-all; null if it has none. */
 export function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {
   return db.first<InboxRef>(
     `SELECT ${INBOX_COLUMNS} FROM senders s
-        JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
-        JOIN inboxes i ON i.domain_id = d.id AND i.sender_id = s.id AND i.address = ?
-      WHERE s.id = ?`,
-    [addressKey.slice(addressKey.lastIndexOf("@") + 1), addressKey, senderId],
+        JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?1
+        JOIN inboxes i ON i.domain_id = d.id AND i.sender_id = s.id AND i.address IN (?2, ?3)
+      WHERE s.id = ?4 ORDER BY i.address = ?3 LIMIT 1`,
+    [addressKey.slice(addressKey.lastIndexOf("@") + 1), addressKey, catchAllOf(addressKey), senderId],
   );
 }
 
-/** The route of mail to an address: whether the domain receives, and the inbox of the address. */
-export interface InboundRoute {
-  receiving: boolean;
-  inbox: InboxRef | null;
+/** Parameters: domain. */
+const RECEIVING_DOMAIN: ConfigurationQuery<{ id: string }, string> = {
+  sql: "SELECT id FROM domains WHERE name = ? AND receiving = 1",
+  read: ({ id }) => id,
+};
+
+/** Returns the id of the domain, of any project, that receives for a name; null if none does. */
+export function receivingDomain(db: Db, name: string): Promise<string | null> {
+  return db.readConfig(RECEIVING_DOMAIN, [name]);
 }
 
-/** Parameters: inbox address, domain. */
-const INBOUND_ROUTE: ConfigurationQuery<InboxRef | { id: null }, InboundRoute> = {
-  sql: `SELECT ${INBOX_COLUMNS} FROM domains d
-    LEFT JOIN inboxes i ON i.domain_id = d.id AND i.address = ?
-    WHERE d.name = ? AND d.receiving = 1`,
-  read: (row) => ({ receiving: true, inbox: row.id === null ? null : row }),
+/** Parameters: id of the domain, address of the inbox. */
+const INBOX_AT: ConfigurationQuery<InboxRef, InboxRef> = {
+  sql: `SELECT ${INBOX_COLUMNS} FROM inboxes i WHERE i.domain_id = ? AND i.address = ?`,
+  read: (inbox) => inbox,
 };
-const NO_ROUTE: InboundRoute = { receiving: false, inbox: null };
 
-/** Returns the route of mail to `addressKey` at `domain`, in any project. */
-export async function inboundRoute(db: Db, domain: string, addressKey: string): Promise<InboundRoute> {
-  return (await db.readConfig(INBOUND_ROUTE, [addressKey, domain])) ?? NO_ROUTE;
+/**
+ * Returns the inbox of a domain with exactly that address key; null if it has none. An address without an inbox is not cached,
+ * so a flood to invented addresses displaces no answers.
+ */
+export function inboxAt(db: Db, domainId: string, addressKey: string): Promise<InboxRef | null> {
+  return db.readConfig(INBOX_AT, [domainId, addressKey]);
 }

@@ -1,6 +1,6 @@
 import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { inboxLocalPart, ADDRESS_EXPECTED, splitAddress } from "../../../core/addresses.ts";
+import { ADDRESS_EXPECTED, ANY_LOCAL_PART, inboxLocalPart, splitAddress } from "../../../core/addresses.ts";
 import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
@@ -40,7 +40,7 @@ const CreateInbox = Type.Object({
     Type.String({
       ...EMAIL,
       description:
-        "Full address, at a domain of the project. In capture mode also at `inbox.` + service domain.",
+        "Full address, at a domain of the project. In capture mode also at `inbox.` + service domain. `*@example.com` is a catch-all: it gets the mail for every address of the domain that is no other mailbox.",
     }),
   ),
   localPart: Type.Optional(
@@ -111,6 +111,12 @@ function inboxAddress(text: string, param: string): { address: string; domainNam
     throw invalid(
       param,
       "must not contain a plus sign. The inbox user also receives mail to user+anything.",
+      "invalid_email",
+    );
+  if (split.local.includes(ANY_LOCAL_PART) && split.local !== ANY_LOCAL_PART)
+    throw invalid(
+      param,
+      'must have no asterisk next to other characters. Alone, as in "*@example.com", it stands for every address of the domain.',
       "invalid_email",
     );
   return { address: `${inboxLocalPart(split.local)}@${split.domain}`, domainName: split.domain };

@@ -59,10 +59,10 @@ export function replyRoute(deps: Parts): Route {
       if (unknown.length > 0) throw validationError(unknown);
       return inTurn(params.id, () =>
         sending(async () => {
-          const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
+          const { item, ownHeaders, inbox } = await composeReply(deps, senderId, params.id, body, now);
           const checked = checkedSend(item, deps.limits, now, ownHeaders);
           const reply = { ...checked, item: withoutDoubles(checked.item, entriesOf(body.cc).length) };
-          const entry = replyEntry(senderId, params.id, now);
+          const entry = replyEntry(senderId, { threadId: params.id, inbox }, now);
           const prepared = await prepareSend(deps, project, principal, reply, { into: entry });
           const { id, status } = prepared.accepted;
           const answer = accepted({ id, status, threadId: params.id });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { participantsOf } from "../../../../src/flows/accept/threading.ts";
+import { ownAddresses, participantsOf } from "../../../../src/flows/accept/threading.ts";
 import type { Message } from "../../../../src/store/messages/messages.ts";
 import { MAX_PARTICIPANTS, stepThread } from "../../../../src/store/threads/threads.ts";
 
@@ -19,7 +19,7 @@ test("only as many of the thousands that a message names are read as its thread 
     messageId: "m",
     subject: "",
     preview: "",
-    participants: participantsOf(message, "box@in.test"),
+    participants: participantsOf(message, ownAddresses("box@in.test", [])),
     hasAttachments: false,
     inbound: true,
     at: 0,
