@@ -4,6 +4,7 @@ import { MAX_ROWS, type Pages } from "../api/pages.ts";
 import { counted } from "../words/amounts.ts";
 import { EmptyState } from "./empty.tsx";
 import { Problem } from "../controls/problem.tsx";
+import { type Bulk, PickBar, usePicks } from "./picks.tsx";
 import { Rows } from "./rows.tsx";
 
 /** The next page is read when fewer rows than this are left below a list that is scrolled. */
@@ -26,14 +27,17 @@ interface ListProps<Row> {
   /** Key of the row whose detail is open. Moving then opens the next row. */
   selected?: string | null;
   empty: ComponentChildren;
+  /** Actions for selected rows. Absent: none can be selected. */
+  bulk?: Bulk<Row> | undefined;
 }
 
 /** A list of the API: one line per row, read page by page. New rows appear at the top, unless it is scrolled. */
 export function List<Row>(props: ListProps<Row>) {
-  const { label, pages, keyOf, hrefOf, cells, columns, selected = null } = props;
+  const { label, pages, keyOf, hrefOf, cells, columns, selected = null, bulk } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const rows = pages.rows.value;
   const fresh = useFresh(pages, keyOf);
+  const picks = usePicks(pages, keyOf);
   const onView = (top: number, end: number) => {
     pages.hold(top > TOP_PX);
     const ahead = top > TOP_PX ? READ_AHEAD_ROWS : 0;
@@ -45,7 +49,8 @@ export function List<Row>(props: ListProps<Row>) {
     scroller.current?.scrollTo({ top: 0 });
   };
   return (
-    <div class={`list ${columns}`} aria-busy={pages.loading.value}>
+    <div class={`list ${columns} ${bulk === undefined ? "" : "pickable"}`} aria-busy={pages.loading.value}>
+      {bulk === undefined ? null : <PickBar picks={picks} pages={pages} bulk={bulk} />}
       {props.heads === undefined ? null : (
         <div class="list-heads" aria-hidden="true">
           {props.heads.map((head, column) => (
@@ -64,6 +69,7 @@ export function List<Row>(props: ListProps<Row>) {
           <Rows
             {...{ label, rows, keyOf, hrefOf, cells, selected, fresh, scroller, onView }}
             complete={pages.done.value}
+            picks={bulk === undefined ? null : { ...picks, nameOf: bulk.nameOf }}
           />
         ) : pages.done.value ? (
           props.empty

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { useMovable } from "../state/keyboard.ts";
+import { useKey, useMovable } from "../state/keyboard.ts";
 import { navigate } from "../state/router.ts";
+import type { Picks } from "./picks.tsx";
 
 /** Height of a row, pixels, until it is measured. */
 const FIRST_ROW_PX = 36;
@@ -23,6 +24,8 @@ interface RowsProps<Row> {
   /** False if rows follow that are not known yet. */
   complete?: boolean;
   scroller: RefObject<HTMLElement | null>;
+  /** Rows that a person has selected, with the words for a row. Null: none can be. */
+  picks?: (Picks<Row> & { nameOf: (row: Row) => string }) | null;
   /** Called with the pixels that are scrolled, and the index after the last visible row. */
   onView?: (top: number, end: number) => void;
 }
@@ -30,6 +33,7 @@ interface RowsProps<Row> {
 /** Rows of one height, of which only the visible ones are drawn. `j` and `k` move between them. */
 export function Rows<Row>(props: RowsProps<Row>) {
   const { rows, keyOf, hrefOf, selected = null, fresh = 0, complete = true, scroller, onView } = props;
+  const { picks = null } = props;
   const top = useSignal(0);
   const height = useSignal(800);
   const rowPx = useSignal(FIRST_ROW_PX);
@@ -82,6 +86,13 @@ export function Rows<Row>(props: RowsProps<Row>) {
     },
   });
 
+  const pick = (span: boolean) => {
+    const row = rows.find((one) => keyOf(one) === current.current);
+    if (row !== undefined) picks?.toggle(row, span);
+  };
+  useKey("x", () => pick(false));
+  useKey("X", () => pick(true));
+
   const from = Math.max(0, Math.min(first, rows.length) - SPARE_ROWS);
   return (
     <ul class="rows" aria-label={props.label} style={{ height: `${rows.length * rowPx.value}px` }}>
@@ -94,7 +105,20 @@ export function Rows<Row>(props: RowsProps<Row>) {
             style={{ top: `${at * rowPx.value}px` }}
             aria-setsize={complete ? rows.length : -1}
             aria-posinset={at + 1}
+            onFocusIn={() => {
+              current.current = keyOf(row);
+            }}
           >
+            {picks === null ? null : (
+              <label class="pick">
+                <input
+                  type="checkbox"
+                  aria-label={`Select ${picks.nameOf(row)}`}
+                  checked={picks.picked.value.has(keyOf(row))}
+                  onClick={(event) => picks.toggle(row, event.shiftKey)}
+                />
+              </label>
+            )}
             <a
               class="row"
               href={hrefOf(row)}

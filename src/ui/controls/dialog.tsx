@@ -63,6 +63,8 @@ interface ConfirmProps {
   children: ComponentChildren;
   /** A verb with its object: `Delete domain`. */
   verb: string;
+  /** The other choice. */
+  keep?: string;
   onConfirm: () => Promise<void>;
   onClose: () => void;
   /** The task that it runs in, if the page shows its error too. */
@@ -70,7 +72,8 @@ interface ConfirmProps {
 }
 
 /** Asks before something is destroyed. */
-export function Confirm({ title, children, verb, onConfirm, onClose, task: given }: ConfirmProps) {
+export function Confirm(props: ConfirmProps) {
+  const { title, children, verb, keep = "Keep it", onConfirm, onClose, task: given } = props;
   const own = useTask();
   const task = given ?? own;
   return (
@@ -81,7 +84,7 @@ export function Confirm({ title, children, verb, onConfirm, onClose, task: given
       </div>
       <footer class="dialog-foot">
         <button type="button" class="button" onClick={onClose}>
-          Keep it
+          {keep}
         </button>
         <button
           type="button"

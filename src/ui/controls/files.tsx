@@ -1,6 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { base64Of } from "../api/base64.ts";
-import type { FileContent } from "../api/types.ts";
 import type { ChosenFile } from "../state/draft.ts";
 import { counted, sizeText } from "../words/amounts.ts";
 import { Icon } from "./icon.tsx";
@@ -12,12 +11,6 @@ async function read(file: File): Promise<ChosenFile> {
     ...(file.type === "" ? {} : { contentType: file.type }),
     size: file.size,
   };
-}
-
-/** Returns files as a send carries them; undefined if there are none. */
-export function attachmentsOf(files: readonly ChosenFile[]): FileContent[] | undefined {
-  if (files.length === 0) return undefined;
-  return files.map(({ size: _, ...file }) => file);
 }
 
 /** Chooses files to attach, and lists those that are chosen. */

@@ -9,6 +9,8 @@ const GENERAL: readonly Shortcut[] = [
   { keys: "j", does: "Next row" },
   { keys: "k", does: "Previous row" },
   { keys: "Enter", does: "Open the row" },
+  { keys: "x", does: "Select the row" },
+  { keys: "X", does: "Select all rows from the last one" },
   { keys: "Esc", does: "Close the detail or the window" },
   { keys: "c", does: "Compose a message" },
   { keys: "r", does: "Reply in a conversation" },

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { base64Of } from "../api/base64.ts";
 import { get, send } from "../api/client.ts";
-import type { FileContent, Mailbox, Message } from "../api/types.ts";
-import { mailboxText } from "../words/addresses.ts";
+import type { FileContent, Mailbox, Message, SendItem } from "../api/types.ts";
+import { mailboxText, parseMailboxes } from "../words/addresses.ts";
 
 export interface ChosenFile extends FileContent {
   /** Bytes. */
@@ -79,6 +79,37 @@ export async function draftOf({ id }: { id: string }): Promise<Draft> {
     replyTo: listText(addresses.replyTo),
     files: await Promise.all(message.attachments.map((file) => readAttachment(id, file))),
   };
+}
+
+/** Returns the send that a draft describes. */
+export function itemOf(draft: Draft): SendItem {
+  const list = (name: "cc" | "bcc" | "replyTo") => {
+    const mailboxes = parseMailboxes(draft[name]);
+    return mailboxes.length === 0 ? {} : { [name]: mailboxes };
+  };
+  const filled = (name: "text" | "html") => (draft[name] === "" ? {} : { [name]: draft[name] });
+  const { tags, headers, scheduledAt } = draft;
+  const attachments = attachmentsOf(draft.files);
+  return {
+    from: parseMailboxes(draft.from)[0] ?? { email: "" },
+    to: parseMailboxes(draft.to),
+    ...list("cc"),
+    ...list("bcc"),
+    ...list("replyTo"),
+    subject: draft.subject,
+    ...filled("text"),
+    ...filled("html"),
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    ...(attachments === undefined ? {} : { attachments }),
+    ...(scheduledAt === "" ? {} : { scheduledAt: new Date(scheduledAt).toISOString() }),
+  };
+}
+
+/** Returns files as a send carries them; undefined if there are none. */
+export function attachmentsOf(files: readonly ChosenFile[]): FileContent[] | undefined {
+  if (files.length === 0) return undefined;
+  return files.map(({ size: _, ...file }) => file);
 }
 
 async function readAttachment(id: string, attachment: Message["attachments"][number]): Promise<ChosenFile> {

@@ -39,6 +39,7 @@ export function chooseSingleKeys(on: boolean): void {
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
+    !(target instanceof HTMLInputElement && target.type === "checkbox") &&
     (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
   );
 }

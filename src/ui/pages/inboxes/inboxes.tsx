@@ -17,6 +17,7 @@ import { navigate, type PageProps, place, query, urlWith } from "../../state/rou
 import { codeContext, suggestedInbox } from "../../state/installation.ts";
 import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
+import { threadBulk } from "./bulk.ts";
 import { Conversation } from "./conversation.tsx";
 import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
@@ -103,6 +104,7 @@ export function InboxesPage({ params }: PageProps) {
             changedUrl(`/threads/${id}`, search, { inbox: inboxId, simulate: null, create: null })
           }
           cells={(thread) => <Cells thread={thread} />}
+          bulk={threadBulk(view)}
           empty={<NoThreads inboxes={list} view={view} />}
         />
         {selected === null ? (

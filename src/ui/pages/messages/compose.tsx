@@ -4,16 +4,16 @@ import { post } from "../../api/client.ts";
 import type { SendItem } from "../../api/types.ts";
 import { Code } from "../../controls/copy.tsx";
 import { Dialog } from "../../controls/dialog.tsx";
-import { attachmentsOf, Files } from "../../controls/files.tsx";
+import { Files } from "../../controls/files.tsx";
 import { Form, TextArea, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Tabs } from "../../components/tabs.tsx";
-import { type ChosenFile, type Draft, draft, EMPTY_DRAFT } from "../../state/draft.ts";
+import { type ChosenFile, type Draft, draft, EMPTY_DRAFT, itemOf } from "../../state/draft.ts";
 import { codeContext, onboardingSender, useDomains } from "../../state/installation.ts";
 import { navigate } from "../../state/router.ts";
 import { me } from "../../state/session.ts";
-import { parseMailboxes } from "../../words/addresses.ts";
 import { sendAsCurl, sendAsTypeScript } from "../../words/code.ts";
+import { randomText } from "../../words/random.ts";
 import { Check } from "./check.tsx";
 
 type TextName = "from" | "to" | "cc" | "bcc" | "replyTo" | "subject" | "text" | "html" | "scheduledAt";
@@ -41,31 +41,6 @@ function draftIn(values: Values, first: Draft): Draft {
   return { ...first, ...(typed as Record<TextName, string>), files: files.value };
 }
 
-/** Returns the send that the window describes. */
-function itemOf(values: Values, { tags, headers }: Draft): SendItem {
-  const list = (name: "cc" | "bcc" | "replyTo") => {
-    const mailboxes = parseMailboxes(values[name].value);
-    return mailboxes.length === 0 ? {} : { [name]: mailboxes };
-  };
-  const filled = (name: "text" | "html") => (values[name].value === "" ? {} : { [name]: values[name].value });
-  const attachments = attachmentsOf(values.files.value);
-  const at = values.scheduledAt.value;
-  return {
-    from: parseMailboxes(values.from.value)[0] ?? { email: "" },
-    to: parseMailboxes(values.to.value),
-    ...list("cc"),
-    ...list("bcc"),
-    ...list("replyTo"),
-    subject: values.subject.value,
-    ...filled("text"),
-    ...filled("html"),
-    ...(tags.length === 0 ? {} : { tags }),
-    ...(Object.keys(headers).length === 0 ? {} : { headers }),
-    ...(attachments === undefined ? {} : { attachments }),
-    ...(at === "" ? {} : { scheduledAt: new Date(at).toISOString() }),
-  };
-}
-
 /** Writes a message, and shows the same send as code. */
 export function Compose({ onClose }: { onClose: () => void }) {
   const first = draft.peek();
@@ -83,7 +58,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
       if (!isOver.current) draft.value = draftIn(values, first);
     };
   }, []);
-  const item = itemOf(values, first);
+  const item = itemOf(draftIn(values, first));
   const submit = async () => {
     const { id } = await post<{ id: string }>("/v1/emails", item, {
       idempotencyKey: `ui-${key}-${hash(item)}`,
@@ -131,14 +106,6 @@ export function Compose({ onClose }: { onClose: () => void }) {
       </Form>
     </Dialog>
   );
-}
-
-/**
- * Returns a string that no other window has. `randomUUID` is not there if the page was opened over http from
- * another machine.
- */
-function randomText(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("");
 }
 
 /** Returns a short text that differs if the item differs, so that a corrected send does not reuse the key of the first. */

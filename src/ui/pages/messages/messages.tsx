@@ -11,6 +11,7 @@ import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
 import { Compose } from "./compose.tsx";
+import { messageBulk } from "./bulk.ts";
 import { FILTER_NAMES, Filters } from "./filters.tsx";
 import { MessageDetail } from "./detail.tsx";
 import { EmptyState } from "../../components/empty.tsx";
@@ -55,6 +56,7 @@ export function MessagesPage({ params }: PageProps) {
           keyOf={({ id }) => id}
           hrefOf={({ id }) => changedUrl(`/messages/${id}`, search, { compose: null })}
           cells={(message) => <Cells message={message} />}
+          bulk={messageBulk()}
           empty={<NoMessages filtered={filtered} />}
         />
         {selected === null ? (

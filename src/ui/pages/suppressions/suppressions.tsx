@@ -1,6 +1,7 @@
 import { usePages } from "../../api/pages.ts";
 import type { Suppression } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
+import type { Bulk } from "../../components/picks.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
@@ -17,7 +18,7 @@ import { curlText } from "../../words/code.ts";
 import { suppressionWords } from "../../words/suppression.ts";
 import { SuppressionDetail } from "./detail.tsx";
 import { useSignal } from "@preact/signals";
-import { post } from "../../api/client.ts";
+import { post, remove } from "../../api/client.ts";
 import { now } from "../../browser/clock.ts";
 import { TextField } from "../../controls/form.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
@@ -64,6 +65,7 @@ export function SuppressionsPage({ params }: PageProps) {
           keyOf={({ email }) => email}
           hrefOf={({ email }) => changedUrl(pathOf(email), search, { add: null })}
           cells={(entry) => <Cells entry={entry} />}
+          bulk={suppressionBulk()}
           empty={<NoSuppressions filtered={filter.reason !== null || filter.q !== null} />}
         />
         {selected === null ? (
@@ -91,6 +93,31 @@ export function SuppressionsPage({ params }: PageProps) {
       ) : null}
     </Page>
   );
+}
+
+function suppressionBulk(): Bulk<Suppression> {
+  return {
+    nameOf: ({ email }) => email,
+    actions: can("suppressions:write")
+      ? [
+          {
+            verb: "Lift",
+            done: "lifted",
+            warning: "Mail to these addresses is sent again. Addresses that do not work bounce again.",
+            leaves: true,
+            run: ({ email }) => remove("/v1/suppressions", { email }),
+          },
+        ]
+      : [],
+    file: "suppressions",
+    columns: {
+      email: ({ email }) => email,
+      reason: ({ reason }) => reason,
+      note: ({ note }) => note ?? "",
+      created: ({ createdAt }) => createdAt,
+      expires: ({ expiresAt }) => expiresAt ?? "",
+    },
+  };
 }
 
 function pathOf(email: string): string {
