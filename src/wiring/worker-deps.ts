@@ -53,6 +53,7 @@ export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
     waysOf,
     lanes,
     push: pushDeps(common),
+    contents: services,
     chores: [
       recheckDomains,
       { name: "dkim-rotation", turn: openRotation(verification) },

@@ -9,12 +9,14 @@ import type { FindWays } from "../flows/deliver/ways.ts";
 import type { FindDeliveryRoute } from "../flows/deliver/outcome.ts";
 import { type TransmitDeps, transmit } from "../flows/deliver/transmit.ts";
 import { indexMessages } from "../flows/sweep/index-messages.ts";
+import { indexWords } from "../flows/search/index-words.ts";
 
 import { Orphans } from "../flows/sweep/orphaned-claims.ts";
 import { Sweep } from "../flows/sweep/sweep.ts";
 import { log } from "../log.ts";
 import { openSharedPacer } from "../queue/destination-pacer.ts";
 import type { JobHandler } from "../queue/port.ts";
+import type { Contents } from "../store/contents/content-read.ts";
 import type { Instance } from "../store/installation/instances.ts";
 import { type Chore, startLoop } from "./process/loop.ts";
 import { takesSends } from "./process/takes-sends.ts";
@@ -79,6 +81,7 @@ export interface WorkerDeps extends Outbox {
   waysOf: FindWays;
   lanes: Lanes;
   push: PushDeps;
+  contents: Contents;
   /** Further loops, such as checks of domains. */
   chores: readonly Chore[];
   /** Returns the function to call at each failed turn of a loop. */
@@ -131,6 +134,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
     // Each chore has its own loop, so that name servers that hang do not delay the other chores.
     ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),
     loop("index", INDEX_PAUSE_MS, indexMessages(deps.db)),
+    loop("words", INDEX_PAUSE_MS, indexWords(deps.contents)),
     loop("fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
     loop("orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),
   ];

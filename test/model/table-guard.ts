@@ -58,7 +58,7 @@ export function tableGuard(bare: Db): TableGuard {
 /** All rows of all tables, by table. */
 async function tables(db: Db): Promise<Map<string, string>> {
   const names = await db.all<{ name: string }>(
-    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'message_terms%' ORDER BY name",
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'message_terms%' AND name NOT LIKE 'message_words%' ORDER BY name",
   );
   const dump = new Map<string, string>();
   for (const { name } of names) {

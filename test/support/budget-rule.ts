@@ -19,6 +19,7 @@ export const BUDGET_HOMES: Readonly<Record<string, string>> = {
   "src/flows/deliver/render.ts": "dispatch/in-flight-limits and deliver/admission, or contents/large-reads",
   "src/flows/sweep/offload.ts": "one large content at a time",
   "src/flows/sweep/delete-messages.ts": "one message at a time, of a named number of octets",
+  "src/flows/search/texts.ts": "one message at a time, of a named number of octets",
   "src/commands/transfer/export.ts": "one content of the object store at a time",
   "src/store/contents/content-read.ts": "the budget that contentBytes was given",
 };

@@ -6,6 +6,7 @@ import rules from "../../../db/migrations/0006_rules.sql" with { type: "text" };
 import members from "../../../db/migrations/0003_members.sql" with { type: "text" };
 import notices from "../../../db/migrations/0004_notices.sql" with { type: "text" };
 import arrival from "../../../db/migrations/0005_arrival.sql" with { type: "text" };
+import words from "../../../db/migrations/0010_words.sql" with { type: "text" };
 import mailbox from "../../../db/migrations/0007_mailbox.sql" with { type: "text" };
 import properties from "../../../db/migrations/0009_properties.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: "mailbox", sql: mailbox, worksWith: 6 },
   { version: 8, name: "erased_unsubscriptions", sql: unsubscriptions, worksWith: 7 },
   { version: 9, name: "properties", sql: `${properties}\n${auditTriggers(AUDITED_CONTACTS)}`, worksWith: 8 },
+  { version: 10, name: "words", sql: words, worksWith: 9 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -128,7 +128,7 @@ function asRead(rows: readonly SearchedRow[], places: readonly number[]): Guard 
 }
 
 /** Returns the searchable parts of a stored message. */
-function searchable(row: SearchedRow): Searchable {
+export function searchable(row: SearchedRow): Searchable {
   return {
     id: row.id,
     senderId: row.sender_id,

@@ -62,11 +62,15 @@ async function waitingMessages(db: Db, most: number): Promise<Entering[]> {
  * of its terms. Returns true if there was something to merge: only then FTS5 changes two rows or more
  * (https://www.sqlite.org/fts5.html#the_merge_command).
  */
-export async function mergeSegments(db: Db, pages: number): Promise<boolean> {
+export async function mergeSegments(
+  db: Db,
+  pages: number,
+  table: "message_terms" | "message_words" = "message_terms",
+): Promise<boolean> {
   const changes = { sql: "SELECT total_changes() AS count", args: [] };
   const [before, , after] = await db.write([
     changes,
-    { sql: "INSERT INTO message_terms (message_terms, rank) VALUES ('merge', ?)", args: [pages] },
+    { sql: `INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`, args: [pages] },
     changes,
   ]);
   const count = (written: typeof before): number => Number(written?.rows[0]?.["count"]);

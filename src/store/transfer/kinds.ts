@@ -140,7 +140,7 @@ export const KINDS: readonly Kind[] = [
     project: OF_PROJECT,
     messages: true,
     // A chore indexes messages that have no position.
-    omit: ["position"],
+    omit: ["position", "word_place"],
     as: { row_octets: `t.row_octets - (${ATTEMPTS_OCTETS})` },
   },
   {
@@ -204,6 +204,10 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   guards: "never has a row",
   message_terms: "the search index, which a chore makes again",
   messages_changed: "messages to index again, and all are",
+  message_words: "the index of words, which a chore makes again",
+  word_places: "the index of words, which a chore makes again",
+  word_progress: "the index of words, which a chore makes again",
+  words_changed: "messages to index again, and all are",
   start_tokens: "links that sign a browser in within an hour",
   member_sessions: "browsers that have signed in here",
   sign_in_links: "links that sign a browser in within an hour",
