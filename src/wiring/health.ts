@@ -7,7 +7,7 @@ import { clockCheck, type OtherClock } from "../flows/health/clock.ts";
 import { domainCertificateChecks } from "../flows/health/domain-certificates.ts";
 import { quotaCheck } from "../flows/health/quotas.ts";
 import { queueChecks } from "../flows/health/queues.ts";
-import { feedbackCheck, reputationCheck } from "../flows/health/reputation.ts";
+import { feedbackCheck, reputationChecks } from "../flows/health/reputation.ts";
 import { laneCheck } from "../flows/health/lanes.ts";
 import { ehloChecks } from "../flows/health/outside/ehlo.ts";
 import { unsubscribeCheck } from "../flows/health/outside/links.ts";
@@ -53,7 +53,7 @@ export function localChecks(parts: HealthParts, clocks: readonly OtherClock[] = 
     quotaCheck({ db, quotas: config.quotas }),
     ...queueChecks({ db, clock, redis }),
     ...(config.delivery === "mx" ? trafficChecks(parts) : []),
-    reputationCheck({ db, clock, limits: suspensionLimits(config) }),
+    ...reputationChecks({ db, clock, limits: suspensionLimits(config) }),
     certificateCheck({
       clock,
       hostname: mxName(config),

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { listDkimKeys } from "../../src/store/domains/dkim-keys.ts";
 import { SERVICE_DOMAIN, type TestApi, type TestZone, testApi } from "../support/api.ts";
 
+/** A sound DMARC record of the domain above those of the tests. */
+const PARENT = ["TXT _dmarc.shop.test", ["v=DMARC1; p=none; rua=mailto:reports@shop.test"]] as const;
+
 let api: TestApi;
 beforeAll(async () => {
   api = await testApi();
@@ -90,12 +93,14 @@ describe("the SPF record", () => {
 
 test("a domain with neither MX record nor address is named, and one with an address is not", async () => {
   const { id, domain } = await published();
+  api.zone.set(...PARENT);
   const warnings = async () => (await api.call("POST", `/v1/domains/${id}/verify`)).json.warnings;
   expect(await warnings()).toEqual([
     expect.stringContaining(`${domain} has neither an MX record nor an address`),
   ]);
   api.zone.set(`A ${domain}`, ["192.0.2.5"]);
   expect(await warnings()).toEqual([]);
+  api.zone.delete(PARENT[0]);
 });
 
 describe("the warnings of a check", () => {
@@ -124,6 +129,21 @@ describe("the warnings of a check", () => {
       /aspf=s.*Remove/,
     ],
     [
+      "a domain above without DMARC",
+      () => api.zone.delete("TXT _dmarc.shop.test"),
+      /shop\.test, the domain above, has no DMARC record/,
+    ],
+    [
+      "a broken DMARC record of the domain above",
+      () => api.zone.set("TXT _dmarc.shop.test", ["v=DMARC1; p=monitor"]),
+      /shop\.test, the domain above, has a broken DMARC record/,
+    ],
+    [
+      "two DMARC records of the domain above",
+      () => api.zone.set("TXT _dmarc.shop.test", ["v=DMARC1; p=none", "v=DMARC1; p=reject"]),
+      /shop\.test, the domain above, has several DMARC records/,
+    ],
+    [
       "a BIMI record that shows no logo",
       ({ domain }) => api.zone.set(`TXT default._bimi.${domain}`, ["v=BIMI1; l=http://logo.test/a.svg"]),
       /BIMI record.*Publish/,
@@ -131,18 +151,21 @@ describe("the warnings of a check", () => {
   ])("name %s, with its fix", async (_name, breaks, says) => {
     const made = await published();
     api.zone.set(`A ${made.domain}`, ["192.0.2.5"]);
+    api.zone.set(...PARENT);
     breaks(made);
     const { warnings } = (await api.call("POST", `/v1/domains/${made.id}/verify`)).json;
+    api.zone.delete(PARENT[0]);
     expect(warnings).toEqual([expect.stringMatching(says)]);
   });
 
   test("name a DKIM key that is old, with the operation that rotates it", async () => {
     const { id, domain } = await published();
-    api.zone.set(`A ${domain}`, ["192.0.2.5"]);
+    api.zone.set(`A ${domain}`, ["192.0.2.5"]).set(...PARENT);
     await api.db.write([
       { sql: "UPDATE dkim_keys SET created_at = created_at - ? WHERE domain_id = ?", args: [401 * DAY, id] },
     ]);
     const { warnings } = (await api.call("POST", `/v1/domains/${id}/verify`)).json;
+    api.zone.delete(PARENT[0]);
     expect(warnings).toEqual([expect.stringMatching(LINK)]);
   });
 });

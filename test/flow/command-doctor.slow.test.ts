@@ -21,12 +21,12 @@ test("doctor exits with 0 for a sound running service, with a line for each chec
   const lines = json();
   // The command does not know the authority of the tests.
   expect(lines.filter(({ status }) => status !== "ok").map(({ name }) => name)).toEqual(["unsubscribe page"]);
-  expect([code, stderr, lines.length]).toEqual([0, "", 43]);
+  expect([code, stderr, lines.length]).toEqual([0, "", 44]);
   const shown = await onTerminal(args, healthy.settings);
   expect(shown).toMatch(
     /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com:\d+\n/,
   );
-  expect(shown.trimEnd().split("\n")).toHaveLength(44);
+  expect(shown.trimEnd().split("\n")).toHaveLength(45);
 });
 
 test("doctor --url checks another installation from outside, and nothing of this machine", async () => {

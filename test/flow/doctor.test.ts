@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { generateKeyPairSync } from "node:crypto";
+import { constants, generateKeyPairSync } from "node:crypto";
 import { openSync, writeFileSync, writeSync, closeSync } from "node:fs";
 import { join } from "node:path";
 import { generate } from "selfsigned";
@@ -28,6 +28,7 @@ import {
 } from "../support/healthy.ts";
 import { type MxOptions, startMx } from "../support/mx.ts";
 import { freePort } from "../support/redis.ts";
+import { verifiedDomain } from "../support/service.ts";
 import { signZone, tlsaRecord } from "../support/sts-host.ts";
 import { makeCa, makeCert } from "../support/tls.ts";
 
@@ -106,6 +107,7 @@ test("a sound installation has only ok lines", async () => {
     "send rate",
     "outbound tls",
     "reputation",
+    "hard bounces",
     "certificate",
     "clock",
     "files",
@@ -425,6 +427,19 @@ const BREAKS: Broken[] = [
     says: /offers us no STARTTLS, although it offers it to everyone/,
   },
   {
+    breaks: "a mail server of Microsoft with which TLS 1.2 cannot be agreed",
+    by: async () => {
+      const host = "example-com.mail.protection.outlook.com";
+      const secureOptions = constants.SSL_OP_NO_TLSv1_2 | constants.SSL_OP_NO_TLSv1_3;
+      const mx = startMx({ tls: { ...(await makeCert([host])), secureOptions } });
+      closing.push(() => mx.stop());
+      dns().add({ name: host, type: "A", data: "127.0.0.1" });
+      return { egress: { host, port: mx.port } };
+    },
+    lines: ["fail egress"],
+    says: /does not agree on TLS 1\.2 with us, which providers require/,
+  },
+  {
     breaks: "an object store that is not there",
     by: () => ({
       config: withSettings({
@@ -490,6 +505,23 @@ const BREAKS: Broken[] = [
     says: /our name server gets no queries/,
   },
   {
+    breaks: "a zone without the record that asks for TLS reports",
+    by: () => dns().remove(`_smtp._tls.${ZONE}`),
+    mend: () => publishZone(healthy.service),
+    lines: ["fail our tls"],
+    says: /_smtp\._tls\.mail\.test TXT is nothing, not v=TLSRPTv1/,
+  },
+  {
+    breaks: "an MTA-STS policy that senders neither find nor can read",
+    by: async () => {
+      const ca = await makeCa();
+      const { key, cert } = await makeCert([`mta-sts.${ZONE}`, `mx.${ZONE}`], ca);
+      return files("sts", key, `${cert}\n${ca.cert}`);
+    },
+    lines: ["fail our tls", "warn tls port"],
+    says: /_mta-sts\.mail\.test TXT is nothing.*\nThe policy at mta-sts\.mail\.test cannot be read/,
+  },
+  {
     breaks: "a DKIM key that is not published",
     by: () => dns().behave("servfail", `pr1._domainkey.onboarding.${ZONE}`),
     mend: () => dns().behave("answer", `pr1._domainkey.onboarding.${ZONE}`),
@@ -542,6 +574,19 @@ const BREAKS: Broken[] = [
     says: /SPF of bounce\.mail\.test is fail/,
   },
   {
+    breaks: "a name in EHLO whose SPF record lacks our address",
+    by: () => {
+      dns().remove(`mx.${ZONE}`);
+      dns().add(
+        { name: `mx.${ZONE}`, type: "A", data: PUBLIC_IP },
+        { name: `mx.${ZONE}`, type: "TXT", data: "v=spf1 -all" },
+      );
+    },
+    mend: () => publishZone(healthy.service),
+    lines: [`fail spf ${PUBLIC_IP}`, "fail our spf"],
+    says: /SPF of mx\.mail\.test is fail/,
+  },
+  {
     breaks: "a mail server that sees us elsewhere",
     by: () => {
       const mx = startMx({
@@ -573,6 +618,26 @@ const BREAKS: Broken[] = [
     mend: () => customerSpf(),
     lines: [`warn domain ${CUSTOMER}`],
     says: /needs 9 DNS lookups of the 10/,
+  },
+  {
+    breaks: "a domain whose SPF record needs too many lookups",
+    by: () => {
+      const more = Array.from({ length: 10 }, (_, at) => `q${at}.test`);
+      for (const name of more) dns().add({ name, type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" });
+      customerSpf(
+        ["v=spf1", ...more.map((name) => `include:${name}`), `include:spf.${ZONE}`, "~all"].join(" "),
+      );
+    },
+    mend: () => customerSpf(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /more than 10 DNS lookups/,
+  },
+  {
+    breaks: "a domain whose SPF record names three hosts that are not there",
+    by: () => customerSpf(`v=spf1 a:x.test a:y.test a:z.test include:spf.${ZONE} ~all`),
+    mend: () => customerSpf(),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /two names/,
   },
   {
     breaks: "a domain that no answer reaches",
@@ -677,6 +742,28 @@ const BREAKS: Broken[] = [
     says: /behind more than 3 aliases/,
   },
   {
+    breaks: "a domain that lacks the record of one of two DKIM keys",
+    by: secondKey,
+    mend: () => write("DELETE FROM dkim_keys WHERE token = 'second'"),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /these records are missing: dkim pr2\./,
+  },
+  {
+    breaks: "a domain whose parent has lost its DMARC record",
+    by: async () => {
+      subdomain = await verifiedDomain(healthy.service, `news.${CUSTOMER}`);
+      dns().add({ name: `news.${CUSTOMER}`, type: "A", data: PUBLIC_IP });
+      await keyRecords(true);
+      dns().remove(`_dmarc.${CUSTOMER}`);
+    },
+    mend: async () => {
+      customerDmarc();
+      await healthy.service.call("DELETE", `/v1/domains/${subdomain}`);
+    },
+    lines: [`fail domain ${CUSTOMER}`, `warn domain news.${CUSTOMER}`],
+    says: /customer\.test, the domain above, has no DMARC record/,
+  },
+  {
     breaks: "a DMARC record without an address for reports",
     by: () => customerDmarc("v=DMARC1; p=none"),
     mend: () => customerDmarc(),
@@ -719,6 +806,13 @@ const BREAKS: Broken[] = [
     says: /deleted after 59 days/,
   },
   {
+    breaks: "a provider that asks us to wait",
+    by: () => restingLane({ refusals: 1, opensAt: Date.now() + 60_000 }),
+    mend: () => write("DELETE FROM lanes"),
+    lines: ["warn providers"],
+    says: /Asked to wait by G/,
+  },
+  {
     breaks: "a provider that refuses many addresses",
     by: () => laneDay({ accepted: 94, deferred: 0, refused: 6 }),
     mend: () => laneDay(null),
@@ -745,6 +839,20 @@ const BREAKS: Broken[] = [
     mend: () => weekOf(null),
     lines: ["warn feedback", "fail reputation"],
     says: /1 project is above 0\.3 % complaints/,
+  },
+  {
+    breaks: "more hard bounces than providers want",
+    by: () => weekOf({ settled: 900, complainants: 0, bounced: 18 }),
+    mend: () => weekOf(null),
+    lines: ["warn hard bounces"],
+    says: /1 project is above 2 % hard bounces in a week/,
+  },
+  {
+    breaks: "more hard bounces than providers take",
+    by: () => weekOf({ settled: 900, complainants: 0, bounced: 45 }),
+    mend: () => weekOf(null),
+    lines: ["fail hard bounces"],
+    says: /1 project is above 5 % hard bounces in a week/,
   },
   {
     breaks: "much mail of which nobody reports",
@@ -815,6 +923,13 @@ const BREAKS: Broken[] = [
     says: /1 went without TLS 1\.2: Google \(in the clear\)/,
   },
   {
+    breaks: "a message to Microsoft over TLS 1.0",
+    by: () => attemptAt("example-com.mail.protection.outlook.com", "TLSv1 AES128-SHA"),
+    mend: () => write("DELETE FROM messages WHERE id = 'seen'"),
+    lines: ["warn outbound tls"],
+    says: /1 went without TLS 1\.2: [\w ]+ \(TLSv1 AES128-SHA\)/,
+  },
+  {
     breaks: "an alias as our name in EHLO",
     by: () => dns().add({ name: `mx.${ZONE}`, type: "CNAME", data: "host.provider.test" }),
     mend: () => publishZone(healthy.service),
@@ -840,6 +955,21 @@ const BREAKS: Broken[] = [
     mend: () => dns().add({ name: "api.example.com", type: "A", data: "127.0.0.1" }),
     lines: ["warn unsubscribe page"],
     says: /cannot be reached: api\.example\.com has no address/,
+  },
+  {
+    breaks: "a public URL with a certificate that nobody trusts",
+    by: async () => {
+      const server = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        tls: await makeCert(["other.test"]),
+        fetch: () => new Response(null),
+      });
+      closing.push(() => server.stop(true));
+      return { config: withSettings({ PUBLIC_URL: `https://api.example.com:${server.port}` }) };
+    },
+    lines: ["warn unsubscribe page"],
+    says: /cannot be reached: TLS: DEPTH_ZERO_SELF_SIGNED_CERT/,
   },
   {
     breaks: "a proxy that redirects links to unsubscribe",
@@ -969,6 +1099,18 @@ async function keyOfBits(bits: number): Promise<void> {
 }
 
 let originalKey: string | null = null;
+/** Id of the domain below the customer's, while there is one. */
+let subdomain = "";
+
+/** Gives the customer's domain another key, whose alias is not published. */
+async function secondKey(): Promise<void> {
+  await write(
+    `INSERT INTO dkim_keys (token, domain_id, selector, algorithm, public_key, private_key, status, created_at)
+      SELECT 'second', domain_id, 'pr2', algorithm, public_key, private_key, status, created_at FROM dkim_keys
+      WHERE domain_id IS NOT NULL`,
+  );
+  await keyRecords(true);
+}
 
 async function replaceKey(key: string | null): Promise<void> {
   const { db } = healthy.service.app;
@@ -1079,15 +1221,26 @@ async function laneDay(
   );
 }
 
-async function weekOf(week: { settled: number; complainants: number } | null): Promise<void> {
+async function restingLane(state: { refusals: number; opensAt: number }): Promise<void> {
+  await write(
+    "INSERT INTO lanes (name, state, version, changed_by, changed_at) VALUES ('google', ?, 1, 'test', ?)",
+    JSON.stringify(state),
+    Date.now(),
+  );
+}
+
+async function weekOf(
+  week: { settled: number; complainants: number; bounced?: number } | null,
+): Promise<void> {
   await write("DELETE FROM reputation");
   if (week === null) return;
   const day = new Date().toISOString().slice(0, 10);
   await write(
-    "INSERT INTO reputation (sender_id, day, settled, complainants) SELECT id, ?, ?, ? FROM senders LIMIT 1",
+    "INSERT INTO reputation (sender_id, day, settled, complainants, bounced) SELECT id, ?, ?, ?, ? FROM senders LIMIT 1",
     day,
     week.settled,
     week.complainants,
+    week.bounced ?? 0,
   );
 }
 
@@ -1110,15 +1263,9 @@ describe("GET /v1/health", () => {
 });
 
 test("a blocked lane comes with the request that opens it", async () => {
-  const { db } = healthy.service.app;
-  const state = JSON.stringify({ refusals: 9, opensAt: Date.now() + 60_000 });
-  await write(
-    "INSERT INTO lanes (name, state, version, changed_by, changed_at) VALUES ('google', ?, 1, 'test', ?)",
-    state,
-    Date.now(),
-  );
+  await restingLane({ refusals: 9, opensAt: Date.now() + 60_000 });
   const line = (await look()).get("providers");
-  await db.write([{ sql: "DELETE FROM lanes", args: [] }]);
+  await write("DELETE FROM lanes");
   expect(line).toMatchObject({
     status: "fail",
     action: { label: "Open the lane", path: "/v1/lanes/google/open" },

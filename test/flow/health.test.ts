@@ -25,6 +25,7 @@ test("an account-wide key is shown the parts of the installation that are near a
     "mail queue",
     "webhook queue",
     "reputation",
+    "hard bounces",
     "certificate",
     "clock",
   ]);

@@ -26,7 +26,8 @@ export interface MxOptions {
   banner?: string;
   /** Keywords offered. STARTTLS is added if there is a certificate. */
   extensions?: string[];
-  tls?: KeyAndCert;
+  /** `secureOptions` are OpenSSL's, such as SSL_OP_NO_TLSv1_2. */
+  tls?: KeyAndCert & { secureOptions?: number };
   /** TLS from the first byte. */
   implicitTls?: boolean;
   /** Answers by verb. A list is used up item by item, then its last item repeats. */

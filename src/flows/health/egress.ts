@@ -8,7 +8,7 @@ import type { Resolver } from "../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../smtp/client/delivery.ts";
 import { openSession } from "../../smtp/client/open-session.ts";
 import type { TlsState } from "../../smtp/client/transport.ts";
-import { ALWAYS_TLS, GOOD_TLS, providerLane } from "../lanes/providers.ts";
+import { ALWAYS_TLS, providerLane } from "../lanes/providers.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Timeouts of the connection and of each reply, milliseconds. Together they are less than the limit of a check. */
@@ -116,6 +116,7 @@ async function greet(
       "Read the reply, and check whether this address is on a block list.",
     );
   const why = result.kind === "trouble" ? result.reason : result.kind;
+  if (result.kind === "trouble" && result.stage === "starttls") return noTls(host, ip, port, why);
   if (!NOT_REACHED.test(why))
     return warn(
       `${host} [${ip}] port ${port} was reached, but the session failed: ${why}`,
@@ -125,6 +126,18 @@ async function greet(
     `${host} [${ip}] port ${port} ${UNREACHED}: ${why}`,
     "Ask your provider to open outbound port 25, or send through a smarthost (SMTP_RELAY_URL).",
   );
+}
+
+/** We know no version before TLS 1.2, so that a server of an older one agrees on none. */
+function noTls(host: string, ip: string, port: number, why: string): Finding {
+  return (isAlwaysTls(host) ? fail : warn)(
+    `${host} [${ip}] port ${port} does not agree on TLS 1.2 with us, which providers require: ${why}`,
+    "Check what ends TLS on the way, such as a firewall that inspects SMTP.",
+  );
+}
+
+function isAlwaysTls(host: string): boolean {
+  return ALWAYS_TLS.has(providerLane([host])?.provider.name ?? "");
 }
 
 interface Seen {
@@ -150,18 +163,13 @@ function greeted(
   { tls, source, hostname }: { tls: TlsState | null; source: string | null; hostname: string },
 ): Finding {
   const at = `${host} [${ip}] port ${port}`;
-  if (tls === null && ALWAYS_TLS.has(providerLane([host])?.provider.name ?? ""))
+  if (tls === null && isAlwaysTls(host))
     return fail(
       `${at} offers us no STARTTLS, although it offers it to everyone.`,
       "Something on the way takes it out of the reply. Switch off SMTP inspection in the firewall.",
     );
   const from = source === null ? "" : ` from ${source}`;
   const over = tls === null ? "" : `, ${tls.name}`;
-  if (tls !== null && !GOOD_TLS.test(tls.name))
-    return warn(
-      `${at} agrees on ${tls.name} with us, and providers require TLS 1.2.`,
-      "Check what ends TLS on the way.",
-    );
   return ok(`${at} greets ${hostname}${from}${over}.`);
 }
 

@@ -11,13 +11,19 @@ import {
 } from "../../store/projects/reputation.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Rates that large providers name as too high, and as the aim. */
-const TOO_HIGH = { minSettled: 500, bouncedPerMille: 50, complainedPerMille: 3, minComplainants: 2 };
-const AIM = { minSettled: 500, bouncedPerMille: 20, complainedPerMille: 1, minComplainants: 2 };
+const RATED = { minSettled: 500, minComplainants: 2, bouncedPerMille: 0, complainedPerMille: 0 };
+/** Rates that large providers name as too high and as the aim, with the words of a finding. */
+const COMPLAINTS = {
+  high: [{ ...RATED, complainedPerMille: 3 }, "0.3 % complaints"],
+  aim: [{ ...RATED, complainedPerMille: 1 }, "0.1 % complaints"],
+} as const;
+const BOUNCES = {
+  high: [{ ...RATED, bouncedPerMille: 50 }, "5 % hard bounces"],
+  aim: [{ ...RATED, bouncedPerMille: 20 }, "2 % hard bounces"],
+} as const;
 /** Maximum number of projects that the finding counts. */
 const MAX_COUNTED = 1000;
-const ADVICE =
-  "Read GET /v1/stats by project: stop mail to addresses that bounce, and to people who never open.";
+const NO_DATABASE = "Check that the database is reachable.";
 
 export interface ReputationParts {
   db: () => Db;
@@ -25,29 +31,57 @@ export interface ReputationParts {
   limits: ReputationLimits;
 }
 
-/** Warns if projects are halfway to a suspension. It names none, because every account may read it. */
-export function reputationCheck({ db, clock, limits }: ReputationParts): Check {
-  return {
-    name: "reputation",
-    needsDatabase: true,
-    fix: "Check that the database is reachable.",
-    async run() {
-      const [high, above] = await Promise.all(
-        [TOO_HIGH, AIM].map((rates) => countOverLimits(db(), rates, clock.now())),
-      );
-      if (high !== undefined && high > 0)
-        return fail(`${projects(high)} above 0.3 % complaints or 5 % hard bounces in a week.`, ADVICE);
-      const { length: near } = await nearSuspension(db(), limits, clock.now(), MAX_COUNTED);
-      if (near === 0 && above !== undefined && above > 0)
-        return warn(`${projects(above)} above 0.1 % complaints or 2 % hard bounces in a week.`, ADVICE);
-      if (near === 0) return ok("No project is near suspension.");
-      const message = `${projects(near)} near suspension for bounces or complaints.`;
-      return warn(
-        message,
-        "Search the log for `sender near suspension`, and read GET /v1/stats of that project.",
-      );
+/**
+ * Returns the checks of a week's complaints and hard bounces, and of projects halfway to a suspension. They name no project,
+ * because every account may read them.
+ */
+export function reputationChecks(parts: ReputationParts): Check[] {
+  const common = { needsDatabase: true, fix: NO_DATABASE };
+  return [
+    {
+      ...common,
+      name: "reputation",
+      run: async () =>
+        (await rated(
+          parts,
+          COMPLAINTS,
+          "Read GET /v1/stats by project: stop mail to people who never open.",
+        )) ?? suspensions(parts),
     },
-  };
+    {
+      ...common,
+      name: "hard bounces",
+      run: async () =>
+        (await rated(
+          parts,
+          BOUNCES,
+          "Read GET /v1/stats by project: check addresses when people enter them, and stop mail to old lists.",
+        )) ?? ok("Less than 2 % of a week's mail of each project bounced for good."),
+    },
+  ];
+}
+
+/** Returns what is wrong with the rates of projects; null if each is below the aim. */
+async function rated(
+  { db, clock }: ReputationParts,
+  { high, aim }: typeof COMPLAINTS | typeof BOUNCES,
+  advice: string,
+): Promise<Finding | null> {
+  const [over, above] = await Promise.all(
+    [high, aim].map(([rates]) => countOverLimits(db(), rates, clock.now())),
+  );
+  if (over !== undefined && over > 0) return fail(`${projects(over)} above ${high[1]} in a week.`, advice);
+  if (above !== undefined && above > 0) return warn(`${projects(above)} above ${aim[1]} in a week.`, advice);
+  return null;
+}
+
+async function suspensions({ db, clock, limits }: ReputationParts): Promise<Finding> {
+  const { length: near } = await nearSuspension(db(), limits, clock.now(), MAX_COUNTED);
+  if (near === 0) return ok("No project is near suspension.");
+  return warn(
+    `${projects(near)} near suspension for bounces or complaints.`,
+    "Search the log for `sender near suspension`, and read GET /v1/stats of that project.",
+  );
 }
 
 function projects(count: number): string {
@@ -66,7 +100,7 @@ export function feedbackCheck({ db, clock }: Omit<ReputationParts, "limits">): C
   return {
     name: "feedback",
     needsDatabase: true,
-    fix: "Check that the database is reachable.",
+    fix: NO_DATABASE,
     async run(): Promise<Finding> {
       const now = clock.now();
       const [settled, hasReports] = await Promise.all([

@@ -8,6 +8,7 @@ import {
   type DomainLookups,
   type RecordState as Seen,
   findAllDkim,
+  findDkim,
   findDelegation,
   findDmarc,
   findMx,
@@ -17,7 +18,7 @@ import type { IsCaptureDomain } from "../../domains/capture-domain.ts";
 import { checkSpf, type SpfCheck } from "../../domains/spf-check.ts";
 import { type AlignmentParts, alignmentFault } from "./alignment.ts";
 import { keyWeakness, lengthFault, youngKeyNote } from "./dkim-keys.ts";
-import { bimiWeakness, dmarcWeakness, hasZone } from "./policies.ts";
+import { bimiWeakness, dmarcWeakness, hasZone, parentWeakness } from "./policies.ts";
 import { type Check, fail, type Finding, ok, warn } from "../check.ts";
 
 /** Maximum number of domains that are checked, oldest first. */
@@ -59,13 +60,13 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
     return delegationFinding(domain, serviceDomain);
   const keys = (await listDkimKeys(db, senderId, id)).filter(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx, isReachable] = await Promise.all([
-    findAllDkim(lookups, name, keys, serviceDomain),
+    dkimStates(parts, name, keys),
     checkSpf(parts, name),
     findDmarc(lookups, name),
     receiving ? findMx(lookups, name, serviceDomain) : ("present" as const),
     takesMail(lookups, name),
   ]);
-  const finding = judge(domain, { dkim, spf: spf.state, dmarc, mx }, spf);
+  const finding = judge(domain, { ...dkim, spf: spf.state, dmarc, mx }, spf);
   if (finding.status !== "ok") return finding;
   const length = lengthFault(domain, keys);
   if (length !== null) return length;
@@ -76,6 +77,17 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   const weak = await weakness(parts, domain, { spf, isReachable, keys, now });
   const notes = `${youngKeyNote(keys, now)}${linksNote(parts, domain)}`;
   return weak ?? { ...finding, message: `${finding.message}${notes}` };
+}
+
+/** Returns the state of each key's record; of all together if there is one key or none. */
+async function dkimStates(
+  { lookups, serviceDomain }: DomainParts,
+  name: string,
+  keys: readonly PublicDkimKey[],
+): Promise<Record<string, Seen>> {
+  if (keys.length < 2) return { dkim: await findAllDkim(lookups, name, keys, serviceDomain) };
+  const states = await Promise.all(keys.map((key) => findDkim(lookups, name, key, serviceDomain)));
+  return Object.fromEntries(keys.map(({ selector }, at) => [`dkim ${selector}`, states[at] ?? "unknown"]));
 }
 
 /** Returns a sentence if the domain's links lead to another organization, which filters trust less; else "". */
@@ -109,14 +121,17 @@ async function weakness(
   { spf, isReachable, keys, now }: SeenFacts,
 ): Promise<Finding | null> {
   const { name } = domain;
-  const [zoned, links, dmarc, bimi, key] = await Promise.all([
+  const [zoned, links, dmarc, parent, bimi, key] = await Promise.all([
     hasZone(resolver, name),
     hasOwnHost(domain) && linkFaultOf !== undefined ? linkFaultOf(linksHost(name)) : null,
     dmarcWeakness(lookups, name, serviceDomain),
+    parentWeakness(lookups, name),
     bimiWeakness(lookups, name),
     keyWeakness(lookups, domain, { keys, now }),
   ]);
-  return reachWeakness(name, { isReachable, zoned }) ?? links ?? spfWeakness(spf) ?? dmarc ?? bimi ?? key;
+  return (
+    reachWeakness(name, { isReachable, zoned }) ?? links ?? spfWeakness(spf) ?? dmarc ?? parent ?? bimi ?? key
+  );
 }
 
 function reachWeakness(

@@ -1,6 +1,12 @@
 import { organizationalDomain } from "../../../core/public-suffix.ts";
 import type { Resolver } from "../../../net/dns/resolver.ts";
-import { type DomainLookups, findPolicy, findPolicyRecord, isDmarc } from "../../records/lookups.ts";
+import {
+  type DomainLookups,
+  findDmarc,
+  findPolicy,
+  findPolicyRecord,
+  isDmarc,
+} from "../../records/lookups.ts";
 import { type Finding, warn } from "../check.ts";
 
 /** Addresses for reports that are checked. */
@@ -52,6 +58,28 @@ export async function dmarcWeakness(
       );
   }
   return null;
+}
+
+/**
+ * Returns what is wrong with DMARC of the organization above a domain; null if nothing is, or the domain is the organization. A
+ * record of the domain protects no other name of the organization.
+ */
+export async function parentWeakness(lookups: DomainLookups, domain: string): Promise<Finding | null> {
+  const parent = organizationalDomain(domain);
+  if (parent === domain) return null;
+  const found = await lookups.txt(`_dmarc.${parent}`);
+  if (found.status === "failure" || (await findDmarc(lookups, parent)) === "present") return null;
+  const records = found.status === "ok" ? found.records.filter(isDmarc) : [];
+  const state =
+    records.length > 1
+      ? "several DMARC records"
+      : records.length === 1
+        ? "a broken DMARC record"
+        : "no DMARC record";
+  return warn(
+    `${parent}, the domain above, has ${state}, so receivers take mail that is forged in its name.`,
+    `Publish one record "_dmarc.${parent} TXT v=DMARC1; p=none; rua=mailto:…" with an address of yours.`,
+  );
 }
 
 /** Returns the host of an address in `rua`, which may be followed by a size. */

@@ -7,7 +7,7 @@ import type { SpfCheck } from "../../domains/spf-check.ts";
 import { CHECK_LIMIT_MS, type Finding } from "../check.ts";
 import { keyWeakness, lengthFault } from "./dkim-keys.ts";
 import { spfWeakness } from "./domains.ts";
-import { bimiWeakness, dmarcWeakness } from "./policies.ts";
+import { bimiWeakness, dmarcWeakness, parentWeakness } from "./policies.ts";
 
 /**
  * Returns sentences about what some receivers mind in the records of a domain, each with its fix, as `doctor` finds them. If the
@@ -34,6 +34,8 @@ async function found(
     lengthFault(domain, keys),
     spfWeakness(spf),
     dmarcWeakness(lookups, domain.name, deps.serviceDomain),
+    // Our own zone has no records of the domain above.
+    parentWeakness(deps.lookups, domain.name),
     bimiWeakness(lookups, domain.name),
     keyWeakness(lookups, domain, { keys, now: deps.clock.now() }),
   ]);
