@@ -608,6 +608,32 @@ export interface components {
             tls: string | null;
         };
         /**
+         * Invitation
+         * @description The event of the first calendar file. Null if there is none.
+         */
+        Invitation: {
+            /**
+             * @description `REQUEST` asks for an answer (RFC 5546).
+             * @example REQUEST
+             */
+            method: string;
+            /** @example 7f3a@calendar.example */
+            uid: string;
+            summary: string | null;
+            location: string | null;
+            start: string | null;
+            end: string | null;
+            timeZone: string | null;
+            recurring: boolean;
+            organizer: string | null;
+            /** @description At most 100. */
+            attendees: {
+                email: string;
+                /** @example needs-action */
+                answer: string;
+            }[];
+        };
+        /**
          * Message
          * @description A message with its body and its events.
          */
@@ -671,6 +697,7 @@ export interface components {
             auth?: components["schemas"]["Authentication"] | null;
             sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
+            invitation?: components["schemas"]["Invitation"] | null;
             unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
@@ -882,6 +909,7 @@ export interface components {
             auth?: components["schemas"]["Authentication"] | null;
             sender?: components["schemas"]["SenderVerdict"] | null;
             spam?: components["schemas"]["Spam"] | null;
+            invitation?: components["schemas"]["Invitation"] | null;
             unread?: ("header_too_long" | "too_many_lines" | "not_mime" | "too_slow" | "too_many_parts" | "nested_too_deep") | null;
             /** @description The rules that a received message met, in their order. */
             rules?: components["schemas"]["AppliedRule"][];
@@ -3157,6 +3185,7 @@ export type AppliedRule = components['schemas']['AppliedRule'];
 export type EventDetails = components['schemas']['EventDetails'];
 export type MessageEvent = components['schemas']['MessageEvent'];
 export type Envelope = components['schemas']['Envelope'];
+export type Invitation = components['schemas']['Invitation'];
 export type Message = components['schemas']['Message'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type Explanation = components['schemas']['Explanation'];
@@ -4005,6 +4034,11 @@ export interface operations {
                         /** @example spring */
                         value: string;
                     }[];
+                    /**
+                     * @description Answers the invitation in that message: the reply goes to its organizer with a calendar object. `text` and `html` may be absent.
+                     * @enum {string}
+                     */
+                    invitation?: "accepted" | "tentative" | "declined";
                     /** @description Also replies to the other recipients of that message. */
                     replyAll?: boolean;
                     /**

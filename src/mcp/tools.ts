@@ -186,7 +186,7 @@ export const TOOLS: readonly Tool[] = [
     name: "reply",
     title: "Reply in a conversation",
     description:
-      "Answers the newest message of a conversation, or the one named, from its inbox. A conversation takes ten such replies an hour.",
+      "Answers the newest message of a conversation, or the one named, from its inbox. `invitation` answers the event that it invites to. A conversation takes ten such replies an hour.",
     scopes: ["threads:reply"],
     input: {
       threadId: textInput("Id of the conversation, `thr_…`."),
@@ -194,6 +194,8 @@ export const TOOLS: readonly Tool[] = [
       html: textInput("The html."),
       messageId: textInput("The message to answer, `msg_…`."),
       replyAll: flagInput("Also answers its other recipients."),
+      // The names of the answers, as in core/messages/invitation.
+      invitation: choiceInput("accepted", "tentative", "declined"),
       cc: addressesInput("Further copies."),
     },
     required: ["threadId"],

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { MAX_CALENDAR_CHARS } from "../../src/core/messages/calendar.ts";
+import { MAX_ATTENDEES } from "../../src/core/messages/invitation.ts";
+import { deliveredRecord } from "../support/mail-in.ts";
 import { startService, type TestService, receivingInboxes } from "../support/service.ts";
 
 setDefaultTimeout(60_000);
@@ -76,4 +79,110 @@ test("a check finds an organizer that is not the sender", async () => {
   const calendar = { ...REQUEST, content: invitation("REQUEST", "ORGANIZER:mailto:ben@home.example") };
   const { body } = await service.call("POST", "/v1/emails/check", { ...item, calendar });
   expect(body.findings.map(({ code }: { code: string }) => code)).toContain("calendar_organizer");
+});
+
+describe("a received invitation", () => {
+  const EVENT = [
+    "UID:7f3a@calendar.example",
+    "DTSTAMP:20261129T080000Z",
+    "SEQUENCE:2",
+    'DTSTART;TZID="Example/Zone":20261201T120000',
+    'DTEND;TZID="Example/Zone":20261201T130000',
+    "SUMMARY:Lunch\\, or tea",
+    "LOCATION:Room 4",
+    'ORGANIZER;CN="Ben, Ltd":MAILTO:ben@home.example',
+    "ATTENDEE;PARTSTAT=NEEDS-ACTION:mailto:Guest+lunch@guests.test",
+    "ATTENDEE;PARTSTAT=ACCEPTED:mailto:cat@home.example",
+  ];
+  const ZONE = "BEGIN:VTIMEZONE\r\nTZID:Example/Zone\r\nEND:VTIMEZONE";
+  const ics = (method: string, event = EVENT) =>
+    `BEGIN:VCALENDAR\r\nVERSION:2.0\r\nMETHOD:${method}\r\n${ZONE}\r\nBEGIN:VEVENT\r\n${event.join("\r\n")}\r\nEND:VEVENT\r\nEND:VCALENDAR`;
+  const letter = (calendar: string) => ({
+    to: "guest+lunch@guests.test",
+    headers: ["From: Ben <robot@calendar.example>", 'Content-Type: multipart/alternative; boundary="b"'],
+    body: `--b\r\n\r\nLunch?\r\n--b\r\nContent-Type: text/calendar; method=REQUEST\r\n\r\n${calendar}\r\n--b--`,
+  });
+  const arrived = (calendar: string) => deliveredRecord(service, letter(calendar));
+  const answer = (threadId: string, body: Record<string, unknown>) =>
+    service.call("POST", `/v1/threads/${threadId}/reply`, body);
+
+  beforeAll(() => receivingInboxes(service, "guests.test", ["guest@guests.test"]));
+
+  test("is read from the alternative of the body, with the times as they were written", async () => {
+    expect((await arrived(ics("REQUEST"))).invitation).toEqual({
+      method: "REQUEST",
+      uid: "7f3a@calendar.example",
+      summary: "Lunch, or tea",
+      location: "Room 4",
+      start: "2026-12-01T12:00:00",
+      end: "2026-12-01T13:00:00",
+      timeZone: "Example/Zone",
+      recurring: false,
+      organizer: "ben@home.example",
+      attendees: [
+        { email: "Guest+lunch@guests.test", answer: "needs-action" },
+        { email: "cat@home.example", answer: "accepted" },
+      ],
+    });
+  });
+
+  test("is answered to its organizer under the address that was invited, and can be read as an answer", async () => {
+    const { threadId } = await arrived(ics("REQUEST"));
+    const { status, body } = await answer(threadId, { invitation: "tentative" });
+    expect(status).toBe(202);
+    const sent = (await service.call("GET", `/v1/emails/${body.id}`)).body;
+    expect(sent).toMatchObject({ to: ["ben@home.example"], text: "Tentatively accepted: Lunch, or tea" });
+    const file = `/v1/emails/${body.id}/attachments/${sent.attachments[0].id}`;
+    const reply = await (
+      await fetch(service.url + file, { headers: { authorization: `Bearer ${service.projectKey}` } })
+    ).text();
+    expect(reply.replace(/\r\n[ \t]/g, "").split("\r\n")).toEqual(
+      expect.arrayContaining([
+        "METHOD:REPLY",
+        "UID:7f3a@calendar.example",
+        "SEQUENCE:2",
+        "TZID:Example/Zone",
+        "ATTENDEE;PARTSTAT=TENTATIVE:mailto:Guest+lunch@guests.test",
+      ]),
+    );
+    expect(reply).not.toContain("cat@home.example");
+    const returned = { ...letter(reply), to: "guest@guests.test" };
+    expect((await deliveredRecord(service, returned)).invitation).toMatchObject({
+      method: "REPLY",
+      uid: "7f3a@calendar.example",
+      attendees: [{ email: "Guest+lunch@guests.test", answer: "tentative" }],
+    });
+  });
+
+  test.each([
+    ["a cancellation", ics("CANCEL")],
+    [
+      "one without an organizer",
+      ics(
+        "REQUEST",
+        EVENT.filter((line) => !line.startsWith("ORGANIZER")),
+      ),
+    ],
+    ["something else than a calendar", "hello"],
+    ["a calendar object that is cut", ics("REQUEST").slice(0, 120)],
+  ])("that is %s gets no answer, and says so", async (_, calendar) => {
+    const { threadId } = await arrived(calendar);
+    const { status, body } = await answer(threadId, { invitation: "accepted" });
+    expect([status, body.error.code]).toEqual([409, "invalid_state"]);
+  });
+
+  test("is answered by `invitation` or by a calendar object, not by both", async () => {
+    const { threadId } = await arrived(ics("REQUEST"));
+    const { status, body } = await answer(threadId, { invitation: "accepted", calendar: REQUEST });
+    expect([status, body.error.param]).toEqual([422, "calendar"]);
+  });
+
+  test(`names ${MAX_ATTENDEES} attendees and no more, and is not read past ${MAX_CALENDAR_CHARS} octets`, async () => {
+    const many = Array.from({ length: MAX_ATTENDEES + 1 }, (_, at) => `ATTENDEE:mailto:a${at}@home.example`);
+    const { invitation } = await arrived(ics("REQUEST", [...EVENT, ...many]));
+    expect(invitation.attendees).toHaveLength(MAX_ATTENDEES);
+    const long = `COMMENT:${"x".repeat(900)}`;
+    const most = Math.ceil(MAX_CALENDAR_CHARS / long.length);
+    expect((await arrived(ics("REQUEST", [...EVENT, ...Array(most).fill(long)]))).invitation).toBeNull();
+  });
 });

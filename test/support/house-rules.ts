@@ -74,6 +74,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   mailauth: ["mail"],
   "html-to-text": ["mail"],
   "iconv-lite": ["mail"],
+  "ical.js": ["mail/reading/invitation.ts"],
   saxes: ["mail/reports/dmarc-report.ts"],
   liquidjs: ["core", "mail"],
   "dns-packet": ["net"],

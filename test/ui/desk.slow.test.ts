@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { actionsOn, BROWSER_MS, CHROMIUM, startBrowser, type TestBrowser } from "../support/browser.ts";
+import { deliveredRecord } from "../support/mail-in.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 setDefaultTimeout(BROWSER_MS);
@@ -66,6 +67,32 @@ browserTest("an attached picture is shown, and other files are not", async () =>
     ),
   ).toBe(1);
   expect(await page.getByRole("img", { name: "red.svg" }).count()).toBe(0);
+});
+
+browserTest("an invitation in a conversation is accepted with a button", async () => {
+  const event = [
+    "BEGIN:VCALENDAR",
+    "METHOD:REQUEST",
+    "BEGIN:VEVENT",
+    "UID:1@ben.test",
+    "DTSTART;TZID=Europe/Berlin:20261201T120000",
+    "SUMMARY:Lunch",
+    "ORGANIZER:mailto:ben@ben.test",
+    "END:VEVENT",
+    "END:VCALENDAR",
+  ];
+  const { threadId } = await deliveredRecord(service, {
+    to: "help@inbox.mail.test",
+    headers: ["From: Ben <ben@ben.test>", "Subject: Lunch?", "Content-Type: text/calendar"],
+    body: event.join("\r\n"),
+  });
+  await page.goto(`${service.url}/threads/${threadId}`);
+  await see("2026-12-01, 12:00 (Europe/Berlin)");
+  await see("(no text)");
+  await page.getByRole("button", { name: "Accept", exact: true }).click();
+  await see("Accepted: Lunch");
+  const { messages } = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+  expect(messages[1]).toMatchObject({ direction: "outbound", to: ["ben@ben.test"] });
 });
 
 browserTest("the filter of the last 24 hours can be removed", async () => {

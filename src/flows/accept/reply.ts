@@ -3,6 +3,7 @@ import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { firstChars } from "../../core/text.ts";
 import { idFloor } from "../../core/ids.ts";
 import { entriesOf, MAX_NAME_CHARS } from "../../core/messages/address-input.ts";
+import type { InvitationAnswer } from "../../core/messages/invitation.ts";
 import type { ReadItem, SendItem } from "../../core/messages/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time/units.ts";
@@ -18,6 +19,7 @@ import { getThread, lastMessageId } from "../../store/threads/threads.ts";
 import { largeReadBudget } from "../../store/contents/large-reads.ts";
 import { answeredFrom, usedAddresses } from "./answering-address.ts";
 import { type IsOwnAddress, ownAddresses, type ThreadEntry, type ThreadInbox } from "./threading.ts";
+import { invitationReply } from "../read/invitation-reply.ts";
 import { commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
 import { readWhole } from "../mime/read-whole.ts";
@@ -29,6 +31,8 @@ export interface ReplyRequest
   replyAll?: boolean;
   /** The message replied to. If left out, the last inbound one of the thread. */
   messageId?: string;
+  /** Answers the invitation of that message. */
+  invitation?: InvitationAnswer;
 }
 
 /** Maximum number of replies per thread and minute, so that two programs do not answer each other forever. */
@@ -69,16 +73,27 @@ export async function composeReply(
   if (thread === null || inbox === null) throw notFound("thread");
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
   await refuseLoops(deps, senderId, threadId, limitFor(request.headers, now));
-  const { text, html, bcc, attachments, calendar, tags } = request;
+  const { html, bcc, attachments, tags } = request;
+  if (request.invitation !== undefined && request.calendar !== undefined)
+    throw invalid("calendar", "must be absent, because `invitation` makes the calendar object.");
+  const used = await usedAddresses(deps.db, inbox.address, parent);
+  const email = answeredFrom(inbox.address, parent, used);
+  const isOwn = ownAddresses(inbox.address, used);
+  const answer =
+    request.invitation === undefined
+      ? null
+      : await invitationReply(deps, parent, { email, isOwn }, request.invitation);
+  const calendar = answer?.calendar ?? request.calendar;
+  const text = request.text ?? (html === undefined ? answer?.text : undefined);
   if (text === undefined && html === undefined)
     throw invalid("html", "One of html and text is required.", "missing_field");
   const given = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
   const references = await referenceHeaders(deps, parent);
-  const used = await usedAddresses(deps.db, inbox.address, parent);
-  const email = answeredFrom(inbox.address, parent, used);
   const item: SendItem = {
     from: inbox.displayName === "" ? { email } : { email, name: inbox.displayName },
-    ...addresseesOfReply(parent, ownAddresses(inbox.address, used), request),
+    ...(answer === null
+      ? addresseesOfReply(parent, isOwn, request)
+      : { to: [{ email: answer.to }], cc: entriesOf(request.cc) }),
     subject: replySubject(parent.subject),
     headers: { ...Object.fromEntries(given), ...references },
   };

@@ -1,5 +1,7 @@
+import type { Invitation } from "../../core/messages/invitation.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { partBytes } from "../../mail/reading/parse.ts";
+import { type AnswerToGive, answerInvitation, readInvitation } from "../../mail/reading/invitation.ts";
 import { readReports } from "../../mail/reports/read-reports.ts";
 import type { AggregateReport } from "../../mail/reports/report.ts";
 import { type Inspection, inspectHeader, inspectMail, type MailToInspect } from "./inspect.ts";
@@ -30,6 +32,11 @@ export interface Readings {
   /** Reports about all mail of a day: DMARC and TLS. */
   aggregate: { asked: { raw: Uint8Array }; found: { reports: AggregateReport[] } };
   attachment: { asked: PartToRead; found: ReadPart };
+  /** A calendar object, and the answer to make if one is given. */
+  invitation: {
+    asked: { raw: Uint8Array; answer: AnswerToGive | null };
+    found: { invitation: Invitation | null; reply: string | null };
+  };
   submitted: { asked: SubmittedToRead; found: SubmittedParts<HashedBody> };
 }
 
@@ -69,6 +76,13 @@ const READINGS: { readonly [Kind in ReadingKind]: Reading<Kind> } = {
       return { bytes: await partBytes(raw, ord) };
     },
     unread: () => unreadable("a message cannot be read for its attachment"),
+  },
+  invitation: {
+    async read(_, { raw, answer }) {
+      const reply = answer === null ? null : answerInvitation(raw, answer);
+      return { invitation: readInvitation(raw), reply };
+    },
+    unread: () => ({ invitation: null, reply: null }),
   },
   // It is sent as it is, whether we can show it or not.
   submitted: { read: (_, asked) => readSubmitted(asked), unread: unreadSubmitted },

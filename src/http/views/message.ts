@@ -1,5 +1,6 @@
 import type { Extracts } from "../../flows/read/extracts.ts";
 import type { MessageRecord } from "../../flows/read/record.ts";
+import type { Invitation } from "../../core/messages/invitation.ts";
 import { shownSender } from "../../core/messages/sender.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
@@ -15,6 +16,7 @@ import {
   AttachmentView,
   AuthView,
   EnvelopeView,
+  InvitationView,
   SenderView,
   SpamView,
   UnreadView,
@@ -101,6 +103,7 @@ export const MessageView = Type.Object(
     auth: Type.Optional(Nullable(AuthView)),
     sender: Type.Optional(Nullable(SenderView)),
     spam: Type.Optional(Nullable(SpamView)),
+    invitation: Type.Optional(Nullable(InvitationView)),
     unread: Type.Optional(Nullable(UnreadView)),
     rules: Type.Optional(
       Type.Array(AppliedRuleView, { description: "The rules that a received message met, in their order." }),
@@ -155,10 +158,19 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
   return { id, type, createdAt: showTime(createdAt), email, data };
 }
 
-/** Returns the full record of a message, with its links and codes if they are given. */
-export function showMessage(parts: MessageRecord, extracts: Extracts | null = null): Record<string, unknown> {
+/** Findings in a message's parts. */
+export interface ReadFromParts extends Partial<Extracts> {
+  invitation: Invitation | null;
+}
+
+/** Returns the full record of a message, with what was read from its parts if it is given. */
+export function showMessage(
+  parts: MessageRecord,
+  read: ReadFromParts | null = null,
+): Record<string, unknown> {
   const { message, content } = parts;
   const { from, to, cc, bcc, replyTo } = message;
+  const { invitation = null, ...extracts } = read ?? {};
   return {
     id: message.id,
     senderId: message.senderId,
@@ -185,7 +197,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
     threadId: message.threadId,
     inboxId: message.inboxId,
     size: message.size,
-    ...(extracts ?? {}),
+    ...extracts,
     ...(message.testMode ? { testMode: true } : {}),
     ...(message.direction === "outbound" ? { stream: message.stream } : {}),
     ...waits(parts.recipients.some(({ reason }) => waitsForApproval(reason))),
@@ -199,6 +211,7 @@ export function showMessage(parts: MessageRecord, extracts: Extracts | null = nu
           sender: shownSender(from.email, content.arrival?.sender),
           spam: content.arrival?.spam ?? null,
           rules: content.arrival?.rules ?? [],
+          ...(read === null ? {} : { invitation }),
           unread: content.arrival?.unread ?? null,
           replyText: content.replyText,
         }

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { TRUSTS } from "../../core/messages/sender.ts";
 import { MAX_SPAM_SYMBOLS } from "../../core/messages/spam.ts";
 import { UNREAD } from "../../core/messages/unread.ts";
+import { MAX_ATTENDEES } from "../../core/messages/invitation.ts";
 import { Nullable, OneOf } from "../routing/schemas.ts";
 
 /** A mailbox of a header field. */
@@ -75,6 +76,31 @@ export const SpamView = Type.Object(
     description:
       "The verdict of the spam filter. Null if there is no filter, it failed, or the message is too large for it.",
   },
+);
+
+/** The event that a received message invites to. */
+export const InvitationView = Type.Object(
+  {
+    method: Type.String({ description: "`REQUEST` asks for an answer (RFC 5546).", examples: ["REQUEST"] }),
+    uid: Type.String({ examples: ["7f3a@calendar.example"] }),
+    summary: Nullable(Type.String({ examples: ["Lunch"] })),
+    location: Nullable(Type.String({ examples: ["Room 4"] })),
+    start: Nullable(
+      Type.String({
+        description: "As written: UTC ends in Z, other times are local to `timeZone`, a date is a whole day.",
+        examples: ["2026-12-01T12:00:00"],
+      }),
+    ),
+    end: Nullable(Type.String({ examples: ["2026-12-01T13:00:00"] })),
+    timeZone: Nullable(Type.String({ examples: ["Europe/Berlin"] })),
+    recurring: Type.Boolean(),
+    organizer: Nullable(Type.String({ examples: ["ada@example.com"] })),
+    attendees: Type.Array(
+      Type.Object({ email: Type.String(), answer: Type.String({ examples: ["needs-action"] }) }),
+      { description: `At most ${MAX_ATTENDEES}.` },
+    ),
+  },
+  { title: "Invitation", description: "The event of the first calendar file. Null if there is none." },
 );
 
 /** Says what was not read of a received message. */

@@ -4,6 +4,7 @@ import { SendItem } from "../../../core/messages/send-item.ts";
 import { yieldToEventLoop } from "../../../core/concurrency/event-loop.ts";
 import { expectationOf } from "../../../core/expectations.ts";
 import { check, isObject } from "../../../core/validation.ts";
+import { invitationIn } from "../../../flows/read/invitations.ts";
 import { extractsIn } from "../../../flows/read/extracts.ts";
 import { readRecord } from "../../../flows/read/record.ts";
 import {
@@ -241,7 +242,8 @@ function getRoute(deps: Parts): Route {
         "message",
         await readRecord(deps, senderId, params.id, { expect: expectAnswer }),
       );
-      return ok(showMessage(record, extractsIn(record, deps)));
+      const found = await invitationIn(deps, record);
+      return ok(showMessage(record, { ...extractsIn(record, deps), invitation: found?.invitation ?? null }));
     },
   });
 }

@@ -3,6 +3,7 @@ import { createKeyedMutex } from "../../../core/concurrency/keyed-mutex.ts";
 import { validationError } from "../../../core/errors.ts";
 import { entriesOf } from "../../../core/messages/address-input.ts";
 import { decisiveFieldIssues } from "../../../core/messages/decisive-fields.ts";
+import { INVITATION_ANSWERS } from "../../../core/messages/invitation.ts";
 import { SendItem } from "../../../core/messages/send-item.ts";
 import { prepareSend, sending } from "../../../flows/accept/accept.ts";
 import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../../flows/accept/reply.ts";
@@ -10,6 +11,7 @@ import { logAccepted } from "../../pipeline/request-log.ts";
 import { accepted } from "../../routing/answer.ts";
 import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
+import { OneOf } from "../../routing/schemas.ts";
 import { checkedSend } from "../emails/checked-send.ts";
 
 const { text, html, cc, bcc, attachments, calendar, headers, tags } = SendItem.properties;
@@ -22,6 +24,12 @@ const ReplyBody = Type.Object({
   calendar,
   headers,
   tags,
+  invitation: Type.Optional(
+    OneOf(
+      INVITATION_ANSWERS,
+      "Answers the invitation in that message: the reply goes to its organizer with a calendar object. `text` and `html` may be absent.",
+    ),
+  ),
   replyAll: Type.Optional(
     Type.Boolean({ description: "Also replies to the other recipients of that message." }),
   ),

@@ -108,7 +108,7 @@ function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void
       </div>
       <ol class="conversation">
         {messages.map((message, index) => (
-          <ThreadMessage key={message.id} message={message} open={index >= count - 2} />
+          <ThreadMessage key={message.id} message={message} open={index >= count - 2} onReplied={onReplied} />
         ))}
       </ol>
       <div ref={end} />

@@ -6,12 +6,21 @@ import { CopyButton } from "../../controls/copy.tsx";
 import { Preview } from "../../components/preview.tsx";
 import { capturesTo } from "../../state/installation.ts";
 import { Status } from "../../components/status.tsx";
+import { Invitation } from "./invitation.tsx";
 import { UnreadParts } from "../../components/unread-parts.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { counted, sizeText } from "../../words/amounts.ts";
 
 /** One message of a conversation. */
-export function ThreadMessage({ message, open }: { message: Message; open: boolean }) {
+export function ThreadMessage({
+  message,
+  open,
+  onReplied,
+}: {
+  message: Message;
+  open: boolean;
+  onReplied: () => void;
+}) {
   const { id, direction, status, addresses, createdAt, testMode } = message;
   const { name, email } = addresses.from;
   return (
@@ -30,7 +39,7 @@ export function ThreadMessage({ message, open }: { message: Message; open: boole
           <RelativeTime at={createdAt} />
         </summary>
         <LetterBody message={message} />
-        {open && direction === "inbound" ? <Codes id={id} /> : null}
+        {open && direction === "inbound" ? <Found id={id} onReplied={onReplied} /> : null}
         <p class="letter-foot">
           <AuthLine message={message} />
           <span class="grow" />
@@ -45,11 +54,22 @@ export function ThreadMessage({ message, open }: { message: Message; open: boole
 }
 
 /**
- * The codes in a message, to copy. The API's threads do not include them, so this reads the message itself.
+ * Shows the findings in a message: codes to copy, links, an invitation. The API's threads do not include them, so this reads
+ * the message itself.
  */
-function Codes({ id }: { id: string }) {
+function Found({ id, onReplied }: { id: string; onReplied: () => void }) {
   const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
-  const { codes = [], links = [] } = message.value.value ?? {};
+  const found = message.value.value;
+  if (found === null) return null;
+  return (
+    <>
+      <Invitation message={found} onReplied={onReplied} />
+      <CodesAndLinks message={found} />
+    </>
+  );
+}
+
+function CodesAndLinks({ message: { id, codes = [], links = [] } }: { message: Message }) {
   if (codes.length + links.length === 0) return null;
   return (
     <p class="letter-files">
@@ -76,7 +96,8 @@ type View = "reply" | "text" | "html";
 function LetterBody({ message }: { message: Message }) {
   const { id, html, text, replyText, subject, attachments } = message;
   const short = replyText ?? null;
-  const first: View = short !== null && short !== "" ? "reply" : text !== null ? "text" : "html";
+  const first: View =
+    short !== null && short !== "" ? "reply" : text !== null || html === null ? "text" : "html";
   const view = useSignal<View>(first);
   const hasQuote = short !== null && text !== null && short.trim() !== text.trim();
   const shown = view.value === "reply" ? short : text;

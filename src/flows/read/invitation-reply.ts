@@ -1,0 +1,55 @@
+import { AppError } from "../../core/errors.ts";
+import type { Calendar } from "../../core/messages/calendar.ts";
+import type { InvitationAnswer } from "../../core/messages/invitation.ts";
+import { listAttachments } from "../../store/messages/attachments.ts";
+import type { Message } from "../../store/messages/messages.ts";
+import { invitationIn } from "./invitations.ts";
+import type { Making } from "../mime/making.ts";
+
+/** The answer to an invitation, as a reply carries it. */
+export interface InvitationReply {
+  /** The organizer, who gets it (RFC 5546 §3.2.3). */
+  to: string;
+  /** For a reply without a text of its own. */
+  text: string;
+  calendar: Calendar;
+}
+
+const SAID: Readonly<Record<InvitationAnswer, string>> = {
+  accepted: "Accepted",
+  tentative: "Tentatively accepted",
+  declined: "Declined",
+};
+
+/**
+ * Makes the answer to the invitation in a received message, in the name of an address of the inbox.
+ * @throws AppError 409 if the message has no invitation, or one that nobody waits for an answer to
+ */
+export async function invitationReply(
+  deps: Making,
+  parent: Message,
+  { email: from, isOwn }: { email: string; isOwn: (email: string) => boolean },
+  answer: InvitationAnswer,
+): Promise<InvitationReply> {
+  const attachments = await listAttachments(deps.db, parent.senderId, parent.id);
+  const asked = await invitationIn(deps, { message: parent, attachments });
+  const organizer = asked?.invitation.organizer ?? null;
+  if (asked === null || organizer === null || asked.invitation.method !== "REQUEST")
+    throw notInvited("The message replied to has no invitation that asks for an answer.");
+  const { attendees, summary } = asked.invitation;
+  // The organizer knows the inbox by the address that was invited, which may have a label.
+  const invited = attendees.find(({ email }) => isOwn(email));
+  const attendee = invited?.email ?? from;
+  const saying = { answer, attendee, at: deps.clock.now() };
+  const given = await invitationIn(deps, { message: parent, attachments }, saying);
+  if (given === null || given.reply === null) throw notInvited("The message replied to is gone.");
+  return {
+    to: organizer,
+    text: summary === null ? `${SAID[answer]}.` : `${SAID[answer]}: ${summary}`,
+    calendar: { method: "REPLY", content: given.reply },
+  };
+}
+
+function notInvited(message: string): AppError {
+  return new AppError("conflict", message, { code: "invalid_state" });
+}
