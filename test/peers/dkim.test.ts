@@ -43,6 +43,16 @@ const LONG_LINES = Buffer.from(
   `${"x".repeat(998)}\r\n${" y\t".repeat(332)}\r\n${"é".repeat(499)}\r\n \r\n\r\n\r\n`,
 );
 
+/** The fields that a mailing list puts in front of a message that has none of them. */
+const OF_A_LIST = [
+  "List-Id: <friends.lists.example>",
+  "List-Post: <mailto:friends@lists.example>",
+  "List-Unsubscribe: <mailto:friends-leave@lists.example>",
+  "List-Archive: <https://lists.example/friends>",
+  "Reply-To: friends@lists.example",
+  "Sender: friends-bounces@lists.example",
+];
+
 /** Messages signed with one key, and where the key is. */
 interface Signed {
   messages: Buffer[];
@@ -105,6 +115,18 @@ describe.each(titled)("%s", (_title, algorithm, { missing, verify, name }) => {
       expect(verdicts).toHaveLength(messages.length);
     },
   );
+
+  test.skipIf(missing !== null)("verifies them after a mailing list has added its fields", async () => {
+    const { messages, published } = signed[algorithm];
+    const resent = messages
+      .filter((_, at) => at % 100 === 0)
+      .map((raw) => {
+        const [header = ""] = raw.toString("latin1").split("\r\n\r\n", 1);
+        const added = OF_A_LIST.filter((field) => !new RegExp(`^${field.split(":")[0]}:`, "im").test(header));
+        return Buffer.concat([Buffer.from(added.map((field) => `${field}\r\n`).join("")), raw]);
+      });
+    expect(await verify(resent, published)).toEqual(resent.map(() => "pass"));
+  });
 
   test.skipIf(missing !== null)("refuses each of them after a change", async () => {
     const { messages, published } = signed[algorithm];
