@@ -186,6 +186,8 @@ describe("the page itself", () => {
       ["/keys", "Account-wide", "pages /v1/api-keys"],
       ["/projects", "default", "pages /v1/senders"],
       ["/settings", "PUBLIC_URL", "settings"],
+      ["/settings?view=notices", "<h1>Settings</h1>", "account"],
+      ["/notices", "Nothing needs you.", "pages /v1/notices"],
     ] as const) {
       const { html, data } = await brought({ cookie }, path);
       const drawn = html.slice(0, html.indexOf('<script type="application/json"'));

@@ -40,6 +40,7 @@ const LISTS: Readonly<Record<string, string>> = {
   projects: "/v1/senders",
   routes: "/v1/routes",
   audit: "/v1/audit-log",
+  notices: "/v1/notices",
 };
 /** The parts of an item that its page asks for too, by section. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
@@ -47,15 +48,15 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   webhooks: ["/deliveries?limit=50"],
 };
 /** Sections whose items are read from the list alone. */
-const LISTED: ReadonlySet<string> = new Set(["keys", "suppressions", "audit"]);
+const LISTED: ReadonlySet<string> = new Set(["keys", "suppressions", "audit", "notices"]);
 const TROUBLES = ["bounced", "complained", "failed", "rejected", "rendering_failure", "delivery_delayed"];
 /** A path of the dashboard: its section, and the id of an item. */
 const PAGE = /^\/(\w*)(?:\/(\w+))?$/;
 
 /** Paths whose pages ask for nothing but a session. */
 const ALONE: ReadonlySet<string> = new Set(["/start", "/sign-in"]);
-/** The request of the sidebar. */
-const UNREAD = "/v1/threads?unread=true&limit=100";
+/** The requests of the sidebar. */
+const SIDEBAR = ["/v1/threads?unread=true&limit=100", "/v1/notices?seen=false&limit=100"];
 /** Home asks for the newest delivered message, and then for that message itself. */
 const DELIVERED = "/v1/emails?status=delivered&direction=outbound&limit=1";
 /** The cookie in which the page keeps the chosen project, after its account. */
@@ -98,7 +99,7 @@ export async function firstAnswers(
     projects[0];
   const senderId = project?.id ?? me.key.senderId;
   const lastEventId = senderId === null ? null : await newestEvent(senderId);
-  const paths = [...asked(pathname, search.slice(1), now), UNREAD];
+  const paths = [...asked(pathname, search.slice(1), now), ...SIDEBAR];
   const answered = async (path: string) => [path, await get(path, project?.id)] as const;
   const answers = Object.fromEntries(await Promise.all(paths.map(answered)));
   const newest = (answers[DELIVERED] as { data: { id: string }[] } | undefined)?.data[0];
@@ -125,12 +126,13 @@ function asked(pathname: string, query: string, now: number): readonly string[] 
         "/v1/emails?direction=outbound&limit=1",
         "/v1/emails?direction=inbound&limit=1",
         "/v1/webhooks?limit=1",
+        "/v1/webhooks?limit=100",
         "/v1/domains?limit=100",
         DELIVERED,
         ...TROUBLES.map((status) => `/v1/emails?status=${status}&limit=6`),
       ];
     case "settings":
-      return ["/v1/settings"];
+      return query === "view=notices" ? ["/v1/account"] : ["/v1/settings"];
     case "inboxes":
       return [`/v1/threads?${id === undefined ? "" : `inboxId=${id}&`}limit=50`, "/v1/inboxes"];
     case "threads":

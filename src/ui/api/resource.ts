@@ -95,6 +95,8 @@ function createResource<Value>(
   const error = signal<ApiError | null>(null);
   const loading = signal(false);
   let again = false;
+  /** True while components that show it open it in one go. */
+  let isOpening = false;
   const reload = () => {
     // A pending answer may be older than the change, so the resource is read once more after it.
     if (loading.value) again = true;
@@ -120,6 +122,11 @@ function createResource<Value>(
     error,
     loading,
     open: () => {
+      if (isOpening) return;
+      isOpening = true;
+      queueMicrotask(() => {
+        isOpening = false;
+      });
       if (!isNew) reload();
       isNew = false;
     },

@@ -20,6 +20,26 @@ export const EVENT_TYPES: readonly string[] = [
   "inbound_rejected",
 ];
 
+/** Kinds of notices. */
+export const NOTICE_KINDS = [
+  "domain_failing",
+  "certificate_failing",
+  "project_near_suspension",
+  "project_suspended",
+  "webhook_failing",
+  "webhook_disabled",
+  "quota_near",
+  "volume_near",
+  "address_blocked",
+  "address_listed",
+  "approval_waiting",
+  "disk_low",
+  "backup_old",
+  "migration_failed",
+  "rule_disabled",
+  "erasure_done",
+] as const;
+
 /** Scopes of keys. */
 export const SCOPES: readonly string[] = [
   "emails:send",

@@ -48,6 +48,8 @@ export type Template = Schemas["Template"];
 export type Rendered = Schemas["RenderedTemplate"];
 export type Contact = Schemas["Contact"];
 export type AuditEntry = Schemas["AuditEntry"];
+export type Notice = Schemas["Notice"];
+export type AccountSettings = Schemas["AccountSettings"];
 export type Suppression = Schemas["Suppression"];
 export type FileContent = Schemas["SendAttachment"];
 /** The body of a send, as the compose window writes it. */

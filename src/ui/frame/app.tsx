@@ -7,7 +7,7 @@ import { Page } from "../components/page.tsx";
 import { Problem } from "../controls/problem.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { SignInPage } from "../pages/sign-in.tsx";
-import { mayOpen, SECTIONS, type Section, sectionOf } from "./routes.ts";
+import { mayOpen, mayVisit, SECTIONS, type Section, sectionOf } from "./routes.ts";
 import { useKey } from "../state/keyboard.ts";
 import { navigate, place } from "../state/router.ts";
 import { can, me, projectId, sessionError, startSession } from "../state/session.ts";
@@ -64,7 +64,11 @@ function Shell({ path }: { path: string }) {
       ) : !mayOpen(found.section) ? (
         <NoAccess section={found.section} />
       ) : (
-        <found.section.page key={`${project} ${found.section.name}`} params={found.params} />
+        <found.section.page
+          key={`${project} ${found.section.name}`}
+          params={found.params}
+          mayVisit={mayVisit}
+        />
       )}
       {help.value ? <Help onClose={() => (help.value = false)} /> : null}
     </div>

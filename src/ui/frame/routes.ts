@@ -8,6 +8,7 @@ import { InboxesPage } from "../pages/inboxes/inboxes.tsx";
 import { KeysPage } from "../pages/keys/keys.tsx";
 import { LivePage } from "../pages/live/live.tsx";
 import { MessagesPage } from "../pages/messages/messages.tsx";
+import { NoticesPage } from "../pages/notices/notices.tsx";
 import { PeoplePage } from "../pages/people/people.tsx";
 import { ProjectsPage } from "../pages/projects/projects.tsx";
 import { RoutesPage } from "../pages/routes/routes.tsx";
@@ -64,6 +65,15 @@ export const SECTIONS: readonly Section[] = [
     scope: "threads:read",
     paths: ["/inboxes", "/inboxes/:inboxId", "/threads/:threadId"],
     page: InboxesPage,
+  },
+  {
+    name: "Notices",
+    icon: "bell",
+    href: "/notices",
+    key: "n",
+    scope: "metrics:read",
+    paths: ["/notices", "/notices/:id"],
+    page: NoticesPage,
   },
   {
     name: "Domains",
@@ -174,6 +184,12 @@ export const SECTIONS: readonly Section[] = [
 /** Returns whether the key may open the section. */
 export function mayOpen({ scope, accountWide: wide }: Section): boolean {
   return (scope === null || can(scope)) && (wide !== true || accountWide.value);
+}
+
+/** Returns whether the reader may open the page of a URL. */
+export function mayVisit(url: string): boolean {
+  const found = sectionOf(url.split("?", 1)[0] ?? url);
+  return found !== null && mayOpen(found.section);
 }
 
 /** Returns the section of a path with the path's parameters, or null. */

@@ -1,21 +1,54 @@
 import { useEffect } from "preact/hooks";
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { liveState, useLiveReload } from "../api/live.ts";
-import { get } from "../api/client.ts";
+import { get, type Query } from "../api/client.ts";
 import { useResource } from "../api/resource.ts";
-import type { Page, Thread } from "../api/types.ts";
+import type { LiveEvent, Page } from "../api/types.ts";
 import { mayOpen, type Section, SECTIONS } from "./routes.ts";
 import { chooseProject, me, project, projectId, projects, signOut } from "../state/session.ts";
-import { readChanges } from "../state/unread.ts";
+import { readChanges, seenChanges } from "../state/unread.ts";
 import { Dialog } from "../controls/dialog.tsx";
 import { Icon } from "../controls/icon.tsx";
 import { chooseTheme, type Theme, theme, THEMES } from "../state/theme.ts";
 
 /** Sections in the bottom bar of a phone. The rest is in the menu "More". */
 const BAR_SECTIONS = 4;
-/** Maximum number of unread threads that are counted; more are shown as `99+`. */
-const MAX_UNREAD = 100;
-const UNREAD_MS = 1_500;
+/** Maximum number of things that are counted; more are shown as `99+`. */
+const MAX_COUNTED = 100;
+
+/** The things in a section that wait for the reader. */
+interface Counted {
+  path: string;
+  query: Query;
+  /** Minimum time between reloads while events arrive, ms. */
+  everyMs: number;
+  /** Returns whether the count may differ after an event. */
+  concerns: (event: LiveEvent) => boolean;
+  /** The changes that this tab makes to the count. */
+  changes: Signal<number>;
+  /** The word after the count, for screen readers. */
+  word: string;
+}
+
+const COUNTED: Readonly<Record<string, Counted>> = {
+  Inboxes: {
+    path: "/v1/threads",
+    query: { unread: true },
+    everyMs: 1_500,
+    concerns: ({ type }) => type === "inbound_received",
+    changes: readChanges,
+    word: "unread",
+  },
+  // No event is about a notice, but most have their cause in events.
+  Notices: {
+    path: "/v1/notices",
+    query: { seen: false },
+    everyMs: 5_000,
+    concerns: () => true,
+    changes: seenChanges,
+    word: "unseen",
+  },
+};
 
 /** The sections: a column, icons on a narrower window, a bar at the bottom of a phone. */
 export function Sidebar({ current, onHelp }: { current: Section | null; onHelp: () => void }) {
@@ -51,6 +84,7 @@ export function Sidebar({ current, onHelp }: { current: Section | null; onHelp: 
           >
             <Icon name="more" />
             <span class="section-name">More</span>
+            {sections.some(({ name }) => name === "Notices") ? <Count of="Notices" /> : null}
           </button>
         </li>
       </ul>
@@ -79,27 +113,30 @@ function SectionLink({ section: { name, icon, href }, current }: { section: Sect
     <a class="section" href={href} title={name} aria-current={current ? "page" : undefined}>
       <Icon name={icon} />
       <span class="section-name">{name}</span>
-      {name === "Inboxes" ? <Unread /> : null}
+      <Count of={name} />
     </a>
   );
 }
 
-/** How many threads are unread. */
-function Unread() {
-  const unread = useResource("unread", () =>
-    get<Page<Thread>>("/v1/threads", { unread: true, limit: MAX_UNREAD }),
-  );
-  useLiveReload(unread.reload, UNREAD_MS, ({ type }) => type === "inbound_received");
-  const changes = readChanges.value;
+/** The number of things in a section that wait for the reader, if it counts something. */
+function Count({ of: name }: { of: string }) {
+  const counted = COUNTED[name];
+  return counted === undefined ? null : <Waiting counted={counted} />;
+}
+
+function Waiting({ counted: { path, query, everyMs, concerns, changes, word } }: { counted: Counted }) {
+  const found = useResource(word, () => get<Page<unknown>>(path, { ...query, limit: MAX_COUNTED }));
+  useLiveReload(found.reload, everyMs, concerns);
+  const changed = changes.value;
   useEffect(() => {
-    if (changes > 0) unread.reload();
-  }, [changes]);
-  const count = unread.value.value?.data.length ?? 0;
+    if (changed > 0) found.reload();
+  }, [changed]);
+  const count = found.value.value?.data.length ?? 0;
   if (count === 0) return null;
   return (
     <span class="unread">
-      {count >= MAX_UNREAD ? "99+" : count}
-      <span class="hidden"> unread</span>
+      {count >= MAX_COUNTED ? "99+" : count}
+      <span class="hidden"> {word}</span>
     </span>
   );
 }

@@ -7,9 +7,11 @@ export interface Place {
   search: string;
 }
 
-/** The parameters of a page's path, such as `id`. */
 export interface PageProps {
+  /** The parameters of the page's path, such as `id`. */
   params: Readonly<Record<string, string>>;
+  /** Returns whether the reader may open the page of a URL. */
+  mayVisit: (url: string) => boolean;
 }
 
 const HOME: Place = { path: "/", search: "" };
@@ -44,6 +46,9 @@ function followLink(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
   if (!(link instanceof HTMLAnchorElement) || link.target !== "" || link.hasAttribute("download")) return;
   if (link.origin !== window.location.origin || OUTSIDE.has(link.pathname.split("/")[1] ?? "")) return;
+  // All pages show one project, so the browser loads those of another one.
+  const named = new URLSearchParams(link.search).get("project");
+  if (named !== null && named !== query.peek().get("project")) return;
   event.preventDefault();
   navigate(link.pathname + link.search);
 }

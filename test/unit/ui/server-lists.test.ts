@@ -1,12 +1,17 @@
 import { expect, test } from "bun:test";
 import { EVENT_TYPES as SERVED_TYPES } from "../../../src/core/messages/events.ts";
 import { MESSAGE_STATUSES } from "../../../src/core/messages/states.ts";
+import { NOTICE_KINDS as SERVED_KINDS } from "../../../src/core/notices/kinds.ts";
 import { SCOPES as SERVED_SCOPES } from "../../../src/http/routing/scopes.ts";
-import { EVENT_TYPES, SCOPES } from "../../../src/ui/api/server-lists.ts";
+import { EVENT_TYPES, NOTICE_KINDS, SCOPES } from "../../../src/ui/api/server-lists.ts";
 import { statusWords } from "../../../src/ui/words/status.ts";
 
 test("the dashboard knows the server's scopes", () => {
   expect(SCOPES).toEqual(SERVED_SCOPES);
+});
+
+test("the dashboard knows the server's kinds of notices", () => {
+  expect([...NOTICE_KINDS]).toEqual([...SERVED_KINDS]);
 });
 
 test("the dashboard knows the server's event types", () => {

@@ -14,6 +14,7 @@ import { HealthPanel } from "./health.tsx";
 import { ProvidersPanel } from "./providers.tsx";
 import { StatsPanel } from "./stats.tsx";
 import { Trouble } from "./trouble.tsx";
+import { FailingWebhooks } from "./webhooks.tsx";
 
 /** Minimum time between reloads of the figures while events arrive, ms. */
 const REFRESH_MS = 2_000;
@@ -46,6 +47,7 @@ export function HomePage() {
   return (
     <Page title="Home" actions={can("emails:send") ? send : null}>
       <div class="home">
+        {can("webhooks:read") ? <FailingWebhooks /> : null}
         <Checklist />
         {can("metrics:read") ? <FiguresPanel /> : null}
         {can("emails:read") ? <Trouble /> : null}

@@ -9,10 +9,13 @@ import { Problem } from "../../controls/problem.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Views } from "../../components/views.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
+import { can } from "../../state/session.ts";
+import { NoticeSettings } from "./notices.tsx";
 
 const VIEWS = [
   { id: null, name: "All" },
   { id: "own", name: "Set by you" },
+  { id: "notices", name: "Notices" },
 ] as const;
 
 const SOURCES: Readonly<Record<string, string>> = {
@@ -21,30 +24,41 @@ const SOURCES: Readonly<Record<string, string>> = {
   default: "default",
 };
 
-/** The settings in effect, with the source and meaning of each value. */
+/** The settings in effect, with the source and meaning of each value, and who gets notices. */
 export function SettingsPage() {
+  const wanted = query.value.get("q") ?? "";
+  const view = query.value.get("view");
+  const search = (
+    <SearchField
+      label="Search settings"
+      placeholder="Search name, value, meaning"
+      value={wanted}
+      onSearch={(q) => navigate(urlWith({ q }), { replace: true })}
+    />
+  );
+  const views = can("senders:read") ? VIEWS : VIEWS.filter(({ id }) => id !== "notices");
+  const isNotices = view === "notices" && can("senders:read");
+  return (
+    <Page
+      title="Settings"
+      tools={isNotices ? null : search}
+      bar={<Views label="Show" name="view" path="/settings" views={views} />}
+    >
+      {isNotices ? <NoticeSettings /> : <SettingList wanted={wanted} own={view === "own"} />}
+    </Page>
+  );
+}
+
+function SettingList({ wanted, own }: { wanted: string; own: boolean }) {
   const settings = useResource("settings", () =>
     get<{ data: Setting[] }>("/v1/settings", {}, { account: true }),
   );
-  const wanted = query.value.get("q") ?? "";
-  const own = query.value.get("source") === "own";
   const all = settings.value.value?.data ?? null;
   const found = (all ?? []).filter(
     (setting) => fits(setting, wanted.toLowerCase()) && (!own || setting.source !== "default"),
   );
   return (
-    <Page
-      title="Settings"
-      tools={
-        <SearchField
-          label="Search settings"
-          placeholder="Search name, value, meaning"
-          value={wanted}
-          onSearch={(q) => navigate(urlWith({ q }), { replace: true })}
-        />
-      }
-      bar={<Views label="Source" name="source" path="/settings" views={VIEWS} />}
-    >
+    <>
       <Problem error={settings.error.value} onRetry={settings.reload} />
       {all === null ? null : found.length === 0 ? (
         <NoSettings own={own && wanted === ""} />
@@ -60,7 +74,7 @@ export function SettingsPage() {
           </ul>
         </>
       )}
-    </Page>
+    </>
   );
 }
 

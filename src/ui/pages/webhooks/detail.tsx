@@ -3,6 +3,7 @@ import { usePages } from "../../api/pages.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Delivery, Webhook } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
+import { LocalTime } from "../../components/time.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { query } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
@@ -63,13 +64,18 @@ export function WebhookDetail({ id, onClose, onChanged, onSecret }: DetailProps)
 }
 
 function Head({ webhook }: { webhook: Webhook }) {
-  const { url, enabled, disabledReason, eventTypes, content } = webhook;
+  const { url, enabled, disabledReason, failingSince, eventTypes, content } = webhook;
   return (
     <div class="detail-head">
       <h2 title={url}>{url}</h2>
       <p class="answer" role="status">
         <WebhookStatus webhook={webhook} />
         {enabled ? null : <span>{disabledReason ?? "Events create no deliveries until it is enabled."}</span>}
+        {enabled && failingSince !== null ? (
+          <span>
+            Every push has failed since <LocalTime at={failingSince} />.
+          </span>
+        ) : null}
       </p>
       <dl class="facts">
         <div>
