@@ -230,6 +230,11 @@ export interface components {
             stream?: "transactional" | "bulk";
             /** @description If false, the body, files and template data go as soon as every recipient is final. The record and its events stay. */
             keepContent?: boolean;
+            /**
+             * @description Id of a topic. The message has `unsubscribeLink`, its link leaves the topic, and recipients who do not get the topic when it leaves are `rejected`.
+             * @example top_01hzy8
+             */
+            topicId?: string;
             /** @description Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text. */
             unsubscribeLink?: boolean;
         };
@@ -541,6 +546,8 @@ export interface components {
                  * @enum {string}
                  */
                 how: "one_click" | "page" | "mail" | "api";
+                /** @description The topic that they left, if it is not the whole subscription. */
+                topicId?: string;
             };
             inbound_received?: {
                 inboxId: string | null;
@@ -685,6 +692,8 @@ export interface components {
             inboxId: string | null;
             size: number;
             testMode?: boolean;
+            /** @description The topic that its unsubscribe link leaves. */
+            topicId?: string;
             /**
              * @description Only of outbound messages.
              * @enum {string}
@@ -897,6 +906,8 @@ export interface components {
             inboxId: string | null;
             size: number;
             testMode?: boolean;
+            /** @description The topic that its unsubscribe link leaves. */
+            topicId?: string;
             /**
              * @description Only of outbound messages.
              * @enum {string}
@@ -2112,6 +2123,13 @@ export interface components {
             properties?: {
                 [key: string]: string | number | boolean | null;
             };
+            /**
+             * @description Choices by the id of their topic. Topics that are absent stay as they are.
+             * @example {}
+             */
+            topics?: {
+                [key: string]: "unsubscribed" | "subscribed";
+            };
             /** @default true */
             subscribed?: boolean;
             consent?: components["schemas"]["GivenConsent"];
@@ -2133,6 +2151,8 @@ export interface components {
             how: string;
             /** @example 203.0.113.7 */
             ip?: string;
+            /** @description The topic, if it is not the subscription as a whole. */
+            topicId?: string;
         };
         /** Contact */
         Contact: {
@@ -2151,6 +2171,13 @@ export interface components {
              */
             properties: {
                 [key: string]: string | number | boolean;
+            };
+            /**
+             * @description What the contact has chosen, by the id of the topic. For other topics, `defaultSubscribed` counts.
+             * @example {}
+             */
+            topics: {
+                [key: string]: "unsubscribed" | "subscribed";
             };
             /**
              * @description How the person joined and left, oldest first: the first entry and the last 29.
@@ -2222,6 +2249,77 @@ export interface components {
          */
         ContactPropertyChanges: {
             fallback: (string | number | boolean) | null;
+        };
+        /** NewTopic */
+        NewTopic: {
+            /**
+             * @description As readers see it.
+             * @example Product news
+             */
+            name: string;
+            /**
+             * @description As readers see it below the name.
+             * @example Once a month
+             */
+            description?: string;
+            /**
+             * @description Whether addresses get it that have not chosen. Default: true.
+             * @default true
+             */
+            defaultSubscribed?: boolean;
+            /**
+             * @description Whether the page of unsubscribe links shows it. Default: true.
+             * @default true
+             */
+            visible?: boolean;
+        };
+        /** Topic */
+        Topic: {
+            id: string;
+            /**
+             * @description As readers see it.
+             * @example Product news
+             */
+            name: string;
+            /** @example Once a month */
+            description: string;
+            defaultSubscribed: boolean;
+            visible: boolean;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** TopicChanges */
+        TopicChanges: {
+            /**
+             * @description As readers see it.
+             * @example Product news
+             */
+            name?: string;
+            /**
+             * @description As readers see it below the name.
+             * @example Once a month
+             */
+            description?: string;
+            /**
+             * @description Whether addresses get it that have not chosen. Default: true.
+             * @default true
+             */
+            defaultSubscribed?: boolean;
+            /**
+             * @description Whether the page of unsubscribe links shows it. Default: true.
+             * @default true
+             */
+            visible?: boolean;
         };
         /** Suppression */
         Suppression: {
@@ -3045,6 +3143,8 @@ export interface components {
                      * @enum {string}
                      */
                     how: "one_click" | "page" | "mail" | "api";
+                    /** @description The topic that they left, if it is not the whole subscription. */
+                    topicId?: string;
                 };
             };
         };
@@ -3244,6 +3344,9 @@ export type Contact = components['schemas']['Contact'];
 export type NewContactProperty = components['schemas']['NewContactProperty'];
 export type ContactProperty = components['schemas']['ContactProperty'];
 export type ContactPropertyChanges = components['schemas']['ContactPropertyChanges'];
+export type NewTopic = components['schemas']['NewTopic'];
+export type Topic = components['schemas']['Topic'];
+export type TopicChanges = components['schemas']['TopicChanges'];
 export type Suppression = components['schemas']['Suppression'];
 export type Stats = components['schemas']['Stats'];
 export type Resources = components['schemas']['Resources'];
@@ -6116,6 +6219,13 @@ export interface operations {
                     properties?: {
                         [key: string]: string | number | boolean | null;
                     };
+                    /**
+                     * @description Choices by the id of their topic. Topics that are absent stay as they are.
+                     * @example {}
+                     */
+                    topics?: {
+                        [key: string]: "unsubscribed" | "subscribed";
+                    };
                     subscribed?: boolean;
                     consent?: components["schemas"]["GivenConsent"];
                 };
@@ -6347,6 +6457,127 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["ContactProperty"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listTopics: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List topics, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Topic"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createTopic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTopic"];
+            };
+        };
+        responses: {
+            /** @description Create a topic, which readers can leave without leaving the rest */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Topic"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getTopic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example top_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a topic */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Topic"];
+                };
+            };
+        };
+    };
+    deleteTopic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example top_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a topic and what contacts have chosen about it */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateTopic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example top_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TopicChanges"];
+            };
+        };
+        responses: {
+            /** @description Change a topic */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Topic"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -10,7 +10,7 @@ import {
   Routes,
   Senders,
 } from "./resources/account.ts";
-import { ContactProperties } from "./resources/audience.ts";
+import { ContactProperties, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
@@ -33,6 +33,7 @@ export class Postrider {
   readonly events: Events;
   readonly contacts: Contacts;
   readonly contactProperties: ContactProperties;
+  readonly topics: Topics;
   readonly suppressions: Suppressions;
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
@@ -60,6 +61,7 @@ export class Postrider {
     this.events = new Events(api);
     this.contacts = new Contacts(api);
     this.contactProperties = new ContactProperties(api);
+    this.topics = new Topics(api);
     this.suppressions = new Suppressions(api);
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);

@@ -1,5 +1,5 @@
 import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members, Routes, Senders } from "./resources/account.ts";
-import { ContactProperties } from "./resources/audience.ts";
+import { ContactProperties, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
@@ -20,6 +20,7 @@ export declare class Postrider {
     readonly events: Events;
     readonly contacts: Contacts;
     readonly contactProperties: ContactProperties;
+    readonly topics: Topics;
     readonly suppressions: Suppressions;
     readonly apiKeys: ApiKeys;
     readonly lanes: Lanes;

@@ -9,6 +9,7 @@ export type IdPrefix =
   | "tpl"
   | "con"
   | "prp"
+  | "top"
   | "dom"
   | "inb"
   | "thr"

@@ -4,6 +4,7 @@ import type { Parts } from "./routing/parts.ts";
 import { resendRoutes } from "./resend/routes.ts";
 import { contactBatchRoute } from "./routes/contact-batch.ts";
 import { contactPropertyRoutes } from "./routes/audience/properties.ts";
+import { topicRoutes } from "./routes/audience/topics.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
@@ -69,6 +70,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   contactRoutes,
   contactBatchRoute,
   contactPropertyRoutes,
+  topicRoutes,
   suppressionRoutes,
   statsRoutes,
   quotaRoutes,

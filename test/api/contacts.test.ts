@@ -51,6 +51,7 @@ describe("POST /v1/contacts", () => {
       unsubscribedAt: null,
       metadata: { plan: ["pro"] },
       properties: {},
+      topics: {},
       consent: [{ at: iso(), subscribed: true, how: "api" }],
       createdAt: iso(),
       updatedAt: iso(),

@@ -11,6 +11,7 @@ const CONFIGURATION: ReadonlySet<string> = new Set([
   "OwnRecord",
   "Rule",
   "ContactProperty",
+  "Topic",
   "Inbox",
   "Webhook",
   "ApiKey",

@@ -203,6 +203,7 @@ const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   routeId: "/v1/routes",
   templateId: "/v1/templates",
   contactId: "/v1/contacts",
+  topicId: "/v1/topics",
   threadId: "/v1/threads",
   assigneeId: "/v1/members",
 };

@@ -94,6 +94,7 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   templates: ["variables"],
   contacts: ["email_key", "unsubscribed_at", "consent"],
   contact_properties: ["walked_to"],
+  topics: ["walked_to"],
   suppressions: ["message_id"],
   members: ["invited_by", "last_seen_at"],
   member_sessions: ["last_used_at", "expires_at"],

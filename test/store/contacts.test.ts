@@ -41,6 +41,7 @@ function contact(name: string, changes: Partial<Contact> = {}): Contact {
     unsubscribedAt: null,
     metadata: { a: [1, null] },
     properties: {},
+    topics: {},
     consent: [],
     createdAt: NOW,
     updatedAt: NOW,

@@ -102,6 +102,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   },
   "/v1/contacts": (making) => post(making, "/v1/contacts", contactBody(making)),
   "/v1/contact-properties": (making) => post(making, "/v1/contact-properties", propertyBody(making)),
+  "/v1/topics": (making) => post(making, "/v1/topics", topicBody(making)),
   "/v1/suppressions": (making) => post(making, "/v1/suppressions", contactBody(making)),
   async "/u"(making) {
     const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
@@ -248,6 +249,10 @@ function recordBody({ world, tenant, above: [id = ""] }: Making) {
   return { type: "TXT", name, value: tenant.name };
 }
 
+function topicBody({ tenant }: Making) {
+  return { name: `${tenant.name} news` };
+}
+
 function propertyBody({ world }: Making) {
   return { name: `property_${world.next()}`, type: "string", fallback: "free" };
 }
@@ -310,6 +315,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/contacts": contactBody,
   "POST /v1/contact-properties": propertyBody,
   "PATCH /v1/contact-properties/{}": () => ({ fallback: "pro" }),
+  "POST /v1/topics": topicBody,
+  "PATCH /v1/topics/{}": () => ({ visible: false }),
   "POST /v1/contacts/batch": (making) => ({ contacts: [contactBody(making)] }),
   "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),
   "POST /v1/suppressions": contactBody,

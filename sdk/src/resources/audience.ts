@@ -47,3 +47,36 @@ export class ContactProperties {
     return this.#api.json<"deleteContactProperty">("DELETE", path`/v1/contact-properties/${id}`, { options });
   }
 }
+
+/** Kinds of mail that readers can leave or choose. */
+export class Topics {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Creates a topic. */
+  create(body: Body<"createTopic">, options?: RequestOptions): ApiPromise<Answer<"createTopic">> {
+    return this.#api.json<"createTopic">("POST", "/v1/topics", { body, options });
+  }
+
+  /** Lists topics, newest first. */
+  list(query?: Query<"listTopics">, options?: RequestOptions): List<Item<"listTopics">> {
+    return this.#api.list<"listTopics">("/v1/topics", { query, options });
+  }
+
+  /** Returns a topic. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getTopic">> {
+    return this.#api.json<"getTopic">("GET", path`/v1/topics/${id}`, { options });
+  }
+
+  /** Changes a topic. */
+  update(id: string, body: Body<"updateTopic">, options?: RequestOptions): ApiPromise<Answer<"updateTopic">> {
+    return this.#api.json<"updateTopic">("PATCH", path`/v1/topics/${id}`, { body, options });
+  }
+
+  /** Deletes a topic and what contacts have chosen about it. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteTopic">> {
+    return this.#api.json<"deleteTopic">("DELETE", path`/v1/topics/${id}`, { options });
+  }
+}

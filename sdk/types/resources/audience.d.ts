@@ -16,3 +16,18 @@ export declare class ContactProperties {
     /** Deletes a property. Its values are removed within some minutes. */
     delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteContactProperty">>;
 }
+/** Kinds of mail that readers can leave or choose. */
+export declare class Topics {
+    #private;
+    constructor(api: Transport);
+    /** Creates a topic. */
+    create(body: Body<"createTopic">, options?: RequestOptions): ApiPromise<Answer<"createTopic">>;
+    /** Lists topics, newest first. */
+    list(query?: Query<"listTopics">, options?: RequestOptions): List<Item<"listTopics">>;
+    /** Returns a topic. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getTopic">>;
+    /** Changes a topic. */
+    update(id: string, body: Body<"updateTopic">, options?: RequestOptions): ApiPromise<Answer<"updateTopic">>;
+    /** Deletes a topic and what contacts have chosen about it. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteTopic">>;
+}

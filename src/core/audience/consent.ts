@@ -1,4 +1,5 @@
 import { invalid } from "../errors.ts";
+import type { Choices } from "./topics.ts";
 import { plainAddress } from "../networks.ts";
 import { parseTime, TIME_EXPECTED } from "../time/date-times.ts";
 
@@ -12,6 +13,8 @@ export interface Consent {
   how: string;
   /** The address from which the person acted. */
   ip?: string;
+  /** The topic that the person joined or left. Missing: the subscription as a whole. */
+  topicId?: string;
 }
 
 /**
@@ -37,6 +40,15 @@ export function readConsent(given: GivenConsent | undefined, subscribed: boolean
   const ip = given?.ip === undefined ? undefined : plainAddress(given.ip);
   if (ip === null) throw invalid("consent.ip", "must be an IP address.");
   return { at, subscribed, how: given?.how?.toWellFormed() ?? "api", ...(ip === undefined ? {} : { ip }) };
+}
+
+/** Returns the entries of choices about topics that were made with `entry`. */
+export function consentsOf(entry: Consent, choices: Choices): Consent[] {
+  return Object.entries(choices).map(([topicId, choice]) => ({
+    ...entry,
+    subscribed: choice === 1,
+    topicId,
+  }));
 }
 
 /** Returns the trail with another entry. If it is the same as one before, the trail stays as it is. */

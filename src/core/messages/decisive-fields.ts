@@ -12,6 +12,7 @@ const DECISIVE: readonly string[] = [
   "templateId",
   "data",
   "unsubscribeLink",
+  "topicId",
   "keepContent",
   "stream",
 ];

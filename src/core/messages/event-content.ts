@@ -30,7 +30,7 @@ const DETAILS: Readonly<Record<EventType, readonly string[]>> = {
   failed: REFUSAL,
   open: ["ip", "userAgent", "first", "machine"],
   click: ["ip", "userAgent", "machine"],
-  unsubscribed: ["how"],
+  unsubscribed: ["how", "topicId"],
   inbound_received: ["inboxId", "threadId", "spam"],
   inbound_rejected: ["reason", "inboxId"],
 };

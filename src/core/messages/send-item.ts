@@ -120,6 +120,15 @@ export const SendItem = Type.Object(
           "If false, the body, files and template data go as soon as every recipient is final. The record and its events stay.",
       }),
     ),
+    topicId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          "Id of a topic. The message has `unsubscribeLink`, its link leaves the topic, and recipients who do not get the topic when it leaves are `rejected`.",
+        examples: ["top_01hzy8"],
+      }),
+    ),
     unsubscribeLink: Type.Optional(
       Type.Boolean({
         description:
@@ -163,6 +172,7 @@ export function readItem(item: SendItem): ReadItem {
     ...(cc === undefined ? {} : { cc: mailboxesOf(cc) }),
     ...(bcc === undefined ? {} : { bcc: mailboxesOf(bcc) }),
     ...(replyTo === undefined ? {} : { replyTo: mailboxesOf(replyTo) }),
+    ...(item.topicId === undefined ? {} : { unsubscribeLink: true }),
     ...(item.calendar === undefined
       ? {}
       : { attachments: [...(item.attachments ?? []), invitationFile(item.calendar)] }),

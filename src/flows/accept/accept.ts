@@ -233,6 +233,7 @@ function questionOf(item: ReadItem, from: From, addressees: readonly Addressee[]
     inboxAddress: from.inboxAddress,
     keys: addressees.map(({ key }) => key),
     unsubscribeLink: item.unsubscribeLink === true,
+    topicId: item.topicId ?? null,
   };
 }
 
@@ -266,9 +267,8 @@ function approvalNotice(
   at: number,
 ): Statement[] {
   const { length: waiting } = recipients.filter(({ reason }) => reason === AWAITING_APPROVAL);
-  return waiting === 0
-    ? []
-    : [raiseApproval(newId("ntc", at), { senderId, messageId, recipients: waiting, at })];
+  if (waiting === 0) return [];
+  return [raiseApproval(newId("ntc", at), { senderId, messageId, recipients: waiting, at })];
 }
 
 /**

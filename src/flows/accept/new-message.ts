@@ -93,6 +93,7 @@ export function newMessage(
     trackOpens: item.tracking?.opens ?? project.trackOpens,
     trackClicks: item.tracking?.clicks ?? project.trackClicks,
     unsubscribeLink: item.unsubscribeLink ?? false,
+    topicId: item.topicId ?? null,
     stream: streamOf(item),
     textFromHtml: kept.whole === undefined && project.textFromHtml,
     contentEnds: item.keepContent === false,

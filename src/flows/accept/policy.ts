@@ -5,6 +5,7 @@ import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import type { Addressee } from "../../core/messages/send-item.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { ownerEmail } from "../../store/messages/sending.ts";
+import { topicShapes } from "../../store/audience/topics.ts";
 import { variablesOfTemplate } from "../../store/projects/templates.ts";
 import { onboardingDomain } from "../../core/own-names.ts";
 import { simulatedName } from "../deliver/simulator.ts";
@@ -39,7 +40,18 @@ export async function applyPolicy(
   refuseSuspended(project);
   refuseRecipients(subject);
   if (!subject.captured) await refuseFrom(deps, project, subject);
+  await refuseTopic(deps, project, subject.send);
   return templateOf(deps, project, subject.send);
+}
+
+async function refuseTopic(
+  { db }: Sending,
+  { id }: Project,
+  { item: { topicId } }: CheckedSend,
+): Promise<void> {
+  if (topicId === undefined) return;
+  const known = (await topicShapes(db, id)).some((topic) => topic.id === topicId);
+  if (!known) throw invalid("topicId", "must be the id of a topic of this project.");
 }
 
 function refuseSuspended(project: Project): void {

@@ -82,7 +82,8 @@ function unlinked(part: string | null, id: string): string | null {
 }
 
 function itemOf(message: Message, { headers, data }: MessageContent, isWhole: boolean): ReadItem {
-  const { from, to, replyTo, subject, tags, stream, unsubscribeLink, trackOpens, trackClicks } = message;
+  const { from, to, replyTo, subject, tags, stream, unsubscribeLink, topicId, trackOpens, trackClicks } =
+    message;
   const kept = Object.entries(headers).filter(([name]) => !isWhole || PARENTS.test(name));
   return {
     from,
@@ -94,6 +95,7 @@ function itemOf(message: Message, { headers, data }: MessageContent, isWhole: bo
     unsubscribeLink,
     headers: Object.fromEntries(kept),
     tracking: { opens: trackOpens, clicks: trackClicks },
+    ...(topicId === null ? {} : { topicId }),
     ...(data === null ? {} : { data }),
   };
 }

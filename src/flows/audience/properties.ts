@@ -12,9 +12,9 @@ import {
   type ContactProperty,
   getProperty,
   insertProperty,
-  removeValues,
   updateFallback,
 } from "../../store/audience/properties.ts";
+import { removeValues } from "../../store/audience/removed-values.ts";
 import { ConstraintError, type Db, type Statement, type Store } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 
@@ -83,15 +83,18 @@ export async function changeFallback(
   return existing("property", await updateFallback(db, senderId, id, fallbackOf(type, fallback), now));
 }
 
-/** How long the values of a deleted property stay, milliseconds: a request that has read the property may still write one. */
+/**
+ * How long the values of a deleted property or topic stay, milliseconds: a request that has read the property may still write
+ * one.
+ */
 export const REMOVED_AFTER_MS = MINUTE_MS;
 /** Contacts of one write, which takes about three milliseconds. */
 export const CONTACTS_PER_WRITE = 500;
 const WRITES_PER_TURN = 4;
 
-/** Removes the values of deleted properties from contacts, one limited step per turn. */
+/** Removes the values of deleted properties and topics from contacts, one limited step per turn. */
 export async function removePropertyValues({ db, clock }: Store): Promise<void> {
-  // The audit trail has the deletion of the property, not each contact.
+  // The audit trail has the deletion of the property or topic, not each contact.
   await actingAs(NOBODY, async () => {
     for (let write = 0; write < WRITES_PER_TURN; write++)
       if (!(await removeValues(db, clock.now() - REMOVED_AFTER_MS, CONTACTS_PER_WRITE))) return;

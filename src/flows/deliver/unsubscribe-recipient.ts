@@ -3,7 +3,13 @@ import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { UnsubscribeWay } from "../../core/messages/events.ts";
 import { findRecipient, type Recipient } from "../../store/messages/recipients.ts";
-import { notUnsubscribedGuard, unsubscribeAddress } from "../../store/projects/contacts.ts";
+import { notLeftGuard, topicOfMessage } from "../../store/audience/topics.ts";
+import {
+  type Contact,
+  leaveTopic,
+  notUnsubscribedGuard,
+  unsubscribeAddress,
+} from "../../store/projects/contacts.ts";
 import { recipientOf } from "../mime/recipient-token.ts";
 import { announce, writeAnnounced } from "../webhooks/announce.ts";
 import type { Outbox } from "../outbox.ts";
@@ -23,8 +29,8 @@ export async function recipientOfToken(
 }
 
 /**
- * Unsubscribes the recipient's contact, which is created if there is none, and announces it in the same write. A second
- * call changes nothing.
+ * Unsubscribes the recipient's contact, which is created if there is none, and announces it in the same write. If the message
+ * has a topic, the contact leaves that alone. A second call changes nothing.
  * @param ip the address from which the person acted, if it is known
  */
 export async function unsubscribeRecipient(
@@ -35,9 +41,14 @@ export async function unsubscribeRecipient(
 ): Promise<void> {
   const now = deps.clock.now();
   const emailKey = addressKey(email);
-  const draft = { messageId, type: "unsubscribed", email, data: { unsubscribed: { how } } } as const;
-  const announced = await announce(deps, senderId, [draft], notUnsubscribedGuard(senderId, emailKey));
-  const contact = unsubscribeAddress({
+  const topicId = await topicOfMessage(deps.db, messageId);
+  const left = topicId === null ? {} : { topicId };
+  const draft = { messageId, type: "unsubscribed", email, data: { unsubscribed: { how, ...left } } } as const;
+  const guard =
+    topicId === null ? notUnsubscribedGuard(senderId, emailKey) : notLeftGuard(senderId, emailKey, topicId);
+  const announced = await announce(deps, senderId, [draft], guard);
+  const entry = { at: now, subscribed: false, how, ...(ip === null ? {} : { ip }), ...left };
+  const contact: Contact = {
     id: newId("con", now),
     senderId,
     email,
@@ -46,11 +57,13 @@ export async function unsubscribeRecipient(
     lastName: null,
     metadata: {},
     properties: {},
-    consent: [{ at: now, subscribed: false, how, ...(ip === null ? {} : { ip }) }],
-    subscribed: false,
-    unsubscribedAt: now,
+    topics: {},
+    consent: [entry],
+    subscribed: true,
+    unsubscribedAt: null,
     createdAt: now,
     updatedAt: now,
-  });
-  await writeAnnounced(deps, announced, { after: [contact] });
+  };
+  const leaving = topicId === null ? unsubscribeAddress(contact) : leaveTopic(contact, topicId);
+  await writeAnnounced(deps, announced, { after: [leaving] });
 }

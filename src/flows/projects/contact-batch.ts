@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { addressKey } from "../../core/addresses.ts";
-import { withConsent } from "../../core/audience/consent.ts";
+import { type Consent, withConsent } from "../../core/audience/consent.ts";
 import { changedValues, checkValuesSize, type PropertyShape } from "../../core/audience/properties.ts";
 import { AppError } from "../../core/errors.ts";
 import { limitsOf, overQuota, type QuotaLimits, type Quotas } from "../../core/quotas.ts";
@@ -100,7 +100,7 @@ export async function saveContacts(
 /** Returns what an item wants, or the error that refuses it. */
 function wantedOf(item: NewContact, senderId: string, known: KnownToProject, now: number): Wanted | AppError {
   return refusedOr(() => ({
-    changes: storedFields(item, known.shapes, now),
+    changes: storedFields(item, known, now),
     fresh: newContact(senderId, item, known, now),
   }));
 }
@@ -157,22 +157,30 @@ function place(
 /** Returns the contact with the given fields; null if it has them already. */
 function changedContact(
   contact: Contact,
-  { properties: values = {}, consent: told, ...fields }: ContactChanges,
+  { properties: values = {}, topics = {}, consent: told, ...fields }: ContactChanges,
   shapes: readonly PropertyShape[],
   now: number,
 ): Contact | null {
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  const isTurned = fields.subscribed !== undefined && fields.subscribed !== contact.subscribed;
-  const consent =
-    told !== undefined && (told.isTold || isTurned)
-      ? withConsent(contact.consent, told.entry)
-      : contact.consent;
+  const entries = told?.entries.filter((entry) => told.isTold || turns(contact, entry)) ?? [];
+  const consent = entries.reduce(withConsent, contact.consent);
   const properties = changedValues(kept(contact.properties, shapes), values);
   checkValuesSize(properties);
-  const after: Contact = { ...contact, ...given, properties, consent };
+  const after: Contact = {
+    ...contact,
+    ...given,
+    properties,
+    topics: { ...contact.topics, ...topics },
+    consent,
+  };
   if (isDeepStrictEqual(after, contact)) return null;
   const unsubscribedAt = after.subscribed ? null : (contact.unsubscribedAt ?? now);
   return { ...after, unsubscribedAt, updatedAt: now };
+}
+
+/** Returns whether an entry differs from what the contact has chosen before. */
+function turns({ subscribed, topics }: Contact, { topicId, subscribed: after }: Consent): boolean {
+  return topicId === undefined ? subscribed !== after : topics[topicId] !== Number(after);
 }
 
 /** Returns the values without those of a deleted property, which a chore is removing. */

@@ -1,4 +1,10 @@
-import { type GivenConsent, readConsent } from "../../core/audience/consent.ts";
+import {
+  type Consent,
+  consentsOf,
+  type GivenConsent,
+  readConsent,
+  withConsent,
+} from "../../core/audience/consent.ts";
 import {
   changedValues,
   checkValuesSize,
@@ -7,11 +13,13 @@ import {
   type PropertyShape,
   readValues,
 } from "../../core/audience/properties.ts";
+import { type ChoiceName, type Choices, readChoices, type TopicShape } from "../../core/audience/topics.ts";
 import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, readAll, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { wellFormed } from "../../core/text.ts";
 import { findInexactNumber, INEXACT_NUMBER, isDeeper } from "../../core/validation.ts";
+import { topicShapes } from "../../store/audience/topics.ts";
 import { propertyShapes } from "../../store/audience/properties.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
@@ -36,6 +44,7 @@ export interface NewContact {
   lastName?: string | null;
   metadata?: Record<string, unknown>;
   properties?: GivenValues;
+  topics?: Readonly<Record<string, ChoiceName>>;
   /** If left out: true, unless the address had unsubscribed when it was erased. */
   subscribed?: boolean;
   /** How the person joined or left. */
@@ -58,8 +67,19 @@ export function checkMetadata(metadata: Record<string, unknown> | undefined): vo
 export interface KnownToProject {
   /** The properties that contacts may have. */
   shapes: readonly PropertyShape[];
+  topics: readonly TopicShape[];
   /** Keys of erased addresses that had unsubscribed: only the client's word subscribes them again. */
   unsubscribed: ReadonlySet<string>;
+}
+
+/** The properties and topics of a project. */
+export type WhatContactsHave = Pick<KnownToProject, "shapes" | "topics">;
+
+function whatContactsHave(db: Db, senderId: string): Promise<WhatContactsHave> {
+  return Promise.all([propertyShapes(db, senderId), topicShapes(db, senderId)]).then(([shapes, topics]) => ({
+    shapes,
+    topics,
+  }));
 }
 
 /** Reads what decides about new contacts with those address keys. */
@@ -69,7 +89,7 @@ export async function knownToProject(
   keys: readonly string[],
 ): Promise<KnownToProject> {
   return {
-    shapes: await propertyShapes(db, senderId),
+    ...(await whatContactsHave(db, senderId)),
     unsubscribed: await unsubscribedBeforeErasure(db, senderId, keys),
   };
 }
@@ -98,13 +118,14 @@ export function checkedAddress({ email, metadata }: Partial<NewContact>): string
 export function newContact(
   senderId: string,
   body: NewContact,
-  { shapes, unsubscribed }: KnownToProject,
+  { shapes, topics, unsubscribed }: KnownToProject,
   now: number,
 ): Contact {
   const subscribed = body.subscribed ?? !unsubscribed.has(addressKey(normalizeAddress(body.email) ?? ""));
-  const [email, properties, entry] = readAll(
+  const [email, properties, choices, entry] = readAll(
     () => checkedAddress(body),
     () => changedValues({}, readValues(shapes, body.properties ?? {})),
+    () => readChoices(topics, body.topics ?? {}),
     () => readConsent(body.consent, subscribed, now),
   );
   checkValuesSize(properties);
@@ -119,10 +140,16 @@ export function newContact(
     unsubscribedAt: subscribed ? null : now,
     metadata: wellFormed(body.metadata ?? {}),
     properties,
-    consent: [entry],
+    topics: choices,
+    consent: trailOf(entry, choices),
     createdAt: now,
     updatedAt: now,
   };
+}
+
+/** Returns the trail of a new contact. */
+function trailOf(entry: Consent, choices: Choices): readonly Consent[] {
+  return consentsOf(entry, choices).reduce(withConsent, [entry]);
 }
 
 /**
@@ -164,7 +191,7 @@ export async function changeContact(
   growing: ChangeLimit,
 ): Promise<Contact> {
   checkMetadata(changes.metadata);
-  const fields = storedFields(changes, await propertyShapes(db, senderId), now);
+  const fields = storedFields(changes, await whatContactsHave(db, senderId), now);
   try {
     return existing("contact", await updateContact(db, senderId, id, fields, now, growing));
   } catch (error) {
@@ -174,16 +201,30 @@ export async function changeContact(
 
 /** Returns the given fields as the database will store them. Throws 422 for what is not allowed. */
 export function storedFields(
-  { firstName, lastName, metadata, properties, subscribed, consent }: Omit<NewContact, "email">,
-  shapes: readonly PropertyShape[],
+  {
+    firstName,
+    lastName,
+    metadata,
+    properties,
+    topics: named,
+    subscribed,
+    consent,
+  }: Omit<NewContact, "email">,
+  { shapes, topics }: WhatContactsHave,
   now: number,
 ): ContactChanges {
-  if (consent !== undefined && subscribed === undefined)
-    throw invalid("consent", "can only be given together with `subscribed`, of which it is the proof.");
-  const isTold = consent !== undefined;
+  if (consent !== undefined && subscribed === undefined && named === undefined)
+    throw invalid(
+      "consent",
+      "can only be given together with `subscribed` or `topics`, of which it is the proof.",
+    );
+  const choices = named === undefined ? undefined : readChoices(topics, named);
+  const entry = readConsent(consent, subscribed ?? true, now);
+  const entries = [...(subscribed === undefined ? [] : [entry]), ...consentsOf(entry, choices ?? {})];
   return {
     subscribed,
-    consent: subscribed === undefined ? undefined : { entry: readConsent(consent, subscribed, now), isTold },
+    topics: choices,
+    consent: { entries, isTold: consent !== undefined },
     properties: properties === undefined ? undefined : readValues(shapes, properties),
     firstName: firstName === undefined ? undefined : nameOf(firstName),
     lastName: lastName === undefined ? undefined : nameOf(lastName),

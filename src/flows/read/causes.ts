@@ -62,7 +62,7 @@ export const BY_REASON: Readonly<Record<string, Cause>> = {
     next: "See why in GET /v1/suppressions. If the address is good again, remove it there and send again.",
   },
   unsubscribed: {
-    why: "The recipient has unsubscribed.",
+    why: "The recipient has unsubscribed, or does not get the topic of the message.",
     who: "recipient",
     next: "Send only messages that they need, without an unsubscribe link.",
   },

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Consent } from "../../core/audience/consent.ts";
 import { MAX_PROPERTIES } from "../../core/audience/properties.ts";
+import { CHOICE_NAMES, MAX_TOPICS } from "../../core/audience/topics.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { invalid, notFound } from "../../core/errors.ts";
 import { unsubscribeRecipient } from "../../flows/deliver/unsubscribe-recipient.ts";
@@ -26,7 +27,16 @@ import {
 import { created, noContent, ok } from "../routing/answer.ts";
 import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
-import { EMAIL, MAX_NAME_CHARS, Nullable, ONE_LINE, PAGE_QUERY, PageOf, Search } from "../routing/schemas.ts";
+import {
+  EMAIL,
+  MAX_NAME_CHARS,
+  Nullable,
+  ONE_LINE,
+  OneOf,
+  PAGE_QUERY,
+  PageOf,
+  Search,
+} from "../routing/schemas.ts";
 import { ContactSchema, GivenConsent, GivenValue, showContact } from "../views/contact.ts";
 import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
 
@@ -36,6 +46,14 @@ const Properties = Type.Optional(
     description:
       "Values of properties that /v1/contact-properties defines. Properties that are absent stay as they are. Null removes a value.",
     // The property must exist.
+    examples: [{}],
+  }),
+);
+const Topics = Type.Optional(
+  Type.Record(Type.String(), OneOf(CHOICE_NAMES), {
+    maxProperties: MAX_TOPICS,
+    description: "Choices by the id of their topic. Topics that are absent stay as they are.",
+    // The topic must exist.
     examples: [{}],
   }),
 );
@@ -57,6 +75,7 @@ export const CreateContact = Type.Object(
     lastName: Name,
     metadata: Metadata,
     properties: Properties,
+    topics: Topics,
     subscribed: Type.Optional(Type.Boolean({ default: true })),
     consent: GivenConsent,
   },
@@ -68,10 +87,14 @@ const UpdateContact = Type.Object(
     lastName: Name,
     metadata: Metadata,
     properties: Properties,
+    topics: Topics,
     subscribed: Type.Optional(Type.Boolean()),
     consent: GivenConsent,
   },
-  { description: "Null clears a name. `metadata` replaces all keys, `properties` only those that it has." },
+  {
+    description:
+      "Null clears a name. `metadata` replaces all keys, `properties` and `topics` only those that they have.",
+  },
 );
 
 const ListQuery = Type.Object({
@@ -129,6 +152,7 @@ const COLUMNS = [
   "unsubscribedAt",
   "metadata",
   "properties",
+  "topics",
   "createdAt",
   "updatedAt",
 ] as const;
@@ -185,7 +209,7 @@ function itemRoutes(db: Db): Route[] {
       stores: { limitedBy: "handler" },
       summary: "Update a contact",
       description:
-        "Fields that are absent stay as they are. Null clears a name. `metadata` replaces all keys, `properties` only those that it has.",
+        "Fields that are absent stay as they are. Null clears a name. `metadata` replaces all keys, `properties` and `topics` only those that they have.",
       scope: "contacts:write",
       examples: { body: { firstName: "Ben", subscribed: false } },
       body: UpdateContact,

@@ -1,7 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type Consent, MAX_CONSENTS, MAX_HOW_CHARS } from "../../core/audience/consent.ts";
+import { CHOICE_NAMES, showChoices } from "../../core/audience/topics.ts";
 import type { Contact } from "../../store/projects/contacts.ts";
-import { Nullable, ONE_LINE, showTime, TIME, Timestamp } from "../routing/schemas.ts";
+import { Nullable, OneOf, ONE_LINE, showTime, TIME, Timestamp } from "../routing/schemas.ts";
 
 const VALUES = [Type.String({ examples: ["pro"] }), Type.Number(), Type.Boolean()];
 
@@ -54,13 +55,16 @@ export const ConsentView = Type.Object(
       examples: ["api"],
     }),
     ip: Type.Optional(Type.String({ examples: ["203.0.113.7"] })),
+    topicId: Type.Optional(
+      Type.String({ description: "The topic, if it is not the subscription as a whole." }),
+    ),
   },
   { title: "Consent" },
 );
 
 /** Returns an entry of a trail as the API shows it. */
-export function showConsent({ at, subscribed, how, ip }: Consent): Static<typeof ConsentView> {
-  return { at: showTime(at), subscribed, how, ...(ip === undefined ? {} : { ip }) };
+export function showConsent({ at, ...entry }: Consent): Static<typeof ConsentView> {
+  return { at: showTime(at), ...entry };
 }
 
 /** A contact as the API shows it. */
@@ -76,6 +80,11 @@ export const ContactSchema = Type.Object(
     properties: Type.Record(Type.String(), PropertyValueSchema, {
       description:
         "Values of the properties that /v1/contact-properties defines. One without a value is absent.",
+      examples: [{}],
+    }),
+    topics: Type.Record(Type.String(), OneOf(CHOICE_NAMES), {
+      description:
+        "What the contact has chosen, by the id of the topic. For other topics, `defaultSubscribed` counts.",
       examples: [{}],
     }),
     consent: Type.Array(ConsentView, {
@@ -100,6 +109,7 @@ export function showContact(contact: Contact): Static<typeof ContactSchema> {
     unsubscribedAt: showTime(contact.unsubscribedAt),
     metadata: contact.metadata,
     properties: contact.properties,
+    topics: showChoices(contact.topics),
     consent: contact.consent.map(showConsent),
     createdAt: showTime(contact.createdAt),
     updatedAt: showTime(contact.updatedAt),

@@ -92,6 +92,7 @@ export const MessageView = Type.Object(
     inboxId: Nullable(Type.String()),
     size: Type.Integer(),
     testMode: Type.Optional(Type.Boolean()),
+    topicId: Type.Optional(Type.String({ description: "The topic that its unsubscribe link leaves." })),
     stream: Type.Optional(
       Type.Union([Type.Literal("transactional"), Type.Literal("bulk")], {
         description: "Only of outbound messages.",
@@ -200,6 +201,7 @@ export function showMessage(
     ...extracts,
     ...(message.testMode ? { testMode: true } : {}),
     ...(message.direction === "outbound" ? { stream: message.stream } : {}),
+    ...(message.topicId === null ? {} : { topicId: message.topicId }),
     ...waits(parts.recipients.some(({ reason }) => waitsForApproval(reason))),
     createdAt: showTime(message.createdAt),
     recipients: parts.recipients.map(showRecipient),

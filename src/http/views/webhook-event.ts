@@ -80,6 +80,9 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
   click: Type.Object({ url: content(Type.String()), ...VISIT, machine: Machine }),
   unsubscribed: Type.Object({
     how: OneOf(UNSUBSCRIBE_WAYS, "The way that the recipient took: `page` is the button behind the link."),
+    topicId: Type.Optional(
+      Type.String({ description: "The topic that they left, if it is not the whole subscription." }),
+    ),
   }),
   inbound_received: Type.Object({
     ...ARRIVAL,

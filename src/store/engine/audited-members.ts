@@ -1,4 +1,4 @@
-import { AUDITED_CONTACTS } from "./audited-audience.ts";
+import { AUDITED_AUDIENCE } from "./audited-audience.ts";
 import { AUDITED, type Audited } from "./audited-tables.ts";
 
 /** The tables of schema step 3. */
@@ -60,7 +60,7 @@ export const AUDITED_RULES: readonly Audited[] = [
 /** The tables of all steps, as the last of them watches them. */
 export const ALL_AUDITED: readonly Audited[] = [
   ...AUDITED.filter(({ table }) => table !== "contacts"),
-  ...AUDITED_CONTACTS,
+  ...AUDITED_AUDIENCE,
   ...AUDITED_MEMBERS,
   ...AUDITED_NOTICES,
   ...AUDITED_RULES,

@@ -51,6 +51,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["inboxes", "id", OWN],
   ["contacts", "id", OWN],
   ["contact_properties", "id", OWN],
+  ["topics", "id", OWN],
   ["suppressions", "id", OWN],
   ["templates", "id", OWN],
   ["complaints", "sender_id, email", OWN],

@@ -49,6 +49,8 @@ const COLUMNS = {
   trackOpens: oneOf("track_opens", OPEN_TRACKING),
   trackClicks: flag("track_clicks"),
   unsubscribeLink: flag("unsubscribe_link"),
+  /** The topic that its unsubscribe link leaves. */
+  topicId: plain<string | null>("topic_id"),
   stream: plain<Stream>("stream"),
   /** The project's setting when the message was posted, so that a retry is the same message. */
   textFromHtml: flag("text_from_html"),
@@ -81,6 +83,7 @@ export const NOT_SENT = {
   trackOpens: false,
   trackClicks: false,
   unsubscribeLink: false,
+  topicId: null,
   stream: "transactional",
   textFromHtml: false,
   contentEnds: false,

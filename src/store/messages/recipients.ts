@@ -1,3 +1,4 @@
+import { notInTopic } from "../audience/topics.ts";
 import { isAsciiText } from "../../core/text.ts";
 import { addressKey } from "../../core/addresses.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
@@ -134,7 +135,7 @@ export interface WaitingRecipient {
   recipient: TriedRecipient;
   /** The address is on the project's block list. */
   suppressed: boolean;
-  /** The message has an unsubscribe link, and its recipient is unsubscribed. */
+  /** The message has an unsubscribe link, and its recipient is unsubscribed or does not get its topic. */
   unsubscribed: boolean;
   /** The project may not send. */
   suspended: boolean;
@@ -168,9 +169,11 @@ const WAITING = `SELECT json_object('messageId', r.message_id, 'ord', r.ord, 'se
     'domain', r.domain, 'status', r.status, 'attempts', r.attempts, 'firstAttemptAt', r.first_attempt_at,
     'lastEventAt', r.last_event_at, 'dueAt', r.due_at,
     'suppressed', EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id
-      AND s.email = COALESCE(?, lower(r.email)) AND ${inForce("?", "s.")}),
-    'unsubscribed', m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
-      AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0),
+      AND s.email = COALESCE(?1, lower(r.email)) AND ${inForce("?2", "s.")}),
+    'unsubscribed', m.unsubscribe_link AND CASE WHEN m.topic_id IS NULL
+      THEN EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id AND c.email_key = COALESCE(?1, lower(r.email))
+        AND c.subscribed = 0)
+      ELSE ${notInTopic("r.sender_id", "COALESCE(?1, lower(r.email))", "m.topic_id")} END,
     'suspended', p.suspended_at IS NOT NULL, 'unverified', d.status IS NOT NULL AND d.status <> 'verified',
     'receivingDomain', CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END,
     'returnPathDomain', CASE WHEN d.return_path_verified = 1 THEN d.name END,
@@ -179,7 +182,7 @@ const WAITING = `SELECT json_object('messageId', r.message_id, 'ord', r.ord, 'se
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
-  WHERE r.message_id = ? AND r.ord = ? AND r.due_at <= ? AND r.claimed_by IS NULL`;
+  WHERE r.message_id = ?3 AND r.ord = ?4 AND r.due_at <= ?2 AND r.claimed_by IS NULL`;
 
 /** Returns the recipient of a job, of any project, for workers; null if it is gone, claimed or not due at `now`. */
 export async function waitingRecipient(
@@ -189,7 +192,7 @@ export async function waitingRecipient(
   now: number,
 ): Promise<WaitingRecipient | null> {
   const read = async (key: string | null): Promise<WaitingRow | null> => {
-    const found = await db.first<{ facts: string }>(WAITING, [key, now, key, messageId, ord, now]);
+    const found = await db.first<{ facts: string }>(WAITING, [key, now, messageId, ord]);
     return found === null ? null : JSON.parse(found.facts);
   };
   const found = await read(null);

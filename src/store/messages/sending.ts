@@ -1,4 +1,5 @@
 import { catchAllOf } from "../../core/addresses.ts";
+import { outsideTopic } from "../audience/topics.ts";
 import { findContacts } from "../projects/contacts.ts";
 import { erasedForms, IS_ERASED } from "../projects/erased-addresses.ts";
 import { unsubscribedBeforeErasure } from "../projects/erased-unsubscriptions.ts";
@@ -18,6 +19,8 @@ export interface SendQuestion {
   keys: readonly string[];
   /** True if unsubscribed recipients matter. */
   unsubscribeLink: boolean;
+  /** The topic that recipients must get. */
+  topicId?: string | null;
 }
 
 /** The facts about a send before it is accepted. */
@@ -30,7 +33,7 @@ export interface SendFacts {
   inbox: { id: string; address: string } | null;
   /** Those of the address keys that are on the project's block list. */
   suppressed: ReadonlySet<string>;
-  /** Those of them that are unsubscribed; empty if the question leaves them out. */
+  /** Those of them that are unsubscribed or do not get the topic; empty if the question leaves them out. */
   unsubscribed: ReadonlySet<string>;
   webhooks: readonly Subscription[];
 }
@@ -85,7 +88,7 @@ const REFUSALS_OF_SOME = refusalsQuery("IN (SELECT value FROM json_each(?2))");
 export async function sendFacts(
   db: Db,
   { id: senderId, accountId }: Pick<Project, "id" | "accountId">,
-  { fromDomain, inboxAddress, keys, unsubscribeLink }: SendQuestion,
+  { fromDomain, inboxAddress, keys, unsubscribeLink, topicId = null }: SendQuestion,
   now: number,
 ): Promise<SendFacts> {
   const [only, ...others] = keys;
@@ -97,6 +100,7 @@ export async function sendFacts(
     db.readConfig(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress, catchAllOf(inboxAddress)]),
     db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
   ]);
+  const outside = topicId === null ? [] : await outsideTopic(db, senderId, topicId, keys);
   // Few projects have any, and the forms of the recipients take a twentieth of a send.
   const erased = refusals?.hasErased === 1 ? await erasedAmong(db, senderId, keys, now) : NONE_ERASED;
   return {
@@ -104,6 +108,7 @@ export async function sendFacts(
     suppressed: new Set([...listIn<string>(refusals?.suppressed), ...erased.suppressed]),
     unsubscribed: new Set([
       ...listIn<string>(refusals?.unsubscribed),
+      ...outside,
       ...(unsubscribeLink ? erased.unsubscribed : []),
     ]),
   };

@@ -4,6 +4,7 @@ import {
   MAX_PROPERTIES_BYTES,
   type PropertyValue,
 } from "../../core/audience/properties.ts";
+import type { Choices } from "../../core/audience/topics.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, json, plain, type Row, table } from "../engine/columns.ts";
@@ -29,6 +30,8 @@ export interface Contact {
   metadata: Record<string, unknown>;
   /** By the name of their property. */
   properties: Readonly<Record<string, PropertyValue>>;
+  /** The choices of the person, by topic. */
+  topics: Choices;
   /** How the person joined and left, oldest first. */
   consent: readonly Consent[];
   createdAt: number;
@@ -46,6 +49,7 @@ const CONTACTS = table<Contact>("contacts", {
   unsubscribedAt: plain("unsubscribed_at"),
   metadata: json("metadata"),
   properties: json("properties"),
+  topics: json("topics"),
   consent: json("consent"),
   createdAt: plain("created_at"),
   updatedAt: plain("updated_at"),
@@ -92,13 +96,14 @@ export function requireUnchanged(contacts: readonly Contact[]): Statement {
 
 /** Returns the statement that changes what a client may change of a contact to the given values. */
 export function replaceContact(contact: Contact): Statement {
-  const { id, senderId, firstName, lastName, metadata, properties, consent } = contact;
+  const { id, senderId, firstName, lastName, metadata, properties, topics, consent } = contact;
   const { subscribed, unsubscribedAt, updatedAt } = contact;
   const { set, values } = CONTACTS.assignments({
     firstName,
     lastName,
     metadata,
     properties,
+    topics,
     subscribed,
     unsubscribedAt,
     consent,
@@ -139,11 +144,22 @@ export async function listContacts(
   return { rows: order.newestFirst(rows.map(CONTACTS.read)), stoppedAt };
 }
 
-/** Returns SQL of a contact's trail with another entry, whose JSON is given. If the trail is full, its second entry goes. */
-function longerTrail(entry: string): string {
-  return `json_insert(CASE WHEN json_array_length(contacts.consent) >= ${MAX_CONSENTS}
-    THEN json_remove(contacts.consent, '$[1]') ELSE contacts.consent END, '$[#]', json(${entry}))`;
+/**
+ * Returns SQL of a contact's trail with further entries, whose list is given as JSON. Of a long trail, the first entry and the
+ * last ones stay.
+ * @param among SQL of the condition that an entry `e.value` is added
+ */
+function longerTrail(entries: string, among = "TRUE"): string {
+  return `(SELECT json_group_array(json(value)) FROM (SELECT value FROM (
+      SELECT value, ROW_NUMBER() OVER (ORDER BY part, place) AS nth, COUNT(*) OVER () AS length FROM (
+        SELECT value, 0 AS part, key AS place FROM json_each(contacts.consent)
+        UNION ALL SELECT e.value, 1, e.key FROM json_each(${entries}) e WHERE ${among}))
+    WHERE nth = 1 OR nth > length - ${MAX_CONSENTS - 1} ORDER BY nth))`;
 }
+
+/** SQL of whether an entry `e.value` differs from what the contact has chosen before. */
+const TURNS = `CASE WHEN e.value ->> 'topicId' IS NULL THEN contacts.subscribed
+  ELSE contacts.topics ->> ('$."' || (e.value ->> 'topicId') || '"') END IS NOT e.value ->> 'subscribed'`;
 
 /** SQL of the properties after a change, whose JSON is given twice; NULL, which the column refuses, if they are too large. */
 const CHANGED_PROPERTIES = `CASE WHEN octet_length(json_patch(properties, ?)) <= ${MAX_PROPERTIES_BYTES}
@@ -156,8 +172,9 @@ export interface ContactChanges {
   metadata?: Record<string, unknown> | undefined;
   properties?: GivenValues | undefined;
   subscribed?: boolean | undefined;
-  /** The entry of the trail if the subscription changes; `isTold`: also if it does not. */
-  consent?: { entry: Consent; isTold: boolean } | undefined;
+  topics?: Choices | undefined;
+  /** Entries of the trail for what changes; `isTold`: also for what does not. */
+  consent?: { entries: readonly Consent[]; isTold: boolean } | undefined;
 }
 
 /**
@@ -172,16 +189,19 @@ export async function updateContact(
   now: number,
   growing: ChangeLimit = NO_LIMIT,
 ): Promise<Contact | null> {
-  const { firstName, lastName, metadata, properties, subscribed, consent } = changes;
+  const { firstName, lastName, metadata, properties, topics, subscribed, consent } = changes;
   const { set, values } = CONTACTS.assignments({ firstName, lastName, metadata, subscribed });
   if (properties !== undefined) {
     set.push(`properties = ${CHANGED_PROPERTIES}`);
     values.push(JSON.stringify(properties), JSON.stringify(properties));
   }
-  if (consent !== undefined) {
-    const unless = consent.isTold ? "NULL" : "?";
-    set.push(`consent = CASE subscribed WHEN ${unless} THEN consent ELSE ${longerTrail("?")} END`);
-    values.push(...(consent.isTold ? [] : [Number(subscribed)]), JSON.stringify(consent.entry));
+  if (topics !== undefined) {
+    set.push("topics = json_patch(topics, ?)");
+    values.push(JSON.stringify(topics));
+  }
+  if (consent !== undefined && consent.entries.length > 0) {
+    set.push(`consent = ${longerTrail("?", consent.isTold ? "TRUE" : TURNS)}`);
+    values.push(JSON.stringify(consent.entries));
   }
   if (subscribed !== undefined) {
     set.push("unsubscribed_at = CASE subscribed WHEN ? THEN unsubscribed_at ELSE ? END");
@@ -207,7 +227,7 @@ export function setSubscribed(db: Db, senderId: string, id: string, entry: Conse
     `SET subscribed = ?1,
         unsubscribed_at = CASE subscribed WHEN ?1 THEN unsubscribed_at ELSE ?2 END,
         updated_at = CASE subscribed WHEN ?1 THEN updated_at ELSE ?3 END,
-        consent = CASE subscribed WHEN ?1 THEN consent ELSE ${longerTrail("?4")} END
+        consent = ${longerTrail("json_array(json(?4))", TURNS)}
       WHERE sender_id = ?5 AND id = ?6`,
     [Number(subscribed), subscribed ? null : at, at, JSON.stringify(entry), senderId, id],
   );
@@ -228,7 +248,7 @@ export function notUnsubscribedGuard(senderId: string, emailKey: string): Guard 
 
 /**
  * Returns the statement that unsubscribes an address. If the project has no contact with the address, the given one is
- * stored; else the first entry of its trail is added. A contact that is unsubscribed already keeps its times and its trail.
+ * stored; else its trail is added. A contact that is unsubscribed already keeps its times and its trail.
  */
 export function unsubscribeAddress(contact: Contact): Statement {
   const { sql, args } = CONTACTS.insert({
@@ -239,8 +259,23 @@ export function unsubscribeAddress(contact: Contact): Statement {
   return {
     sql: `${sql}
       ON CONFLICT (sender_id, email_key) DO UPDATE SET subscribed = 0, unsubscribed_at = excluded.unsubscribed_at,
-        updated_at = excluded.updated_at, consent = ${longerTrail("excluded.consent -> '$[0]'")}
+        updated_at = excluded.updated_at, consent = ${longerTrail("excluded.consent")}
       WHERE contacts.subscribed = 1`,
     args,
+  };
+}
+
+/**
+ * Returns the statement that takes an address out of a topic. If the project has no contact with the address, the given one is
+ * stored; else its trail is added. A contact that has left already keeps its times and its trail.
+ */
+export function leaveTopic(contact: Contact, topicId: string): Statement {
+  const { sql, args } = CONTACTS.insert({ ...contact, topics: { [topicId]: 0 } });
+  return {
+    sql: `${sql}
+      ON CONFLICT (sender_id, email_key) DO UPDATE SET topics = json_patch(contacts.topics, excluded.topics),
+        updated_at = excluded.updated_at, consent = ${longerTrail("excluded.consent")}
+      WHERE contacts.topics ->> ? IS NOT 0`,
+    args: [...args, `$."${topicId}"`],
   };
 }

@@ -6,11 +6,15 @@ import { erasedForms } from "./erased-addresses.ts";
  * client has said so, comes before them.
  */
 
-/** Returns the statement that keeps the unsubscription of a contact before the contact is erased. */
+/**
+ * Returns the statement that keeps the unsubscription of a contact before the contact is erased. One who has left a topic counts
+ * as unsubscribed, because the topic would be known of the erased person.
+ */
 export function keepUnsubscription(senderId: string, key: string, erased: string): Statement {
   return {
     sql: `INSERT INTO erased_unsubscriptions (sender_id, address)
-      SELECT sender_id, ?3 FROM contacts WHERE sender_id = ?1 AND email_key = ?2 AND subscribed = 0
+      SELECT sender_id, ?3 FROM contacts WHERE sender_id = ?1 AND email_key = ?2
+        AND (subscribed = 0 OR EXISTS (SELECT 1 FROM json_each(topics) WHERE value = 0))
       ON CONFLICT DO NOTHING`,
     args: [senderId, key, erased],
   };

@@ -91,6 +91,7 @@ export const KINDS: readonly Kind[] = [
   { table: "webhooks", key: ["id"], project: OF_PROJECT },
   { table: "templates", key: ["id"], project: OF_PROJECT },
   { table: "contact_properties", key: ["id"], project: OF_PROJECT },
+  { table: "topics", key: ["id"], project: OF_PROJECT },
   { table: "contacts", key: ["id"], project: OF_PROJECT },
   { table: "suppressions", key: ["id"], project: OF_PROJECT },
   { table: "erased_unsubscriptions", key: ["sender_id", "address"], project: OF_PROJECT },

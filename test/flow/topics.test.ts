@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { MAX_TOPICS } from "../../src/core/audience/topics.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { until } from "../support/poll.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+
+setDefaultTimeout(60_000);
+
+let service: TestService;
+let clock: ShiftedClock;
+/** Topics of the project: one that all get, and one that only those get who have chosen it. */
+let news: string;
+let offers: string;
+let count = 0;
+let reader: string;
+
+beforeAll(async () => {
+  clock = shiftedClock();
+  service = await startService({}, clock);
+  await verifiedDomain(service, "one.test");
+  news = await topic({ name: "News", description: "Once a month" });
+  offers = await topic({ name: "Offers", defaultSubscribed: false });
+});
+afterAll(() => service.stop());
+beforeEach(() => {
+  reader = `reader${++count}@other.example`;
+});
+
+const call = (method: string, path: string, body?: unknown) => service.call(method, path, body);
+const topic = async (body: object): Promise<string> => (await call("POST", "/v1/topics", body)).body.id;
+const send = (topicId: string, more: object = {}) =>
+  service.send({ from: { email: "news@one.test" }, to: [{ email: reader }], topicId, ...more });
+const contact = async (topics: Record<string, string>): Promise<string> =>
+  (await call("POST", "/v1/contacts", { email: reader, topics })).body.id;
+const contactNow = async () => (await call("GET", `/v1/contacts?q=${reader}`)).body.data[0];
+const reasonOf = async (id: string) => (await service.message(id, "rejected")).recipients[0].reason;
+
+/** Returns the path of the unsubscribe link of a message. */
+async function linkOf(id: string): Promise<string> {
+  await service.message(id, "delivered");
+  const { body } = await call("GET", `/v1/emails/${id}/raw`);
+  return /^List-Unsubscribe:\s+<https?:\/\/[^/]+(\/u\/\w+)>/m.exec(body)?.[1] ?? "";
+}
+
+describe("a message with a topic", () => {
+  test("a message with a topic is bulk mail with one-click unsubscribing, and its record names the topic", async () => {
+    const id = await send(news);
+    const record = await service.message(id, "delivered");
+    expect(record).toMatchObject({ stream: "bulk", topicId: news });
+    expect(await linkOf(id)).toStartWith("/u/");
+  });
+
+  const choices: [string, "news" | "offers", Record<string, string> | null, "delivered" | "rejected"][] = [
+    ["all get by default reaches a stranger", "news", null, "delivered"],
+    ["all get by default reaches a contact without a choice", "news", {}, "delivered"],
+    ["a contact has left is rejected", "news", { news: "unsubscribed" }, "rejected"],
+    ["a contact has chosen reaches it", "news", { news: "subscribed" }, "delivered"],
+    ["few get is rejected for a stranger", "offers", null, "rejected"],
+    ["few get is rejected for a contact without a choice", "offers", {}, "rejected"],
+    ["few get reaches a contact that has chosen it", "offers", { offers: "subscribed" }, "delivered"],
+    [
+      "a contact has chosen, although it left another, reaches it",
+      "offers",
+      { news: "unsubscribed", offers: "subscribed" },
+      "delivered",
+    ],
+  ];
+  const idOf = (name: string) => (name === "news" ? news : offers);
+  test.each(choices)("a topic that %s", async (_name, which, chosen, status) => {
+    if (chosen !== null)
+      await contact(Object.fromEntries(Object.entries(chosen).map(([name, choice]) => [idOf(name), choice])));
+    const id = await send(idOf(which));
+    const record = await service.message(id, status);
+    expect(record.recipients[0].reason).toBe(status === "rejected" ? "unsubscribed" : null);
+  });
+
+  test("a contact that is unsubscribed as a whole gets no topic, whatever it has chosen", async () => {
+    const id = await contact({ [offers]: "subscribed" });
+    await call("POST", `/v1/contacts/${id}/unsubscribe`);
+    expect(await reasonOf(await send(offers))).toBe("unsubscribed");
+  });
+
+  test("the choice counts when the message leaves, not when it was posted", async () => {
+    const scheduledAt = new Date(clock.now() + HOUR_MS).toISOString();
+    const left = await send(news, { scheduledAt });
+    const joined = reader;
+    reader = `late-${joined}`;
+    const stays = await send(news, { scheduledAt });
+    await call("POST", "/v1/contacts", { email: joined, topics: { [news]: "unsubscribed" } });
+    clock.shift(HOUR_MS + MINUTE_MS);
+    expect(await reasonOf(left)).toBe("unsubscribed");
+    await service.message(stays, "delivered");
+  });
+
+  test("waiting messages of a topic that is deleted are rejected", async () => {
+    const going = await topic({ name: "Going" });
+    const id = await send(going, { scheduledAt: new Date(clock.now() + HOUR_MS).toISOString() });
+    expect((await call("DELETE", `/v1/topics/${going}`)).status).toBe(204);
+    clock.shift(HOUR_MS + MINUTE_MS);
+    expect(await reasonOf(id)).toBe("unsubscribed");
+    const again = { from: "news@one.test", to: reader, subject: "x", text: "x", topicId: going };
+    expect((await call("POST", "/v1/emails", again)).body.error).toMatchObject({ param: "topicId" });
+  });
+});
+
+describe("leaving a topic", () => {
+  test("one click leaves the topic of the message alone, is announced once, and stands in the trail", async () => {
+    const id = await send(news);
+    const link = await linkOf(id);
+    for (let times = 0; times < 2; times++)
+      expect((await fetch(service.url + link, { method: "POST" })).status).toBe(200);
+    const { subscribed, topics, consent } = await contactNow();
+    expect({ subscribed, topics }).toEqual({ subscribed: true, topics: { [news]: "unsubscribed" } });
+    expect(consent).toEqual([
+      { at: expect.any(String), subscribed: false, how: "one_click", ip: "127.0.0.1", topicId: news },
+    ]);
+    const { events } = (await call("GET", `/v1/emails/${id}`)).body;
+    const left = events.filter(({ type }: { type: string }) => type === "unsubscribed");
+    expect(left.map(({ data }: { data: unknown }) => data)).toEqual([
+      { unsubscribed: { how: "one_click", topicId: news } },
+    ]);
+    expect(await reasonOf(await send(news))).toBe("unsubscribed");
+    await service.message(
+      await service.send({
+        from: { email: "news@one.test" },
+        to: [{ email: reader }],
+        unsubscribeLink: true,
+      }),
+      "delivered",
+    );
+  });
+
+  test("the link of a message whose topic was deleted unsubscribes as a whole", async () => {
+    const going = await topic({ name: "Going" });
+    const link = await linkOf(await send(going));
+    await call("DELETE", `/v1/topics/${going}`);
+    await fetch(service.url + link, { method: "POST" });
+    expect((await contactNow()).subscribed).toBe(false);
+  });
+
+  test("choices are changed by the API, in a batch too, and each change is an entry of the trail", async () => {
+    const id = await contact({ [news]: "subscribed" });
+    const patch = async (topics: object) => (await call("PATCH", `/v1/contacts/${id}`, { topics })).body;
+    const changed = await patch({ [news]: "unsubscribed", [offers]: "subscribed" });
+    expect(changed.topics).toEqual({ [news]: "unsubscribed", [offers]: "subscribed" });
+    const trail = (contact: { consent: { topicId?: string; subscribed: boolean }[] }) =>
+      contact.consent.map(({ topicId, subscribed }) => [topicId, subscribed]);
+    const entries = [
+      [undefined, true],
+      [news, true],
+      [news, false],
+      [offers, true],
+    ];
+    expect(trail(changed)).toEqual(entries);
+    expect(trail(await patch({ [offers]: "subscribed" }))).toEqual(entries);
+    const batch = (topics: object) =>
+      call("POST", "/v1/contacts/batch", { contacts: [{ email: reader, topics }] });
+    expect((await batch({ [offers]: "subscribed" })).body.data[0].result).toBe("unchanged");
+    expect((await batch({ [offers]: "unsubscribed" })).body.data[0].result).toBe("updated");
+    expect(trail(await contactNow())).toEqual([...entries, [offers, false]]);
+    expect((await batch({ top_none: "subscribed" })).body.data[0].error.param).toBe("topics.top_none");
+  });
+
+  test("an address that left a topic and was erased is unsubscribed when it comes back", async () => {
+    await contact({ [news]: "unsubscribed" });
+    const { id } = (await call("POST", "/v1/erasures", { email: reader })).body;
+    await until(async () => (await call("GET", `/v1/erasures/${id}`)).body.status === "done");
+    await contact({});
+    expect(await contactNow()).toMatchObject({ subscribed: false, topics: {} });
+  });
+});
+
+describe("/v1/topics", () => {
+  test("a topic is created, changed, listed, and deleted with the choices of the contacts", async () => {
+    const { status, body: made } = await call("POST", "/v1/topics", { name: "Tips" });
+    expect([status, made]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^top_/),
+        name: "Tips",
+        description: "",
+        defaultSubscribed: true,
+        visible: true,
+        createdAt: expect.any(String),
+        updatedAt: made.createdAt,
+      },
+    ]);
+    const path = `/v1/topics/${made.id}`;
+    const { body: changed } = await call("PATCH", path, { visible: false, description: "Rarely" });
+    expect(changed).toMatchObject({ name: "Tips", description: "Rarely", visible: false });
+    expect((await call("GET", path)).body).toEqual(changed);
+    expect((await call("GET", "/v1/topics?limit=1")).body.data).toEqual([changed]);
+    const id = await contact({ [made.id]: "unsubscribed" });
+    expect((await call("DELETE", path)).status).toBe(204);
+    expect((await call("GET", path)).status).toBe(404);
+    clock.shift(2 * MINUTE_MS);
+    await until(async () => Object.keys((await call("GET", `/v1/contacts/${id}`)).body.topics).length === 0);
+  });
+
+  test("a project has at most 50 topics", async () => {
+    const { body } = await service.call("POST", "/v1/senders", { name: "full" }, { key: service.accountKey });
+    const headers = { "x-service-product": body.externalId };
+    const create = (at: number) =>
+      service.call("POST", "/v1/topics", { name: `t${at}` }, { key: service.accountKey, headers });
+    for (let at = 0; at < MAX_TOPICS; at++) expect((await create(at)).status).toBe(201);
+    expect((await create(MAX_TOPICS)).body.error.code).toBe("quota_exceeded");
+  });
+});
