@@ -3,6 +3,7 @@ import { base64Of } from "../api/base64.ts";
 import { get, send } from "../api/client.ts";
 import type { FileContent, Mailbox, Message, SendItem } from "../api/types.ts";
 import { mailboxText, parseMailboxes } from "../words/addresses.ts";
+import { parseData } from "../words/sample-data.ts";
 
 export interface ChosenFile extends FileContent {
   /** Bytes. */
@@ -22,6 +23,10 @@ export interface Draft {
   /** As a field of local time takes it. Empty: now. */
   scheduledAt: string;
   files: readonly ChosenFile[];
+  /** Id of the template that makes the body. Empty: the body is `text` and `html`. */
+  templateId: string;
+  /** JSON object with the values of the template's variables. */
+  data: string;
   tags: Message["tags"];
   headers: Message["headers"];
   /** Id of the message that is sent again. */
@@ -39,6 +44,8 @@ export const EMPTY_DRAFT: Draft = {
   html: "",
   scheduledAt: "",
   files: [],
+  templateId: "",
+  data: "{}",
   tags: [],
   headers: {},
   again: null,
@@ -69,6 +76,8 @@ export async function draftOf({ id }: { id: string }): Promise<Draft> {
     text: text ?? "",
     html: html ?? "",
     scheduledAt: "",
+    templateId: "",
+    data: "{}",
     tags,
     headers,
     again: id,
@@ -87,8 +96,8 @@ export function itemOf(draft: Draft): SendItem {
     const mailboxes = parseMailboxes(draft[name]);
     return mailboxes.length === 0 ? {} : { [name]: mailboxes };
   };
-  const filled = (name: "text" | "html") => (draft[name] === "" ? {} : { [name]: draft[name] });
-  const { tags, headers, scheduledAt } = draft;
+  const filled = (name: "subject" | "text" | "html") => (draft[name] === "" ? {} : { [name]: draft[name] });
+  const { tags, headers, scheduledAt, templateId } = draft;
   const attachments = attachmentsOf(draft.files);
   return {
     from: parseMailboxes(draft.from)[0] ?? { email: "" },
@@ -96,9 +105,13 @@ export function itemOf(draft: Draft): SendItem {
     ...list("cc"),
     ...list("bcc"),
     ...list("replyTo"),
-    subject: draft.subject,
-    ...filled("text"),
-    ...filled("html"),
+    ...(templateId === ""
+      ? { subject: draft.subject, ...filled("text"), ...filled("html") }
+      : {
+          templateId,
+          data: (parseData(draft.data) ?? {}) as NonNullable<SendItem["data"]>,
+          ...filled("subject"),
+        }),
     ...(tags.length === 0 ? {} : { tags }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(attachments === undefined ? {} : { attachments }),

@@ -98,7 +98,9 @@ describe("a page that the server draws", () => {
       ["First", "Second", "Third"].map((name) => draw(sheet({ answers: listOf(name) }))),
     );
     for (const [at, { html }] of drawn.entries())
-      expect(html.match(/First|Second|Third/g)).toEqual([["First", "Second", "Third"][at] ?? ""]);
+      expect([...new Set(html.match(/First|Second|Third/g))]).toEqual([
+        ["First", "Second", "Third"][at] ?? "",
+      ]);
     const { html } = await draw(sheet({ answers: {} }));
     expect(html).not.toContain("Third");
   });

@@ -13,10 +13,24 @@ import { codeContext, onboardingSender, useDomains } from "../../state/installat
 import { navigate } from "../../state/router.ts";
 import { me } from "../../state/session.ts";
 import { sendAsCurl, sendAsTypeScript } from "../../words/code.ts";
+import { parseData } from "../../words/sample-data.ts";
 import { randomText } from "../../words/random.ts";
 import { Check } from "./check.tsx";
+import { TemplateChoice, TemplateData } from "./template.tsx";
+import { TestSend } from "./test-send.tsx";
 
-type TextName = "from" | "to" | "cc" | "bcc" | "replyTo" | "subject" | "text" | "html" | "scheduledAt";
+type TextName =
+  | "from"
+  | "to"
+  | "cc"
+  | "bcc"
+  | "replyTo"
+  | "subject"
+  | "text"
+  | "html"
+  | "scheduledAt"
+  | "templateId"
+  | "data";
 type Values = Record<TextName, Signal<string>> & { files: Signal<readonly ChosenFile[]> };
 
 function useValues(first: Draft): Values {
@@ -30,6 +44,8 @@ function useValues(first: Draft): Values {
     text: useSignal(first.text),
     html: useSignal(first.html),
     scheduledAt: useSignal(first.scheduledAt),
+    templateId: useSignal(first.templateId),
+    data: useSignal(first.data),
     files: useSignal(first.files),
   };
 }
@@ -59,6 +75,7 @@ export function Compose({ onClose }: { onClose: () => void }) {
     };
   }, []);
   const item = itemOf(draftIn(values, first));
+  const isUnreadable = item.templateId !== undefined && parseData(values.data.value) === null;
   const submit = async () => {
     const { id } = await post<{ id: string }>("/v1/emails", item, {
       idempotencyKey: `ui-${key}-${hash(item)}`,
@@ -99,7 +116,8 @@ export function Compose({ onClose }: { onClose: () => void }) {
           >
             Discard
           </button>
-          <button type="submit" class="button primary" disabled={task.busy.value}>
+          <TestSend item={item} task={task} disabled={isUnreadable} />
+          <button type="submit" class="button primary" disabled={task.busy.value || isUnreadable}>
             {values.scheduledAt.value === "" ? "Send message" : "Schedule message"}
           </button>
         </footer>
@@ -129,7 +147,6 @@ function useSuggestions({ from, to }: Values): void {
 }
 
 function Editor({ values, more }: { values: Values; more: Signal<boolean> }) {
-  const html = useSignal(values.html.peek() !== "" && values.text.peek() === "");
   return (
     <>
       <TextField label="From" name="from" value={values.from} />
@@ -158,7 +175,27 @@ function Editor({ values, more }: { values: Values; more: Signal<boolean> }) {
           Cc, Bcc, Reply to, schedule
         </button>
       )}
-      <TextField label="Subject" name="subject" value={values.subject} />
+      <TemplateChoice templateId={values.templateId} />
+      <TextField
+        label="Subject"
+        name="subject"
+        value={values.subject}
+        hint={values.templateId.value === "" ? undefined : "Empty: the template's."}
+      />
+      {values.templateId.value === "" ? (
+        <BodyFields values={values} />
+      ) : (
+        <TemplateData key={values.templateId.value} templateId={values.templateId.value} data={values.data} />
+      )}
+      <Files files={values.files} limit={me.value?.limits.maxAttachments ?? 0} />
+    </>
+  );
+}
+
+function BodyFields({ values }: { values: Values }) {
+  const html = useSignal(values.html.peek() !== "" && values.text.peek() === "");
+  return (
+    <>
       <fieldset class="segments">
         <legend class="hidden">Body</legend>
         <button type="button" aria-pressed={!html.value} onClick={() => (html.value = false)}>
@@ -173,7 +210,6 @@ function Editor({ values, more }: { values: Values; more: Signal<boolean> }) {
       ) : (
         <TextArea labelHidden label="Text" name="text" value={values.text} rows={10} />
       )}
-      <Files files={values.files} limit={me.value?.limits.maxAttachments ?? 0} />
     </>
   );
 }

@@ -17,6 +17,7 @@ import { useResource } from "../../api/resource.ts";
 import { Id } from "../../controls/copy.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
+import { draft, EMPTY_DRAFT } from "../../state/draft.ts";
 import { Editor } from "./editor.tsx";
 
 /** The templates of the project, or the editor of the one that the path names. */
@@ -122,6 +123,11 @@ function EditorPage({ id }: { id: string }) {
           <a class="button" href="/templates">
             All templates
           </a>
+          {found === null || !can("emails:send") ? null : (
+            <button type="button" class="button" onClick={() => sendWith(found)}>
+              Send
+            </button>
+          )}
           {found === null || !can("templates:write") ? null : <Delete template={found} path={path} />}
         </>
       }
@@ -130,6 +136,12 @@ function EditorPage({ id }: { id: string }) {
       {found === null ? null : <Editor template={found} path={path} onSaved={template.set} />}
     </Page>
   );
+}
+
+/** Opens the compose window with the template. */
+function sendWith({ id }: Template): void {
+  draft.value = { ...EMPTY_DRAFT, templateId: id };
+  navigate("/messages?compose=1");
 }
 
 function Delete({ template: { name }, path }: { template: Template; path: string }) {

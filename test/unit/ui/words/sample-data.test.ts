@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { parseData, sampleData, withMissing } from "../../../../src/ui/words/sample-data.ts";
+import {
+  fieldOf,
+  parseData,
+  sampleData,
+  withField,
+  withMissing,
+} from "../../../../src/ui/words/sample-data.ts";
 
 test("each variable of a template gets its own name as a sample", () => {
   expect(sampleData(["name", "user.first", "user.last"])).toEqual({
@@ -22,5 +28,21 @@ test("data must be a JSON object; an empty text is an empty object", () => {
 
 test("a variable named __proto__ changes no other object", () => {
   sampleData(["__proto__.polluted", "constructor.prototype.polluted"]);
+  expect("polluted" in {}).toBe(false);
+});
+
+test("a field writes a string at its path, and a list or object if its input is one", () => {
+  const data = withField(withField(`{"user": {"first": "Ana"}}`, "user.last", "Lima"), "items", `[{"n": 1}]`);
+  expect(JSON.parse(data)).toEqual({ user: { first: "Ana", last: "Lima" }, items: [{ n: 1 }] });
+  expect(JSON.parse(withField("{", "items", "[1"))).toEqual({ items: "[1" });
+  expect(["user.last", "items", "gone.x"].map((path) => fieldOf(data, path))).toEqual([
+    "Lima",
+    `[{"n":1}]`,
+    "",
+  ]);
+});
+
+test("a field named __proto__ changes no other object", () => {
+  withField("{}", "__proto__.polluted", "x");
   expect("polluted" in {}).toBe(false);
 });

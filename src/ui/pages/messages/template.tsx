@@ -1,0 +1,99 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get } from "../../api/client.ts";
+import { useResource } from "../../api/resource.ts";
+import type { Page, Template } from "../../api/types.ts";
+import { Field, SelectField, TextArea } from "../../controls/form.tsx";
+import { Problem } from "../../controls/problem.tsx";
+import { can } from "../../state/session.ts";
+import { fieldOf, parseData, withField } from "../../words/sample-data.ts";
+
+/** Templates that the window offers. The one that a draft names is always among them. */
+const OFFERED = 100;
+/** Variables that have a field each. The rest is in the JSON. */
+const MAX_FIELDS = 30;
+
+/** Chooses the template that makes the body. Nothing if the project has none. */
+export function TemplateChoice({ templateId }: { templateId: Signal<string> }) {
+  return can("templates:read") ? <Choice templateId={templateId} /> : null;
+}
+
+function Choice({ templateId }: { templateId: Signal<string> }) {
+  const list = useResource("templates to send", () =>
+    get<Page<Template>>("/v1/templates", { limit: OFFERED }),
+  );
+  const templates = list.value.value?.data ?? [];
+  if (list.error.value !== null) return <Problem error={list.error.value} onRetry={list.reload} />;
+  if (templates.length === 0 && templateId.value === "") return null;
+  const isListed = templateId.value === "" || templates.some(({ id }) => id === templateId.value);
+  return (
+    <SelectField
+      label="Template"
+      name="templateId"
+      value={templateId}
+      options={[
+        { value: "", text: "None" },
+        ...(isListed ? [] : [{ value: templateId.value, text: templateId.value }]),
+        ...templates.map(({ id, name }) => ({ value: id, text: name })),
+      ]}
+    />
+  );
+}
+
+/** The values of a template's variables, one field each or all as JSON. */
+export function TemplateData({ templateId, data }: { templateId: string; data: Signal<string> }) {
+  const template = useResource(`template ${templateId}`, () =>
+    get<Template>(`/v1/templates/${encodeURIComponent(templateId)}`),
+  );
+  const asJson = useSignal(false);
+  const variables = template.value.value?.variables ?? [];
+  const isObject = parseData(data.value) !== null;
+  useEffect(() => {
+    if (variables.length > MAX_FIELDS) asJson.value = true;
+  }, [variables.length > MAX_FIELDS]);
+  return (
+    <>
+      <Problem error={template.error.value} onRetry={template.reload} />
+      <fieldset class="segments">
+        <legend class="hidden">Data of the template</legend>
+        <button
+          type="button"
+          aria-pressed={!asJson.value}
+          disabled={!isObject}
+          onClick={() => (asJson.value = false)}
+        >
+          Fields
+        </button>
+        <button type="button" aria-pressed={asJson.value} onClick={() => (asJson.value = true)}>
+          JSON
+        </button>
+      </fieldset>
+      {asJson.value ? (
+        <TextArea labelHidden label="Data as JSON" name="data" value={data} rows={10} code />
+      ) : variables.length === 0 ? (
+        <p class="quiet">This template has no variables.</p>
+      ) : (
+        variables.slice(0, MAX_FIELDS).map((path) => <DataField key={path} path={path} data={data} />)
+      )}
+      {isObject ? null : <p class="field-error">The data is no JSON object.</p>}
+    </>
+  );
+}
+
+function DataField({ path, data }: { path: string; data: Signal<string> }) {
+  return (
+    <Field label={path} name={`data.${path}`}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="text"
+          autoComplete="off"
+          value={fieldOf(data.value, path)}
+          onInput={(event) => {
+            data.value = withField(data.value, path, event.currentTarget.value);
+          }}
+        />
+      )}
+    </Field>
+  );
+}
