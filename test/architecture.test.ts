@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join } from "node:path";
 import { MIGRATIONS } from "../src/store/engine/migrate.ts";
+import { linkedAdvice } from "./support/advice-rule.ts";
 import { BUDGET_HOMES, memoryBudgets } from "./support/budget-rule.ts";
 import { newFolder } from "./support/folder.ts";
 import {
@@ -254,6 +255,37 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
         says: [],
       },
       { path: "src/flows/sweep/offload.ts", source: "move(reservedBudget());", says: [] },
+    ],
+  },
+  {
+    name: "an operation that the service advises has a page in the dashboard",
+    rule: linkedAdvice,
+    probes: [
+      {
+        path: "src/flows/a.ts",
+        source: [
+          'refuse("Add it with POST /v1/domains.");',
+          "refuse(`Verify it: POST /v1/domains/$" + "{id}/verify.`);",
+          'refuse("Send it with POST /v1/emails/batch.");',
+          "refuse(`Read $" + "{name} at /v1/stats now`);",
+          "get(`/v1/odd/$" + "{id}`);",
+        ].join("\n"),
+        says: [
+          "3: PLACES of ui/words/operations has no POST /v1/emails/batch.",
+          "4: PLACES of ui/words/operations has no at /v1/stats",
+        ],
+      },
+      {
+        path: "src/http/routes/a.ts",
+        source: 'projectRoute({ description: "As GET /v1/odd shows it." }); OneOf(ODD, "See GET /v1/odd.");',
+        says: [],
+      },
+      {
+        path: "src/ui/a.tsx",
+        source: "const a = <p>More are in GET /v1/lanes.</p>;",
+        says: ["1: PLACES of ui/words/operations has no GET /v1/lanes."],
+      },
+      { path: "src/commands/a.ts", source: 'say("Read GET /v1/odd.");', says: [] },
     ],
   },
   {

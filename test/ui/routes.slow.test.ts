@@ -35,7 +35,10 @@ beforeAll(async () => {
   // Before the first look at the health of the service, which it keeps for a while.
   const state = JSON.stringify({ refusals: 3, opensAt: Date.now() + 3_600_000 });
   const row = { version: 1, changedBy: "test", changedAt: Date.now(), rank: 2 };
-  await service.app.db.write([saveLane({ name: "google", state, ...row })]);
+  await service.app.db.write([
+    saveLane({ name: "google", state, ...row }),
+    saveLane({ name: "yahoo", state, ...row }),
+  ]);
   await service.call(
     "PATCH",
     "/v1/account",
@@ -188,8 +191,10 @@ describe("the page of routes", () => {
 });
 
 describe("the health of the home page", () => {
-  browserTest("opens a blocked lane", async () => {
+  browserTest("opens each blocked lane", async () => {
     await go("/");
+    await press("Open Yahoo");
+    await page.getByRole("row", { name: /Yahoo/ }).waitFor({ state: "detached" });
     await page.getByRole("row", { name: /Google.*Blocked/ }).waitFor();
     await press("Open the lane");
     await see("Done. The next check shows it.");

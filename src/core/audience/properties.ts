@@ -70,7 +70,7 @@ export function readValues(shapes: readonly PropertyShape[], given: GivenValues)
     if (type === undefined)
       issues.push({
         param,
-        message: "Contacts have no property of this name. POST /v1/contact-properties makes one.",
+        message: "Contacts have no property of this name. Make it first.",
       });
     else if (value !== null && READERS[type](value) === null) issues.push({ param, message: EXPECTED[type] });
     return [name, type === undefined || value === null ? null : READERS[type](value)] as const;

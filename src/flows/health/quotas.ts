@@ -74,6 +74,6 @@ function findingOf(near: readonly NearQuota[]): Finding {
   const more = near.length > MAX_NAMED ? "; more" : "";
   return warn(
     `Projects near a quota: ${named.join("; ")}${more}.`,
-    "Ask them to delete data, or give them another plan. The QUOTA_ settings hold the limits of each plan.",
+    "Ask them to delete data, or give them another plan (PATCH /v1/senders/{id}). The QUOTA_ settings hold the limits of each plan.",
   );
 }

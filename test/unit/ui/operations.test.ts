@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { adviceParts } from "../../../src/ui/words/operations.ts";
+import { join } from "node:path";
+import { match } from "../../../src/ui/state/paths.ts";
+import { adviceParts, PLACES } from "../../../src/ui/words/operations.ts";
 
 describe("advice in the dashboard", () => {
   test.each([
@@ -19,7 +21,7 @@ describe("advice in the dashboard", () => {
     ],
     ["Names as `GET /v1/lanes` shows them.", "Home › Providers", "/"],
     ["Read the conversation in GET /v1/emails/{id}/attempts.", "the tab SMTP", null],
-    ["call POST /v1/lanes/mx1.example.com+mx2.example.com/open.", "Home › Open the lane", "/"],
+    ["call POST /v1/lanes/mx1.example.com+mx2.example.com/open.", "Home › Providers › Open", "/"],
     ["by POST /v1/emails/{id}/approve or /reject.", "the buttons above", null],
   ])("%s names the page that does it", (advice, text, href) => {
     const parts = adviceParts(advice);
@@ -35,3 +37,14 @@ describe("advice in the dashboard", () => {
     expect(adviceParts("").length).toBe(0);
   });
 });
+
+test.each(PLACES.flatMap(([operation, , href]) => (href === null ? [] : [[operation, href] as const])))(
+  "%s has a page at %s",
+  async (_operation, href) => {
+    // Their module needs the types of browsers, so the paths of the pages are read from its text.
+    const routes = await Bun.file(join(import.meta.dir, "../../../src/ui/frame/routes.ts")).text();
+    const pages = [...routes.matchAll(/"(\/[^"]*)"/g)].map(([, path = ""]) => path);
+    const { pathname } = new URL(href.replace(":id", "x_1"), "http://dashboard.test");
+    expect(pages.filter((page) => match(page, pathname) !== null)).not.toEqual([]);
+  },
+);

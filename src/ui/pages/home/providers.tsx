@@ -1,11 +1,13 @@
 import { useSignal } from "@preact/signals";
-import { get } from "../../api/client.ts";
+import { get, post } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Lane } from "../../api/types.ts";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { Problem } from "../../controls/problem.tsx";
+import { useTask } from "../../controls/task.ts";
+import { can } from "../../state/session.ts";
 import { countText } from "../../words/amounts.ts";
 import type { Tone } from "../../words/status.ts";
 
@@ -36,7 +38,7 @@ export function ProvidersPanel() {
         <h2>Providers</h2>
         <span class="quiet">today (UTC)</span>
       </header>
-      <Lanes lanes={all.value ? sorted : sorted.slice(0, SHOWN_LANES)} />
+      <Lanes lanes={all.value ? sorted : sorted.slice(0, SHOWN_LANES)} onOpened={lanes.reload} />
       {sorted.length > SHOWN_LANES ? (
         <button
           type="button"
@@ -51,7 +53,13 @@ export function ProvidersPanel() {
   );
 }
 
-function Lanes({ lanes }: { lanes: readonly Lane[] }) {
+interface LanesProps {
+  lanes: readonly Lane[];
+  /** Called when a lane was opened. */
+  onOpened: () => void;
+}
+
+function Lanes({ lanes, onOpened }: LanesProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it
     <section class="scroll-x" tabIndex={0} aria-label="Lanes">
@@ -70,7 +78,7 @@ function Lanes({ lanes }: { lanes: readonly Lane[] }) {
         </thead>
         <tbody>
           {lanes.map((lane) => (
-            <LaneRow key={lane.name} lane={lane} />
+            <LaneRow key={lane.name} lane={lane} onOpened={onOpened} />
           ))}
         </tbody>
       </table>
@@ -78,7 +86,7 @@ function Lanes({ lanes }: { lanes: readonly Lane[] }) {
   );
 }
 
-function LaneRow({ lane }: { lane: Lane }) {
+function LaneRow({ lane, onOpened }: { lane: Lane; onOpened: () => void }) {
   const { name, title, egress, state, opensAt, reply, day, warmUp } = lane;
   const { tone, word } = STATES[state];
   return (
@@ -95,6 +103,7 @@ function LaneRow({ lane }: { lane: Lane }) {
             until <LocalTime at={opensAt} short />
           </span>
         )}
+        {state === "blocked" || state === "resting" ? <OpenLane lane={lane} onOpened={onOpened} /> : null}
       </td>
       <td class="number">{rateText(lane)}</td>
       <td class="number">{countText(day.accepted)}</td>
@@ -102,6 +111,32 @@ function LaneRow({ lane }: { lane: Lane }) {
       <td class="number">{countText(day.refused)}</td>
       <td class="number">{warmUp === undefined ? "–" : warmUpText(warmUp)}</td>
     </tr>
+  );
+}
+
+/** The button that lets mail leave at once, for when the provider has said that it takes mail again. */
+function OpenLane({ lane: { name, title }, onOpened }: { lane: Lane; onOpened: () => void }) {
+  const task = useTask();
+  if (!can("senders:write")) return null;
+  const open = () =>
+    task.run(async () => {
+      await post(`/v1/lanes/${encodeURIComponent(name)}/open`, undefined, { account: true });
+      onOpened();
+    });
+  return (
+    <>
+      {" "}
+      <button
+        type="button"
+        class="button small"
+        aria-label={`Open ${title ?? name}`}
+        disabled={task.busy.value}
+        onClick={() => void open()}
+      >
+        Open
+      </button>
+      <Problem error={task.error.value} />
+    </>
   );
 }
 
