@@ -1684,6 +1684,8 @@ export interface components {
              * @enum {string}
              */
             dmarc?: "manual" | "auto";
+            /** @description Of delegated domains alone. If true, every name below the domain that has no records receives mail too, without a change of DNS: inboxes may be at `support@any.example.com` and `*@any.example.com`. Mail from there is signed by the domain. Turning it off while there are such inboxes is 409. */
+            wildcard?: boolean;
             verifiedAt: string | null;
             checkedAt: string | null;
             /**
@@ -1757,6 +1759,8 @@ export interface components {
              * @enum {string}
              */
             dmarc?: "manual" | "auto";
+            /** @description Of delegated domains alone. If true, every name below the domain that has no records receives mail too, without a change of DNS: inboxes may be at `support@any.example.com` and `*@any.example.com`. Mail from there is signed by the domain. Turning it off while there are such inboxes is 409. */
+            wildcard?: boolean;
             verifiedAt: string | null;
             checkedAt: string | null;
             /**
@@ -5203,6 +5207,8 @@ export interface operations {
                      * @enum {string}
                      */
                     dmarc?: "manual" | "auto";
+                    /** @description Of delegated domains alone. If true, every name below the domain that has no records receives mail too, without a change of DNS: inboxes may be at `support@any.example.com` and `*@any.example.com`. Mail from there is signed by the domain. Turning it off while there are such inboxes is 409. */
+                    wildcard?: boolean;
                 };
             };
         };
@@ -5289,11 +5295,13 @@ export interface operations {
                      * @enum {string}
                      */
                     dmarc?: "manual" | "auto";
+                    /** @description Of delegated domains alone. If true, every name below the domain that has no records receives mail too, without a change of DNS: inboxes may be at `support@any.example.com` and `*@any.example.com`. Mail from there is signed by the domain. Turning it off while there are such inboxes is 409. */
+                    wildcard?: boolean;
                 };
             };
         };
         responses: {
-            /** @description Change a domain's routes, who holds its zone, or who moves its DMARC policy */
+            /** @description Change a domain's routes, who holds its zone, who moves its DMARC policy, or its wildcard */
             200: {
                 content: {
                     "application/json": components["schemas"]["Domain"] & components["schemas"]["MayWarn"];

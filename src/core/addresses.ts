@@ -164,3 +164,19 @@ export function isCatchAll(inboxAddress: string): boolean {
 export function isWithin(name: string, parent: string): boolean {
   return name === parent || name.endsWith(`.${parent}`);
 }
+
+/** Returns the names above a name, the longest first. */
+export function namesAbove(name: string): string[] {
+  const labels = name.split(".");
+  return labels.slice(1).map((_, at) => labels.slice(at + 1).join("."));
+}
+
+/**
+ * Returns the name directly below `parent` that is at or above a name below it: `b.example.com` for `a.b.example.com` and
+ * `example.com`. Null for `parent` itself and its wildcard.
+ */
+export function branchOf(name: string, parent: string): string | null {
+  if (name === parent || name === `*.${parent}`) return null;
+  const labels = name.slice(0, -parent.length - 1).split(".");
+  return `${labels[labels.length - 1] ?? ""}.${parent}`;
+}

@@ -53,6 +53,7 @@ async function seenDomain(
       receiving: false,
       routeIds: [],
       delegated: true,
+      wildcard: false,
       delegationToken: id,
       served: true,
       recommended: { returnPath: false, links: false },

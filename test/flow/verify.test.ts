@@ -110,6 +110,7 @@ function domainOf(changes: Partial<Domain> = {}): Domain {
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
     recommended: { returnPath: false, links: false },
     delegated: false,
+    wildcard: false,
     delegationToken: "token",
     served: false,
     delegationFound: false,

@@ -68,6 +68,7 @@ function domainOf(id: string, name: string, nextCheckAt: number | null = null): 
     verified: { dkim: false, spf: false, dmarc: false, mx: false },
     recommended: { returnPath: false, links: false },
     delegated: false,
+    wildcard: false,
     delegationToken: id,
     served: false,
     delegationFound: false,
@@ -143,7 +144,7 @@ beforeAll(async () => {
         priority: null,
         createdAt: NOW,
       },
-      false,
+      { isTopMx: false, branch: null },
     ),
   ]);
 });

@@ -1,3 +1,4 @@
+import { findWildcardAbove } from "../../store/domains/wildcards.ts";
 import { AppError, existing } from "../../core/errors.ts";
 import type { Mailbox } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
@@ -111,7 +112,8 @@ async function wayOut(
   fromDomain: string,
   { routeId, byDefault }: Release,
 ): Promise<WayOut> {
-  const domain = await findDomain(db, senderId, fromDomain);
+  const domain =
+    (await findDomain(db, senderId, fromDomain)) ?? (await findWildcardAbove(db, senderId, fromDomain));
   const named = routeId === null ? null : await getRoute(db, accountId, routeId);
   const planned = routeId === null ? await planOf(db, senderId, domain?.id ?? null) : [];
   const own = named ?? planned.find(({ id }) => id !== DEFAULT_ROUTE) ?? null;

@@ -148,7 +148,7 @@ async function copyFor(
   const attachments =
     hasAttachments && mail.whole === null ? await loadAttachments(deps, senderId, id, reservedBudget()) : [];
   if (attachments === null) throw new RenderingError("an attachment is gone");
-  const domain = splitAddress(message.from.email)?.domain ?? "";
+  const domain = message.domain ?? splitAddress(message.from.email)?.domain ?? "";
   // Mail in test mode never leaves. It may be from any address, or have no From, which cannot be signed.
   const keys = testMode ? [] : await keysOf(deps, senderId, domain, active);
   // If the From domain was deleted, its messages are not sent, and never unsigned. Messages already sent are still

@@ -9,6 +9,7 @@ import { delegationHost } from "../../core/own-names.ts";
 import { findDelegation, type RecordState } from "../records/lookups.ts";
 import { type DnsRecord, receivingRecords, sendingRecords } from "../records/records.ts";
 import { stateOf } from "./record-state.ts";
+import { wildcardRefusal } from "./wildcard.ts";
 import type { Checking } from "./checking.ts";
 
 /** `pending`: not seen yet. `active`: seen at the last check. `failing`: seen before, but not at the last check. */
@@ -85,7 +86,7 @@ export async function switchDelegation(
       throw unready(
         "The domain receives here, and its zone has an MX record of yours. Delete that record first.",
       );
-    throw error;
+    throw wildcardRefusal(error, domain.name) ?? error;
   }
 }
 

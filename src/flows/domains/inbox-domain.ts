@@ -1,5 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { type Domain, findDomain } from "../../store/domains/domains.ts";
+import { findWildcardAbove } from "../../store/domains/wildcards.ts";
 import type { Project } from "../../store/projects/projects.ts";
 import { captureInboxDomain } from "../../core/own-names.ts";
 import { isInboxDomain } from "./capture-domain.ts";
@@ -18,7 +19,7 @@ export async function domainForInbox(
   now: number,
 ): Promise<Domain | null> {
   const { db, serviceDomain } = deps;
-  const known = await findDomain(db, senderId, name);
+  const known = (await findDomain(db, senderId, name)) ?? (await findWildcardAbove(db, senderId, name));
   if (known !== null || !deps.isCaptureDomain(name) || !isInboxDomain(name, serviceDomain)) return known;
   await registerDomain(deps, { accountId, senderId, name, now, also: () => [] }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.type !== "conflict") throw error;

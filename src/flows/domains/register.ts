@@ -24,6 +24,8 @@ export interface NewDomain {
   now: number;
   /** If true, our name server holds its zone. */
   delegated?: boolean;
+  /** If true, names below it receive too. */
+  wildcard?: boolean;
   /** If true, reports move the DMARC policy of that zone. */
   dmarcAuto?: boolean;
   /** RSA if left out. */
@@ -33,7 +35,7 @@ export interface NewDomain {
 }
 
 function newDomain(deps: Checking, wanted: NewDomain, name: string): Domain {
-  const { accountId, senderId, now, delegated = false, dmarcAuto = false } = wanted;
+  const { accountId, senderId, now, delegated = false, wildcard = false, dmarcAuto = false } = wanted;
   const captured = deps.isCaptureDomain(name);
   const domain: Domain = {
     id: newId("dom", now),
@@ -50,6 +52,7 @@ function newDomain(deps: Checking, wanted: NewDomain, name: string): Domain {
     served: delegated && captured,
     delegationFound: delegated && captured,
     delegationSeenAt: delegated && captured ? now : null,
+    wildcard,
     dmarcAuto,
     dmarcPolicy: "none",
     dmarcMoves: [],
@@ -72,11 +75,7 @@ export async function registerDomain(deps: Checking, wanted: NewDomain): Promise
   const name = sendingDomainName(wanted.name, deps);
   const domain = newDomain(deps, wanted, name);
   if (domain.delegated) requireDelegable(deps, name);
-  else if (domain.dmarcAuto)
-    throw invalid(
-      "dmarc",
-      'can be "auto" only with "delegated": true, because the service must hold the zone.',
-    );
+  else requireOwnZone(domain);
   const keys = await Promise.all(
     algorithmsOf(wanted.dkimKeys ?? "rsa").map((algorithm) => {
       const first = { domainId: domain.id, selector: SELECTORS[algorithm][0], algorithm } as const;
@@ -101,6 +100,13 @@ export async function registerDomain(deps: Checking, wanted: NewDomain): Promise
     if (isBroken(error, "delegation_overlaps")) throw overlapping(name);
     throw error;
   }
+}
+
+/** Refuses what needs a zone of ours. */
+function requireOwnZone({ dmarcAuto, wildcard }: Domain): void {
+  const why = 'only with "delegated": true, because the service must hold the zone.';
+  if (dmarcAuto) throw invalid("dmarc", `can be "auto" ${why}`);
+  if (wildcard) throw invalid("wildcard", `can be true ${why}`);
 }
 
 /** Octets of the longest prefix of a record to publish. */

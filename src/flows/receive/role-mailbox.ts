@@ -49,15 +49,18 @@ export function isOwnDomain(domain: string, serviceDomain: string): boolean {
 /**
  * Finds the role mailbox of an address; null if it has none. At the service's own names, the operator's project gets the
  * messages. A customer's postmaster belongs to the customer.
+ * @param receiver the project that receives for the domain, if the caller knows it
  */
 export async function findRoleMailbox(
   { db, serviceDomain }: { db: Db; serviceDomain: string },
   { local, domain }: SplitAddress,
+  receiver?: string,
 ): Promise<RoleMailbox | null> {
   const role = inboxLocalPart(local);
   const own = rolesAt(domain, serviceDomain);
   if (!(own ?? [POSTMASTER]).includes(role)) return null;
-  const senderId = own === null ? await receivingProject(db, domain) : await operatorProject(db);
+  const senderId =
+    own === null ? (receiver ?? (await receivingProject(db, domain))) : await operatorProject(db);
   // A sender that every other mailbox refuses by policy must be able to ask why.
   const alwaysTaken = role === POSTMASTER;
   const takesReports = own === AT_SERVICE_DOMAIN && REPORT_MAILBOXES.includes(role);

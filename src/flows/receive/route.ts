@@ -3,7 +3,12 @@ import { catchAllOf, inboxLocalPart, type SplitAddress, splitAddress } from "../
 import { COMPLAINT_MAILBOX } from "../../core/own-names.ts";
 import { verpToken } from "../../mail/verp.ts";
 import { type Db, queryAfterSync } from "../../store/engine/client.ts";
-import { inboxAt, type InboxRef, receivingDomain } from "../../store/messages/sending.ts";
+import {
+  inboxAt,
+  type InboxRef,
+  type ReceivingDomain,
+  receivingDomain,
+} from "../../store/messages/sending.ts";
 import { hasTokenForm, recipientOf } from "../mime/recipient-token.ts";
 import { unsubscribedByMail } from "../mime/unsubscribe.ts";
 import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";
@@ -49,16 +54,20 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const leaving = unsubscribedByMail(deps.unsubscribeKey, local);
   if (leaving !== null) return { kind: "unsubscribe", ...leaving };
   if (isOwnDomain(domain, deps.serviceDomain)) return roleTarget(deps, split);
-  const domainId = await receivingDomain(deps.db, domain);
-  return domainId === null ? atReturnPath(deps, split) : atDomain(deps, split, domainId);
+  const receiving = await receivingDomain(deps.db, domain);
+  return receiving === null ? atReturnPath(deps, split) : atDomain(deps, split, receiving);
 }
 
 /** A catch-all gets what no other mailbox takes. It gets no report of ours whose token was damaged on the way. */
-async function atDomain(deps: RouteDeps, split: SplitAddress, domainId: string): Promise<InboundTarget> {
+async function atDomain(
+  deps: RouteDeps,
+  split: SplitAddress,
+  { id: domainId, senderId }: ReceivingDomain,
+): Promise<InboundTarget> {
   const address = `${inboxLocalPart(split.local)}@${split.domain}`;
   const inbox = await inboxAt(deps.db, domainId, address);
   if (inbox !== null) return { kind: "inbox", inbox };
-  const target = await roleTarget(deps, split);
+  const target = await roleTarget(deps, split, senderId);
   if (target.kind !== "no_mailbox" || hasTokenForm(split.local)) return target;
   const catchAll = await inboxAt(deps.db, domainId, catchAllOf(address));
   return catchAll === null ? target : { kind: "inbox", inbox: catchAll };
@@ -70,8 +79,8 @@ async function atReturnPath(deps: RouteDeps, split: SplitAddress): Promise<Inbou
   return mailbox === null ? { kind: "no_domain" } : { kind: "role", mailbox };
 }
 
-async function roleTarget(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {
-  const mailbox = await findRoleMailbox(deps, split);
+async function roleTarget(deps: RouteDeps, split: SplitAddress, receiver?: string): Promise<InboundTarget> {
+  const mailbox = await findRoleMailbox(deps, split, receiver);
   return mailbox === null ? { kind: "no_mailbox" } : { kind: "role", mailbox };
 }
 

@@ -1,3 +1,4 @@
+import { branchOf } from "../../core/addresses.ts";
 import { AppError, invalid, existing } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import {
@@ -48,7 +49,10 @@ export async function addOwnRecord(db: Db, wanted: WantedRecord): Promise<void> 
   requireFree(record, domain);
   const isTopMx = record.type === "MX" && record.name === domain.name;
   try {
-    await db.write([...insertOwnRecord(record, isTopMx), ...wanted.also(record)]);
+    await db.write([
+      ...insertOwnRecord(record, { isTopMx, branch: branchOf(record.name, domain.name) }),
+      ...wanted.also(record),
+    ]);
   } catch (error) {
     for (const reason of REASONS) if (isBroken(error, reason)) throw refusals[reason]();
     throw error;
@@ -87,6 +91,7 @@ function inTheWay(message: string): AppError {
 }
 
 type Refused =
+  | ("wildcard_in_the_way" | "inboxes_below")
   | ("domain_not_delegated" | "mx_in_the_way" | "record_exists" | "alias_not_alone")
   | ("too_many_at_name" | "too_many_records");
 
@@ -97,6 +102,14 @@ const refusals: Readonly<Record<Refused & GuardReason, () => AppError>> = {
     }),
   mx_in_the_way: () =>
     inTheWay("The domain receives here, so its MX record is ours. Turn receiving off to use another host."),
+  wildcard_in_the_way: () =>
+    inTheWay(
+      "The service publishes its own records at the domain's wildcard. Turn `wildcard` off to use yours.",
+    ),
+  inboxes_below: () =>
+    inTheWay(
+      "The domain's wildcard does not reach names that have records, and there are inboxes at or below this one.",
+    ),
   record_exists: () =>
     new AppError("conflict", "The zone has this record already.", { code: "duplicate", param: "value" }),
   alias_not_alone: () => inTheWay("An alias (CNAME) and other records cannot be at one name."),

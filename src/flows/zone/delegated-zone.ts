@@ -123,6 +123,7 @@ export async function delegatedRecords(
     ...sendingRecords(domain, [], serviceDomain).map((record) => ({ ...record, type: "TXT" as const })),
     { type: "TXT" as const, name: `_smtp._tls.${name}`, value: tlsReports(serviceDomain) },
     ...(domain.receiving ? receivingRecords(domain, serviceDomain) : []),
+    ...(domain.wildcard ? wildcardRecords(domain, serviceDomain) : []),
   ];
   // The host of links is not an alias here: the zone has its addresses.
   const aliases = recommendedRecords(domain, { serviceDomain, hostsDomains: false });
@@ -141,7 +142,7 @@ export async function delegatedRecords(
       (record): ZoneRecord => ({
         name: record.name,
         ttl:
-          domain.dmarcAuto && record.name === dmarcName(name)
+          domain.dmarcAuto && [dmarcName(name), `*.${name}`].includes(record.name)
             ? MOVING_POLICY_TTL_SECONDS
             : POLICY_TTL_SECONDS,
         ...(record.type === "TXT"
@@ -150,6 +151,19 @@ export async function delegatedRecords(
       }),
     ),
     ...own.map((record): ZoneRecord => ({ name: record.name, ttl: record.ttl, ...recordData(record) })),
+  ];
+}
+
+/**
+ * Returns our records at a domain's wildcard, for the names that inboxes may be at. DMARC asks for `_dmarc.` below such a name, which
+ * the wildcard answers too, so mail from there passes by relaxed alignment whatever the organization's own record says.
+ */
+function wildcardRecords(domain: Domain, serviceDomain: string) {
+  const name = `*.${domain.name}`;
+  const mx = domain.receiving ? receivingRecords(domain, serviceDomain) : [];
+  return [
+    ...sendingRecords(domain, [], serviceDomain).map((record) => ({ ...record, type: "TXT" as const, name })),
+    ...mx.map((record) => ({ ...record, name })),
   ];
 }
 

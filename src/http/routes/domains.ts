@@ -5,6 +5,7 @@ import { diagnose } from "../../flows/domains/diagnose.ts";
 import { switchDelegation } from "../../flows/domains/delegation.ts";
 import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
 import { registerDomain } from "../../flows/domains/register.ts";
+import { switchWildcard } from "../../flows/domains/wildcard.ts";
 import { switchDmarc } from "../../flows/reports/policy.ts";
 import { domainWarnings } from "../../flows/health/domains/warnings.ts";
 import { rotateDkim } from "../../flows/domains/rotate.ts";
@@ -18,6 +19,7 @@ import {
   CheckedDomainView,
   DmarcMode,
   DomainView,
+  Wildcard,
   needlessRecords,
   NO_ROUTE_IDS,
   showCheckedDomain,
@@ -48,6 +50,7 @@ const CreateDomain = Type.Object({
   ),
   dkimKeys: DkimKeys,
   dmarc: Type.Optional(DmarcMode),
+  wildcard: Type.Optional(Wildcard),
 });
 const ChangeDomain = Type.Object({
   delegated: Type.Optional(
@@ -55,6 +58,7 @@ const ChangeDomain = Type.Object({
   ),
   routeIds: GivenRouteIds(`${NO_ROUTE_IDS}. Requires an account-wide key`),
   dmarc: Type.Optional(DmarcMode),
+  wildcard: Type.Optional(Wildcard),
 });
 const RotateDkim = Type.Object({ dkimKeys: DkimKeys });
 
@@ -100,8 +104,8 @@ function collectionRoutes(deps: Checking): Route[] {
       answers: { 201: DomainView },
       async handle({ body, project, senderId, now, record }) {
         let answer = created(undefined);
-        const { domain: name, delegated = false, dkimKeys, dmarc } = body;
-        const wanted = { accountId: project.accountId, senderId, name, now, delegated, dkimKeys };
+        const { domain: name, delegated = false, wildcard = false, dkimKeys, dmarc } = body;
+        const wanted = { accountId: project.accountId, senderId, name, now, delegated, wildcard, dkimKeys };
         await registerDomain(deps, {
           ...wanted,
           dmarcAuto: dmarc === "auto",
@@ -159,7 +163,7 @@ function itemRoutes(deps: Checking): Route[] {
       path: "/v1/domains/:id",
       operationId: "updateDomain",
       costly: "lookups",
-      summary: "Change a domain's routes, who holds its zone, or who moves its DMARC policy",
+      summary: "Change a domain's routes, who holds its zone, who moves its DMARC policy, or its wildcard",
       description:
         "`routeIds` come before the project's, for messages that are accepted from now on. With `delegated: true` the zone of a verified domain is served at once, and the records at your DNS host count until the NS record is seen. With `false` those records must be found first, else the answer is 409 and names what is missing.",
       scope: "domains:write",
@@ -167,11 +171,12 @@ function itemRoutes(deps: Checking): Route[] {
       body: ChangeDomain,
       answers: { 200: DomainView },
       errors: ["conflict"],
-      async handle({ principal, senderId, params, body: { delegated, routeIds, dmarc } }) {
+      async handle({ principal, senderId, params, body: { delegated, routeIds, dmarc, wildcard } }) {
         if (routeIds !== undefined) await changeRoutes(deps, principal, senderId, params.id, routeIds);
         if (delegated !== undefined && !(await switchDelegation(deps, senderId, params.id, delegated)))
           throw notFound("domain");
         if (delegated === true) await verifyDomain(deps, senderId, params.id);
+        if (wildcard !== undefined) await switchWildcard(deps, senderId, params.id, wildcard);
         if (dmarc !== undefined) await switchDmarc(deps, senderId, params.id, dmarc === "auto");
         return ok(await showStored(deps, await requireDomain(deps, senderId, params.id)));
       },

@@ -53,6 +53,12 @@ export const DmarcMode = OneOf(
   "Of delegated domains alone. `manual`: the zone publishes `p=none`. `auto`: the policy becomes `quarantine` and then `reject` when reports show that this is safe, and `none` at once when they show that mail of yours fails.",
 );
 
+/** The switch by which names below a delegated domain receive too. */
+export const Wildcard = Type.Boolean({
+  description:
+    "Of delegated domains alone. If true, every name below the domain that has no records receives mail too, without a change of DNS: inboxes may be at `support@any.example.com` and `*@any.example.com`. Mail from there is signed by the domain. Turning it off while there are such inboxes is 409.",
+});
+
 const Health = OneOf(["verified", "pending", "failing"]);
 const DOMAIN = {
   id: Type.String(),
@@ -89,6 +95,7 @@ const DOMAIN = {
     ),
   ),
   dmarc: Type.Optional(DmarcMode),
+  wildcard: Type.Optional(Wildcard),
   verifiedAt: Nullable(Timestamp),
   checkedAt: Nullable(Timestamp),
   createdAt: Timestamp,
@@ -147,9 +154,9 @@ export function showDomain(domain: Domain, keys: readonly PublicDkimKey[], deps:
     authHealth: authHealth(domain),
     receiving: domain.receiving,
     routeIds: [...domain.routeIds],
-    ...(delegation === null ? {} : { delegation }),
-
-    ...(delegation === null ? {} : { delegation, dmarc: domain.dmarcAuto ? "auto" : "manual" }),
+    ...(delegation === null
+      ? {}
+      : { delegation, dmarc: domain.dmarcAuto ? "auto" : "manual", wildcard: domain.wildcard }),
     verifiedAt: showTime(domain.verifiedAt),
     checkedAt: showTime(domain.checkedAt),
     createdAt: showTime(domain.createdAt),

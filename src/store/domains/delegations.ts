@@ -1,6 +1,8 @@
+import { namesAbove } from "../../core/addresses.ts";
 import { DAY_MS } from "../../core/time/units.ts";
 import { type Domain, ownMxOnly } from "./domains.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
+import { noInboxesBelow } from "./wildcards.ts";
 import { requireGuard } from "../engine/guards.ts";
 
 // Which delegated domain the name server answers for. Any number of projects may ask for a name, and one is served: the one
@@ -65,19 +67,13 @@ function servedAround({ id, name }: Pick<Domain, "id" | "name">): Guard {
   const below = `.${name}`;
   return {
     sql: `served = 1 AND id <> ? AND (name IN (SELECT value FROM json_each(?)) OR substr(name, -length(?)) = ?)`,
-    args: [id, JSON.stringify(namesAbove(name)), below, below],
+    args: [id, JSON.stringify([name, ...namesAbove(name)]), below, below],
   };
-}
-
-/** Returns a name and all names above it, the longest first. */
-function namesAbove(name: string): string[] {
-  const labels = name.split(".");
-  return labels.map((_, at) => labels.slice(at).join("."));
 }
 
 /**
  * Switches whether our name server is to hold the domain's zone, and checks the domain soon. A verified domain is served at
- * once. Its own return path and links wait for that check, because they may be gone from the new zone. It breaks the guard `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`.
+ * once. Its own return path and links wait for that check, because they may be gone from the new zone. It breaks the guard `delegation_overlaps` or, if the domain receives and its owner has an MX record, `mx_in_the_way`, or on the way back `inboxes_below`.
  * Returns false if the project has no such domain.
  */
 export async function setDelegated(
@@ -95,11 +91,11 @@ export async function setDelegated(
           noActiveDelegationAround(domain),
           ownMxOnly(id, "receiving = 1"),
         ]
-      : []),
+      : [noInboxesBelow(id)]),
     {
       sql: `UPDATE domains SET delegated = ?1, served = (?1 AND status = 'verified'), delegation_found = 0,
               delegation_seen_at = NULL, return_path_verified = 0, links_verified = 0, next_check_at = ?2,
-              dmarc_auto = 0, dmarc_policy = 'none'
+              dmarc_auto = 0, dmarc_policy = 'none', wildcard = 0
             WHERE sender_id = ?3 AND id = ?4`,
       args: [Number(delegated), now, senderId, id],
     },

@@ -1,6 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
 import { plain, table } from "../engine/columns.ts";
+import { besideWildcard } from "./wildcards.ts";
 import { requireGuard } from "../engine/guards.ts";
 
 /** Types of the records that an owner may have in a zone that we hold. */
@@ -75,9 +76,13 @@ export function deleteOwnRecord(db: Db, senderId: string, domainId: string, id: 
 /**
  * Returns the statements that store a record. They undo their write with the guards `domain_not_delegated`,
  * `mx_in_the_way`, `record_exists`, `alias_not_alone`, `too_many_at_name` and `too_many_records`.
+ * Further guards are those of `besideWildcard`, which `branch` is for.
  * @param isTopMx true for an MX record at the top of the zone, the place of ours while the domain receives
  */
-export function insertOwnRecord(record: OwnRecord, isTopMx: boolean): Statement[] {
+export function insertOwnRecord(
+  record: OwnRecord,
+  { isTopMx, branch }: { isTopMx: boolean; branch: string | null },
+): Statement[] {
   const { senderId, domainId, name, type, value, priority } = record;
   const domain = [senderId, domainId];
   const here = "domain_records WHERE domain_id = ?";
@@ -90,6 +95,7 @@ export function insertOwnRecord(record: OwnRecord, isTopMx: boolean): Statement[
       sql: "NOT EXISTS (SELECT 1 FROM domains WHERE sender_id = ? AND id = ? AND receiving = 1 AND ? = 1)",
       args: [...domain, Number(isTopMx)],
     }),
+    ...besideWildcard(record, branch),
     requireGuard("record_exists", {
       sql: `NOT EXISTS (SELECT 1 FROM ${here} AND name = ? AND type = ? AND value = ? AND priority IS ?)`,
       args: [domainId, name, type, value, priority],

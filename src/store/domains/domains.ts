@@ -46,6 +46,8 @@ export interface Domain {
   delegationFound: boolean;
   /** When a check first found that record; null: never since `delegated` was set. */
   delegationSeenAt: number | null;
+  /** True if names below it receive too. Only of a delegated domain. */
+  wildcard: boolean;
   /** True if reports move the DMARC policy. Only of a delegated domain. */
   dmarcAuto: boolean;
   /** The DMARC policy that its zone publishes. */
@@ -64,7 +66,7 @@ export interface Domain {
   createdAt: number;
 }
 
-const DOMAINS = table<Domain>("domains", {
+export const DOMAINS = table<Domain>("domains", {
   id: plain("id"),
   accountId: plain("account_id"),
   senderId: plain("sender_id"),
@@ -79,6 +81,7 @@ const DOMAINS = table<Domain>("domains", {
   served: flag("served"),
   delegationFound: flag("delegation_found"),
   delegationSeenAt: plain("delegation_seen_at"),
+  wildcard: flag("wildcard"),
   dmarcAuto: flag("dmarc_auto"),
   dmarcPolicy: plain("dmarc_policy"),
   dmarcMoves: json("dmarc_moves"),

@@ -1,4 +1,5 @@
 import { AUDITED_AUDIENCE } from "./audited-audience.ts";
+import { AUDITED_WILDCARD } from "./audited-receiving.ts";
 import { AUDITED, type Audited } from "./audited-tables.ts";
 
 /** The tables of schema step 3. */
@@ -59,8 +60,9 @@ export const AUDITED_RULES: readonly Audited[] = [
 
 /** The tables of all steps, as the last of them watches them. */
 export const ALL_AUDITED: readonly Audited[] = [
-  ...AUDITED.filter(({ table }) => table !== "contacts"),
+  ...AUDITED.filter(({ table }) => table !== "contacts" && table !== "domains"),
   ...AUDITED_AUDIENCE,
+  ...AUDITED_WILDCARD,
   ...AUDITED_MEMBERS,
   ...AUDITED_NOTICES,
   ...AUDITED_RULES,

@@ -25,6 +25,12 @@ const OWN_COLUMNS = {
   /** A customer's own MX record and our own would be at one name. */
   mx_in_the_way: "guards.mx_in_the_way",
   domain_not_delegated: "guards.domain_not_delegated",
+  /** The domain has no wildcard for an inbox below it. */
+  not_wildcard: "guards.not_wildcard",
+  /** A customer's own record and ours would be at the wildcard. */
+  wildcard_in_the_way: "guards.wildcard_in_the_way",
+  /** The wildcard would no longer have the names of inboxes. */
+  inboxes_below: "guards.inboxes_below",
   /** The domain has as many records of its owner as it may have. */
   too_many_records: "guards.too_many_records",
   /** The name has as many records of the type as it may have. */

@@ -10,11 +10,13 @@ import words from "../../../db/migrations/0010_words.sql" with { type: "text" };
 import mailbox from "../../../db/migrations/0007_mailbox.sql" with { type: "text" };
 import properties from "../../../db/migrations/0009_properties.sql" with { type: "text" };
 import topics from "../../../db/migrations/0011_topics.sql" with { type: "text" };
+import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
 import { AUDITED_CONTACTS, AUDITED_TOPICS } from "./audited-audience.ts";
 import { AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
+import { AUDITED_WILDCARD } from "./audited-receiving.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
@@ -60,6 +62,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: "properties", sql: `${properties}\n${auditTriggers(AUDITED_CONTACTS)}`, worksWith: 8 },
   { version: 10, name: "words", sql: words, worksWith: 9 },
   { version: 11, name: "topics", sql: `${topics}\n${auditTriggers(AUDITED_TOPICS)}`, worksWith: 10 },
+  { version: 12, name: "wildcard", sql: `${wildcard}\n${auditTriggers(AUDITED_WILDCARD)}`, worksWith: 11 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

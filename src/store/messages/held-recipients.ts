@@ -1,3 +1,4 @@
+import { domainOfName } from "../domains/wildcards.ts";
 import type { Db, Statement } from "../engine/client.ts";
 import { FROM_DOMAIN } from "./messages.ts";
 import type { DueRecipient } from "./due-recipients.ts";
@@ -60,7 +61,8 @@ export async function extendHolds(
             CROSS JOIN recipients r ON r.message_id = j.value ->> 0 AND r.ord = j.value ->> 1
             CROSS JOIN messages m ON m.id = r.message_id
             LEFT JOIN senders p ON p.id = r.sender_id
-            LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
+            LEFT JOIN domains d
+              ON d.id = ${domainOfName({ account: "p.account_id", project: "r.sender_id", name: FROM_DOMAIN })}
           WHERE r.due_at <= ?3 AND r.claimed_by IS NULL AND COALESCE(r.last_event_at, ?3) > ?4
             AND CASE r.reason WHEN '${HELD_FOR.suspended}' THEN p.suspended_at IS NOT NULL
               WHEN '${HELD_FOR.unverified}' THEN d.status <> 'verified' END)

@@ -1,3 +1,4 @@
+import { domainOfName } from "../domains/wildcards.ts";
 import { FROM_DOMAIN, IS_WHOLE, MESSAGES, type Message } from "./messages.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
 import { HAS_HOSTS } from "../domains/domain-certificates.ts";
@@ -39,6 +40,8 @@ export interface Outgoing extends Pick<Message, (typeof FIELDS)[number]>, Facts 
   host: { domain: string; servedFrom: number; notAfter: number } | null;
   /** The active DKIM keys of the From domain, in the order of their signatures. There are none if it is not a domain of the project. */
   keys: readonly ActiveKey[];
+  /** The domain of the project that signs it: that of From, or one above it with a wildcard. Null if it is gone. */
+  domain: string | null;
 }
 
 type ActiveKey = Pick<SigningKey, "token" | "createdAt">;
@@ -52,7 +55,7 @@ interface Facts {
   headers: Record<string, string>;
 }
 
-interface FactsRow extends Facts, Pick<Outgoing, "host">, Record<string, unknown> {
+interface FactsRow extends Facts, Pick<Outgoing, "host" | "domain">, Record<string, unknown> {
   rendered: number;
   hasAttachments: number;
   keys: ActiveKey[];
@@ -88,7 +91,7 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
     'host', CASE WHEN h.not_after IS NOT NULL
       THEN json_object('domain', d.name, 'servedFrom', h.served_from, 'notAfter', h.not_after) END,
-    'keys', json((SELECT json_group_array(json_object('token', k.token, 'createdAt', k.created_at))
+    'domain', d.name, 'keys', json((SELECT json_group_array(json_object('token', k.token, 'createdAt', k.created_at))
       FROM (SELECT k.token, k.created_at FROM dkim_keys k WHERE k.domain_id = d.id AND k.status = 'active'
         ORDER BY ${IN_ORDER_OF_SIGNATURES}) k)),
     'body', json_object('named', ${CONTENT} IS NOT NULL, 'storedIn', b.stored_in, 'encoding', b.encoding, 'size', b.size,
@@ -97,8 +100,8 @@ const OUTGOING = `SELECT json_object(${MESSAGES.jsonPairs("m", FIELDS)},
     JOIN message_content c ON c.message_id = m.id
     JOIN senders s ON s.id = m.sender_id
     LEFT JOIN contents b ON b.key = ${CONTENT}
-    LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
-      AND d.name = ${FROM_DOMAIN}
+    LEFT JOIN domains d
+      ON d.id = ${domainOfName({ account: "s.account_id", project: "m.sender_id", name: FROM_DOMAIN })}
     LEFT JOIN certificates h ON h.id = d.id AND ${HAS_HOSTS}
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 
@@ -112,7 +115,7 @@ export async function findOutgoing(
   const row = await deps.db.first<{ facts: string; bytes: ArrayBuffer | null }>(OUTGOING, [id, senderId]);
   if (row === null) return null;
   const facts: FactsRow = JSON.parse(row.facts);
-  const { date, data, headers, host, keys } = facts;
+  const { date, data, headers, host, domain, keys } = facts;
   const bytes = row.bytes === null ? null : new Uint8Array(row.bytes);
   const content = await contentOf(deps, facts.body, bytes, budget);
   const isWhole = facts.isWhole === 1 && content !== null;
@@ -125,6 +128,7 @@ export async function findOutgoing(
     host,
     html,
     text,
+    domain,
     keys,
     whole: isWhole ? { bytes: content, smtpUtf8: facts.smtpUtf8 === 1 } : null,
     rendered: facts.rendered === 1,

@@ -1,4 +1,5 @@
 import { notInTopic } from "../audience/topics.ts";
+import { domainOfName } from "../domains/wildcards.ts";
 import { isAsciiText } from "../../core/text.ts";
 import { addressKey } from "../../core/addresses.ts";
 import type { RecipientStatus } from "../../core/messages/states.ts";
@@ -181,7 +182,7 @@ const WAITING = `SELECT json_object('messageId', r.message_id, 'ord', r.ord, 'se
       WHERE c.message_id = m.id AND c.rendered = 1), 'size', m.size, 'testMode', m.test_mode) AS facts
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
-    LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
+    LEFT JOIN domains d ON d.id = ${domainOfName({ account: "p.account_id", project: "r.sender_id", name: FROM_DOMAIN })}
   WHERE r.message_id = ?3 AND r.ord = ?4 AND r.due_at <= ?2 AND r.claimed_by IS NULL`;
 
 /** Returns the recipient of a job, of any project, for workers; null if it is gone, claimed or not due at `now`. */

@@ -4,6 +4,8 @@ import { findContacts } from "../projects/contacts.ts";
 import { erasedForms, IS_ERASED } from "../projects/erased-addresses.ts";
 import { unsubscribedBeforeErasure } from "../projects/erased-unsubscriptions.ts";
 import type { ConfigurationQuery, Db } from "../engine/client.ts";
+import type { Domain } from "../domains/domains.ts";
+import { domainOfName, wildcardReceiving } from "../domains/wildcards.ts";
 import { IN_ORDER_OF_SIGNATURES } from "../domains/dkim-keys.ts";
 import type { Project } from "../projects/projects.ts";
 import { inForce } from "../projects/suppressions.ts";
@@ -53,7 +55,7 @@ const SENDER_FACTS: ConfigurationQuery<
       (SELECT json_object('id', i.id, 'address', i.address) FROM inboxes i
         WHERE i.domain_id = d.id AND i.address IN (?4, ?5) AND i.sender_id = ?2 ORDER BY i.address = ?5 LIMIT 1) AS inbox,
       ${SUBSCRIPTIONS_COLUMN} AS webhooks
-    FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?1 AND d.name = ?3 AND d.sender_id = ?2`,
+    FROM (SELECT 1) LEFT JOIN domains d ON d.id = ${domainOfName({ account: "?1", project: "?2", name: "?3" })}`,
   read: ({ verified, routed_by, inbox, webhooks }) => ({
     verified: verified === 1,
     routedBy: routed_by,
@@ -207,22 +209,28 @@ const INBOX_COLUMNS = "i.id, i.sender_id AS senderId, i.address, i.display_name 
 export function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {
   return db.first<InboxRef>(
     `SELECT ${INBOX_COLUMNS} FROM senders s
-        JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?1
+        JOIN domains d ON d.id = ${domainOfName({ account: "s.account_id", project: "s.id", name: "?1" })}
         JOIN inboxes i ON i.domain_id = d.id AND i.sender_id = s.id AND i.address IN (?2, ?3)
       WHERE s.id = ?4 ORDER BY i.address = ?3 LIMIT 1`,
     [addressKey.slice(addressKey.lastIndexOf("@") + 1), addressKey, catchAllOf(addressKey), senderId],
   );
 }
 
+/** A domain that receives, and its project. */
+export type ReceivingDomain = Pick<Domain, "id" | "senderId">;
+
 /** Parameters: domain. */
-const RECEIVING_DOMAIN: ConfigurationQuery<{ id: string }, string> = {
-  sql: "SELECT id FROM domains WHERE name = ? AND receiving = 1",
-  read: ({ id }) => id,
+const RECEIVING_DOMAIN: ConfigurationQuery<ReceivingDomain, ReceivingDomain> = {
+  sql: "SELECT id, sender_id AS senderId FROM domains WHERE name = ? AND receiving = 1",
+  read: (domain) => domain,
 };
 
-/** Returns the id of the domain, of any project, that receives for a name; null if none does. */
-export function receivingDomain(db: Db, name: string): Promise<string | null> {
-  return db.readConfig(RECEIVING_DOMAIN, [name]);
+/**
+ * Returns the domain, of any project, that receives for a name; null if none does. A name that only a wildcard has is not cached,
+ * so a flood to invented names displaces no answers.
+ */
+export async function receivingDomain(db: Db, name: string): Promise<ReceivingDomain | null> {
+  return (await db.readConfig(RECEIVING_DOMAIN, [name])) ?? wildcardReceiving(db, name);
 }
 
 /** Parameters: id of the domain, address of the inbox. */

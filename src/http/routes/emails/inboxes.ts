@@ -4,6 +4,9 @@ import { ADDRESS_EXPECTED, ANY_LOCAL_PART, inboxLocalPart, splitAddress } from "
 import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
+import { requireInWildcard } from "../../../flows/domains/wildcard.ts";
+import { isBroken } from "../../../store/engine/guards.ts";
+import { requireWildcard } from "../../../store/domains/wildcards.ts";
 import { domainForInbox } from "../../../flows/domains/inbox-domain.ts";
 import { type Domain, getDomain } from "../../../store/domains/domains.ts";
 import { deleteInbox } from "../../../store/threads/inbox-removal.ts";
@@ -99,6 +102,7 @@ async function locateByAddress(
     );
   if (domainId !== undefined && domainId !== domain.id)
     throw invalid("domainId", "must be the id of the domain in the address.");
+  if (domain.name !== domainName) await requireInWildcard(deps, domain, domainName);
   return { domain, address };
 }
 
@@ -179,8 +183,10 @@ function collectionRoutes(deps: Checking): Route[] {
         const inbox: Inbox = { id: newId("inb", now), ...owner, address, displayName, type, createdAt: now };
         const answer = { ...created(show(inbox)), warnings: warningsOf(domain) };
         try {
-          await db.write([insertInbox(inbox), ...record(answer)]);
+          const below = address.endsWith(`@${domain.name}`) ? [] : [requireWildcard(domain.id)];
+          await db.write([...below, insertInbox(inbox), ...record(answer)]);
         } catch (error) {
+          if (isBroken(error, "not_wildcard")) throw notFound("domain");
           if (!(error instanceof ConstraintError)) throw error;
           if (error.foreignKey) throw notFound("domain");
           throw error.unique?.startsWith("inboxes.") === true ? duplicate(address) : error;
