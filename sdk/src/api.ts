@@ -264,6 +264,18 @@ export interface components {
             /** @description What was ignored or may not do what you expect. Absent if there is nothing to say. */
             warnings?: components["schemas"]["Warning"][];
         };
+        /** Highlight */
+        Highlight: {
+            /** @enum {string} */
+            field: "subject" | "body" | "fileName";
+            /** @description At most 200 characters of it, as plain text on one line. */
+            fragment: string;
+            /** @description Where the words are in the fragment, in UTF-16 units. */
+            ranges: {
+                start: number;
+                end: number;
+            }[];
+        };
         /**
          * MessageSummary
          * @description A message as lists show it.
@@ -291,6 +303,8 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+            /** @description Where the words of `text` are. Absent without `text`. */
+            highlights?: components["schemas"]["Highlight"][];
         };
         /** ItemError */
         ItemError: {
@@ -814,6 +828,52 @@ export interface components {
              * @example default
              */
             routeId?: string;
+        };
+        /** ListedThread */
+        ListedThread: {
+            id: string;
+            inboxId: string;
+            senderId: string;
+            subject: string;
+            /** @description First characters of the last message. */
+            preview: string;
+            participants: string[];
+            messageCount: number;
+            hasAttachments: boolean;
+            lastMessageId: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            lastMessageAt: string;
+            lastInboundAt: string | null;
+            /** @description False if a message has arrived since the thread was marked as read. */
+            read: boolean;
+            /** @description Archived threads are not listed unless asked for. New mail brings one back. */
+            archived: boolean;
+            labels: string[];
+            assigneeId: string | null;
+            /** @enum {string} */
+            folder: "inbox" | "spam" | "trash" | "snoozed";
+            snoozedUntil: string | null;
+            deletesAt: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+            /** @description The newest message with the words of `text`. Absent without `text`. */
+            matchedMessageId?: string;
+            /** @description Where the words of `text` are. Absent without `text`. */
+            highlights?: components["schemas"]["Highlight"][];
         };
         /** Thread */
         Thread: {
@@ -3276,6 +3336,7 @@ export type SendItem = components['schemas']['SendItem'];
 export type AcceptedMessage = components['schemas']['AcceptedMessage'];
 export type Warning = components['schemas']['Warning'];
 export type MayWarn = components['schemas']['MayWarn'];
+export type Highlight = components['schemas']['Highlight'];
 export type MessageSummary = components['schemas']['MessageSummary'];
 export type ItemError = components['schemas']['ItemError'];
 export type SendCheck = components['schemas']['SendCheck'];
@@ -3294,6 +3355,7 @@ export type Message = components['schemas']['Message'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type Explanation = components['schemas']['Explanation'];
 export type ReleaseEmail = components['schemas']['ReleaseEmail'];
+export type ListedThread = components['schemas']['ListedThread'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type ErasureCounts = components['schemas']['ErasureCounts'];
@@ -3388,6 +3450,8 @@ export interface operations {
                 direction?: "inbound" | "outbound";
                 /** @description Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow. */
                 q?: string;
+                /** @description Words of the subject, of the first 64 KiB of each body, or of a file name. A message must have all of them. Case and accents do not count. A new message is found after a few seconds. One page compares at most 2000 messages, so it may be short or empty although more follow. */
+                text?: string;
                 /** @description The sender's address. */
                 from?: string;
                 /** @description A recipient's address in `to`, `cc` or `bcc`. */
@@ -3417,6 +3481,11 @@ export interface operations {
                          * @example null
                          */
                         nextCursor: string | null;
+                        /**
+                         * Format: date-time
+                         * @description Present while `text` does not find messages from before this time yet, because an upgrade still indexes them.
+                         */
+                        indexedSince?: string;
                     };
                 };
             };
@@ -3887,6 +3956,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow. */
                 q?: string;
+                /** @description Words of the subject, of the first 64 KiB of each body, or of a file name. A message must have all of them. Case and accents do not count. A new message is found after a few seconds. One page compares at most 2000 messages, so it may be short or empty although more follow. */
+                text?: string;
                 /** @description If true, only unread threads; if false, only read ones. */
                 unread?: boolean;
                 /** @description If true, only archived threads; if false, only others. If absent: those of the inbox that are not archived, and all of another folder. */
@@ -3914,12 +3985,17 @@ export interface operations {
             200: {
                 content: {
                     "application/json": {
-                        data: components["schemas"]["Thread"][];
+                        data: components["schemas"]["ListedThread"][];
                         /**
                          * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
                          * @example null
                          */
                         nextCursor: string | null;
+                        /**
+                         * Format: date-time
+                         * @description Present while `text` does not find messages from before this time yet, because an upgrade still indexes them.
+                         */
+                        indexedSince?: string;
                     };
                 };
             };
@@ -3934,6 +4010,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow. */
                 q?: string;
+                /** @description Words of the subject, of the first 64 KiB of each body, or of a file name. A message must have all of them. Case and accents do not count. A new message is found after a few seconds. One page compares at most 2000 messages, so it may be short or empty although more follow. */
+                text?: string;
                 /** @description If true, only unread threads; if false, only read ones. */
                 unread?: boolean;
                 /** @description If true, only archived threads; if false, only others. If absent: those of the inbox that are not archived, and all of another folder. */
@@ -3957,12 +4035,17 @@ export interface operations {
             200: {
                 content: {
                     "application/json": {
-                        data: components["schemas"]["Thread"][];
+                        data: components["schemas"]["ListedThread"][];
                         /**
                          * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
                          * @example null
                          */
                         nextCursor: string | null;
+                        /**
+                         * Format: date-time
+                         * @description Present while `text` does not find messages from before this time yet, because an upgrade still indexes them.
+                         */
+                        indexedSince?: string;
                     };
                 };
             };

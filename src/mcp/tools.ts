@@ -1,48 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../core/idempotency-key.ts";
+import { addressesInput, choiceInput, flagInput, MESSAGE_INPUT, PAGE, textInput } from "./inputs.ts";
 import { type Args, type CallApi, idIn, type Tool, type ToolAnswer } from "./tool.ts";
-
-const textInput = (description: string) => Type.String({ description });
-const flagInput = (description: string) => Type.Boolean({ description });
-const objectInput = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
-/** Addresses. Agents often give a single one as a string. */
-const addressesInput = (description: string) =>
-  Type.Union([Type.Array(Type.String()), Type.String()], {
-    description,
-    examples: [["ana@example.com"]],
-  });
-const choiceInput = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)));
-
-const PAGE = {
-  limit: Type.Integer({ minimum: 1, maximum: 100, description: "Items in the answer, 20 if absent." }),
-  cursor: textInput("`nextCursor` of the page before."),
-};
 
 /** Longest time that one call waits for a message, seconds. */
 const MAX_WAIT_SECONDS = 60;
 
 /** Marks a reply as written by a program (RFC 3834 §5), so that two programs do not answer each other forever. */
 const AUTOMATIC = { "Auto-Submitted": "auto-replied" };
-
-const MESSAGE_INPUT = {
-  from: textInput(
-    "The sender, as `a@b` or `Name <a@b>`. Its domain must be verified, or be the onboarding domain.",
-  ),
-  to: addressesInput("Recipients, as `a@b` or `Name <a@b>`."),
-  cc: addressesInput("Copies."),
-  bcc: addressesInput("Hidden copies."),
-  replyTo: addressesInput("Addresses for answers."),
-  subject: textInput("The subject. It may be left out with a template."),
-  text: textInput("The plain text."),
-  html: textInput("The html."),
-  templateId: textInput("Id or slug of a saved template, in place of text and html."),
-  data: objectInput("Values for the template's placeholders."),
-  scheduledAt: textInput("ISO 8601 time at which to send."),
-  tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
-    description: "Tags to find the message by.",
-    examples: [[{ name: "campaign", value: "spring" }]],
-  }),
-};
 
 /** Strangers' words that answers may hold. */
 const MAIL = "email written by other people";
@@ -60,7 +25,19 @@ function without(args: Args, names: readonly string[]): Record<string, unknown> 
   return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
 }
 
-const SEARCH = ["q", "status", "direction", "from", "to", "tag", "after", "before", "limit", "cursor"];
+const SEARCH = [
+  "text",
+  "q",
+  "status",
+  "direction",
+  "from",
+  "to",
+  "tag",
+  "after",
+  "before",
+  "limit",
+  "cursor",
+];
 
 /** The tools, in the order in which an agent uses them. */
 export const TOOLS: readonly Tool[] = [
@@ -158,6 +135,7 @@ export const TOOLS: readonly Tool[] = [
     scopes: ["threads:read"],
     input: {
       inboxId: textInput("Only conversations of this inbox."),
+      text: textInput("Words of a message's subject, bodies or file names, in any order and case."),
       q: textInput("Part of the subject, a participant or the preview."),
       unread: flagInput("Only unread ones."),
       archived: flagInput("Only archived ones."),
@@ -168,7 +146,15 @@ export const TOOLS: readonly Tool[] = [
     run: (call, args) =>
       call({
         method: "GET",
-        path: withQuery("/v1/threads", args, ["inboxId", "q", "unread", "archived", "limit", "cursor"]),
+        path: withQuery("/v1/threads", args, [
+          "inboxId",
+          "text",
+          "q",
+          "unread",
+          "archived",
+          "limit",
+          "cursor",
+        ]),
       }),
   },
   {
@@ -234,9 +220,11 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "search_emails",
     title: "Search emails",
-    description: "Returns messages, newest first, without their bodies.",
+    description:
+      "Returns messages, newest first, without their bodies. With `text`, `highlights` show where the words are.",
     scopes: ["emails:read"],
     input: {
+      text: textInput("Words of the subject, the bodies or a file name, in any order and case."),
       q: textInput("Part of a recipient, the sender or the subject."),
       status: textInput("For example delivered, bounced, queued."),
       direction: choiceInput("inbound", "outbound"),

@@ -31,6 +31,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   Inbox: "inb",
   inboxId: "inb",
   Thread: "thr",
+  ListedThread: "thr",
   threadId: "thr",
   Suppression: "sup",
   Webhook: "whk",

@@ -6,6 +6,7 @@ import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
 import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
+import { Highlights } from "./highlights.ts";
 import type { MessageSummary } from "../../store/lists/message-list.ts";
 import { waitsForApproval } from "../../store/messages/approvals.ts";
 import type { Recipient } from "../../store/messages/recipients.ts";
@@ -39,6 +40,7 @@ export const MessageSummaryView = Type.Object(
       Type.Literal(true, { description: "Present while it waits until another key approves it." }),
     ),
     createdAt: Timestamp,
+    highlights: Highlights,
   },
   { title: "MessageSummary", description: "A message as lists show it." },
 );
@@ -73,7 +75,7 @@ const EventView = Type.Object(
 
 export const MessageView = Type.Object(
   {
-    ...MessageSummaryView.properties,
+    ...Type.Omit(MessageSummaryView, ["highlights"]).properties,
     senderId: Type.String(),
     messageId: Nullable(Type.String({ description: "Header Message-ID, with angle brackets." })),
     cc: Type.Array(Type.String()),

@@ -142,7 +142,8 @@ export function summaryOf({ id, from, to, subject, status, direction, createdAt 
   };
 }
 
-function toSummary(row: SummaryRow): MessageSummary {
+/** Returns a row as lists show it. */
+export function toSummary(row: SummaryRow): MessageSummary {
   return {
     id: row.id,
     from: row.from_email,

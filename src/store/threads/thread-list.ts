@@ -103,6 +103,29 @@ function allOf(conditions: readonly Condition[]): Condition {
   };
 }
 
+/** Returns those of the project's threads that exist. */
+export function threadsWithIds(db: Db, senderId: string, ids: readonly string[]): Promise<Thread[]> {
+  return THREADS.all(db, "WHERE sender_id = ? AND id IN (SELECT value FROM json_each(?))", [
+    senderId,
+    JSON.stringify(ids),
+  ]);
+}
+
+/** Returns the condition that a row of `messages m` is in a thread that the list holds. */
+export function inListedThread({ filter }: Pick<ThreadPage, "filter">): Condition {
+  const { inboxId, q } = filter;
+  const { sql, args } = allOf([
+    ...flags(filter),
+    ...(inboxId === null ? [] : [{ sql: "inbox_id = ?", args: [inboxId] }]),
+    ...(q === null ? [] : [textFound(q)]),
+  ]);
+  return {
+    sql: `EXISTS (SELECT 1 FROM threads WHERE threads.id = m.thread_id AND threads.sender_id = m.sender_id AND ${sql}
+      AND EXISTS (SELECT 1 FROM inboxes WHERE inboxes.id = threads.inbox_id AND ${INBOX_EXISTS}))`,
+    args,
+  };
+}
+
 function flags({ archived, unread, folder, label, assigneeId }: ThreadFilter): Condition[] {
   return [
     { sql: `folder = '${folder}'`, args: [] },

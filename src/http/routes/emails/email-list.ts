@@ -1,6 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../../core/addresses.ts";
 import { readAll } from "../../../core/errors.ts";
+import { findMessages, type FoundMessage, type MessageSearch } from "../../../flows/search/find-messages.ts";
+import { textQuery } from "../../../store/search/text-query.ts";
 import type { Wait } from "../../../flows/live/waits.ts";
 import type { Db } from "../../../store/engine/client.ts";
 import { awaitingApproval } from "../../../store/messages/approvals.ts";
@@ -17,8 +19,9 @@ import { type Answer, type LaterAnswer, later, ok } from "../../routing/answer.t
 import { timeOf } from "../../routing/day-or-time.ts";
 import type { Page } from "../../routing/paging.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
+import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, Search } from "../../routing/schemas.ts";
 import { MESSAGE_STATUSES } from "../../../core/messages/states.ts";
+import { FoundPageOf, indexedSince, requireNoWait, TextSearch } from "../../views/highlights.ts";
 import { MessageSummaryView, showSummary } from "../../views/message.ts";
 import type { Parts } from "../../routing/parts.ts";
 
@@ -32,6 +35,7 @@ const ListQuery = Type.Object({
   q: Search(
     "Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow.",
   ),
+  text: TextSearch,
   from: Type.Optional(Type.String({ ...EMAIL, maxLength: 320, description: "The sender's address." })),
   to: Type.Optional(
     Type.String({ ...EMAIL, maxLength: 320, description: "A recipient's address in `to`, `cc` or `bcc`." }),
@@ -78,10 +82,14 @@ export function emailListRoute(deps: Parts): Route {
     summary: "List messages, newest first",
     description: "Sent and received messages of the project. Filters can be combined.",
     query: ListQuery,
-    answers: { 200: PageOf(MessageSummaryView) },
+    answers: { 200: FoundPageOf(MessageSummaryView) },
     async handle({ senderId, principal, query, request, page: openedPage }) {
       const page = openedPage();
       const filter = filterOf(query);
+      if (query.text !== undefined) {
+        requireNoWait(query.wait);
+        return answerFound(deps, { senderId, filter, query: textQuery(query.text) }, page);
+      }
       const read = () => listMessages(db, senderId, filter, page.after, page.take);
       // New messages are on the first page.
       const show = (found: MessagePage) => answerOf(db, { senderId, page }, found);
@@ -105,15 +113,35 @@ interface Asked {
   page: Page;
 }
 
+/** Answers with the messages that have words. A cursor holds a place in the index. */
+async function answerFound(deps: Parts, search: MessageSearch, page: Page): Promise<Answer> {
+  const from = page.after === null ? null : Number(page.after);
+  const { messages, stoppedAt } = await findMessages(deps, search, from, page.take);
+  const awaiting = await awaitingIn(deps.db, search.senderId, messages);
+  const show = ({ next: _, ...message }: FoundMessage) => showSummary(message, awaiting.has(message.id));
+  return ok({
+    ...page.answer(messages, show, ({ next }) => String(next), stoppedAt === null ? null : String(stoppedAt)),
+    ...(await indexedSince(deps.db)),
+  });
+}
+
 async function answerOf(
   db: Db,
   { senderId, page }: Asked,
   { messages, stoppedAt }: MessagePage,
 ): Promise<Answer> {
-  const accepted = messages.filter(({ status }) => status === "accepted").map(({ id }) => id);
-  const awaiting = await awaitingApproval(db, senderId, accepted);
+  const awaiting = await awaitingIn(db, senderId, messages);
   const show = (message: MessageSummary) => showSummary(message, awaiting.has(message.id));
   return ok(page.answer(messages, show, ({ id }) => id, stoppedAt));
+}
+
+async function awaitingIn(
+  db: Db,
+  senderId: string,
+  messages: readonly MessageSummary[],
+): Promise<Set<string>> {
+  const accepted = messages.filter(({ status }) => status === "accepted").map(({ id }) => id);
+  return awaitingApproval(db, senderId, accepted);
 }
 
 /** The page of the messages that come. */

@@ -1,13 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { FOLDERS, MAX_LABEL_CHARS } from "../../../core/messages/mailbox.ts";
 import { notFound } from "../../../core/errors.ts";
-import type { Db } from "../../../store/engine/client.ts";
+import {
+  findThreads,
+  type FoundThread,
+  type ThreadPlace,
+  type ThreadSearch,
+} from "../../../flows/search/find-threads.ts";
+import type { Contents } from "../../../store/contents/content-read.ts";
+import { textQuery } from "../../../store/search/text-query.ts";
 import { getInbox } from "../../../store/threads/inboxes.ts";
 import { listThreads, type ThreadPage, type ThreadPosition } from "../../../store/threads/thread-list.ts";
 import { ok } from "../../routing/answer.ts";
 import type { Page } from "../../routing/paging.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { MAX_ID_CHARS, ONE_LINE, OneOf, PAGE_QUERY, PageOf, Search } from "../../routing/schemas.ts";
+import { MAX_ID_CHARS, ONE_LINE, OneOf, PAGE_QUERY, Search } from "../../routing/schemas.ts";
+import { FoundPageOf, Highlights, indexedSince, TextSearch } from "../../views/highlights.ts";
 import { showThread, ThreadSchema } from "../../views/thread.ts";
 
 const InboxThreadsQuery = Type.Object({
@@ -15,6 +23,7 @@ const InboxThreadsQuery = Type.Object({
   q: Search(
     "Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow.",
   ),
+  text: TextSearch,
   unread: Type.Optional(
     Type.Boolean({ description: "If true, only unread threads; if false, only read ones." }),
   ),
@@ -54,52 +63,68 @@ const ProjectThreadsQuery = Type.Object({
 
 type ThreadFilters = Omit<Static<typeof ProjectThreadsQuery>, "limit" | "cursor">;
 
+const ListedThread = Type.Object(
+  {
+    ...ThreadSchema.properties,
+    matchedMessageId: Type.Optional(
+      Type.String({
+        description: "The newest message with the words of `text`. Absent without `text`.",
+      }),
+    ),
+    highlights: Highlights,
+  },
+  { title: "ListedThread" },
+);
+const DESCRIPTION =
+  "Archived threads are left out unless asked for. With `text`, threads are in the order of their newest message that has the words.";
+
 /** Returns the routes that list threads. */
-export function threadListRoutes({ db }: { db: Db }): Route[] {
-  return [inboxThreadsRoute({ db }), projectThreadsRoute({ db })];
+export function threadListRoutes(deps: Contents): Route[] {
+  return [inboxThreadsRoute(deps), projectThreadsRoute(deps)];
 }
 
-function inboxThreadsRoute({ db }: { db: Db }): Route {
+function inboxThreadsRoute(deps: Contents): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/inboxes/:id/threads",
     operationId: "listInboxThreads",
     scope: "threads:read",
     summary: "List the threads of an inbox, most recently active first",
-    description: "Archived threads are left out unless asked for.",
+    description: DESCRIPTION,
     query: InboxThreadsQuery,
-    answers: { 200: PageOf(ThreadSchema) },
+    answers: { 200: FoundPageOf(ListedThread) },
     errors: ["not_found"],
     async handle({ senderId, params, query, page }) {
-      return ok(await threadsPage(db, senderId, { ...query, inboxId: params.id }, page()));
+      return ok(await threadsPage(deps, senderId, { ...query, inboxId: params.id }, page()));
     },
   });
 }
 
-function projectThreadsRoute({ db }: { db: Db }): Route {
+function projectThreadsRoute(deps: Contents): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/threads",
     operationId: "listThreads",
     scope: "threads:read",
     summary: "List the threads of all inboxes, most recently active first",
-    description: "Archived threads are left out unless asked for.",
+    description: DESCRIPTION,
     query: ProjectThreadsQuery,
-    answers: { 200: PageOf(ThreadSchema) },
+    answers: { 200: FoundPageOf(ListedThread) },
     errors: ["not_found"],
     async handle({ senderId, query, page }) {
-      return ok(await threadsPage(db, senderId, query, page()));
+      return ok(await threadsPage(deps, senderId, query, page()));
     },
   });
 }
 
 /** @throws AppError 404 if the project has no such inbox */
 async function threadsPage(
-  db: Db,
+  deps: Contents,
   senderId: string,
-  { inboxId, q, unread, archived, folder = "inbox", label, assignee }: ThreadFilters,
+  { inboxId, q, text, unread, archived, folder = "inbox", label, assignee }: ThreadFilters,
   page: Page,
 ) {
+  const { db } = deps;
   if (inboxId !== undefined && (await getInbox(db, senderId, inboxId)) === null) throw notFound("inbox");
   const wanted: ThreadPage = {
     senderId,
@@ -115,8 +140,27 @@ async function threadsPage(
     after: positionOf(page.after),
     limit: page.take,
   };
+  if (text !== undefined) return foundPage(deps, { ...wanted, query: textQuery(text) }, page);
   const { threads, stoppedAt } = await listThreads(db, wanted);
   return page.answer(threads, showThread, textOf, stoppedAt === null ? null : textOf(stoppedAt));
+}
+
+/** A cursor holds a place in the index. */
+async function foundPage(deps: Contents, search: ThreadSearch, page: Page) {
+  const [begun, from] = page.after?.split(" ").map(Number) ?? [];
+  const place = begun === undefined || from === undefined ? null : { begun, from };
+  const { threads, stoppedAt } = await findThreads(deps, search, place, page.take);
+  const cursorOf = (at: ThreadPlace): string => `${at.begun} ${at.from}`;
+  const show = ({ thread, messageId, highlights }: FoundThread) => ({
+    ...showThread(thread),
+    matchedMessageId: messageId,
+    highlights,
+  });
+  const stopped = stoppedAt === null ? null : cursorOf(stoppedAt);
+  return {
+    ...page.answer(threads, show, ({ next }) => cursorOf(next), stopped),
+    ...(await indexedSince(deps.db)),
+  };
 }
 
 function textOf({ lastMessageAt, id }: ThreadPosition): string {
