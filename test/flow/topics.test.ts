@@ -171,6 +171,87 @@ describe("leaving a topic", () => {
   });
 });
 
+describe("the page of an unsubscribe link", () => {
+  const page = async (link: string, init: RequestInit = {}) => {
+    const response = await fetch(service.url + link, init);
+    const policy = response.headers.get("content-security-policy");
+    if (response.ok) expect(policy).toContain("default-src 'none'");
+    return { status: response.status, html: await response.text() };
+  };
+  const press = (link: string, query: string) => page(`${link}?by=page&${query}`, { method: "POST" });
+  const german = { headers: { "accept-language": "xx, de-AT;q=0.9, en;q=0.8" } };
+
+  test("the page is in the reader's language, shows the visible topics, and changes nothing", async () => {
+    await topic({ name: "Inner <circle>", visible: false });
+    const link = await linkOf(await send(news));
+    const { html } = await page(link, german);
+    expect(html).toContain('<html lang="de">');
+    expect(html).toContain("<h1>E-Mail-Einstellungen</h1>");
+    expect(html).toContain(`<dt>News</dt><dd>Once a month<br>Abonniert `);
+    expect(html).toContain(`<dt>Offers</dt><dd>Nicht abonniert `);
+    expect(html).not.toContain("circle");
+    expect(html.indexOf("News")).toBeLessThan(html.indexOf("Offers"));
+    expect(await contactNow()).toBeUndefined();
+  });
+
+  test("the topic of the message is on the page even if it is not visible, first and escaped", async () => {
+    const hidden = await topic({ name: "Only <you>", visible: false });
+    const { html } = await page(await linkOf(await send(hidden)));
+    expect(html).toContain("<dl><dt>Only &lt;you&gt;</dt>");
+  });
+
+  test("a reader leaves one topic, joins another, leaves everything and comes back, each with an entry", async () => {
+    const link = await linkOf(await send(news));
+    expect((await press(link, `topic=${news}&choice=unsubscribed`)).html).toContain("<h1>Unsubscribed</h1>");
+    expect((await press(link, `topic=${offers}&choice=subscribed`)).html).toContain(
+      "Your choice has been saved.",
+    );
+    expect((await contactNow()).topics).toEqual({ [news]: "unsubscribed", [offers]: "subscribed" });
+    await service.message(await send(offers), "delivered");
+    const all = await press(link, "topic=all&choice=unsubscribed");
+    expect(all.html).toContain("You get none of these messages.");
+    expect(all.html).not.toContain("<dl>");
+    expect(await reasonOf(await send(offers))).toBe("unsubscribed");
+    await press(link, "topic=all&choice=subscribed");
+    const { subscribed, consent } = await contactNow();
+    expect(subscribed).toBe(true);
+    expect(consent).toMatchObject([
+      { subscribed: false, how: "page", ip: "127.0.0.1", topicId: news },
+      { subscribed: true, how: "page", ip: "127.0.0.1", topicId: offers },
+      { subscribed: false, how: "page", ip: "127.0.0.1" },
+      { subscribed: true, how: "page", ip: "127.0.0.1" },
+    ]);
+    await service.message(await send(offers), "delivered");
+  });
+
+  test("a button of a page from before there were topics leaves what one click leaves", async () => {
+    const link = await linkOf(await send(news));
+    await page(`${link}?by=page`, { method: "POST" });
+    expect((await contactNow()).topics).toEqual({ [news]: "unsubscribed" });
+  });
+
+  test("a topic that is not on the page is refused", async () => {
+    const hidden = await topic({ name: "Hidden", visible: false });
+    const link = await linkOf(await send(news));
+    for (const id of [hidden, "top_none"])
+      expect((await press(link, `topic=${id}&choice=subscribed`)).status).toBe(422);
+    expect(await contactNow()).toBeUndefined();
+  });
+
+  test("a template gives the page its heading and words, in the reader's language if there is one for it", async () => {
+    const link = await linkOf(await send(news));
+    const words = { subject: "Your <mail>", text: "First.\n\nSecond <b>." };
+    await call("POST", "/v1/templates", { name: "Page", slug: "unsubscribe-page", ...words });
+    expect((await page(link, german)).html).toContain(
+      "<h1>Your &lt;mail&gt;</h1><p>First.</p><p>Second &lt;b&gt;.</p><dl>",
+    );
+    const mine = { name: "Seite", slug: "unsubscribe-page-de", subject: "Ihre Post", text: "Hallo." };
+    await call("POST", "/v1/templates", mine);
+    expect((await page(link, german)).html).toContain("<h1>Ihre Post</h1><p>Hallo.</p><dl>");
+    expect((await page(link)).html).toContain("<h1>Your &lt;mail&gt;</h1>");
+  });
+});
+
 describe("/v1/topics", () => {
   test("a topic is created, changed, listed, and deleted with the choices of the contacts", async () => {
     const { status, body: made } = await call("POST", "/v1/topics", { name: "Tips" });

@@ -1,4 +1,5 @@
 import type { Key } from "../../core/crypto/key-ring.ts";
+import type { Consent } from "../../core/audience/consent.ts";
 import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { UnsubscribeWay } from "../../core/messages/events.ts";
@@ -6,7 +7,7 @@ import { findRecipient, type Recipient } from "../../store/messages/recipients.t
 import { notLeftGuard, topicOfMessage } from "../../store/audience/topics.ts";
 import {
   type Contact,
-  leaveTopic,
+  setChoice,
   notUnsubscribedGuard,
   unsubscribeAddress,
 } from "../../store/projects/contacts.ts";
@@ -28,31 +29,44 @@ export async function recipientOfToken(
   return named === null ? null : findRecipient(db, named.messageId, named.ord);
 }
 
+/** How a recipient leaves. */
+export interface Leaving {
+  how: UnsubscribeWay;
+  /** The address from which the person acted; null or left out if it is not known. */
+  ip?: string | null;
+  /** The topic that they leave; null: everything. If left out, the topic of the message, or everything if it has none. */
+  topicId?: string | null | undefined;
+}
+
 /**
- * Unsubscribes the recipient's contact, which is created if there is none, and announces it in the same write. If the message
- * has a topic, the contact leaves that alone. A second call changes nothing.
- * @param ip the address from which the person acted, if it is known
+ * Unsubscribes the recipient's contact, which is created if there is none, and announces it in the same write. A second
+ * call changes nothing.
  */
 export async function unsubscribeRecipient(
   deps: Pick<UnsubscribeDeps, "db" | "clock" | "queue">,
   { messageId, senderId, email }: Recipient,
-  how: UnsubscribeWay,
-  ip: string | null = null,
+  { how, ip = null, topicId: wanted }: Leaving,
 ): Promise<void> {
-  const now = deps.clock.now();
-  const emailKey = addressKey(email);
-  const topicId = await topicOfMessage(deps.db, messageId);
+  const topicId = wanted === undefined ? await topicOfMessage(deps.db, messageId) : wanted;
   const left = topicId === null ? {} : { topicId };
   const draft = { messageId, type: "unsubscribed", email, data: { unsubscribed: { how, ...left } } } as const;
+  const emailKey = addressKey(email);
   const guard =
     topicId === null ? notUnsubscribedGuard(senderId, emailKey) : notLeftGuard(senderId, emailKey, topicId);
   const announced = await announce(deps, senderId, [draft], guard);
-  const entry = { at: now, subscribed: false, how, ...(ip === null ? {} : { ip }), ...left };
-  const contact: Contact = {
-    id: newId("con", now),
+  const entry = { at: deps.clock.now(), subscribed: false, how, ...(ip === null ? {} : { ip }), ...left };
+  const contact = strangerContact(senderId, email, entry);
+  const leaving = topicId === null ? unsubscribeAddress(contact) : setChoice(contact, topicId, 0);
+  await writeAnnounced(deps, announced, { after: [leaving] });
+}
+
+/** Returns the contact that is stored if a recipient chooses who is none yet, with the entry of that choice. */
+export function strangerContact(senderId: string, email: string, entry: Consent): Contact {
+  return {
+    id: newId("con", entry.at),
     senderId,
     email,
-    emailKey,
+    emailKey: addressKey(email),
     firstName: null,
     lastName: null,
     metadata: {},
@@ -61,9 +75,7 @@ export async function unsubscribeRecipient(
     consent: [entry],
     subscribed: true,
     unsubscribedAt: null,
-    createdAt: now,
-    updatedAt: now,
+    createdAt: entry.at,
+    updatedAt: entry.at,
   };
-  const leaving = topicId === null ? unsubscribeAddress(contact) : leaveTopic(contact, topicId);
-  await writeAnnounced(deps, announced, { after: [leaving] });
 }

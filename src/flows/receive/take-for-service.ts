@@ -47,7 +47,7 @@ async function takeUnsubscribe(
   mailFrom: string,
 ): Promise<ReportTaken> {
   const recipient = mailFrom === "" ? null : await findRecipient(deps.db, messageId, ord);
-  if (recipient !== null) await unsubscribeRecipient(deps, recipient, "mail");
+  if (recipient !== null) await unsubscribeRecipient(deps, recipient, { how: "mail" });
   return "taken";
 }
 

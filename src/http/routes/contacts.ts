@@ -269,7 +269,7 @@ function unsubscribeRoute(deps: Outbox): Route {
         const reader = recipients.find(({ email }) => addressKey(email) === contact.emailKey);
         if (reader === undefined)
           throw invalid("messageId", "No message of this project to the contact has that id.");
-        await unsubscribeRecipient(deps, reader, "api");
+        await unsubscribeRecipient(deps, reader, { how: "api" });
       }
       return ok(showContact(found(await setSubscribed(db, senderId, params.id, byApi(false, now)))));
     },

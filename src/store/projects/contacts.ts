@@ -4,7 +4,7 @@ import {
   MAX_PROPERTIES_BYTES,
   type PropertyValue,
 } from "../../core/audience/properties.ts";
-import type { Choices } from "../../core/audience/topics.ts";
+import type { Choice, Choices } from "../../core/audience/topics.ts";
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { flag, json, plain, type Row, table } from "../engine/columns.ts";
@@ -266,16 +266,16 @@ export function unsubscribeAddress(contact: Contact): Statement {
 }
 
 /**
- * Returns the statement that takes an address out of a topic. If the project has no contact with the address, the given one is
- * stored; else its trail is added. A contact that has left already keeps its times and its trail.
+ * Returns the statement that stores what an address has chosen about a topic. If the project has no contact with the address,
+ * the given one is stored; else its trail is added. A contact that has chosen the same keeps its times and its trail.
  */
-export function leaveTopic(contact: Contact, topicId: string): Statement {
-  const { sql, args } = CONTACTS.insert({ ...contact, topics: { [topicId]: 0 } });
+export function setChoice(contact: Contact, topicId: string, choice: Choice): Statement {
+  const { sql, args } = CONTACTS.insert({ ...contact, topics: { [topicId]: choice } });
   return {
     sql: `${sql}
       ON CONFLICT (sender_id, email_key) DO UPDATE SET topics = json_patch(contacts.topics, excluded.topics),
         updated_at = excluded.updated_at, consent = ${longerTrail("excluded.consent")}
-      WHERE contacts.topics ->> ? IS NOT 0`,
-    args: [...args, `$."${topicId}"`],
+      WHERE contacts.topics ->> ? IS NOT ?`,
+    args: [...args, `$."${topicId}"`, choice],
   };
 }

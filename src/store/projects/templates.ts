@@ -56,6 +56,23 @@ export function findTemplate(db: Db, senderId: string, idOrSlug: string): Promis
 }
 
 /**
+ * Returns the beginning of subject and text of the first of the project's templates with those slugs; null if there is none.
+ * @param chars maximum characters of each
+ */
+export async function beginningOf(
+  db: Db,
+  senderId: string,
+  slugs: readonly string[],
+  chars: number,
+): Promise<{ subject: string; text: string } | null> {
+  return db.first(
+    `SELECT substr(COALESCE(subject, ''), 1, ?3) AS subject, substr(COALESCE(text, ''), 1, ?3) AS text
+      FROM json_each(?2) slugs JOIN templates t ON t.sender_id = ?1 AND t.slug = slugs.value ORDER BY slugs.key LIMIT 1`,
+    [senderId, JSON.stringify(slugs), chars],
+  );
+}
+
+/**
  * Returns the variables of the project's template with that id or slug; null if there is none. Its parts, which may
  * have megabytes, are not read.
  */

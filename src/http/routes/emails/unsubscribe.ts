@@ -1,13 +1,39 @@
-import { notFound, existing } from "../../../core/errors.ts";
 import { Type } from "@sinclair/typebox";
+import { languageFor, type PageTexts, pageTexts } from "../../../core/audience/page-texts.ts";
+import { invalid, notFound, existing } from "../../../core/errors.ts";
+import {
+  join,
+  type Preferences,
+  preferencesOf,
+  type ReaderTopic,
+} from "../../../flows/audience/preferences.ts";
 import {
   recipientOfToken,
   type UnsubscribeDeps,
   unsubscribeRecipient,
 } from "../../../flows/deliver/unsubscribe-recipient.ts";
 import { UNSUBSCRIBE_PATH } from "../../../flows/mime/unsubscribe.ts";
+import type { Recipient } from "../../../store/messages/recipients.ts";
+import type { Answer } from "../../routing/answer.ts";
 import { openRoute, type Route } from "../../routing/route.ts";
+import { OneOf } from "../../routing/schemas.ts";
 import { linkPage } from "../../views/link-page.ts";
+
+/** `topic` of the button that leaves or joins as a whole. */
+const ALL = "all";
+
+const Choice = Type.Object({
+  by: Type.Optional(
+    Type.String({ description: "`page` if a button of the page was used.", examples: ["page"] }),
+  ),
+  topic: Type.Optional(
+    Type.String({
+      description: `The topic of a button, or \`${ALL}\`. Default: that of the message, or all if it has none.`,
+      examples: [ALL],
+    }),
+  ),
+  choice: Type.Optional(OneOf(["subscribed", "unsubscribed"], "Default: `unsubscribed`.")),
+});
 
 /** Returns the routes of unsubscribe links. */
 export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
@@ -22,14 +48,11 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     operationId: "showUnsubscribe",
     summary: "Show the page of an unsubscribe link, without unsubscribing",
     description:
-      "The page has a button that unsubscribes. Opening it changes nothing, because link checkers open every link.",
-    async handle({ params }) {
-      if ((await recipientOfToken(deps, params.token)) === null) throw notFound("link");
-      // A GET must not unsubscribe, because link scanners open every link in a message.
-      return linkPage(
-        "Unsubscribe",
-        '<form method="post" action="?by=page"><button>Unsubscribe</button></form>',
-      );
+      "The page has buttons for the topics that its reader gets or may join, and one that leaves everything, in the language of Accept-Language. Opening it changes nothing, because link checkers open every link.",
+    async handle({ params, request }) {
+      const recipient = await recipientOfToken(deps, params.token);
+      if (recipient === null) throw notFound("link");
+      return preferencePage(deps, recipient, request, null);
     },
   });
   const take = openRoute({
@@ -38,17 +61,83 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     operationId: "unsubscribeByLink",
     summary: "Unsubscribe the recipient of the link (RFC 8058)",
     description:
-      "Mail programs call it for one-click unsubscribing. Makes a contact if the recipient is none.",
-    query: Type.Object({
-      by: Type.Optional(
-        Type.String({ description: "`page` if the button of the page was used.", examples: ["page"] }),
-      ),
-    }),
-    async handle({ params, query, ip }) {
+      "Mail programs call it for one-click unsubscribing, which leaves the topic of the message. Makes a contact if the recipient is none.",
+    query: Choice,
+    async handle({ params, query, ip, request }) {
       const recipient = existing("link", await recipientOfToken(deps, params.token));
-      await unsubscribeRecipient(deps, recipient, query.by === "page" ? "page" : "one_click", ip);
-      return linkPage("Unsubscribed", "<p>You will get no more of these messages.</p>");
+      const topicId = query.topic === ALL ? null : query.topic;
+      const joins = query.choice === "subscribed";
+      await requireShown(deps, recipient, topicId);
+      if (joins) await join(deps, recipient, topicId ?? null, ip);
+      else
+        await unsubscribeRecipient(deps, recipient, {
+          how: query.by === "page" ? "page" : "one_click",
+          ip,
+          topicId,
+        });
+      return preferencePage(deps, recipient, request, joins ? "saved" : "left");
     },
   });
   return [show, take];
+}
+
+/** Throws 422 if the page has no button for the topic. */
+async function requireShown(
+  deps: UnsubscribeDeps,
+  recipient: Recipient,
+  topicId: string | null | undefined,
+): Promise<void> {
+  if (topicId == null) return;
+  const { topics } = await preferencesOf(deps, recipient, "");
+  if (!topics.some(({ id }) => id === topicId))
+    throw invalid("topic", "must be the id of a topic on the page.");
+}
+
+/** Returns the page of a reader. @param done the choice that was just made */
+async function preferencePage(
+  deps: UnsubscribeDeps,
+  recipient: Recipient,
+  request: Request,
+  done: "left" | "saved" | null,
+): Promise<Answer> {
+  const language = languageFor(request.headers.get("accept-language"));
+  const texts = pageTexts(language);
+  const preferences = await preferencesOf(deps, recipient, language);
+  const heading = done === "left" ? texts.left : preferences.words?.subject || texts.heading;
+  const said = { left: texts.noMore, saved: texts.saved };
+  const lead = done === null ? paragraphs(preferences.words?.text ?? "") : `<p>${said[done]}</p>`;
+  return linkPage(Bun.escapeHTML(heading), lead + controls(preferences, texts), {
+    lang: language,
+    headers: { vary: "accept-language", "cache-control": "no-store" },
+  });
+}
+
+function paragraphs(text: string): string {
+  return text
+    .split(/\n\s*\n/)
+    .filter((part) => part.trim() !== "")
+    .map((part) => `<p>${Bun.escapeHTML(part.trim()).replaceAll("\n", "<br>")}</p>`)
+    .join("");
+}
+
+function controls({ subscribed, topics }: Preferences, texts: PageTexts): string {
+  if (!subscribed) return `<p>${texts.getsNone}</p>${button(ALL, "subscribed", texts.joinAll)}`;
+  const rows = topics.map((topic) => rowOf(topic, texts)).join("");
+  const leaves = topics.length === 0 ? texts.leave : texts.leaveAll;
+  return (rows === "" ? "" : `<dl>${rows}</dl>`) + button(ALL, "unsubscribed", leaves);
+}
+
+function rowOf({ id, name, description, subscribed }: ReaderTopic, texts: PageTexts): string {
+  const state = subscribed ? texts.subscribed : texts.unsubscribed;
+  const change = subscribed
+    ? button(id, "unsubscribed", texts.leave, name)
+    : button(id, "subscribed", texts.join, name);
+  const about = description === "" ? "" : `${Bun.escapeHTML(description)}<br>`;
+  return `<dt>${Bun.escapeHTML(name)}</dt><dd>${about}${state} ${change}</dd>`;
+}
+
+/** Returns a form with one button. @param about what the button is for, if several have the same words */
+function button(topic: string, choice: string, text: string, about?: string): string {
+  const label = about === undefined ? "" : ` aria-label="${Bun.escapeHTML(`${text}: ${about}`)}"`;
+  return `<form method="post" action="?by=page&amp;topic=${topic}&amp;choice=${choice}"><button${label}>${text}</button></form>`;
 }

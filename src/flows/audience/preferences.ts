@@ -1,0 +1,73 @@
+import { addressKey } from "../../core/addresses.ts";
+import type { TopicShape } from "../../core/audience/topics.ts";
+import { topicOfMessage, topicShapes } from "../../store/audience/topics.ts";
+import type { Recipient } from "../../store/messages/recipients.ts";
+import { findContact, setChoice, setSubscribed } from "../../store/projects/contacts.ts";
+import { beginningOf } from "../../store/projects/templates.ts";
+import { strangerContact, type UnsubscribeDeps } from "../deliver/unsubscribe-recipient.ts";
+
+/** Slug of the template whose subject and text are the page's own words. With `-de`, those for readers of German. */
+export const PAGE_TEMPLATE = "unsubscribe-page";
+
+/** Maximum characters of the page's own words. */
+export const MAX_PAGE_CHARS = 2000;
+
+/** A topic as a reader sees it. */
+export interface ReaderTopic extends Pick<TopicShape, "id" | "name" | "description"> {
+  subscribed: boolean;
+}
+
+/** The mail that a reader gets from a project, and can choose. */
+export interface Preferences {
+  /** False if the reader gets no mail with an unsubscribe link at all. */
+  subscribed: boolean;
+  /** The visible topics, and that of the message, which is the first. */
+  topics: readonly ReaderTopic[];
+  /** The project's own words in place of the heading, and above the buttons. */
+  words: { subject: string; text: string } | null;
+}
+
+/** Returns what the recipient of a message gets and can choose. @param language of the page */
+export async function preferencesOf(
+  { db }: Pick<UnsubscribeDeps, "db">,
+  { messageId, senderId, email }: Recipient,
+  language: string,
+): Promise<Preferences> {
+  const [topics, topicId, contact, words] = await Promise.all([
+    topicShapes(db, senderId),
+    topicOfMessage(db, messageId),
+    findContact(db, senderId, addressKey(email)),
+    beginningOf(db, senderId, [`${PAGE_TEMPLATE}-${language}`, PAGE_TEMPLATE], MAX_PAGE_CHARS),
+  ]);
+  const subscribed = contact?.subscribed ?? true;
+  return {
+    subscribed,
+    words,
+    topics: topics
+      .filter(({ id, visible }) => visible || id === topicId)
+      .sort((a, b) => Number(b.id === topicId) - Number(a.id === topicId))
+      .map(({ id, name, description, defaultSubscribed }) => {
+        const choice = contact?.topics[id];
+        return { id, name, description, subscribed: choice === undefined ? defaultSubscribed : choice === 1 };
+      }),
+  };
+}
+
+/** Lets the recipient of a message join a topic, or with null get mail again that has an unsubscribe link. */
+export async function join(
+  { db, clock }: Pick<UnsubscribeDeps, "db" | "clock">,
+  { senderId, email }: Recipient,
+  topicId: string | null,
+  ip: string | null,
+): Promise<void> {
+  const at = clock.now();
+  const from = ip === null ? {} : { ip };
+  if (topicId !== null) {
+    const entry = { at, subscribed: true, how: "page", ...from, topicId };
+    await db.write([setChoice(strangerContact(senderId, email, entry), topicId, 1)]);
+    return;
+  }
+  const contact = await findContact(db, senderId, addressKey(email));
+  if (contact !== null)
+    await setSubscribed(db, senderId, contact.id, { at, subscribed: true, how: "page", ...from });
+}
