@@ -98,3 +98,10 @@ export function idIn(args: Args, name: string, kind: keyof typeof SOURCES): stri
   if (/^[a-z]{3}_[0-9A-Za-z]+$/.test(id) && id.startsWith(`${kind}_`)) return id;
   throw new ArgumentError(`"${name}" must be an id that begins with "${kind}_", as ${SOURCES[kind]}.`);
 }
+
+/** Returns the path with those arguments as its query that are given. */
+export function withQuery(path: string, args: Args, names: readonly string[]): string {
+  const query = new URLSearchParams();
+  for (const name of names) if (args[name] !== undefined) query.set(name, String(args[name]));
+  return query.size === 0 ? path : `${path}?${query}`;
+}

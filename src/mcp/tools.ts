@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../core/idempotency-key.ts";
 import { addressesInput, choiceInput, flagInput, MESSAGE_INPUT, PAGE, textInput } from "./inputs.ts";
-import { type Args, type CallApi, idIn, type Tool, type ToolAnswer } from "./tool.ts";
+import { type Args, type CallApi, idIn, type Tool, type ToolAnswer, withQuery } from "./tool.ts";
 
 /** Longest time that one call waits for a message, seconds. */
 const MAX_WAIT_SECONDS = 60;
@@ -13,13 +13,6 @@ const AUTOMATIC = { "Auto-Submitted": "auto-replied" };
 const MAIL = "email written by other people";
 const REPLIES = "addresses and replies of other people's mail servers";
 const RECORDS = "DNS records published by other people";
-
-/** Returns the path with those arguments as its query that are given. */
-function withQuery(path: string, args: Args, names: readonly string[]): string {
-  const query = new URLSearchParams();
-  for (const name of names) if (args[name] !== undefined) query.set(name, String(args[name]));
-  return query.size === 0 ? path : `${path}?${query}`;
-}
 
 function without(args: Args, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
@@ -269,6 +262,22 @@ export const TOOLS: readonly Tool[] = [
         method: "GET",
         path: withQuery("/v1/suppressions", args, ["email", "reason", "limit", "cursor"]),
       }),
+  },
+  {
+    name: "list_notices",
+    title: "List notices",
+    description:
+      "Returns what fails or waits for someone, newest first: domains, webhooks, limits, suspensions, approvals. `fix` names the page of the dashboard for people.",
+    scopes: ["metrics:read"],
+    input: {
+      ended: flagInput("False: only what is still so. True: only what is over."),
+      seen: flagInput("False: only what someone still has to see. True: only what was seen."),
+      ...PAGE,
+    },
+    readOnly: true,
+    strangersWords: REPLIES,
+    run: (call, args) =>
+      call({ method: "GET", path: withQuery("/v1/notices", args, ["ended", "seen", "limit", "cursor"]) }),
   },
 ];
 

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client, type Transport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { newId } from "../../src/core/ids.ts";
 import { TOOLS } from "../../src/mcp/tools.ts";
+import { endNotice, raiseNotice } from "../../src/store/notices/notices.ts";
 import { publish } from "../support/dns.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 
@@ -18,6 +20,13 @@ beforeAll(async () => {
   projectId = (await service.call("GET", "/v1/me")).body.project.id;
 });
 afterAll(() => service.stop());
+
+/** Returns the statement that raises a notice of the project. */
+function noticeOf(subject: string) {
+  const about = { senderId: projectId, subjectId: subject, subject, detail: null };
+  return raiseNotice({ ...about, id: newId("ntc", 1), kind: "quota_near", at: 1 });
+}
+const LISTS = ["list_suppressions", "list_notices"];
 
 /** Makes a key of the project and returns its secret. */
 async function keyWith(wanted: Record<string, unknown>): Promise<string> {
@@ -170,6 +179,7 @@ describe("words of strangers", () => {
       texts.map(({ name }: { name: string }) => ({ name, type: "TXT", value: `v=spf1 ${WORD}` })),
     );
     await service.call("POST", "/v1/suppressions", { email: stranger });
+    await service.app.db.write([noticeOf(WORD)]);
     args = {
       send_email: { from: "agent@in.test", to: [TO], subject: "Hi", text: "Hi" },
       get_email: { id: messageId },
@@ -185,6 +195,7 @@ describe("words of strangers", () => {
       search_emails: {},
       verify_domain: { id: domain.id },
       list_suppressions: {},
+      list_notices: {},
     };
   });
 
@@ -206,8 +217,23 @@ describe("words of strangers", () => {
 
   test("reach the agent from mail, from DNS and in suppressed addresses", async () => {
     await session("streamable HTTP", service.projectKey, async (client) => {
-      for (const name of ["get_email", "get_thread", "search_emails", "verify_domain", "list_suppressions"])
+      for (const name of ["get_email", "get_thread", "search_emails", "verify_domain", ...LISTS])
         expect((await callTool(client, name, args[name])).text.replace(MARK, "")).toContain(WORD);
+    });
+  });
+});
+
+describe("list_notices", () => {
+  test("list_notices shows what is still so, and what is over, to a key of the project", async () => {
+    await service.app.db.write([noticeOf("still so"), noticeOf("over"), endNotice("quota_near", "over", 2)]);
+    await session("streamable HTTP", service.projectKey, async (client) => {
+      const subjects = async (args: object) =>
+        (await callTool(client, "list_notices", { ...args })).json.data.map(
+          ({ subject }: { subject: string }) => subject,
+        );
+      expect(await subjects({ ended: true })).toEqual(["over"]);
+      expect(await subjects({ ended: false })).toContain("still so");
+      expect(await subjects({ ended: "false" })).not.toContain("over");
     });
   });
 });
