@@ -62,6 +62,11 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
   const line = async () =>
     (await health()).checks.find(({ name }: { name: string }) => name === "certificate");
 
+  const isNoticed = async () =>
+    (await service.call("GET", "/v1/notices?ended=false", undefined, { key: service.accountKey })).body.data
+      .find(({ kind }: { kind: string }) => kind === "certificate_failing")
+      ?.message.includes("rejectedIdentifier: not yet") === true;
+
   /** The certificate that TLS_PORT shows for a name; null if the root of pebble does not lead to it. */
   function shown(servername: string): Promise<TLSSocket | null> {
     return new Promise((resolve) => {
@@ -85,6 +90,8 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
     expect((await line()).fix).toContain("It is tried again at ");
     expect(await shown(MX)).toBeNull();
   });
+
+  test("raises a notice with the CA's reason", () => until(isNoticed));
 
   test("gets one at once if it is told to retry and the CA lets it, and shows it at TLS_PORT and the SMTP port without a restart", async () => {
     pebble.fault(null);
@@ -122,6 +129,8 @@ describe.skipIf(PEBBLE_MISSING !== null)(titled("a service with ACME_EMAIL", PEB
     await until(async () => (await line()).status === "ok");
     expect(await certificate()).toMatchObject({ source: "acme", lastError: null });
   });
+
+  test("ends the notice once it has one", () => until(async () => !(await isNoticed())));
 
   test("announces its MTA-STS policy, which a sender fetches and verifies", async () => {
     const resolver = createResolver(

@@ -1,6 +1,9 @@
 import { type Migration, MIGRATIONS } from "../../src/store/engine/migrate.ts";
 
-/** Loaded before the program. With SCHEMA=next in its environment, the program is one of the next minor version. */
+/**
+ * Loaded before the program. With SCHEMA=next in its environment, the program is one of the next minor version, and with
+ * SCHEMA=broken one whose step fails where a project has two messages.
+ */
 
 const NEWEST = Math.max(...MIGRATIONS.map(({ version }) => version));
 
@@ -24,4 +27,12 @@ END;
   ],
 };
 
+const BROKEN: Migration = {
+  version: NEWEST + 1,
+  name: "next",
+  worksWith: NEWEST,
+  sql: "CREATE UNIQUE INDEX one_message ON messages (sender_id);",
+};
+
+if (Bun.env.SCHEMA === "broken") (MIGRATIONS as Migration[]).push(BROKEN);
 if (Bun.env.SCHEMA === "next") (MIGRATIONS as Migration[]).push(NEXT);
