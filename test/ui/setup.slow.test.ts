@@ -70,6 +70,18 @@ describe("the page Domains", () => {
     await page.getByRole("button", { name: "Copied" }).waitFor();
   });
 
+  browserTest("opens the window that rotates a key from the warning of an old one", async () => {
+    const { id } = (await service.call("POST", "/v1/domains", { domain: "old-key.invalid" })).body;
+    const sql = "UPDATE dkim_keys SET created_at = 1 WHERE domain_id = ?";
+    await service.app.db.write([{ sql, args: [id] }]);
+    await go(`/domains/${id}`);
+    await press("Verify domain");
+    await follow("Domains › Rotate DKIM");
+    await inWindow("Rotate key").click();
+    await page.waitForURL(new RegExp(`/domains/${id}$`));
+    await see("pr2._domainkey.old-key.invalid");
+  });
+
   browserTest("rotates a DKIM key, and deletes a domain only if its name is typed", async () => {
     await follow("shop.test");
     await press("Rotate DKIM");
