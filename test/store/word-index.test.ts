@@ -14,6 +14,8 @@ import {
   wordTermsOf,
   wordTermsWanted,
 } from "../../src/store/search/search-terms.ts";
+import { indexedSince } from "../../src/http/views/highlights.ts";
+import { timeOfPosition } from "../../src/store/search/positions.ts";
 import { addWords, newWords, oldWords, wordProgress } from "../../src/store/search/word-index.ts";
 import { wordsIn } from "../../src/store/search/words.ts";
 import { around } from "../support/around.ts";
@@ -227,9 +229,12 @@ describe("messages from before the index of words", () => {
         step.rows.map(({ subject }) => wordsIn(subject).map(({ word }) => word)),
       );
       expect(step.rows.map(({ id }) => id)).toEqual(ids.toReversed().slice(0, WORDS_PER_WRITE));
-      expect((await wordProgress(old.db)).filled).not.toBeNull();
+      const last = step.rows.at(-1)?.position ?? 0;
+      expect(await indexedSince(old.db)).toEqual({
+        indexedSince: new Date(timeOfPosition(last)).toISOString(),
+      });
       await indexWords({ db: old.db })();
-      expect((await wordProgress(old.db)).filled).toBeNull();
+      expect(await indexedSince(old.db)).toEqual({});
       const rows = await old.db.all<{ id: string }>(
         `SELECT m.id FROM message_words w CROSS JOIN messages m ON m.word_place = w.rowid
           WHERE message_words MATCH ? ORDER BY w.rowid`,

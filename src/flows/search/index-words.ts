@@ -16,6 +16,7 @@ import { type MessageTexts, readTexts } from "./texts.ts";
 export const WORDS_PER_WRITE = 50;
 /** Writes of one turn. */
 const WRITES_PER_TURN = 5;
+export const WORDS_PER_TURN = WORDS_PER_WRITE * WRITES_PER_TURN;
 /** Messages that came since the turn before up to which a turn makes all its writes. With more, sends come first: it makes one. */
 const QUIET_MESSAGES = 50;
 /** Index pages merged in one write, and such writes of a turn. */

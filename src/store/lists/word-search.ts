@@ -5,7 +5,7 @@ import { expressionOf, expressionOr, milestoneTerm } from "../search/search-term
 import { SUMMARY_COLUMNS, type SummaryRow } from "./message-page.ts";
 
 /** Milestones within which one query joins terms: some 65 000 of the project's messages, in a few milliseconds. */
-const MILESTONES_PER_QUERY = 64;
+export const MILESTONES_PER_QUERY = 64;
 
 /** A search by words: the project, the terms of which a message must have all, and the conditions of a row of `messages m`. */
 export interface WordSearch {

@@ -9,7 +9,8 @@ import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../controls/problem.tsx";
-import { SearchField } from "../../components/search.tsx";
+import { Marked } from "../../components/marked.tsx";
+import { WordSearch } from "../../components/word-search.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
@@ -32,9 +33,9 @@ const VIEWS = [
   { id: "archived", name: "Archived" },
 ] as const;
 
-/** The order of threads: most recently active first. */
-function orderOf({ lastMessageAt, id }: Thread): string {
-  return `${lastMessageAt} ${id}`;
+/** The order of threads: most recently active first, or the newest message with the words first. */
+function orderOf({ lastMessageAt, id, matchedMessageId }: Thread): string {
+  return matchedMessageId ?? `${lastMessageAt} ${id}`;
 }
 
 /** Threads of one inbox or all, and next to them the conversation that the path names. */
@@ -45,6 +46,7 @@ export function InboxesPage({ params }: PageProps) {
   const filter = {
     inboxId,
     q: query.value.get("q"),
+    text: query.value.get("text"),
     unread: view === "unread" ? true : null,
     archived: view === "archived" ? true : null,
   };
@@ -62,11 +64,12 @@ export function InboxesPage({ params }: PageProps) {
       title="Inboxes"
       layout="panes"
       tools={
-        <SearchField
+        <WordSearch
           label="Search threads"
-          placeholder="Search subject, person, text"
-          value={query.value.get("q") ?? ""}
-          onSearch={(q) => navigate(changedUrl(listPath, search, { q, inbox: null }), { replace: true })}
+          names="subject, person, preview"
+          onSearch={(searched) =>
+            navigate(changedUrl(listPath, search, { ...searched, inbox: null }), { replace: true })
+          }
         />
       }
       actions={<InboxActions inboxes={list ?? []} inboxId={inboxId} onChanged={inboxes.reload} />}
@@ -118,7 +121,8 @@ export function InboxesPage({ params }: PageProps) {
 }
 
 function Cells({ thread }: { thread: Thread }) {
-  const { read, participants, messageCount, subject, preview, hasAttachments, lastMessageAt } = thread;
+  const { read, participants, messageCount, subject, preview, hasAttachments, lastMessageAt, highlights } =
+    thread;
   return (
     <>
       <span class={read ? "read-mark" : "read-mark unread-mark"}>
@@ -130,7 +134,11 @@ function Cells({ thread }: { thread: Thread }) {
       </span>
       <span class="cut subject-cell" dir="auto">
         <span class={read ? undefined : "strong"}>{subject === "" ? "(no subject)" : subject}</span>
-        <span class="quiet"> {preview}</span>
+        {highlights === undefined ? (
+          <span class="quiet"> {preview}</span>
+        ) : (
+          <Marked highlights={highlights} />
+        )}
       </span>
       {hasAttachments ? <Icon name="attachment" /> : <span />}
       <RelativeTime at={lastMessageAt} />

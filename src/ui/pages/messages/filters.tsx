@@ -9,7 +9,17 @@ import { navigate, query, urlWith } from "../../state/router.ts";
 import { DAY } from "../../words/time.ts";
 
 /** Query parameters of the list, which the page's URL has too. */
-export const FILTER_NAMES = ["status", "direction", "q", "from", "to", "tag", "after", "before"] as const;
+export const FILTER_NAMES = [
+  "status",
+  "direction",
+  "q",
+  "text",
+  "from",
+  "to",
+  "tag",
+  "after",
+  "before",
+] as const;
 
 /** One choice of the bar. */
 interface View {

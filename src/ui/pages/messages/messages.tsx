@@ -3,7 +3,8 @@ import { usePages } from "../../api/pages.ts";
 import type { MessageSummary } from "../../api/types.ts";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
-import { SearchField } from "../../components/search.tsx";
+import { Marked } from "../../components/marked.tsx";
+import { WordSearch } from "../../components/word-search.tsx";
 import { capturesTo, codeContext, firstSend } from "../../state/installation.ts";
 import { Status } from "../../components/status.tsx";
 import { RelativeTime } from "../../components/time.tsx";
@@ -36,11 +37,10 @@ export function MessagesPage({ params }: PageProps) {
       title="Messages"
       layout="panes"
       tools={
-        <SearchField
+        <WordSearch
           label="Search messages"
-          placeholder="Search recipient, sender, subject"
-          value={query.value.get("q") ?? ""}
-          onSearch={(q) => navigate(urlWith({ q }, "/messages"), { replace: true })}
+          names="recipient, sender, subject"
+          onSearch={(searched) => navigate(urlWith({ ...searched }, "/messages"), { replace: true })}
         />
       }
       actions={<CreateLink scope="emails:send" text="Send" opens="compose" plus />}
@@ -73,7 +73,7 @@ export function MessagesPage({ params }: PageProps) {
 }
 
 function Cells({
-  message: { status, direction, awaitingApproval, from, fromName, to, subject, createdAt },
+  message: { status, direction, awaitingApproval, from, fromName, to, subject, createdAt, highlights = [] },
 }: {
   message: MessageSummary;
 }) {
@@ -93,6 +93,7 @@ function Cells({
       </span>
       <span class="cut subject-cell" dir="auto">
         {subject === "" ? "(no subject)" : subject}
+        <Marked highlights={highlights} />
       </span>
       <RelativeTime at={createdAt} />
     </>
