@@ -1055,6 +1055,12 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+            createdBy: {
+                /** @enum {string} */
+                type: "member" | "key";
+                id: string;
+                name: string | null;
+            } | null;
             /** @description Shown only in this answer. */
             secret: string;
         };
@@ -1086,6 +1092,12 @@ export interface components {
              * @example 2026-01-31T09:30:00.000Z
              */
             createdAt: string;
+            createdBy: {
+                /** @enum {string} */
+                type: "member" | "key";
+                id: string;
+                name: string | null;
+            } | null;
         };
         /** AuditEntry */
         AuditEntry: {

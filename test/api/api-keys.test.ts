@@ -27,6 +27,7 @@ describe("POST /v1/api-keys", () => {
       lastUsedAt: null,
       revokedAt: null,
       createdAt: new Date(api.clock.now()).toISOString(),
+      createdBy: { type: "key", id: expect.stringMatching(/^key_/), name: "test" },
     });
     expect(json.secret).toStartWith(json.keyPrefix);
     expect((await api.call("GET", "/v1/senders", { key: json.secret })).status).toBe(200);

@@ -193,14 +193,20 @@ describe("a member's session", () => {
     expect((await ask(cookie, "POST", "/v1/api-keys", { name: "all" })).status).toBe(403);
   });
 
-  test("a change by a member names the member in the audit trail", async () => {
+  test("a change by a member names the member in the audit trail, and a key that it makes names it too", async () => {
     const person = await invited("developer");
     const cookie = await signedIn(person);
     const { json } = await ask(cookie, "POST", "/v1/api-keys", { name: "made", scopes: ["emails:read"] });
     const { body } = await wide("GET", `/v1/audit-log?target=${json.id}`);
     expect(body.data[0].actor).toEqual({ type: "member", id: person.id, name: person.email });
+    const keyNow = async () =>
+      (await wide("GET", "/v1/api-keys")).body.data.find(({ id }: { id: string }) => id === json.id);
+    expect(json.createdBy).toEqual({ type: "member", id: person.id, name: person.email });
+    expect((await keyNow()).createdBy).toEqual(json.createdBy);
     const signIns = (await wide("GET", `/v1/audit-log?actor=${person.id}&action=session.create`)).body.data;
     expect(signIns).toHaveLength(1);
+    await wide("DELETE", `/v1/members/${person.id}`);
+    expect((await keyNow()).createdBy).toEqual({ type: "member", id: person.id, name: null });
   });
 
   test.each([

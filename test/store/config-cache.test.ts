@@ -112,6 +112,8 @@ describe("a cached configuration query", () => {
     createdAt: NOW,
     allowRecipients: null,
     approval: false,
+    createdBy: null,
+    createdByName: null,
   };
 
   test("a cached configuration query matches the database after each write of this process", async () => {

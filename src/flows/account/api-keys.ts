@@ -1,3 +1,4 @@
+import { currentActor } from "../../core/actor.ts";
 import { newId, randomBase62 } from "../../core/ids.ts";
 import { type KeyBounds, UNBOUND } from "../../core/key-bounds.ts";
 import type { ApiKey } from "../../store/projects/keys.ts";
@@ -26,8 +27,9 @@ function shownPrefix(secret: string): string {
 export type NewKey = Pick<ApiKey, "accountId" | "name" | "senderId" | "senderExternalId" | "scopes"> &
   Partial<KeyBounds>;
 
-/** Makes the record of a key. `now` is in milliseconds. */
+/** Makes the record of a key, made by the one who acts. `now` is in milliseconds. */
 export function keyFor(secret: string, wanted: NewKey, now: number): ApiKey {
+  const actor = currentActor();
   return {
     ...UNBOUND,
     ...wanted,
@@ -37,5 +39,7 @@ export function keyFor(secret: string, wanted: NewKey, now: number): ApiKey {
     lastUsedAt: null,
     revokedAt: null,
     createdAt: now,
+    createdBy: actor.id,
+    createdByName: actor.name,
   };
 }

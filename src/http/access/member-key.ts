@@ -28,6 +28,8 @@ export function memberKey({ session, member, senders }: PresentedSession, name: 
       lastUsedAt: session.lastUsedAt,
       revokedAt: null,
       createdAt,
+      createdBy: null,
+      createdByName: null,
     },
     secretHash: "",
     sender,

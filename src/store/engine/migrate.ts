@@ -8,6 +8,7 @@ import notices from "../../../db/migrations/0004_notices.sql" with { type: "text
 import arrival from "../../../db/migrations/0005_arrival.sql" with { type: "text" };
 import words from "../../../db/migrations/0010_words.sql" with { type: "text" };
 import mailbox from "../../../db/migrations/0007_mailbox.sql" with { type: "text" };
+import keyMakers from "../../../db/migrations/0013_key_makers.sql" with { type: "text" };
 import properties from "../../../db/migrations/0009_properties.sql" with { type: "text" };
 import topics from "../../../db/migrations/0011_topics.sql" with { type: "text" };
 import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "text" };
@@ -63,6 +64,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: "words", sql: words, worksWith: 9 },
   { version: 11, name: "topics", sql: `${topics}\n${auditTriggers(AUDITED_TOPICS)}`, worksWith: 10 },
   { version: 12, name: "wildcard", sql: `${wildcard}\n${auditTriggers(AUDITED_WILDCARD)}`, worksWith: 11 },
+  { version: 13, name: "key_makers", sql: keyMakers, worksWith: 12 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -26,6 +26,10 @@ export interface ApiKey extends KeyBounds {
   lastUsedAt: number | null;
   revokedAt: number | null;
   createdAt: number;
+  /** Id of the member or key that made it; null: none did, or it is not known. */
+  createdBy: string | null;
+  /** The address of that member, or the name of that key; null if it is gone. */
+  createdByName: string | null;
 }
 
 /** A key that a request presents: with the hash it was found by, and its project if it has one. */
@@ -37,9 +41,12 @@ export interface PresentedKey {
   session?: { id: string; grant: string };
 }
 
-/** The rows of `api_keys` with the external id of their project. */
+/** The rows of `api_keys` with the external id of their project, and the name of their maker. */
 const KEYS = table<ApiKey>(
-  "(SELECT k.*, s.external_id AS sender_external_id FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id)",
+  `(SELECT k.*, s.external_id AS sender_external_id, COALESCE(m.email, c.name) AS created_by_name
+    FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id
+    LEFT JOIN members m ON m.id = k.created_by AND m.account_id = k.account_id
+    LEFT JOIN api_keys c ON c.id = k.created_by AND c.account_id = k.account_id)`,
   {
     id: plain("id"),
     accountId: plain("account_id"),
@@ -54,10 +61,13 @@ const KEYS = table<ApiKey>(
     lastUsedAt: plain("last_used_at"),
     revokedAt: plain("revoked_at"),
     createdAt: plain("created_at"),
+    createdBy: plain("created_by"),
+    createdByName: plain("created_by_name"),
   },
 );
 
-const OWN_NAMES = KEYS.names.filter((name) => name !== "sender_external_id");
+const JOINED: ReadonlySet<string> = new Set(["sender_external_id", "created_by_name"]);
+const OWN_NAMES = KEYS.names.filter((name) => !JOINED.has(name));
 
 interface PresentedRow {
   key: Row;
@@ -78,7 +88,7 @@ function pairsOf(names: readonly string[], alias: string): string {
 function presentedBy(column: "secret_hash" | "id"): ConfigurationQuery<{ json: string }, PresentedKey> {
   return {
     sql: `SELECT json_object('secretHash', k.secret_hash, 'sender', json_object(${pairsOf(PROJECTS.names, "s")}),
-      'key', json_object(${pairsOf(OWN_NAMES, "k")}, 'sender_external_id', s.external_id)) AS json
+      'key', json_object(${pairsOf(OWN_NAMES, "k")}, 'sender_external_id', s.external_id, 'created_by_name', NULL)) AS json
     FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.${column} = ?`,
     read({ json }) {
       const { key, secretHash, sender }: PresentedRow = JSON.parse(json);
@@ -103,8 +113,8 @@ export function findKeyById(db: Db, id: string): Promise<PresentedKey | null> {
 export function insertKey(key: ApiKey, secretHash: string): Statement {
   return {
     sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes,
-            allow_recipients, approval, created_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+            allow_recipients, approval, created_at, created_by)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     args: [
       key.id,
       key.accountId,
@@ -117,6 +127,7 @@ export function insertKey(key: ApiKey, secretHash: string): Statement {
       key.allowRecipients === null ? null : JSON.stringify(key.allowRecipients),
       Number(key.approval),
       key.createdAt,
+      key.createdBy,
     ],
   };
 }

@@ -54,6 +54,16 @@ const KEY_FIELDS = {
   lastUsedAt: Nullable(Timestamp),
   revokedAt: Nullable(Timestamp),
   createdAt: Timestamp,
+  createdBy: Nullable(
+    Type.Object(
+      {
+        type: ShownOneOf(["member", "key"]),
+        id: Type.String(),
+        name: Nullable(Type.String({ description: "Null: it is gone, or your key is a project's." })),
+      },
+      { description: "The member or key that made it. Null: the command line or the first start." },
+    ),
+  ),
 };
 const ApiKeySchema = Type.Object(KEY_FIELDS, { title: "ApiKey" });
 const NEW_KEY_FIELDS = { ...KEY_FIELDS, secret: Type.String({ description: "Shown only in this answer." }) };
@@ -98,7 +108,7 @@ const CreateApiKey = Type.Object({
   ),
 });
 
-function show(key: ApiKey): Record<string, unknown> {
+function show(key: ApiKey, principal: Principal): Record<string, unknown> {
   return {
     id: key.id,
     name: key.name,
@@ -112,7 +122,19 @@ function show(key: ApiKey): Record<string, unknown> {
     lastUsedAt: showTime(key.lastUsedAt),
     revokedAt: showTime(key.revokedAt),
     createdAt: showTime(key.createdAt),
+    createdBy: makerOf(key, principal),
   };
+}
+
+/** Returns the maker of a key. A project's key, which may be a customer's, learns no name of another member or key. */
+function makerOf(
+  { createdBy, createdByName }: ApiKey,
+  { senderId, keyId }: Principal,
+): Record<string, unknown> | null {
+  if (createdBy === null) return null;
+  const seesName = senderId === null || keyId?.startsWith("mem_") === true;
+  const type = createdBy.startsWith("key_") ? "key" : "member";
+  return { type, id: createdBy, name: seesName ? createdByName : null };
 }
 
 /** Returns the entries of `allowRecipients` in the form that is compared. Throws 422 for a wrong one. */
@@ -189,7 +211,7 @@ function collectionRoutes(deps: Configured): Route[] {
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const name = body.name.toWellFormed();
         const key = keyFor(secret, { accountId, name, ...owner, scopes, ...bounds }, now);
-        const answer = created({ ...show(key), secret });
+        const answer = created({ ...show(key, principal), secret });
         // If a key is being revoked, it must not make another key at the same time.
         const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
         const made = [insertKey(key, hashSecret(secret)), ...record(answer)];
@@ -213,7 +235,13 @@ function collectionRoutes(deps: Configured): Route[] {
       async handle({ principal, page }) {
         const { after, take, answer } = page();
         const rows = await listKeys(db, principal, "all", after, take);
-        return ok(answer(rows, show, (key) => key.id));
+        return ok(
+          answer(
+            rows,
+            (key) => show(key, principal),
+            (key) => key.id,
+          ),
+        );
       },
     }),
   ];
@@ -243,7 +271,7 @@ function renameRoute(db: Db): Route {
       const key = await ownKey(db, principal, params.id, "rename");
       const { accountId, senderId } = principal;
       if (!(await renameKey(db, accountId, senderId, key.id, name))) throw notFound("API key");
-      return ok(show({ ...key, name }));
+      return ok(show({ ...key, name }, principal));
     },
   });
 }

@@ -55,10 +55,26 @@ export function KeyDetail({ apiKey, onClose, onChanged }: DetailProps) {
           {approval ? "Each send waits until another key approves it" : "Not needed"}
         </Fact>
         <Fact name="Last used">{timeOf(apiKey.lastUsedAt, "Never")}</Fact>
-        <Fact name="Created">{timeOf(apiKey.createdAt, "")}</Fact>
+        <Fact name="Created">
+          {timeOf(apiKey.createdAt, "")} <Maker maker={apiKey.createdBy} />
+        </Fact>
         {revokedAt === null ? null : <Fact name="Revoked">{timeOf(revokedAt, "")}</Fact>}
       </dl>
     </Detail>
+  );
+}
+
+/** The maker of a key, with a link to the page of that person or key. */
+function Maker({ maker }: { maker: ApiKey["createdBy"] }) {
+  if (maker === null) return null;
+  const name = maker.name ?? (maker.type === "member" ? "a person" : "another key");
+  const path = maker.type === "member" ? "people" : "keys";
+  const mayOpen = maker.name !== null && (maker.type === "key" || can("members:write"));
+  return (
+    <span class="quiet">
+      by {maker.type === "key" && maker.name !== null ? "the key " : ""}
+      {mayOpen ? <a href={`/${path}/${maker.id}`}>{name}</a> : name}
+    </span>
   );
 }
 
