@@ -62,6 +62,7 @@ export function listedMessage(
     threadId: null,
     inboxId: null,
     ...NOT_SENT,
+    trust: null,
     sentAt: createdAt,
     size: 5000,
     testMode: false,

@@ -587,10 +587,10 @@ export interface components {
             };
             inbound_rejected?: {
                 /**
-                 * @description Who refused it: the policy of its author's domain, or a rule. `dropped`: a rule let it be accepted, and kept only its header.
+                 * @description Who refused it: the policy of its author's domain, a rule, or the inbox, for its sender. `dropped`: a rule let it be accepted, and kept only its header.
                  * @enum {string}
                  */
-                reason: "dmarc" | "rule" | "dropped";
+                reason: "dmarc" | "rule" | "dropped" | "sender_blocked" | "sender_unauthenticated" | "sender_not_allowed";
                 rule?: components["schemas"]["AppliedRule"];
                 inboxId: string | null;
                 from?: components["schemas"]["MailAddress"];
@@ -1949,6 +1949,28 @@ export interface components {
             /** @enum {string} */
             type: "sending" | "agent";
             /**
+             * @description Whose mail the inbox takes; that of others, and of blocked senders, gets 550 and is recorded as `inbound_rejected`. `authenticated`: DMARC proves the author. `allowed`: the author is proven and on an allow list.
+             * @enum {string}
+             */
+            accept: "anyone" | "authenticated" | "allowed";
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** ListedSender */
+        ListedSender: {
+            id: string;
+            inboxId: string | null;
+            pattern: string;
+            /**
+             * @description `allow`: its authenticated mail has the trust `allowed`. `block`: its mail is refused.
+             * @enum {string}
+             */
+            list: "allow" | "block";
+            /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
              * @example 2026-01-31T09:30:00.000Z
@@ -1998,6 +2020,11 @@ export interface components {
              * @enum {string}
              */
             auth?: "pass" | "fail";
+            /**
+             * @description `sender.trust` of the record. Mail of blocked senders meets no rules.
+             * @enum {string}
+             */
+            trust?: "blocked" | "unauthenticated" | "authenticated" | "known" | "allowed";
             /**
              * @description A message without a verdict of the spam filter does not match.
              * @example 8
@@ -3314,10 +3341,10 @@ export interface components {
                 testMode?: true;
                 inbound_rejected: {
                     /**
-                     * @description Who refused it: the policy of its author's domain, or a rule. `dropped`: a rule let it be accepted, and kept only its header.
+                     * @description Who refused it: the policy of its author's domain, a rule, or the inbox, for its sender. `dropped`: a rule let it be accepted, and kept only its header.
                      * @enum {string}
                      */
-                    reason: "dmarc" | "rule" | "dropped";
+                    reason: "dmarc" | "rule" | "dropped" | "sender_blocked" | "sender_unauthenticated" | "sender_not_allowed";
                     rule?: components["schemas"]["AppliedRule"];
                     inboxId: string | null;
                     from?: components["schemas"]["MailAddress"];
@@ -3406,6 +3433,7 @@ export type DomainRecord = components['schemas']['DomainRecord'];
 export type ReportRow = components['schemas']['ReportRow'];
 export type PolicyAdvice = components['schemas']['PolicyAdvice'];
 export type Inbox = components['schemas']['Inbox'];
+export type ListedSender = components['schemas']['ListedSender'];
 export type RuleConditions = components['schemas']['RuleConditions'];
 export type RuleActions = components['schemas']['RuleActions'];
 export type NewRule = components['schemas']['NewRule'];
@@ -3460,6 +3488,8 @@ export interface operations {
                 /** @description `complaint` means `complained`. */
                 status?: "accepted" | "queued" | "sending" | "sent" | "delivery_delayed" | "delivered" | "bounced" | "complained" | "rejected" | "rendering_failure" | "failed" | "inbound_rejected" | "complaint";
                 direction?: "inbound" | "outbound";
+                /** @description Of received messages: `sender.trust` of the record. */
+                trust?: "blocked" | "unauthenticated" | "authenticated" | "known" | "allowed";
                 /** @description Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow. */
                 q?: string;
                 /** @description Words of the subject, of the first 64 KiB of each body, or of a file name. A message must have all of them. Case and accents do not count. A new message is found after a few seconds. One page compares at most 2000 messages, so it may be short or empty although more follow. */
@@ -5735,6 +5765,11 @@ export interface operations {
                      * @enum {string}
                      */
                     type?: "sending" | "agent";
+                    /**
+                     * @description Whose mail the inbox takes; that of others, and of blocked senders, gets 550 and is recorded as `inbound_rejected`. `authenticated`: DMARC proves the author. `allowed`: the author is proven and on an allow list.
+                     * @enum {string}
+                     */
+                    accept?: "anyone" | "authenticated" | "allowed";
                 };
             };
         };
@@ -5811,6 +5846,11 @@ export interface operations {
                     displayName?: string;
                     /** @enum {string} */
                     type?: "sending" | "agent";
+                    /**
+                     * @description Whose mail the inbox takes; that of others, and of blocked senders, gets 550 and is recorded as `inbound_rejected`. `authenticated`: DMARC proves the author. `allowed`: the author is proven and on an allow list.
+                     * @enum {string}
+                     */
+                    accept?: "anyone" | "authenticated" | "allowed";
                 };
             };
         };
@@ -5820,6 +5860,187 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Inbox"] & components["schemas"]["MayWarn"];
                 };
+            };
+        };
+    };
+    listInboxSenders: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the allowed and blocked senders of an inbox */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ListedSender"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createInboxSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description An address, or `@` and a domain, which means that very domain. An address decides before its domain.
+                     * @example @example.com
+                     */
+                    pattern: string;
+                    /**
+                     * @description `allow`: its authenticated mail has the trust `allowed`. `block`: its mail is refused.
+                     * @enum {string}
+                     */
+                    list: "allow" | "block";
+                };
+            };
+        };
+        responses: {
+            /** @description Allow or block a sender for an inbox */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["ListedSender"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    deleteInboxSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example inb_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+                /**
+                 * @description Taken from the link.
+                 * @example entryId
+                 */
+                entryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Take a sender off the list of an inbox */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    listProjectSenders: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the allowed and blocked senders of all inboxes of the project */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ListedSender"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createProjectSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description An address, or `@` and a domain, which means that very domain. An address decides before its domain.
+                     * @example @example.com
+                     */
+                    pattern: string;
+                    /**
+                     * @description `allow`: its authenticated mail has the trust `allowed`. `block`: its mail is refused.
+                     * @enum {string}
+                     */
+                    list: "allow" | "block";
+                };
+            };
+        };
+        responses: {
+            /** @description Allow or block a sender for all inboxes of the project */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["ListedSender"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    deleteProjectSender: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example entryId
+                 */
+                entryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Take a sender off the list of all inboxes of the project */
+            204: {
+                content?: never;
             };
         };
     };

@@ -13,7 +13,7 @@ import {
 import { ContactProperties, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
+import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -25,6 +25,7 @@ export class Postrider {
   readonly emails: Emails;
   readonly templates: Templates;
   readonly inboxes: Inboxes;
+  readonly listedSenders: ListedSenders;
   readonly rules: Rules;
   readonly threads: Threads;
   readonly inbound: Inbound;
@@ -53,6 +54,7 @@ export class Postrider {
     this.emails = new Emails(api);
     this.templates = new Templates(api);
     this.inboxes = new Inboxes(api);
+    this.listedSenders = new ListedSenders(api);
     this.rules = new Rules(api);
     this.threads = new Threads(api);
     this.inbound = new Inbound(api);

@@ -2,7 +2,7 @@ import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members,
 import { ContactProperties, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Inbound, Inboxes, Rules, Threads } from "./resources/inbound.ts";
+import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -12,6 +12,7 @@ export declare class Postrider {
     readonly emails: Emails;
     readonly templates: Templates;
     readonly inboxes: Inboxes;
+    readonly listedSenders: ListedSenders;
     readonly rules: Rules;
     readonly threads: Threads;
     readonly inbound: Inbound;

@@ -27,7 +27,8 @@ export type IdPrefix =
   | "mem"
   | "ses"
   | "ntc"
-  | "rul";
+  | "rul"
+  | "lse";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

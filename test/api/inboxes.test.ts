@@ -31,6 +31,7 @@ describe("POST /v1/inboxes", () => {
       address: "support@in.example.com",
       displayName: "",
       type: "agent",
+      accept: "anyone",
       createdAt: new Date(api.clock.now()).toISOString(),
     });
     expect((await api.call("GET", `/v1/inboxes/${json.id}`)).json).toEqual(json);

@@ -15,6 +15,7 @@ import {
   signingKeys,
 } from "../../src/store/messages/sending.ts";
 import { subscriptions } from "../../src/store/webhooks/webhook-deliveries.ts";
+import { blocksSenders } from "../../src/store/threads/listed-senders.ts";
 import { testSender } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -60,6 +61,7 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await ownerEmail(db, "acc");
   await receivingDomain(db, "a.test");
   await inboxAt(db, "dom", "i@a.test");
+  await blocksSenders(db, "sender");
   await planOf(db, "sender", null);
   const mail = { rfcMessageId: "<a@b.test>", related: [], since: 0, limit: 1 };
   await arrivalFacts(db, { id: "inbox", senderId: "sender" }, mail);
@@ -149,7 +151,7 @@ describe("a cached configuration query", () => {
 describe("the tables that configuration queries read", () => {
   test("the tables that configuration queries read are configuration", async () => {
     const queries = await queriesAsked();
-    expect(queries.length).toBe(13);
+    expect(queries.length).toBe(14);
     const tables = await configuration();
     const roots = new Map(
       (
@@ -176,7 +178,7 @@ describe("the tables that configuration queries read", () => {
 
   test("the tables that configuration queries read count every change, except of what changes with traffic", async () => {
     const tables = await configuration();
-    expect(tables.size).toBe(13);
+    expect(tables.size).toBe(14);
     for (const [table, counted] of tables) {
       expect(counted.map(({ event }) => event).sort(), table).toEqual(["DELETE", "INSERT", "UPDATE"]);
       const columns = await database.db.all<{ name: string }>(

@@ -46,6 +46,7 @@ function message(id: string): Message {
     threadId: null,
     inboxId: null,
     ...NOT_SENT,
+    trust: null,
     testMode: false,
     createdAt: NOW,
   };

@@ -222,6 +222,7 @@ const LARGE = [
 ];
 /** Indexes that later steps make on them, each with the time that it holds writers, for how many rows. */
 const MEASURED: Readonly<Record<string, string>> = {
+  messages_by_trust: "0.6 s with libSQL for 1,000,000 rows, none of which it holds, on a busy machine",
   threads_by_folder: "0.02 s with libSQL for 200,000 rows, none of which it holds",
   threads_leaving: "0.02 s with libSQL for 200,000 rows, none of which it holds",
   threads_by_assignee: "0.02 s with libSQL for 200,000 rows, none of which it holds",

@@ -113,6 +113,7 @@ beforeAll(async () => {
       address: "a@one.example",
       displayName: "",
       type: "agent",
+      accept: "anyone",
       createdAt: NOW,
     }),
     insertWebhook(

@@ -61,6 +61,9 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   "/v1/erasures": (making) => post(making, "/v1/erasures", contactBody(making)),
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
   "/v1/rules": (making) => post(making, "/v1/rules", RULE),
+  "/v1/inbound/senders": (making) => post(making, "/v1/inbound/senders", listedBody(making)),
+  "/v1/inboxes/{}/senders": (making) =>
+    post(making, `/v1/inboxes/${making.above[0]}/senders`, listedBody(making)),
   async "/v1/threads"(making) {
     const simulated = await post(making, "/v1/inbound/simulate", simulateBody(making));
     return { id: simulated.threadId };
@@ -257,6 +260,10 @@ function propertyBody({ world }: Making) {
   return { name: `property_${world.next()}`, type: "string", fallback: "free" };
 }
 
+function listedBody({ world, tenant }: Making) {
+  return { pattern: `@${tenant.name}-${world.next()}.example.net`, list: "block" };
+}
+
 function contactBody({ world, tenant }: Making) {
   return { email: `${tenant.name}-${world.next()}@example.com` };
 }
@@ -306,6 +313,8 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/webhooks/{}/rotate-secret": () => ({ graceSeconds: 60 }),
   "POST /v1/webhooks/{}/test": () => ({ type: "bounce" }),
   "POST /v1/rules": () => RULE,
+  "POST /v1/inbound/senders": listedBody,
+  "POST /v1/inboxes/{}/senders": listedBody,
   "PATCH /v1/rules/{}": () => ({ enabled: false }),
   "POST /v1/rules/try": ({ tenant }) => ({ emailId: tenant.receivedId }),
   "POST /v1/templates": templateBody,

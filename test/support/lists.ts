@@ -37,6 +37,7 @@ export function message(senderId: string, given: Partial<Message> = {}): Message
     threadId: null,
     inboxId: null,
     ...NOT_SENT,
+    trust: null,
     size: 0,
     testMode: false,
     createdAt,

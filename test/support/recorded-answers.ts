@@ -166,6 +166,14 @@ async function makeRows({ service, home }: World): Promise<void> {
       sender_id: home.senderId,
       thread_id: "thr_1",
     },
+    listed_senders: {
+      id: "lse_1",
+      sender_id: home.senderId,
+      inbox_id: home.inboxId,
+      pattern: "@example.com",
+      list: "block",
+      created_at: 1,
+    },
     erased_unsubscriptions: { sender_id: home.senderId, address: "erased:ada" },
     complaints: { sender_id: home.senderId, email: "ada@example.com", day },
     erasures: {

@@ -44,6 +44,64 @@ export class Inboxes {
   }
 }
 
+/** Senders that all inboxes of a project take or refuse, and those of one inbox. */
+export class ListedSenders {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Allows or blocks a sender for all inboxes of the project. */
+  create(
+    body: Body<"createProjectSender">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"createProjectSender">> {
+    return this.#api.json<"createProjectSender">("POST", "/v1/inbound/senders", { body, options });
+  }
+
+  /** Lists the senders that all inboxes of the project take or refuse. */
+  list(query?: Query<"listProjectSenders">, options?: RequestOptions): List<Item<"listProjectSenders">> {
+    return this.#api.list<"listProjectSenders">("/v1/inbound/senders", { query, options });
+  }
+
+  /** Takes a sender off the project's list. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteProjectSender">> {
+    return this.#api.json<"deleteProjectSender">("DELETE", path`/v1/inbound/senders/${id}`, { options });
+  }
+
+  /** Allows or blocks a sender for one inbox. */
+  createForInbox(
+    inboxId: string,
+    body: Body<"createInboxSender">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"createInboxSender">> {
+    return this.#api.json<"createInboxSender">("POST", path`/v1/inboxes/${inboxId}/senders`, {
+      body,
+      options,
+    });
+  }
+
+  /** Lists the senders that an inbox takes or refuses. */
+  listForInbox(
+    inboxId: string,
+    query?: Query<"listInboxSenders">,
+    options?: RequestOptions,
+  ): List<Item<"listInboxSenders">> {
+    return this.#api.list<"listInboxSenders">(path`/v1/inboxes/${inboxId}/senders`, { query, options });
+  }
+
+  /** Takes a sender off the list of an inbox. */
+  deleteForInbox(
+    inboxId: string,
+    id: string,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"deleteInboxSender">> {
+    return this.#api.json<"deleteInboxSender">("DELETE", path`/v1/inboxes/${inboxId}/senders/${id}`, {
+      options,
+    });
+  }
+}
+
 /** Rules for mail that arrives. */
 export class Rules {
   readonly #api: Transport;

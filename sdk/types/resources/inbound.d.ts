@@ -18,6 +18,23 @@ export declare class Inboxes {
     /** Lists the threads of an inbox, most recently active first. */
     threads(id: string, query?: Query<"listInboxThreads">, options?: RequestOptions): List<Item<"listInboxThreads">>;
 }
+/** Senders that all inboxes of a project take or refuse, and those of one inbox. */
+export declare class ListedSenders {
+    #private;
+    constructor(api: Transport);
+    /** Allows or blocks a sender for all inboxes of the project. */
+    create(body: Body<"createProjectSender">, options?: RequestOptions): ApiPromise<Answer<"createProjectSender">>;
+    /** Lists the senders that all inboxes of the project take or refuse. */
+    list(query?: Query<"listProjectSenders">, options?: RequestOptions): List<Item<"listProjectSenders">>;
+    /** Takes a sender off the project's list. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteProjectSender">>;
+    /** Allows or blocks a sender for one inbox. */
+    createForInbox(inboxId: string, body: Body<"createInboxSender">, options?: RequestOptions): ApiPromise<Answer<"createInboxSender">>;
+    /** Lists the senders that an inbox takes or refuses. */
+    listForInbox(inboxId: string, query?: Query<"listInboxSenders">, options?: RequestOptions): List<Item<"listInboxSenders">>;
+    /** Takes a sender off the list of an inbox. */
+    deleteForInbox(inboxId: string, id: string, options?: RequestOptions): ApiPromise<Answer<"deleteInboxSender">>;
+}
 /** Rules for mail that arrives. */
 export declare class Rules {
     #private;

@@ -86,6 +86,7 @@ const TESTS: { readonly [Name in keyof RuleWhen]-?: (value: NonNullable<RuleWhen
   hasAttachment: (value) => (mail) => mail.hasAttachment === value,
   largerThan: (value) => (mail) => mail.size > value,
   auth: (value) => (mail) => mail.authenticated === (value === "pass"),
+  trust: (value) => (mail) => mail.trust === value,
   spamScoreAbove: (value) => (mail) => mail.spamScore !== null && mail.spamScore > value,
 };
 const CONDITIONS = Object.keys(TESTS) as (keyof RuleWhen)[];

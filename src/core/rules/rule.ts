@@ -1,3 +1,5 @@
+import type { Trust } from "../messages/sender.ts";
+
 /** The conditions of a rule. A rule without any matches every message. */
 export interface RuleWhen {
   /** The address in From. A string matches within the value, or at its end if it begins with `*`; case does not count. */
@@ -11,6 +13,8 @@ export interface RuleWhen {
   largerThan?: number | undefined;
   /** Whether DMARC passes: the author in From is proven. */
   auth?: "pass" | "fail" | undefined;
+  /** How far the sender is trusted. */
+  trust?: Trust | undefined;
   /** A message without a verdict has no score, and does not match. */
   spamScoreAbove?: number | undefined;
 }
@@ -56,6 +60,8 @@ export interface RuleMail {
   /** Bytes. */
   size: number;
   authenticated: boolean;
+  /** Null if it is unknown. */
+  trust: Trust | null;
   /** Null without a verdict. */
   spamScore: number | null;
 }

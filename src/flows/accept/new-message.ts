@@ -97,6 +97,7 @@ export function newMessage(
     stream: streamOf(item),
     textFromHtml: kept.whole === undefined && project.textFromHtml,
     contentEnds: item.keepContent === false,
+    trust: null,
     createdAt: now,
   };
 }

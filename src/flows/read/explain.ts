@@ -100,7 +100,7 @@ function isCategory(reason: string): reason is ReplyCategory {
 function summaryOf({ direction, status }: Message, recipients: readonly Explained[]): string {
   if (direction === "inbound")
     return status === "inbound_rejected"
-      ? "The message was refused, because it failed the DMARC policy of the domain in its From."
+      ? "The message was refused, and only its header is kept. The event `inbound_rejected` has the reason."
       : "The message was received.";
   const [first] = recipients;
   if (first === undefined) return "The message has no recipients.";

@@ -167,8 +167,9 @@ async function inspectAndStore(
   const { mailFrom, rcptTo, ip, helo, tls } = session;
   const raw = withoutOwnResults(received, deps.hostname);
   const rules = await rulesOf(deps.db, targets);
+  const needs = await needsOf(deps.db, targets, rules);
   const [inspection, spam] = await Promise.all([
-    deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom }, rules: needsOf(rules) }),
+    deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom }, rules: needs }),
     targets.some(({ inbox }) => inbox.id !== null) ? (deps.checkSpam?.(session, raw) ?? null) : null,
   ]);
   if (inspection === null) return BUSY;

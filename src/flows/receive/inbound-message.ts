@@ -43,6 +43,8 @@ export interface InboundMail {
 export interface InboundPlacement extends InboundTargetInbox {
   status: Extract<Message["status"], "delivered" | "inbound_rejected">;
   threadId: string | null;
+  /** Left out: nothing proves the sender. */
+  sender?: SenderFacts | undefined;
   /** Milliseconds. */
   at: number;
 }
@@ -50,12 +52,13 @@ export interface InboundPlacement extends InboundTargetInbox {
 /** Makes the record of a message in one inbox. */
 export function inboundMessage(
   { envelope, trace, raw, inspection, testMode }: InboundMail,
-  { inbox, addresses, status, threadId, at }: InboundPlacement,
+  { inbox, addresses, status, threadId, sender = UNAUTHENTICATED, at }: InboundPlacement,
 ): Message {
   const { mail } = inspection;
   const namesNobody = mail.to.length === 0 && mail.cc.length === 0;
   return {
     ...NOT_SENT,
+    trust: sender.trust,
     id: newId("msg", at),
     senderId: inbox.senderId,
     direction: "inbound",

@@ -1,3 +1,4 @@
+import type { SenderRefusal } from "../../core/messages/listed-sender.ts";
 import type { AppliedRule } from "../../core/rules/ruling.ts";
 import { standingInboxGuard } from "../../store/threads/inboxes.ts";
 import { insertMessage } from "../../store/messages/messages.ts";
@@ -7,7 +8,9 @@ import { storedLimit, withinStoredLimits, type Receiving } from "./storage-limit
 import { type ArrivalTarget, storeBody, webhooksOf } from "./store-inbound.ts";
 
 /** Why a message was not stored, as its event says it. */
-export type RefusalReason = { reason: "dmarc" } | { reason: "rule" | "dropped"; rule: AppliedRule };
+export type RefusalReason =
+  | { reason: "dmarc" | SenderRefusal }
+  | { reason: "rule" | "dropped"; rule: AppliedRule };
 
 /**
  * Records a refused message once in each project, with its header and without its body.
@@ -41,7 +44,14 @@ async function refusalOf(
   const { inbox } = first;
   const at = deps.clock.now();
   const addresses = own.flatMap((place) => place.addresses);
-  const message = inboundMessage(mail, { inbox, addresses, status: "inbound_rejected", threadId: null, at });
+  const message = inboundMessage(mail, {
+    inbox,
+    addresses,
+    status: "inbound_rejected",
+    threadId: null,
+    sender: first.sender,
+    at,
+  });
   const { verdict: auth } = mail.inspection.authentication;
   const { header } = mail.inspection.contents;
   if (header === null) throw new Error("the header of a refused message is missing");

@@ -4,6 +4,7 @@ import type { RuleMail } from "../../core/rules/rule.ts";
 import { NO_RULING, type Ruling, rulingOf } from "../../core/rules/ruling.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { enabledRules } from "../../store/rules/rules.ts";
+import { blocksSenders } from "../../store/threads/listed-senders.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 
 /** Reads the rules of the projects whose inboxes a message goes to. Role mailboxes have none. */
@@ -16,13 +17,22 @@ export async function rulesOf(
   return new Map((await Promise.all(read)).filter(([, { rules }]) => rules.length > 0));
 }
 
-/** Returns what the rules need of a message; undefined if there are none. */
-export function needsOf(
+/** Returns what inboxes and their rules need of a message, to refuse it and keep its header; undefined if nothing. */
+export async function needsOf(
+  db: Db,
+  targets: readonly InboundTargetInbox[],
   rules: ReadonlyMap<string, ReadyRules>,
-): { refuses: boolean; headers: string[] } | undefined {
-  if (rules.size === 0) return undefined;
+): Promise<{ refuses: boolean; headers: string[] } | undefined> {
+  const choosing = targets.map(async ({ inbox }) =>
+    inbox.id === null ? false : inbox.accept !== "anyone" || blocksSenders(db, inbox.senderId),
+  );
+  const chooses = (await Promise.all(choosing)).some(Boolean);
+  if (rules.size === 0 && !chooses) return undefined;
   const all = [...rules.values()];
-  return { refuses: all.some(({ refuses }) => refuses), headers: all.flatMap(({ headers }) => headers) };
+  return {
+    refuses: chooses || all.some(({ refuses }) => refuses),
+    headers: all.flatMap(({ headers }) => headers),
+  };
 }
 
 /** Returns what the rules of an inbox decide about a message that arrives there. */
@@ -39,7 +49,7 @@ export function rulingFor(
 function arrivingRuleMail(
   { inspection, envelope, raw, spam }: InboundMail,
   addresses: readonly string[],
-  { authenticated }: SenderFacts,
+  { authenticated, trust }: SenderFacts,
 ): RuleMail {
   const { mail, ruleHeaders } = inspection;
   return {
@@ -50,6 +60,7 @@ function arrivingRuleMail(
     hasAttachment: mail.attachments.length > 0,
     size: raw.length,
     authenticated,
+    trust,
     spamScore: spam?.score ?? null,
   };
 }

@@ -184,7 +184,7 @@ function arrivalIn(
   const { mail: read } = mail.inspection;
   const { senderId } = inbox;
   const threadId = inbox.id === null ? null : (facts.threadId ?? newId("thr", now));
-  const message = inboundMessage(mail, { inbox, addresses, status: "delivered", threadId, at: now });
+  const message = inboundMessage(mail, { inbox, addresses, status: "delivered", threadId, sender, at: now });
   const draft: EventDraft = { messageId: message.id, type: "inbound_received", email: null };
   const attachments = inboundAttachments(read, now);
   return {

@@ -14,6 +14,7 @@ export function storedRuleMail({ message, content, attachments }: MessageRecord)
     hasAttachment: attachments.length > 0,
     size: message.size - Buffer.byteLength(content.trace ?? ""),
     authenticated: arrival?.sender?.authenticated ?? dmarc?.result === "pass",
+    trust: message.trust,
     spamScore: arrival?.spam?.score ?? null,
   };
 }

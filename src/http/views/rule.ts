@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { CheckedRule } from "../../core/rules/match.ts";
 import { MAX_PATTERN_CHARS, MAX_POSITION, MAX_REJECT_CHARS, RULE_FOLDERS } from "../../core/rules/rule.ts";
+import { TRUSTS } from "../../core/messages/sender.ts";
 import { rulingOf } from "../../core/rules/ruling.ts";
 import type { Rule } from "../../store/rules/rules.ts";
 import {
@@ -47,6 +48,9 @@ const When = Type.Object(
     hasAttachment: Type.Optional(Type.Boolean()),
     largerThan: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_POSITION, description: "Bytes." })),
     auth: Type.Optional(OneOf(["pass", "fail"], "`pass`: DMARC proves the author. `fail`: it does not.")),
+    trust: Type.Optional(
+      OneOf(TRUSTS, "`sender.trust` of the record. Mail of blocked senders meets no rules."),
+    ),
     spamScoreAbove: Type.Optional(
       Type.Number({
         minimum: -1000,

@@ -100,8 +100,8 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
   }),
   inbound_rejected: Type.Object({
     reason: OneOf(
-      ["dmarc", "rule", "dropped"],
-      "Who refused it: the policy of its author's domain, or a rule. `dropped`: a rule let it be accepted, and kept only its header.",
+      ["dmarc", "rule", "dropped", "sender_blocked", "sender_unauthenticated", "sender_not_allowed"],
+      "Who refused it: the policy of its author's domain, a rule, or the inbox, for its sender. `dropped`: a rule let it be accepted, and kept only its header.",
     ),
     rule: Type.Optional(AppliedRuleView),
     ...ARRIVAL,

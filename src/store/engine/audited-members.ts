@@ -1,5 +1,5 @@
 import { AUDITED_AUDIENCE } from "./audited-audience.ts";
-import { AUDITED_WILDCARD } from "./audited-receiving.ts";
+import { AUDITED_RECEIVING } from "./audited-receiving.ts";
 import { AUDITED, type Audited } from "./audited-tables.ts";
 
 /** The tables of schema step 3. */
@@ -58,11 +58,16 @@ export const AUDITED_RULES: readonly Audited[] = [
   },
 ];
 
+/** Tables of the first step that later steps watch with further columns. */
+const MADE_AGAIN: ReadonlySet<string> = new Set(
+  [...AUDITED_AUDIENCE, ...AUDITED_RECEIVING].map(({ table }) => table),
+);
+
 /** The tables of all steps, as the last of them watches them. */
 export const ALL_AUDITED: readonly Audited[] = [
-  ...AUDITED.filter(({ table }) => table !== "contacts" && table !== "domains"),
+  ...AUDITED.filter(({ table }) => !MADE_AGAIN.has(table)),
   ...AUDITED_AUDIENCE,
-  ...AUDITED_WILDCARD,
+  ...AUDITED_RECEIVING,
   ...AUDITED_MEMBERS,
   ...AUDITED_NOTICES,
   ...AUDITED_RULES,

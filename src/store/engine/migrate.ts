@@ -12,12 +12,13 @@ import keyMakers from "../../../db/migrations/0013_key_makers.sql" with { type: 
 import properties from "../../../db/migrations/0009_properties.sql" with { type: "text" };
 import topics from "../../../db/migrations/0011_topics.sql" with { type: "text" };
 import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "text" };
+import accepted from "../../../db/migrations/0014_accepted_senders.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
 import { AUDITED_CONTACTS, AUDITED_TOPICS } from "./audited-audience.ts";
 import { AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
-import { AUDITED_WILDCARD } from "./audited-receiving.ts";
+import { AUDITED_ACCEPTED, AUDITED_WILDCARD } from "./audited-receiving.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
 
@@ -65,6 +66,12 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: "topics", sql: `${topics}\n${auditTriggers(AUDITED_TOPICS)}`, worksWith: 10 },
   { version: 12, name: "wildcard", sql: `${wildcard}\n${auditTriggers(AUDITED_WILDCARD)}`, worksWith: 11 },
   { version: 13, name: "key_makers", sql: keyMakers, worksWith: 12 },
+  {
+    version: 14,
+    name: "accepted_senders",
+    sql: `${accepted}\n${auditTriggers(AUDITED_ACCEPTED)}`,
+    worksWith: 13,
+  },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -48,6 +48,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["thread_references", "inbox_id, rfc_message_id", OF_INBOX],
   ["threads", "id", OWN],
   ["rules", "id", OWN],
+  ["listed_senders", "id", OWN],
   ["inboxes", "id", OWN],
   ["contacts", "id", OWN],
   ["contact_properties", "id", OWN],

@@ -70,6 +70,7 @@ export function eraseFromLists(senderId: string, key: string, erased: string): S
     { sql: "DELETE FROM contacts WHERE sender_id = ? AND email_key = ?", args: [senderId, key] },
     { sql: "DELETE FROM complaints WHERE sender_id = ? AND email = ?", args: [senderId, key] },
     ...eraseSuppression(senderId, key, erased),
+    { sql: "DELETE FROM listed_senders WHERE sender_id = ? AND pattern = ?", args: [senderId, key] },
   ];
 }
 

@@ -1,3 +1,4 @@
+import type { Trust } from "../../core/messages/sender.ts";
 import { idFloor } from "../../core/ids.ts";
 import type { Value } from "../engine/client.ts";
 import { firstPosition, lastPosition, timeOfId } from "../search/positions.ts";
@@ -6,6 +7,8 @@ import type { SearchFilter } from "../search/search-terms.ts";
 import type { Condition } from "../matching/substring.ts";
 
 export interface MessageFilter extends SearchFilter {
+  /** Of received messages. */
+  trust?: Trust;
   /** Created at or after, and before, in milliseconds. */
   after?: number;
   before?: number;
@@ -23,6 +26,7 @@ const CONDITIONS = {
   status: (filter: MessageFilter) => when(filter.status, (status) => one("m.status = ?", status)),
   direction: (filter: MessageFilter) =>
     when(filter.direction, (direction) => one("m.direction = ?", direction)),
+  trust: (filter: MessageFilter) => when(filter.trust, (trust) => one("m.trust = ?", trust)),
   from: (filter: MessageFilter) => when(filter.from, (from) => isAddress("m.from_email", from)),
   tag: (filter: MessageFilter) =>
     when(filter.tag, ({ name, value }) =>
@@ -35,7 +39,7 @@ const CONDITIONS = {
 };
 type FilterName = keyof typeof CONDITIONS;
 
-const ALL_FILTERS: readonly FilterName[] = ["status", "direction", "from", "tag"];
+const ALL_FILTERS: readonly FilterName[] = ["status", "direction", "trust", "from", "tag"];
 
 /**
  * Returns the condition that a row of `messages m` is the project's, has an id below `below`, was created within the

@@ -56,11 +56,10 @@ export async function listMessages(
 }
 
 async function rowsOf(db: Db, page: Page): Promise<Found> {
-  const { status } = page.filter;
   const terms = termsWanted(page.senderId, page.filter);
   const narrowed = terms.wholes.length + terms.grams.length > 0;
   if (!narrowed || (await hasFewOfStatus(db, page)))
-    return collectPage(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
+    return collectPage(downIds(db, page, sourceOf(page.filter)), page);
   // Read before the index, so that a message that is added or changed in between is found at least once.
   const waiting = await waitingRows(db, page);
   const changed = page.filter.q === undefined ? [] : [await collectPage(downIds(db, page, CHANGED), page)];
@@ -101,9 +100,15 @@ async function waitingRows(db: Db, page: Page): Promise<Found> {
  */
 const ALL = "messages m INDEXED BY messages_by_sender WHERE";
 const BY_STATUS = "messages m INDEXED BY messages_by_status WHERE";
+const BY_TRUST = "messages m INDEXED BY messages_by_trust WHERE";
 /** Messages that are not in the search index yet, and those that are in it with another subject. */
 const WAITING = "messages m INDEXED BY messages_unindexed WHERE m.position IS NULL AND";
 const CHANGED = "messages_changed s CROSS JOIN messages m ON m.id = s.message_id WHERE";
+
+function sourceOf({ status, trust }: MessageFilter): string {
+  if (trust !== undefined) return BY_TRUST;
+  return status === undefined ? ALL : BY_STATUS;
+}
 
 function downIds(
   db: Db,

@@ -17,6 +17,7 @@ export function messagesWithIds(db: Db, senderId: string, ids: readonly string[]
 const CHECKS: readonly ((message: Message, filter: MessageFilter) => boolean)[] = [
   ({ status }, filter) => filter.status === undefined || filter.status === status,
   ({ direction }, filter) => filter.direction === undefined || filter.direction === direction,
+  ({ trust }, filter) => filter.trust === undefined || filter.trust === trust,
   ({ id }, { after }) => after === undefined || id >= idFloor("msg", after),
   ({ id }, { before }) => before === undefined || id < idFloor("msg", before),
   ({ from }, filter) => filter.from === undefined || foldCase(from.email) === foldCase(filter.from),

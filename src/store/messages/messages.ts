@@ -3,7 +3,7 @@ import type { AppliedRule } from "../../core/rules/ruling.ts";
 import type { Spam } from "../../core/messages/spam.ts";
 import type { Stream } from "../../core/messages/send-item.ts";
 import { OPEN_TRACKING } from "../../core/messages/tracking.ts";
-import type { SenderFacts } from "../../core/messages/sender.ts";
+import type { SenderFacts, Trust } from "../../core/messages/sender.ts";
 import type { Unread } from "../../core/messages/unread.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
 import { type EntityOf, flag, json, mailbox, oneOf, plain, table } from "../engine/columns.ts";
@@ -56,6 +56,8 @@ const COLUMNS = {
   textFromHtml: flag("text_from_html"),
   /** True until the content has gone that goes once every recipient is final. */
   contentEnds: flag("content_ends"),
+  /** How far the sender of a received message is trusted. Null: unknown, or a sent message. */
+  trust: plain<Trust | null>("trust"),
   createdAt: plain<number>("created_at"),
 };
 

@@ -1,6 +1,7 @@
 import { catchAllOf } from "../../core/addresses.ts";
 import { outsideTopic } from "../audience/topics.ts";
 import { findContacts } from "../projects/contacts.ts";
+import type { Accept } from "../../core/messages/listed-sender.ts";
 import { erasedForms, IS_ERASED } from "../projects/erased-addresses.ts";
 import { unsubscribedBeforeErasure } from "../projects/erased-unsubscriptions.ts";
 import type { ConfigurationQuery, Db } from "../engine/client.ts";
@@ -201,9 +202,10 @@ export interface InboxRef {
   senderId: string;
   address: string;
   displayName: string;
+  accept: Accept;
 }
 
-const INBOX_COLUMNS = "i.id, i.sender_id AS senderId, i.address, i.display_name AS displayName";
+const INBOX_COLUMNS = "i.id, i.sender_id AS senderId, i.address, i.display_name AS displayName, i.accept";
 
 /** Returns the project's inbox that takes mail to an address key, which may be a catch-all; null if it has none. */
 export function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {

@@ -1,3 +1,4 @@
+import type { Accept } from "../../core/messages/listed-sender.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { plain, table } from "../engine/columns.ts";
 import { reorderableText, rowsStatement } from "../sql/rows-text.ts";
@@ -15,6 +16,7 @@ export interface Inbox {
   address: string;
   displayName: string;
   type: InboxType;
+  accept: Accept;
   createdAt: number;
 }
 
@@ -28,6 +30,7 @@ const INBOXES = table<Inbox>("inboxes", {
   address: plain("address"),
   displayName: plain("display_name"),
   type: plain("type"),
+  accept: plain("accept"),
   createdAt: plain("created_at"),
 });
 
@@ -81,13 +84,14 @@ export function updateInbox(
   db: Db,
   senderId: string,
   id: string,
-  changes: { displayName?: string | undefined; type?: InboxType | undefined },
+  changes: { displayName?: string | undefined; type?: InboxType | undefined; accept?: Accept | undefined },
 ): Promise<Inbox | null> {
   return INBOXES.update(
     db,
-    `SET display_name = COALESCE(?, display_name), type = COALESCE(?, type)
+    `SET display_name = COALESCE(?, display_name), type = COALESCE(?, type),
+      accept = COALESCE(?, accept)
       WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`,
-    [changes.displayName ?? null, changes.type ?? null, senderId, id],
+    [changes.displayName ?? null, changes.type ?? null, changes.accept ?? null, senderId, id],
   );
 }
 

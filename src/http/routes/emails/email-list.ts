@@ -20,6 +20,7 @@ import { timeOf } from "../../routing/day-or-time.ts";
 import type { Page } from "../../routing/paging.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, Search } from "../../routing/schemas.ts";
+import { TRUSTS } from "../../../core/messages/sender.ts";
 import { MESSAGE_STATUSES } from "../../../core/messages/states.ts";
 import { FoundPageOf, indexedSince, requireNoWait, TextSearch } from "../../views/highlights.ts";
 import { MessageSummaryView, showSummary } from "../../views/message.ts";
@@ -32,6 +33,7 @@ const ListQuery = Type.Object({
   ...PAGE_QUERY,
   status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
   direction: Type.Optional(OneOf(["inbound", "outbound"])),
+  trust: Type.Optional(OneOf(TRUSTS, "Of received messages: `sender.trust` of the record.")),
   q: Search(
     "Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow.",
   ),
@@ -189,7 +191,7 @@ async function requireUnrevoked(db: Db, grant: string | null): Promise<void> {
 }
 
 function filterOf(query: Static<typeof ListQuery>): MessageFilter {
-  const { status, direction, q, from, to, tag } = query;
+  const { status, direction, trust, q, from, to, tag } = query;
   const [after, before] = readAll(
     () => timeOf("after", query.after),
     () => timeOf("before", query.before),
@@ -197,6 +199,7 @@ function filterOf(query: Static<typeof ListQuery>): MessageFilter {
   return {
     ...(status === undefined ? {} : { status: status === "complaint" ? "complained" : status }),
     ...(direction === undefined ? {} : { direction }),
+    ...(trust === undefined ? {} : { trust }),
     ...(q === undefined ? {} : { q }),
     ...(from === undefined ? {} : { from: normalizeAddress(from) ?? from }),
     ...(to === undefined ? {} : { to: normalizeAddress(to) ?? to }),

@@ -2,6 +2,7 @@ import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_EXPECTED, ANY_LOCAL_PART, inboxLocalPart, splitAddress } from "../../../core/addresses.ts";
 import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
+import { ACCEPTS } from "../../../core/messages/listed-sender.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
 import { requireInWildcard } from "../../../flows/domains/wildcard.ts";
@@ -22,8 +23,13 @@ import type { Project } from "../../../store/projects/projects.ts";
 import { created, noContent, ok, type Warning } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { EMAIL, MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import { listedSenderRoutes } from "./listed-senders.ts";
 import type { Checking } from "../../../flows/domains/checking.ts";
 
+const AcceptView = OneOf(
+  ACCEPTS,
+  "Whose mail the inbox takes; that of others, and of blocked senders, gets 550 and is recorded as `inbound_rejected`. `authenticated`: DMARC proves the author. `allowed`: the author is proven and on an allow list.",
+);
 const InboxSchema = Type.Object(
   {
     id: Type.String(),
@@ -32,6 +38,7 @@ const InboxSchema = Type.Object(
     address: Type.String(),
     displayName: Type.String(),
     type: OneOf(INBOX_TYPES),
+    accept: AcceptView,
     createdAt: Timestamp,
   },
   { title: "Inbox" },
@@ -55,10 +62,12 @@ const CreateInbox = Type.Object({
   domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })),
   displayName: Type.Optional(DisplayName),
   type: Type.Optional(OneOf(INBOX_TYPES, "`agent` if absent.")),
+  accept: Type.Optional(AcceptView),
 });
 const UpdateInbox = Type.Object({
   displayName: Type.Optional(DisplayName),
   type: Type.Optional(OneOf(INBOX_TYPES)),
+  accept: Type.Optional(AcceptView),
 });
 
 function show(inbox: Inbox) {
@@ -135,7 +144,7 @@ function duplicate(address: string): AppError {
 
 /** Returns the routes of `/v1/inboxes`. */
 export function inboxRoutes(deps: Checking): Route[] {
-  return [...collectionRoutes(deps), ...itemRoutes(deps.db)];
+  return [...collectionRoutes(deps), ...itemRoutes(deps.db), ...listedSenderRoutes(deps)];
 }
 
 /** Returns the warning that mail for the inbox is refused; none if its domain receives. */
@@ -176,11 +185,19 @@ function collectionRoutes(deps: Checking): Route[] {
       answers: { 201: InboxSchema },
       async handle({ senderId, project, body, now, record }) {
         const { address, domain } = await locateInbox(deps, project, body, now);
-        const { type = "agent" } = body;
+        const { type = "agent", accept = "anyone" } = body;
         // The database replaces half of a surrogate pair, so replace it before answering.
         const displayName = body.displayName?.toWellFormed() ?? "";
         const owner = { senderId, domainId: domain.id };
-        const inbox: Inbox = { id: newId("inb", now), ...owner, address, displayName, type, createdAt: now };
+        const inbox: Inbox = {
+          id: newId("inb", now),
+          ...owner,
+          address,
+          displayName,
+          type,
+          accept,
+          createdAt: now,
+        };
         const answer = { ...created(show(inbox)), warnings: warningsOf(domain) };
         try {
           const below = address.endsWith(`@${domain.name}`) ? [] : [requireWildcard(domain.id)];

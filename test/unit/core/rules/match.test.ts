@@ -15,6 +15,7 @@ const MAIL: RuleMail = {
   hasAttachment: false,
   size: 1,
   authenticated: false,
+  trust: null,
   spamScore: null,
 };
 const matches = (when: RuleWhen, mail: Partial<RuleMail>): boolean | undefined => {

@@ -1,0 +1,79 @@
+import { idCeiling } from "../../core/ids.ts";
+import { type Listed, MAX_LISTED } from "../../core/messages/listed-sender.ts";
+import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
+import { plain, table } from "../engine/columns.ts";
+import { requireGuard } from "../engine/guards.ts";
+
+/** A sender that an inbox, or a whole project, takes or refuses. */
+export interface ListedSender extends Listed {
+  id: string;
+  senderId: string;
+  /** Null: every inbox of the project. */
+  inboxId: string | null;
+  /** Milliseconds. */
+  createdAt: number;
+}
+
+const LISTED = table<ListedSender>("listed_senders", {
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  inboxId: plain("inbox_id"),
+  pattern: plain("pattern"),
+  list: plain("list"),
+  createdAt: plain("created_at"),
+});
+
+/**
+ * Returns the statements that list a sender. They break the guard `too_many_records`; UNIQUE on `listed_senders` if the pattern is
+ * on a list there; the foreign key if the inbox is gone.
+ */
+export function insertListed(listed: ListedSender): Statement[] {
+  return [
+    requireGuard("too_many_records", {
+      sql: "(SELECT COUNT(*) FROM listed_senders WHERE sender_id = ?) < ?",
+      args: [listed.senderId, MAX_LISTED],
+    }),
+    LISTED.insert(listed),
+  ];
+}
+
+/** Returns at most `take` listed senders of an inbox, or of the project itself, newest first, with ids below `after`. */
+export function listListed(
+  db: Db,
+  senderId: string,
+  inboxId: string | null,
+  after: string | null,
+  take: number,
+): Promise<ListedSender[]> {
+  const page = "WHERE sender_id = ? AND inbox_id IS ? AND id < ? ORDER BY id DESC LIMIT ?";
+  return LISTED.all(db, page, [senderId, inboxId, after ?? idCeiling("lse"), take]);
+}
+
+/** Takes a sender off a list. Returns false if it is not on that of the inbox, or of the project itself. */
+export function deleteListed(db: Db, senderId: string, inboxId: string | null, id: string): Promise<boolean> {
+  const sql = "DELETE FROM listed_senders WHERE sender_id = ? AND inbox_id IS ? AND id = ?";
+  return changesRow(db, sql, [senderId, inboxId, id]);
+}
+
+/** Returns which of the patterns are on lists of an inbox or its project. */
+export function listedAmong(
+  db: Db,
+  { id: inboxId, senderId }: { id: string; senderId: string },
+  patterns: readonly string[],
+): Promise<Listed[]> {
+  return db.all<Listed>(
+    `SELECT pattern, list FROM listed_senders WHERE sender_id = ? AND pattern IN (SELECT value FROM json_each(?))
+      AND (inbox_id IS NULL OR inbox_id = ?)`,
+    [senderId, JSON.stringify(patterns), inboxId],
+  );
+}
+
+const BLOCKS: ConfigurationQuery<{ blocks: number }, boolean> = {
+  sql: "SELECT EXISTS (SELECT 1 FROM listed_senders WHERE sender_id = ? AND list = 'block') AS blocks",
+  read: ({ blocks }) => blocks === 1,
+};
+
+/** Returns true if a project blocks any sender. It is cached until configuration changes. */
+export async function blocksSenders(db: Db, senderId: string): Promise<boolean> {
+  return (await db.readConfig(BLOCKS, [senderId])) ?? false;
+}
