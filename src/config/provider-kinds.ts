@@ -1,10 +1,10 @@
-import { normalizeAddress, normalizeDomain } from "../core/addresses.ts";
+import { addressKey, normalizeAddress, normalizeDomain } from "../core/addresses.ts";
 import { type Kind, listFault, listOf } from "./kinds.ts";
 
 /** Maximum number of addresses and domains in one setting. */
 const MAX_ADDRESSES_OR_DOMAINS = 1000;
 
-/** Addresses, and domains as `@example.com`. They are read in lower case. */
+/** Addresses, and domains as `@example.com`. They are read as `addressKey` spells addresses: in lower case, with A-labels. */
 export const addressesOrDomains: Kind<readonly string[]> = {
   fault: (given) =>
     listFault(
@@ -13,7 +13,10 @@ export const addressesOrDomains: Kind<readonly string[]> = {
       `must be a comma list of at most ${MAX_ADDRESSES_OR_DOMAINS} addresses and @domains`,
       MAX_ADDRESSES_OR_DOMAINS,
     ),
-  read: (given) => listOf(given).map((item) => item.toLowerCase()),
+  read: (given) =>
+    listOf(given).map((item) =>
+      item.startsWith("@") ? `@${normalizeDomain(item.slice(1)) ?? ""}` : addressKey(item),
+    ),
 };
 
 /** URL of an OpenID provider: https, or http at this machine for tests. */

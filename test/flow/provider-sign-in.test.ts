@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { UI_HEADER } from "../../src/http/access/own-page.ts";
-import { MINUTE_MS } from "../../src/core/time/units.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/core/time/units.ts";
+import { MAX_REFUSED_AN_HOUR } from "../../src/flows/account/refused-sign-ins.ts";
+import { MAX_MEMBERS } from "../../src/store/projects/members.ts";
 import { freePort } from "../support/redis.ts";
 import { startOpenIdProvider, TestBrowser, type TestProvider } from "../support/peers/openid-provider.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -26,7 +28,7 @@ beforeAll(async () => {
     OIDC_CLIENT_ID: "postrider",
     OIDC_CLIENT_SECRET: "secret-of-a-test",
     OIDC_ROLE_CLAIM: "groups",
-    OIDC_ALLOW: "@acme.test, one@other.test",
+    OIDC_ALLOW: "@acme.test, one@other.test, @Bücher.example, zoë@MÜNCHEN.example",
   };
   service = await startService(settings, clock);
 });
@@ -81,6 +83,8 @@ describe("a sign-in by an OpenID provider", () => {
     ["vera", "vera@acme.test", undefined, "viewer"],
     ["olga", "one@other.test", ["x", "viewer", "owner"], "owner"],
     ["nora", "nora@acme.test", ["Owner", 7, null], "viewer"],
+    ["lea", "lea@xn--bcher-kva.example", "viewer", "viewer"],
+    ["zoë", "zoë@xn--mnchen-3ya.example", "viewer", "viewer"],
   ])(
     "%s, whose address is allowed, becomes a member with the role that the claim names",
     async (name, email, groups, role) => {
@@ -122,6 +126,69 @@ describe("a sign-in by an OpenID provider", () => {
     await wide("PATCH", `/v1/members/${id}`, { status: "disabled" });
     const { page, cookie } = await signIn("dan", verified("dan@acme.test", "owner"));
     expect([page.includes("has been disabled"), cookie]).toEqual([true, null]);
+  });
+});
+
+/** The newest entries of the audit trail about refused sign-ins. */
+const refused = async (): Promise<Record<string, unknown>[]> =>
+  (await wide("GET", "/v1/audit-log?action=sign_in.refuse&limit=100")).body.data;
+
+describe("a refused sign-in", () => {
+  test("is an entry of the audit trail with the address that the provider named, and why", async () => {
+    await signIn("eva", verified("eva@elsewhere.test"));
+    const [entry] = await refused();
+    expect(entry).toMatchObject({
+      actor: { type: "service" },
+      action: "sign_in.refuse",
+      target: { type: "sign_in", name: "eva@elsewhere.test" },
+      changes: {
+        how: [null, "provider"],
+        reason: [null, expect.stringContaining("eva@elsewhere.test is no member here.")],
+      },
+      ip: expect.stringMatching(/^192\.0\.2\./),
+      requestId: expect.any(String),
+    });
+  });
+
+  test("of a member names the member, so that the entries about a person are found by id", async () => {
+    await signIn("ina", verified("ina@acme.test"));
+    const { id } = (await members()).find(({ email }) => email === "ina@acme.test") ?? { id: "" };
+    await signIn("ina", { email: "ina@acme.test", email_verified: false });
+    const { body } = await wide("GET", `/v1/audit-log?target=${id}&action=sign_in.refuse`);
+    expect(body.data).toHaveLength(1);
+  });
+
+  test("by a link or key that is not valid is one, too", async () => {
+    for (const [given, how] of [
+      [{ token: "x".repeat(32) }, "link"],
+      [{ key: "pr_wrong" }, "key"],
+    ] as const) {
+      const headers = {
+        "x-forwarded-for": `198.51.100.${how.length}`,
+        origin: service.url,
+        [UI_HEADER]: "1",
+        "content-type": "application/json",
+      };
+      const answer = await fetch(`${service.url}/ui/session`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(given),
+      });
+      expect(answer.status).toBe(401);
+      const [entry] = await refused();
+      expect(entry).toMatchObject({ changes: { how: [null, how] }, target: { name: null } });
+      expect(JSON.stringify(entry)).not.toContain(Object.values(given)[0]);
+    }
+  });
+
+  test("is not written beyond sixty an hour, and the next one says how many were left out", async () => {
+    clock.shift(HOUR_MS);
+    const before = (await refused()).length;
+    for (let nth = 0; nth < MAX_REFUSED_AN_HOUR + 3; nth++) await fetch(`${back}?code=x`);
+    expect((await refused()).length - before).toBe(MAX_REFUSED_AN_HOUR);
+    clock.shift(HOUR_MS);
+    await fetch(`${back}?code=x`);
+    expect((await refused())[0]).toMatchObject({ changes: { leftOut: [null, 3] } });
   });
 });
 
@@ -169,4 +236,29 @@ describe("an answer that the provider did not give to this browser", () => {
     const page = await fetch(`${back}?code=x`, { headers: { cookie: `postrider-provider=${cookie}` } });
     expect(await page.text()).toContain("not begun in this browser");
   });
+});
+
+// The last, because it fills the account.
+test("a provider makes no member beyond those that an account may have, and neither does an invitation", async () => {
+  const { db } = service.app;
+  const [own] = await db.all<{ id: string }>("SELECT id FROM accounts");
+  const has = async () => (await db.first<{ n: number }>("SELECT COUNT(*) AS n FROM members"))?.n ?? 0;
+  await db.write([
+    {
+      sql: `WITH RECURSIVE nth(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM nth WHERE n < ?)
+        INSERT INTO members (id, account_id, email, role, sender_ids, status, created_at)
+        SELECT 'mem_' || n, ?, n || '@full.test', 'viewer', '[]', 'invited', 1 FROM nth`,
+      args: [MAX_MEMBERS - 1 - (await has()), own?.id ?? ""],
+    },
+  ]);
+  expect((await signIn("last", verified("last@acme.test"))).cookie).not.toBeNull();
+  expect(await has()).toBe(MAX_MEMBERS);
+  const { page, cookie } = await signIn("more", verified("more@acme.test"));
+  expect([page.includes("no room for more@acme.test"), cookie]).toEqual([true, null]);
+  const invited = await wide("POST", "/v1/members", { email: "more@acme.test", role: "viewer" });
+  expect([invited.status, invited.body.error?.message]).toEqual([
+    409,
+    "An account has at most 1000 members.",
+  ]);
+  expect(await has()).toBe(MAX_MEMBERS);
 });

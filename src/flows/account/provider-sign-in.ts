@@ -3,10 +3,12 @@ import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import type { OpenId, OpenIdChecks } from "../../net/openid.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
+import { isBroken } from "../../store/engine/guards.ts";
 import { listAccounts } from "../../store/projects/accounts.ts";
 import {
   findMember,
   insertMember,
+  MAX_MEMBERS,
   type Member,
   ROLES,
   type Role,
@@ -55,13 +57,19 @@ export async function signInByClaims(
   return session;
 }
 
+/** Returns the address that a provider claims, verified or not; null if it claims none. */
+export function addressIn({ email }: Claims): string | null {
+  return typeof email === "string" && normalizeAddress(email) !== null ? addressKey(email) : null;
+}
+
 /** Returns the address that the provider has verified. Another one could be anybody's (OpenID Connect Core §5.7). */
-function verifiedAddress({ email, email_verified: isVerified }: Claims): string {
-  if (typeof email !== "string" || normalizeAddress(email) === null)
+function verifiedAddress(claims: Claims): string {
+  const email = addressIn(claims);
+  if (email === null)
     throw refuse("The provider sent no email address. Allow this service the scope email there.");
-  if (isVerified !== true)
+  if (claims.email_verified !== true)
     throw refuse("The provider has not verified the email address. Verify it there, then try again.");
-  return addressKey(email);
+  return email;
 }
 
 /** Returns the role with most rights that a claim names, as one word or a list; null if it names none. */
@@ -95,9 +103,13 @@ async function newMember(
     createdAt: now,
   };
   try {
-    await db.write([insertMember(member)]);
+    await db.write(insertMember(member));
     return member;
   } catch (error) {
+    if (isBroken(error, "changed_since_read"))
+      throw refuse(
+        `The account has ${MAX_MEMBERS} members, and no room for ${email}. An owner can remove others.`,
+      );
     // Another sign-in of the same person was faster.
     const found = error instanceof ConstraintError ? await findMember(db, email) : null;
     if (found === null) throw error;

@@ -2,7 +2,13 @@ import { seal, unsealOrNull } from "../../core/crypto/secretbox.ts";
 import { AppError } from "../../core/errors.ts";
 import { networkOf } from "../../core/networks.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
-import { type Checks, type Provider, signInByClaims } from "../../flows/account/provider-sign-in.ts";
+import {
+  addressIn,
+  type Checks,
+  type Provider,
+  signInByClaims,
+} from "../../flows/account/provider-sign-in.ts";
+import { noteRefused } from "../../flows/account/refused-sign-ins.ts";
 import { log } from "../../log.ts";
 import { isSecurePage } from "../access/own-page.ts";
 import { requireAllowed } from "../access/rate.ts";
@@ -56,6 +62,7 @@ function beginRoute({ config, sessionKey, signIns }: ProviderDeps, { client }: P
 }
 
 function backRoute({ db, config, sessionKey }: ProviderDeps, { client, rules }: Provider): Route {
+  const note = noteRefused(db);
   return openRoute({
     method: "GET",
     path: BACK_PATH,
@@ -64,21 +71,27 @@ function backRoute({ db, config, sessionKey }: ProviderDeps, { client, rules }: 
     answers: { 200: "text/html" },
     async handle({ request, requestId, ip, now }) {
       const used = { "set-cookie": kept(request, "", 0) };
+      let email: string | null = null;
+      const refuse = async (reason: string) => {
+        await note({ how: "provider", reason, email, ip, requestId }, now);
+        return page(reason, used);
+      };
       const checks = keptChecks(request, sessionKey, now);
       // Without the cookie, another page has sent the browser here with an answer of its own (login CSRF).
-      if (checks === null) return page("This sign-in was not begun in this browser, or took too long.", used);
+      if (checks === null) return refuse("This sign-in was not begun in this browser, or took too long.");
       const { search } = new URL(request.url, "http://localhost");
       try {
         const claims = await client.claims(`${config.publicUrl}${BACK_PATH}${search}`, checks);
+        email = addressIn(claims);
         const userAgent = request.headers.get("user-agent");
         const keyId = await signInByClaims(db, rules, claims, { ip, userAgent, requestId }, now);
         const session = { keyId, secure: isSecurePage(request) };
         // Browsers send a strict cookie only if a page of ours leads on, so this answer is no redirect.
         return page(null, { "set-cookie": sessionCookie(session, sessionKey, now) });
       } catch (error) {
-        if (error instanceof AppError) return page(error.message, used);
-        log("members").warn("sign-in by the OpenID provider failed", { error });
-        return page("The provider refused the sign-in, or its answer is not valid.", used);
+        if (error instanceof AppError) return refuse(error.message);
+        log("members").debug("sign-in by the OpenID provider failed", { error });
+        return refuse("The provider refused the sign-in, or its answer is not valid.");
       }
     },
   });

@@ -2,6 +2,7 @@ import type { Key } from "../../core/crypto/key-ring.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid } from "../../core/errors.ts";
 import { networkOf } from "../../core/networks.ts";
+import { noteRefused } from "../../flows/account/refused-sign-ins.ts";
 import { type Browser, useSignInLink } from "../../flows/account/sign-in.ts";
 import { useStartToken } from "../../flows/account/start-link.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -51,6 +52,7 @@ export function sessionRoutes(deps: SessionDeps): Route[] {
 }
 
 function signInRoute({ db, config, sessionKey, signIns, mailLinkTo }: SessionDeps): Route {
+  const note = noteRefused(db);
   return openRoute({
     method: "POST",
     path: PATH,
@@ -73,7 +75,12 @@ function signInRoute({ db, config, sessionKey, signIns, mailLinkTo }: SessionDep
         return noContent();
       }
       const userAgent = request.headers.get("user-agent");
-      const keyId = await holderOf(db, given, { ip, userAgent, requestId }, now);
+      const keyId = await holderOf(db, given, { ip, userAgent, requestId }, now).catch(async (error) => {
+        const how = given.key === undefined ? "link" : "key";
+        if (error instanceof AppError)
+          await note({ how, reason: error.message, email: null, ip, requestId }, now);
+        throw error;
+      });
       const session = { keyId, secure: isSecurePage(request) };
       return { ...noContent(), headers: { "set-cookie": sessionCookie(session, sessionKey, now) } };
     },

@@ -1,4 +1,4 @@
-import type { Db, Value } from "../engine/client.ts";
+import type { Db, Statement, Value } from "../engine/client.ts";
 
 type ChangedValue = string | number | boolean | null | string[] | Record<string, string | number | null>;
 
@@ -84,6 +84,33 @@ type StoredEntry = Omit<AuditEntry, "changes"> & { changes: string };
 
 function read(row: StoredEntry): AuditEntry {
   return { ...row, changes: JSON.parse(row.changes) };
+}
+
+/** A sign-in to the dashboard that was refused. It changes nothing, so no trigger sees it. */
+export interface RefusedSignIn {
+  /** Milliseconds. */
+  at: number;
+  how: "key" | "link" | "provider";
+  reason: string;
+  /** Address that the person claims, as `addressKey` spells it; null if it is unknown. */
+  email: string | null;
+  ip: string | null;
+  requestId: string;
+  /** Number of refused ones before it that are not in the trail. */
+  leftOut: number;
+}
+
+/** Returns the statement that adds a refused sign-in to the trail. Its target is the member, if there is one with that address. */
+export function refusedSignIn(refused: RefusedSignIn): Statement {
+  const { at, how, reason, email, ip, requestId, leftOut } = refused;
+  const facts = { how, reason, ...(leftOut === 0 ? {} : { leftOut }) };
+  const changes = Object.fromEntries(Object.entries(facts).map(([name, fact]) => [name, [null, fact]]));
+  return {
+    sql: `INSERT INTO audit_log (account_id, at, actor_type, ip, request_id, action, target_type, target_id, target_name, changes)
+      SELECT (SELECT account_id FROM members WHERE email = ?1), ?2, 'service', ?3, ?4, 'sign_in.refuse', 'sign_in',
+        COALESCE((SELECT id FROM members WHERE email = ?1), ?4), ?1, ?5`,
+    args: [email, at, ip, requestId, JSON.stringify(changes)],
+  };
 }
 
 /** Deletes at most `limit` changes from before a time, oldest first. Returns how many. */

@@ -1,6 +1,7 @@
 import { idCeiling } from "../../core/ids.ts";
 import { type Db, firstReturned, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
+import { requireGuard } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
 import { unassign } from "../threads/thread-changes.ts";
 
@@ -44,9 +45,19 @@ const LAST_OWNER = `(role = 'owner' AND status = 'active' AND NOT EXISTS (SELECT
   WHERE other.account_id = members.account_id AND other.id <> members.id
     AND other.role = 'owner' AND other.status = 'active'))`;
 
-/** Returns the statement that makes a member. If the address has one, it breaks UNIQUE on `members.email`. */
-export function insertMember(member: Member): Statement {
-  return MEMBERS.insert(member);
+/** Maximum number of members of an account. */
+export const MAX_MEMBERS = 1000;
+
+/**
+ * Returns the statements that make a member. If the account has as many as it may have, they break `changed_since_read`. If the
+ * address has one, they break UNIQUE on `members.email`.
+ */
+export function insertMember(member: Member): Statement[] {
+  const hasRoom = {
+    sql: "(SELECT COUNT(*) FROM members WHERE account_id = ?) < ?",
+    args: [member.accountId, MAX_MEMBERS],
+  };
+  return [requireGuard("changed_since_read", hasRoom), MEMBERS.insert(member)];
 }
 
 /** Returns a member of the account; null if there is none with that id. */
@@ -63,12 +74,6 @@ export function findMember(db: Db, email: string): Promise<Member | null> {
 export function listMembers(db: Db, accountId: string, place: Place, take: number): Promise<Member[]> {
   const ceiling = idCeiling("mem");
   return MEMBERS.page(db, { where: "account_id = ?", args: [accountId], place, ceiling, take });
-}
-
-/** Returns how many members the account has. */
-export async function countMembers(db: Db, accountId: string): Promise<number> {
-  const sql = "SELECT COUNT(*) AS count FROM members WHERE account_id = ?";
-  return (await db.first<{ count: number }>(sql, [accountId]))?.count ?? 0;
 }
 
 /**

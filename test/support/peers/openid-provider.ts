@@ -10,14 +10,19 @@ export interface TestProvider {
   stop(): void;
 }
 
-/** Starts a provider that knows one client. @param secret null: the client has none */
+/**
+ * Starts a provider that knows one client.
+ * @param secret null: the client has none
+ * @param host a name of this machine, by which browsers tell sites apart
+ */
 export async function startOpenIdProvider(
   redirectUri: string,
   clientId: string,
   secret: string | null,
+  host = "127.0.0.1",
 ): Promise<TestProvider> {
   const port = freePort();
-  const issuer = `http://127.0.0.1:${port}`;
+  const issuer = `http://${host}:${port}`;
   const people: TestProvider["people"] = new Map();
   const method = secret === null ? "none" : "client_secret_post";
   const client = {

@@ -7,10 +7,10 @@ import { isBroken, requireGuard } from "../../../store/engine/guards.ts";
 import { unrevokedGuard } from "../../../store/projects/keys.ts";
 import { invalidKey } from "../../access/auth.ts";
 import {
-  countMembers,
   deleteMember,
   insertMember,
   listMembers,
+  MAX_MEMBERS,
   type Member,
   type MemberChanges,
   ROLES,
@@ -30,8 +30,6 @@ export interface MemberDeps {
   mailLink: (member: Member) => Promise<void>;
 }
 
-/** Maximum number of members of an account. */
-export const MAX_MEMBERS = 1000;
 /** Maximum number of projects that a member is limited to. */
 const MAX_SENDER_IDS = 100;
 
@@ -159,13 +157,13 @@ function collectionRoutes({ db, mailLink }: MemberDeps): Route[] {
           lastSeenAt: null,
           createdAt: now,
         };
-        if ((await countMembers(db, accountId)) >= MAX_MEMBERS)
-          throw new AppError("conflict", `An account has at most ${MAX_MEMBERS} members.`);
         const answer = created(show(member));
         // If a key is being revoked, it must not invite anyone at the same time.
         const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
-        await db.write([...unrevoked, insertMember(member), ...record(answer)]).catch((error: unknown) => {
+        await db.write([...unrevoked, ...insertMember(member), ...record(answer)]).catch((error: unknown) => {
           if (isBroken(error, "key_revoked")) throw invalidKey();
+          if (isBroken(error, "changed_since_read"))
+            throw new AppError("conflict", `An account has at most ${MAX_MEMBERS} members.`);
           if (error instanceof ConstraintError && error.unique?.startsWith("members.") === true)
             throw new AppError("conflict", "A member has this address already.", {
               code: "duplicate",
