@@ -2051,6 +2051,11 @@ export interface components {
              * @enum {string}
              */
             folder?: "inbox" | "spam" | "trash";
+            /**
+             * @description Id or slug of the template that answers the message; its data has `from` and `subject`. Each author gets one reply a day from the rule. Mail of unproven authors, lists and programs gets none.
+             * @example out-of-office
+             */
+            replyTemplateId?: string;
             /** @description Archives the conversation. */
             archive?: boolean;
             /** @description Marks the conversation as read. */
@@ -2141,6 +2146,7 @@ export interface components {
                 folder: ("inbox" | "spam" | "trash") | null;
                 archive: boolean;
                 markRead: boolean;
+                replyTemplateId: string | null;
                 reject: string | null;
                 drop: boolean;
             };
@@ -4234,6 +4240,20 @@ export interface operations {
                     text?: string;
                     /** @example <p>Hi Ana</p> */
                     html?: string;
+                    /**
+                     * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
+                     * @example order-confirmation
+                     */
+                    templateId?: string;
+                    /**
+                     * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
+                     * @example {
+                     *       "name": "Ana"
+                     *     }
+                     */
+                    data?: {
+                        [key: string]: components["schemas"]["JsonValue"];
+                    };
                     /**
                      * @example ana@example.com
                      * @example [

@@ -206,6 +206,7 @@ test("a trial shows each rule up to the one that ends them, and the first condit
     folder: "spam",
     archive: false,
     markRead: true,
+    replyTemplateId: null,
     reject: null,
     drop: false,
   });

@@ -22,6 +22,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "taken_reports",
     "complaints",
     "erased_unsubscriptions",
+    "rule_replies",
   ],
   "counts and copies that follow from other rows": [
     "usage",
@@ -90,6 +91,7 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   ],
   dkim_keys: ["public_key", "private_key", "retire_at"],
   inboxes: ["received_count"],
+  rules: ["failures"],
   webhooks: ["previous_secret", "previous_secret_until", "failing_since"],
   templates: ["variables"],
   contacts: ["email_key", "unsubscribed_at", "consent"],

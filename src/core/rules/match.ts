@@ -1,3 +1,4 @@
+import { REPLY_FIELDS } from "./automatic-reply.ts";
 import {
   type AskedRule,
   MAX_COMPARED_ADDRESSES,
@@ -40,7 +41,10 @@ export interface ReadyRules {
 
 /** Makes the rules of a project ready. */
 export function readyRules(rules: readonly AskedRule[]): ReadyRules {
-  const names = rules.flatMap(({ when }) => when.header?.name.toLowerCase() ?? []);
+  const names = rules.flatMap(({ when, then }) => [
+    ...(when.header === undefined ? [] : [when.header.name.toLowerCase()]),
+    ...(then.replyTemplateId === undefined ? [] : REPLY_FIELDS),
+  ]);
   return {
     rules: rules.map(readyRule),
     refuses: rules.some(({ then }) => then.reject !== undefined || then.drop === true),

@@ -29,6 +29,8 @@ export interface RuleThen {
   /** The member who gets the conversation, unless it has one. */
   assigneeId?: string | undefined;
   folder?: (typeof RULE_FOLDERS)[number] | undefined;
+  /** Id or slug of the template that answers the message. */
+  replyTemplateId?: string | undefined;
   archive?: boolean | undefined;
   markRead?: boolean | undefined;
   /** Refuses the message with this text, before it is accepted. */
@@ -64,6 +66,8 @@ export interface RuleMail {
   trust: Trust | null;
   /** Null without a verdict. */
   spamScore: number | null;
+  /** Reverse-path; "" is the null one. */
+  mailFrom: string;
 }
 
 /** Maximum characters of a value that patterns read: 200 rules read each value, on the thread that takes all mail. */

@@ -1,6 +1,7 @@
 import { MAX_LABELS } from "../messages/mailbox.ts";
 import type { CheckedRule } from "./match.ts";
-import type { RuleThen } from "./rule.ts";
+import { mayBeAnswered } from "./automatic-reply.ts";
+import type { AskedRule, RuleMail, RuleThen } from "./rule.ts";
 
 /** A rule that a message met, as its record shows it. */
 export interface AppliedRule {
@@ -17,6 +18,8 @@ export interface Ruling {
   folder: NonNullable<RuleThen["folder"]> | null;
   archive: boolean;
   markRead: boolean;
+  /** The rule that answers it, with a template. Null: none does, or a program must not answer the message. */
+  reply: { ruleId: string; templateId: string } | null;
   /** Null: the message is stored. */
   refusal: { how: "reject"; text: string } | { how: "drop" } | null;
   applied: AppliedRule[];
@@ -29,12 +32,13 @@ export const NO_RULING: Ruling = {
   folder: null,
   archive: false,
   markRead: false,
+  reply: null,
   refusal: null,
   applied: [],
 };
 
-/** Adds up what the matching rules do. The last one decides who gets the conversation, and its folder. */
-export function rulingOf(checked: readonly CheckedRule[]): Ruling {
+/** Adds up what the matching rules do. The last one decides who gets the conversation, its folder and the reply. */
+export function rulingOf(checked: readonly CheckedRule[], mail: RuleMail): Ruling {
   const matching = checked.filter(({ matched }) => matched).map(({ rule }) => rule);
   if (matching.length === 0) return NO_RULING;
   const { reject, drop } = matching.at(-1)?.then ?? {};
@@ -46,8 +50,15 @@ export function rulingOf(checked: readonly CheckedRule[]): Ruling {
     folder: last("folder"),
     archive: matching.some(({ then }) => then.archive === true),
     markRead: matching.some(({ then }) => then.markRead === true),
+    reply: mayBeAnswered(mail) ? replyOf(matching) : null,
     refusal:
       reject === undefined ? (drop === true ? { how: "drop" } : null) : { how: "reject", text: reject },
     applied: matching.map(({ id, name }) => ({ id, name })),
   };
+}
+
+function replyOf(matching: readonly AskedRule[]): Ruling["reply"] {
+  const rule = matching.findLast(({ then }) => then.replyTemplateId !== undefined);
+  const templateId = rule?.then.replyTemplateId;
+  return rule === undefined || templateId === undefined ? null : { ruleId: rule.id, templateId };
 }

@@ -27,7 +27,10 @@ import type { Sending } from "./sending.ts";
 
 /** The fields of a reply that a client gives. The rest follows from the message replied to. */
 export interface ReplyRequest
-  extends Pick<SendItem, "text" | "html" | "cc" | "bcc" | "attachments" | "calendar" | "headers" | "tags"> {
+  extends Pick<
+    SendItem,
+    "text" | "html" | "templateId" | "data" | "cc" | "bcc" | "attachments" | "calendar" | "headers" | "tags"
+  > {
   replyAll?: boolean;
   /** The message replied to. If left out, the last inbound one of the thread. */
   messageId?: string;
@@ -73,7 +76,7 @@ export async function composeReply(
   if (thread === null || inbox === null) throw notFound("thread");
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
   await refuseLoops(deps, senderId, threadId, limitFor(request.headers, now));
-  const { html, bcc, attachments, tags } = request;
+  const { html, templateId, data, bcc, attachments, tags } = request;
   if (request.invitation !== undefined && request.calendar !== undefined)
     throw invalid("calendar", "must be absent, because `invitation` makes the calendar object.");
   const used = await usedAddresses(deps.db, inbox.address, parent);
@@ -85,8 +88,8 @@ export async function composeReply(
       : await invitationReply(deps, parent, { email, isOwn }, request.invitation);
   const calendar = answer?.calendar ?? request.calendar;
   const text = request.text ?? (html === undefined ? answer?.text : undefined);
-  if (text === undefined && html === undefined)
-    throw invalid("html", "One of html and text is required.", "missing_field");
+  if (text === undefined && html === undefined && templateId === undefined)
+    throw invalid("html", "One of html, text and templateId is required.", "missing_field");
   const given = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
   const references = await referenceHeaders(deps, parent);
   const item: SendItem = {
@@ -99,6 +102,8 @@ export async function composeReply(
   };
   if (text !== undefined) item.text = text;
   if (html !== undefined) item.html = html;
+  if (templateId !== undefined) item.templateId = templateId;
+  if (data !== undefined) item.data = data;
   if (bcc !== undefined) item.bcc = bcc;
   if (attachments !== undefined) item.attachments = attachments;
   if (calendar !== undefined) item.calendar = calendar;

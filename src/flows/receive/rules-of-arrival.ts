@@ -42,7 +42,8 @@ export function rulingFor(
 ): Ruling {
   const ready = inbox.id === null ? undefined : mail.rules.get(inbox.senderId);
   if (ready === undefined) return NO_RULING;
-  return rulingOf(checkRules(ready, inbox.id, arrivingRuleMail(mail, addresses, sender)));
+  const asked = arrivingRuleMail(mail, addresses, sender);
+  return rulingOf(checkRules(ready, inbox.id, asked), asked);
 }
 
 /** Returns what rules ask of a message that arrives. @param addresses its recipients in the inbox */
@@ -62,5 +63,6 @@ function arrivingRuleMail(
     authenticated,
     trust,
     spamScore: spam?.score ?? null,
+    mailFrom: envelope.mailFrom,
   };
 }

@@ -1,4 +1,5 @@
 import { NO_RULING, type Ruling } from "../../core/rules/ruling.ts";
+import { addressKey } from "../../core/addresses.ts";
 import { newId } from "../../core/ids.ts";
 import type { SenderFacts } from "../../core/messages/sender.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
@@ -15,6 +16,8 @@ import {
 import { insertMessage, type Message } from "../../store/messages/messages.ts";
 import type { InboxRef } from "../../store/messages/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads/threads.ts";
+import { erasedForms } from "../../store/projects/erased-addresses.ts";
+import { askForReply } from "../../store/rules/rule-replies.ts";
 import { subscriptions } from "../../store/webhooks/webhook-deliveries.ts";
 import { type PrepareDeps, writeAhead } from "../../store/messages/prepare-content.ts";
 import { announceEvents, eventsOf, type EventDraft, writeAnnounced } from "../webhooks/announce.ts";
@@ -77,13 +80,28 @@ export async function storeInbound(
     named.set(senderId, withoutBytes(kept));
     const stored = arrivalIn(deps, place, mail, kept);
     arrivals.push(stored.arrival);
-    statements.push(...stored.statements);
+    statements.push(...stored.statements, ...(await ruleReply(deps, place, mail, stored.arrival)));
     events.push(...stored.events);
   }
   const announced = announceEvents(deps.clock, events, await currentWebhooks(deps, places, named));
   const within = await withinStoredLimits(deps, named.keys());
   await writeAnnounced(deps, announced, { before: statements, after: [...record(arrivals), ...within] });
   return arrivals;
+}
+
+/** Returns the statement that asks for the reply of a rule, to be sent after the commit. */
+async function ruleReply(
+  { db, clock }: Receiving,
+  { inbox: { senderId }, ruling }: ArrivalTarget,
+  { inspection, envelope }: InboundMail,
+  { messageId }: Arrival,
+): Promise<Statement[]> {
+  const reply = ruling?.reply ?? null;
+  if (reply === null) return [];
+  const email = inspection.mail.from?.email ?? envelope.mailFrom;
+  const [author = ""] = (await erasedForms(db, senderId, [addressKey(email)])).keys();
+  const createdAt = clock.now();
+  return [askForReply({ ...reply, messageId, senderId, author, createdAt, dueAt: createdAt })];
 }
 
 /** Returns the webhooks of the projects that a message goes to. */

@@ -16,6 +16,7 @@ export function storedRuleMail({ message, content, attachments }: MessageRecord)
     authenticated: arrival?.sender?.authenticated ?? dmarc?.result === "pass",
     trust: message.trust,
     spamScore: arrival?.spam?.score ?? null,
+    mailFrom: String(envelope?.mailFrom ?? ""),
   };
 }
 

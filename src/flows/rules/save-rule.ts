@@ -7,6 +7,7 @@ import { requireAssignable } from "../threads/assignee.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { isBroken } from "../../store/engine/guards.ts";
 import { getRule, insertRule, nextPosition, type Rule, updateRule } from "../../store/rules/rules.ts";
+import { findTemplate } from "../../store/projects/templates.ts";
 import { getInbox } from "../../store/threads/inboxes.ts";
 
 /** The project of a rule. */
@@ -87,5 +88,10 @@ async function requireSound(
   // A member of an older rule may be gone. The rule can still be renamed or turned off.
   if (isNew && then.assigneeId !== undefined)
     await requireAssignable(db, project, then.assigneeId, "then.assigneeId");
+  if (isNew && then.replyTemplateId !== undefined) {
+    const template = await findTemplate(db, project.id, then.replyTemplateId);
+    if (template === null)
+      throw invalid("then.replyTemplateId", "must be the id or slug of a template.", "template_not_found");
+  }
   if (inboxId !== null) existing("inbox", await getInbox(db, project.id, inboxId));
 }

@@ -26,6 +26,7 @@ import { deleteOldReports } from "../../store/domains/reports.ts";
 import { deleteOldComplaints } from "../../store/projects/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/projects/suppressions.ts";
 import { utcDay } from "../../store/projects/usage.ts";
+import { deleteOldReplies, REPLY_EVERY_MS } from "../../store/rules/rule-replies.ts";
 import { pauseWhenDone } from "./backoff.ts";
 import { type WalkLimits, Walk } from "./walk.ts";
 
@@ -201,6 +202,13 @@ export function forgetAudit({ db, clock }: RetentionDeps, days: number): () => P
 
 /** Days for which an ended notice is kept. */
 export const NOTICES_DAYS = 90;
+
+/** Makes the chore that deletes the replies of rules by which each author got one of the day. */
+export function forgetReplies({ db, clock }: RetentionDeps): () => Promise<void> {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
+    return (await deleteOldReplies(db, now - REPLY_EVERY_MS, COUNTS_PER_TURN)) < COUNTS_PER_TURN;
+  });
+}
 
 /** Makes the chore that deletes notices that ended long ago. */
 export function forgetNotices({ db, clock }: RetentionDeps): () => Promise<void> {

@@ -112,8 +112,8 @@ function itemRoutes({ db }: LargeContents): Route[] {
       description: "The records of messages that met it keep its name.",
       scope: "inboxes:write",
       answers: { 204: null },
-      async handle({ senderId, params }) {
-        if (!(await deleteRule(db, senderId, params.id))) throw notFound("rule");
+      async handle({ senderId, params, now }) {
+        if (!(await deleteRule(db, senderId, params.id, now))) throw notFound("rule");
         return noContent();
       },
     }),
@@ -138,7 +138,8 @@ function tryRoute(deps: LargeContents): Route {
       const record = existing("message", await readRecord(deps, senderId, body.emailId));
       if (record.message.direction !== "inbound") throw notFound("message");
       const rules = await enabledRules(deps.db, senderId);
-      return ok(showTrial(body.emailId, checkRules(rules, record.message.inboxId, storedRuleMail(record))));
+      const mail = storedRuleMail(record);
+      return ok(showTrial(body.emailId, checkRules(rules, record.message.inboxId, mail), mail));
     },
   });
 }

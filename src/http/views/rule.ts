@@ -1,7 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { CheckedRule } from "../../core/rules/match.ts";
-import { MAX_PATTERN_CHARS, MAX_POSITION, MAX_REJECT_CHARS, RULE_FOLDERS } from "../../core/rules/rule.ts";
 import { TRUSTS } from "../../core/messages/sender.ts";
+import {
+  MAX_PATTERN_CHARS,
+  MAX_POSITION,
+  MAX_REJECT_CHARS,
+  RULE_FOLDERS,
+  type RuleMail,
+} from "../../core/rules/rule.ts";
 import { rulingOf } from "../../core/rules/ruling.ts";
 import type { Rule } from "../../store/rules/rules.ts";
 import {
@@ -85,6 +91,15 @@ const Then = Type.Object(
         "`inbox` keeps the conversation out of spam, whatever the spam filter says. `spam` and `trash` keep it for 30 days.",
       ),
     ),
+    replyTemplateId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          "Id or slug of the template that answers the message; its data has `from` and `subject`. Each author gets one reply a day from the rule. Mail of unproven authors, lists and programs gets none.",
+        examples: ["out-of-office"],
+      }),
+    ),
     archive: Type.Optional(Type.Boolean({ description: "Archives the conversation." })),
     markRead: Type.Optional(Type.Boolean({ description: "Marks the conversation as read." })),
     reject: Type.Optional(
@@ -158,6 +173,9 @@ export const TrialView = Type.Object(
       ),
       archive: Type.Boolean(),
       markRead: Type.Boolean(),
+      replyTemplateId: Nullable(
+        Type.String({ description: "Null: no rule answers, or a program must not answer the message." }),
+      ),
       reject: Nullable(Type.String({ description: "The text of the refusal." })),
       drop: Type.Boolean(),
     }),
@@ -166,14 +184,19 @@ export const TrialView = Type.Object(
 );
 
 /** Returns what the rules did to a message on trial. */
-export function showTrial(emailId: string, checked: readonly CheckedRule[]): Static<typeof TrialView> {
-  const { refusal, applied: _, labels, ...ruling } = rulingOf(checked);
+export function showTrial(
+  emailId: string,
+  checked: readonly CheckedRule[],
+  mail: RuleMail,
+): Static<typeof TrialView> {
+  const { refusal, reply, applied: _, labels, ...ruling } = rulingOf(checked, mail);
   return {
     emailId,
     rules: checked.map(({ rule: { id, name }, ...result }) => ({ id, name, ...result })),
     outcome: {
       ...ruling,
       labels: [...labels],
+      replyTemplateId: reply?.templateId ?? null,
       reject: refusal?.how === "reject" ? refusal.text : null,
       drop: refusal?.how === "drop",
     },

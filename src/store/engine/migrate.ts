@@ -13,6 +13,7 @@ import properties from "../../../db/migrations/0009_properties.sql" with { type:
 import topics from "../../../db/migrations/0011_topics.sql" with { type: "text" };
 import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "text" };
 import accepted from "../../../db/migrations/0014_accepted_senders.sql" with { type: "text" };
+import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: `${accepted}\n${auditTriggers(AUDITED_ACCEPTED)}`,
     worksWith: 13,
   },
+  { version: 15, name: "rule_replies", sql: ruleReplies, worksWith: 14 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

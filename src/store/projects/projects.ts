@@ -122,6 +122,11 @@ export function getProject(db: Db, accountId: string, id: string): Promise<Proje
   return PROJECTS.first(db, `WHERE account_id = ? AND id = ? AND ${SHOWN}`, [accountId, id]);
 }
 
+/** Returns a project of any account; null if there is none with that id. It serves chores. */
+export function findShownProject(db: Db, id: string): Promise<Project | null> {
+  return PROJECTS.first(db, `WHERE id = ? AND ${SHOWN}`, [id]);
+}
+
 /** Returns at most `take` of the account's projects, newest first, with ids below `after`. */
 export function listProjects(
   db: Db,

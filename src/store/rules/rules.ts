@@ -6,7 +6,9 @@ import {
   type RuleThen,
   type RuleWhen,
 } from "../../core/rules/rule.ts";
-import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
+import { endNotice } from "../notices/notices.ts";
+import { ruleWorked } from "./rule-replies.ts";
+import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
 import { flag, json, plain, table } from "../engine/columns.ts";
 import { requireGuard } from "../engine/guards.ts";
 
@@ -98,7 +100,10 @@ export async function updateRule(
   changes: RuleChanges,
 ): Promise<Rule | null> {
   const { set, values } = RULES.assignments(changes);
+  // A rule that is enabled again may fail as often as a new one.
+  const again = changes.enabled === true;
   const written = await db.write([
+    ...(again ? [ruleWorked(id), endNotice("rule_disabled", id, changes.updatedAt ?? 0)] : []),
     {
       sql: `UPDATE rules SET ${set.join(", ")} WHERE sender_id = ? AND id = ? RETURNING ${RULES.columns}`,
       args: [...values, senderId, id],
@@ -108,6 +113,11 @@ export async function updateRule(
 }
 
 /** Deletes a rule. Returns false if the project has none with that id. */
-export function deleteRule(db: Db, senderId: string, id: string): Promise<boolean> {
-  return changesRow(db, "DELETE FROM rules WHERE sender_id = ? AND id = ?", [senderId, id]);
+export async function deleteRule(db: Db, senderId: string, id: string, now: number): Promise<boolean> {
+  if ((await getRule(db, senderId, id)) === null) return false;
+  const [deleted] = await db.write([
+    { sql: "DELETE FROM rules WHERE sender_id = ? AND id = ?", args: [senderId, id] },
+    endNotice("rule_disabled", id, now),
+  ]);
+  return (deleted?.changes ?? 0) > 0;
 }

@@ -215,6 +215,7 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   sign_in_links: "links that sign a browser in within an hour",
   watched_projects: "clients that follow events now",
   event_log: "events for clients that follow them now",
+  rule_replies: "replies that leave within a second, and authors who had one today",
 };
 
 /** Rows per read, unless a kind says otherwise. */

@@ -18,6 +18,7 @@ import {
   forgetFigures,
   forgetMessages,
   forgetNotices,
+  forgetReplies,
   forgetReports,
   forgetSuppressions,
 } from "../../flows/sweep/retention.ts";
@@ -46,6 +47,7 @@ export function storageChores(
     { name: "old-figures", turn: forgetFigures(deps) },
     { name: "old-reports", turn: forgetReports(deps, config.retentionReportDays) },
     { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
+    { name: "old-replies", turn: forgetReplies(deps) },
     { name: "old-notices", turn: forgetNotices(deps) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     { name: "ended-contents", turn: endContents(deps) },

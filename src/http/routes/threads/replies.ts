@@ -14,10 +14,12 @@ import { projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
 import { checkedSend } from "../emails/checked-send.ts";
 
-const { text, html, cc, bcc, attachments, calendar, headers, tags } = SendItem.properties;
+const { text, html, templateId, data, cc, bcc, attachments, calendar, headers, tags } = SendItem.properties;
 const ReplyBody = Type.Object({
   text,
   html,
+  templateId,
+  data,
   cc,
   bcc,
   attachments,

@@ -17,6 +17,7 @@ const MAIL: RuleMail = {
   authenticated: false,
   trust: null,
   spamScore: null,
+  mailFrom: "ada@example.com",
 };
 const matches = (when: RuleWhen, mail: Partial<RuleMail>): boolean | undefined => {
   const rules = readyRules([{ id: "r", name: "r", inboxId: null, when, then: { stop: true } }]);

@@ -1,0 +1,30 @@
+/** The fields that tell whether a program may answer a message, in lower case. */
+export const REPLY_FIELDS = [
+  "auto-submitted",
+  "precedence",
+  "list-id",
+  "list-unsubscribe",
+  "x-auto-response-suppress",
+] as const;
+
+/**
+ * Returns whether a program may answer a message (RFC 3834 §2): its author is proven, so that no answer goes to a stranger whom
+ * somebody else named; it has a return path; and it is neither automatic nor sent to many.
+ * @param headers by name in lower case
+ */
+export function mayBeAnswered({
+  headers,
+  authenticated,
+  mailFrom,
+}: {
+  headers: Readonly<Record<string, string>>;
+  authenticated: boolean;
+  mailFrom: string;
+}): boolean {
+  const automatic = headers["auto-submitted"]?.trim().toLowerCase() ?? "no";
+  const isBulk = /^\s*(?:bulk|list|junk|auto_reply)\b/i.test(headers.precedence ?? "");
+  const isMarked = ["list-id", "list-unsubscribe", "x-auto-response-suppress"].some(
+    (name) => headers[name] !== undefined,
+  );
+  return authenticated && mailFrom !== "" && automatic === "no" && !isBulk && !isMarked;
+}
