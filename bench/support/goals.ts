@@ -193,6 +193,17 @@ function lists(figures: Figures): Line[] {
   });
 }
 
+function textSearch(figures: Figures): Line[] {
+  const cases = Object.keys(figures).filter((row) => row !== "index");
+  const p99 = (row: string): number => at(figures, [row, "p99 ms"]);
+  const slowest = cases.toSorted((one, other) => p99(other) - p99(one))[0] ?? "a search";
+  const of = `worst of ${cases.length} searches by words at ${at(figures, [slowest, "messages"])} (${slowest}), p99`;
+  return [
+    alone(figures, of, [slowest, "p99 ms"], "ms", ["<", 150]),
+    alone(figures, "index of words, share of the texts", ["index", "share %"], "%", ["≤", 35]),
+  ];
+}
+
 function retention(figures: Figures): Line[] {
   const day = (row: string): string => `day ${at(figures, [row, "day"])}`;
   const level = { name: day("level day"), place: ["level day", "MB"] } as const;
@@ -201,4 +212,14 @@ function retention(figures: Figures): Line[] {
 }
 
 /** The lines of each bench. Each function throws if a figure is missing. */
-export const GOALS = { accept, inbound, outbound, queue, idle, waiters, lists, retention } as const;
+export const GOALS = {
+  accept,
+  inbound,
+  outbound,
+  queue,
+  idle,
+  waiters,
+  lists,
+  "text-search": textSearch,
+  retention,
+} as const;

@@ -2,10 +2,13 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HOUR_MS } from "../../src/core/time/units.ts";
+import { MAX_PIECES } from "../../src/store/search/text-query.ts";
+import { wordsIn } from "../../src/store/search/words.ts";
 import { newFolder } from "../support/folder.ts";
 import { answersAt } from "../support/recorded-answers.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
 import { startService } from "../support/service.ts";
+import { until } from "../support/poll.ts";
 import { WORLD_SETTINGS } from "../support/tenants.ts";
 import { DUE, dueRows, fixtureVersions, readFixture } from "./fixture.ts";
 
@@ -65,6 +68,31 @@ test.each(fixtureVersions())(
       while (status !== "delivered") {
         status = (await service.call("GET", `/v1/emails/${id}`, undefined, { key })).body.status;
         await Bun.sleep(20);
+      }
+    } finally {
+      await service.stop();
+    }
+  },
+);
+
+test.each(fixtureVersions())(
+  "messages of a database of version %s are found by their words",
+  async (version) => {
+    const { service, snapshot } = await opened(version, { ROLES: "api,worker" });
+    try {
+      const { key } = snapshot.scheduled;
+      const { data } = (await service.call("GET", "/v1/emails?limit=100", undefined, { key })).body;
+      const old = data.filter(({ subject }: { subject: string }) => wordsIn(subject).length > 0);
+      expect(old.length).toBeGreaterThan(0);
+      for (const { id, subject } of old) {
+        const text = wordsIn(subject)
+          .map(({ from, to }) => subject.slice(from, to))
+          .slice(0, MAX_PIECES);
+        const query = new URLSearchParams({ text: text.join(" "), limit: "100" });
+        await until(async () => {
+          const { body } = await service.call("GET", `/v1/emails?${query}`, undefined, { key });
+          return body.data.some((found: { id: string }) => found.id === id);
+        });
       }
     } finally {
       await service.stop();
