@@ -1,4 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import type { Key } from "../../core/crypto/key-ring.ts";
+import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import { invalid } from "../../core/errors.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { timeOfPosition } from "../../store/search/positions.ts";
@@ -45,6 +47,22 @@ export function FoundPageOf<Item extends Parameters<typeof PageOf>[0]>(item: Ite
 export async function indexedSince(db: Db): Promise<{ indexedSince?: string | null }> {
   const { filled } = await wordProgress(db);
   return filled === null ? {} : { indexedSince: showTime(timeOfPosition(filled)) };
+}
+
+/**
+ * Returns places as a cursor holds them. They count the messages of all projects, so a project must not see them.
+ * @param key seals them
+ */
+export function sealPlaces(key: Key, places: readonly number[]): string {
+  return seal(key, JSON.stringify(["places", ...places]));
+}
+
+/** Returns the places in a cursor; null if it is the first page. */
+export function openPlaces(key: Key, sealed: string | null): number[] | null {
+  if (sealed === null) return null;
+  const [kind, ...places] = JSON.parse(unseal(key, sealed));
+  if (kind !== "places") throw new Error("a cursor that holds no places");
+  return places;
 }
 
 /** @throws AppError 422 if a search by words is also asked to wait */

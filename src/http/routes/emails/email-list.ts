@@ -22,7 +22,14 @@ import { projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, Search } from "../../routing/schemas.ts";
 import { TRUSTS } from "../../../core/messages/sender.ts";
 import { MESSAGE_STATUSES } from "../../../core/messages/states.ts";
-import { FoundPageOf, indexedSince, requireNoWait, TextSearch } from "../../views/highlights.ts";
+import {
+  FoundPageOf,
+  indexedSince,
+  openPlaces,
+  requireNoWait,
+  sealPlaces,
+  TextSearch,
+} from "../../views/highlights.ts";
 import { MessageSummaryView, showSummary } from "../../views/message.ts";
 import type { Parts } from "../../routing/parts.ts";
 
@@ -117,12 +124,18 @@ interface Asked {
 
 /** Answers with the messages that have words. A cursor holds a place in the index. */
 async function answerFound(deps: Parts, search: MessageSearch, page: Page): Promise<Answer> {
-  const from = page.after === null ? null : Number(page.after);
+  const key = deps.fileKey;
+  const [from = null] = openPlaces(key, page.after) ?? [];
   const { messages, stoppedAt } = await findMessages(deps, search, from, page.take);
   const awaiting = await awaitingIn(deps.db, search.senderId, messages);
   const show = ({ next: _, ...message }: FoundMessage) => showSummary(message, awaiting.has(message.id));
   return ok({
-    ...page.answer(messages, show, ({ next }) => String(next), stoppedAt === null ? null : String(stoppedAt)),
+    ...page.answer(
+      messages,
+      show,
+      ({ next }) => sealPlaces(key, [next]),
+      stoppedAt === null ? null : sealPlaces(key, [stoppedAt]),
+    ),
     ...(await indexedSince(deps.db)),
   });
 }

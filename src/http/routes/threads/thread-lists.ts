@@ -13,9 +13,17 @@ import { getInbox } from "../../../store/threads/inboxes.ts";
 import { listThreads, type ThreadPage, type ThreadPosition } from "../../../store/threads/thread-list.ts";
 import { ok } from "../../routing/answer.ts";
 import type { Page } from "../../routing/paging.ts";
+import type { Parts } from "../../routing/parts.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
 import { MAX_ID_CHARS, ONE_LINE, OneOf, PAGE_QUERY, Search } from "../../routing/schemas.ts";
-import { FoundPageOf, Highlights, indexedSince, TextSearch } from "../../views/highlights.ts";
+import {
+  FoundPageOf,
+  Highlights,
+  indexedSince,
+  openPlaces,
+  sealPlaces,
+  TextSearch,
+} from "../../views/highlights.ts";
 import { showThread, ThreadSchema } from "../../views/thread.ts";
 
 const InboxThreadsQuery = Type.Object({
@@ -78,12 +86,14 @@ const ListedThread = Type.Object(
 const DESCRIPTION =
   "Archived threads are left out unless asked for. With `text`, threads are in the order of their newest message that has the words.";
 
+type ThreadListDeps = Contents & Pick<Parts, "fileKey">;
+
 /** Returns the routes that list threads. */
-export function threadListRoutes(deps: Contents): Route[] {
+export function threadListRoutes(deps: ThreadListDeps): Route[] {
   return [inboxThreadsRoute(deps), projectThreadsRoute(deps)];
 }
 
-function inboxThreadsRoute(deps: Contents): Route {
+function inboxThreadsRoute(deps: ThreadListDeps): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/inboxes/:id/threads",
@@ -100,7 +110,7 @@ function inboxThreadsRoute(deps: Contents): Route {
   });
 }
 
-function projectThreadsRoute(deps: Contents): Route {
+function projectThreadsRoute(deps: ThreadListDeps): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/threads",
@@ -119,7 +129,7 @@ function projectThreadsRoute(deps: Contents): Route {
 
 /** @throws AppError 404 if the project has no such inbox */
 async function threadsPage(
-  deps: Contents,
+  deps: ThreadListDeps,
   senderId: string,
   { inboxId, q, text, unread, archived, folder = "inbox", label, assignee }: ThreadFilters,
   page: Page,
@@ -146,11 +156,11 @@ async function threadsPage(
 }
 
 /** A cursor holds a place in the index. */
-async function foundPage(deps: Contents, search: ThreadSearch, page: Page) {
-  const [begun, from] = page.after?.split(" ").map(Number) ?? [];
+async function foundPage(deps: ThreadListDeps, search: ThreadSearch, page: Page) {
+  const [begun, from] = openPlaces(deps.fileKey, page.after) ?? [];
   const place = begun === undefined || from === undefined ? null : { begun, from };
   const { threads, stoppedAt } = await findThreads(deps, search, place, page.take);
-  const cursorOf = (at: ThreadPlace): string => `${at.begun} ${at.from}`;
+  const cursorOf = (at: ThreadPlace): string => sealPlaces(deps.fileKey, [at.begun, at.from]);
   const show = ({ thread, messageId, highlights }: FoundThread) => ({
     ...showThread(thread),
     matchedMessageId: messageId,
