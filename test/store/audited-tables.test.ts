@@ -78,7 +78,7 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   senders: ["warned_at"],
   accounts: ["erasure_key"],
   erasures: ["sealed_email", "project_at", "message_at", "blocked", "pages_left", "counts", "ended_at"],
-  api_keys: ["key_prefix", "last4", "secret_hash", "last_used_at"],
+  api_keys: ["key_prefix", "last4", "secret_hash", "last_used_at", "created_by"],
   domains: [
     "delegation_found",
     "delegation_seen_at",
