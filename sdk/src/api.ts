@@ -2448,6 +2448,71 @@ export interface components {
              */
             createdAt: string;
         };
+        /** ImportRow */
+        ImportRow: {
+            /**
+             * @description Its number in the file, with the heading as row 1.
+             * @example 2
+             */
+            row: number;
+            email: string;
+            /** @enum {string} */
+            outcome: "created" | "updated" | "unchanged" | "failed";
+            error: string | null;
+        };
+        /** ImportPreview */
+        ImportPreview: {
+            /**
+             * @description The product that wrote the file, by its heading.
+             * @enum {string}
+             */
+            form: "postrider" | "resend" | "sendgrid" | "mailgun" | "postmark" | "ses" | "other";
+            columns: {
+                name: string;
+                field: string | null;
+            }[];
+            rows: number;
+            created: number;
+            updated: number;
+            /** @description 0 for a key that may not read the list: those are in `updated`. */
+            unchanged: number;
+            failed: number;
+            /** @description The first rows that would fail. */
+            faults: components["schemas"]["ImportRow"][];
+        };
+        /** BegunImport */
+        BegunImport: {
+            /** @example imp_01k5x8q2m4e6r8t0v2w4y6z8a0 */
+            id: string;
+        };
+        /** Import */
+        Import: {
+            /** @example imp_01k5x8q2m4e6r8t0v2w4y6z8a0 */
+            id: string;
+            /** @enum {string} */
+            kind: "contacts" | "suppressions";
+            /** @enum {string} */
+            status: "running" | "done";
+            /** @description Rows of the file. */
+            rows: number;
+            created: number;
+            updated: number;
+            /** @description 0 for a key that may not read the list: those are in `updated`. */
+            unchanged: number;
+            failed: number;
+            /**
+             * @description The path that lists what became of each row.
+             * @example /v1/imports/imp_01k5x8q2m4e6r8t0v2w4y6z8a0/rows
+             */
+            resultUrl: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            endedAt: string | null;
+        };
         /** Stats */
         Stats: {
             /** @description Every interval of the range, oldest first, including those without messages. */
@@ -3460,6 +3525,10 @@ export type NewTopic = components['schemas']['NewTopic'];
 export type Topic = components['schemas']['Topic'];
 export type TopicChanges = components['schemas']['TopicChanges'];
 export type Suppression = components['schemas']['Suppression'];
+export type ImportRow = components['schemas']['ImportRow'];
+export type ImportPreview = components['schemas']['ImportPreview'];
+export type BegunImport = components['schemas']['BegunImport'];
+export type Import = components['schemas']['Import'];
 export type Stats = components['schemas']['Stats'];
 export type Resources = components['schemas']['Resources'];
 export type Quota = components['schemas']['Quota'];
@@ -7046,6 +7115,130 @@ export interface operations {
                             error?: components["schemas"]["ItemError"];
                         }[];
                     } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    importContacts: {
+        parameters: {
+            query?: {
+                /** @description Answers 200 with what the import would do, and changes nothing. */
+                preview?: "1";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description Import contacts from a file */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["ImportPreview"];
+                };
+            };
+            /** @description Import contacts from a file */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["BegunImport"];
+                };
+            };
+        };
+    };
+    importSuppressions: {
+        parameters: {
+            query?: {
+                /** @description Answers 200 with what the import would do, and changes nothing. */
+                preview?: "1";
+                /** @description The reason of rows whose file has none. Default: `manual`. */
+                reason?: "bounce" | "complaint" | "manual";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description Import suppressed addresses from a file */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["ImportPreview"];
+                };
+            };
+            /** @description Import suppressed addresses from a file */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["BegunImport"];
+                };
+            };
+        };
+    };
+    getImport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example imp_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get an import */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+        };
+    };
+    listImportRows: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description Only these rows. */
+                outcome?: "created" | "updated" | "unchanged" | "failed";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example imp_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List what became of the rows of an import */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ImportRow"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
                 };
             };
         };

@@ -14,7 +14,7 @@ import { ContactProperties, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
-import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
+import { Contacts, Imports, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
 import { createTransport } from "./transport.ts";
@@ -36,6 +36,7 @@ export class Postrider {
   readonly contactProperties: ContactProperties;
   readonly topics: Topics;
   readonly suppressions: Suppressions;
+  readonly imports: Imports;
   readonly apiKeys: ApiKeys;
   readonly lanes: Lanes;
   readonly auditLog: AuditLog;
@@ -65,6 +66,7 @@ export class Postrider {
     this.contactProperties = new ContactProperties(api);
     this.topics = new Topics(api);
     this.suppressions = new Suppressions(api);
+    this.imports = new Imports(api);
     this.apiKeys = new ApiKeys(api);
     this.lanes = new Lanes(api);
     this.auditLog = new AuditLog(api);

@@ -1,6 +1,15 @@
 import { type ErrorDetails, PostriderError } from "./errors.ts";
 import { ApiPromise, List, type Page, type WithResponse } from "./promises.ts";
-import type { Answer, Body, ClientOptions, Item, OperationId, Query, RequestOptions } from "./types.ts";
+import type {
+  Answer,
+  Body,
+  ClientOptions,
+  ImportFile,
+  Item,
+  OperationId,
+  Query,
+  RequestOptions,
+} from "./types.ts";
 
 const DEFAULT_URL = "http://localhost:3000";
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -18,6 +27,8 @@ type Method = "GET" | "POST" | "PATCH" | "DELETE";
 /** The parts of a request. */
 export interface Call<Id extends OperationId> {
   body?: Body<Id>;
+  /** A body that is no JSON. */
+  file?: ImportFile;
   query?: Query<Id> | undefined;
   options?: RequestOptions | undefined;
 }
@@ -90,11 +101,11 @@ async function request<Id extends OperationId>(
   settings: Settings,
   method: Method,
   path: string,
-  { body, query, options = {} }: Call<Id>,
+  { body, file, query, options = {} }: Call<Id>,
   receive = read,
 ): Promise<Response> {
   const url = settings.base + path + queryText(query);
-  const init = { method, ...contentOf(settings, method, body, options) };
+  const init = { method, ...contentOf(settings, method, body, file, options) };
   const retries = options.maxRetries ?? settings.maxRetries ?? DEFAULT_RETRIES;
   for (let tries = 0; ; tries++) {
     const outcome = await attempt(settings, url, init, options, receive);
@@ -112,18 +123,32 @@ function queryText(query: object | undefined): string {
     : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
 }
 
-function contentOf(settings: Settings, method: Method, body: unknown, options: RequestOptions) {
+function contentOf(
+  settings: Settings,
+  method: Method,
+  body: unknown,
+  file: ImportFile | undefined,
+  options: RequestOptions,
+) {
   const project = options.project ?? settings.project;
   // Each try has this key, so that a send whose answer was lost is not sent again.
   const key = options.idempotencyKey ?? (method === "POST" ? crypto.randomUUID() : undefined);
+  const type = file === undefined ? (body === undefined ? undefined : "application/json") : typeOf(file);
   const headers: Record<string, string> = {
     authorization: `Bearer ${settings.apiKey}`,
     ...(project === undefined ? {} : { "x-service-product": project }),
     ...(key === undefined ? {} : { "idempotency-key": key }),
-    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(type === undefined ? {} : { "content-type": type }),
     ...options.headers,
   };
+  if (file !== undefined) return { headers, body: file };
   return body === undefined ? { headers } : { headers, body: JSON.stringify(body) };
+}
+
+/** Returns the content type of a file: lines of JSON begin with a brace. */
+function typeOf(file: ImportFile): string {
+  if (typeof file !== "string") return file.type || "text/csv";
+  return file.trimStart().startsWith("{") ? "application/x-ndjson" : "text/csv";
 }
 
 /** Sends a request once. Returns a response that is 2xx, or why there is none. */

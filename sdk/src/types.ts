@@ -25,6 +25,9 @@ export type Query<Id extends OperationId> = operations[Id] extends { parameters:
 /** One item of an operation that lists. */
 export type Item<Id extends OperationId> = Answer<Id> extends { data: (infer One)[] } ? One : never;
 
+/** A file to import: a table or lines of JSON, as text or as a Blob with its type. A Blob is read while it is sent. */
+export type ImportFile = string | Blob;
+
 /** Options of the client. */
 export interface ClientOptions {
   /** An API key. Default: the environment variable `POSTRIDER_API_KEY`. */

@@ -3,7 +3,7 @@ import { ContactProperties, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
-import { Contacts, Suppressions, Templates } from "./resources/lists.ts";
+import { Contacts, Imports, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
 import type { ClientOptions } from "./types.ts";
@@ -23,6 +23,7 @@ export declare class Postrider {
     readonly contactProperties: ContactProperties;
     readonly topics: Topics;
     readonly suppressions: Suppressions;
+    readonly imports: Imports;
     readonly apiKeys: ApiKeys;
     readonly lanes: Lanes;
     readonly auditLog: AuditLog;

@@ -1,9 +1,11 @@
 import { ApiPromise, List } from "./promises.ts";
-import type { Answer, Body, ClientOptions, Item, OperationId, Query, RequestOptions } from "./types.ts";
+import type { Answer, Body, ClientOptions, ImportFile, Item, OperationId, Query, RequestOptions } from "./types.ts";
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 /** The parts of a request. */
 export interface Call<Id extends OperationId> {
     body?: Body<Id>;
+    /** A body that is no JSON. */
+    file?: ImportFile;
     query?: Query<Id> | undefined;
     options?: RequestOptions | undefined;
 }

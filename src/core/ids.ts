@@ -24,6 +24,7 @@ export type IdPrefix =
   | "rte"
   | "rpt"
   | "era"
+  | "imp"
   | "mem"
   | "ses"
   | "ntc"

@@ -10,6 +10,7 @@ import { domainRecordRoutes } from "./routes/domain-records.ts";
 import { domainReportRoutes } from "./routes/domain-reports.ts";
 import { exportRoutes } from "./routes/exports.ts";
 import { erasureRoutes } from "./routes/erasures.ts";
+import { importRoutes } from "./routes/imports.ts";
 import { relayEventRoutes } from "./routes/relay-events.ts";
 import { domainRoutes } from "./routes/domains.ts";
 import { approvalLinkRoutes } from "./routes/emails/approval-link.ts";
@@ -72,6 +73,7 @@ const ROUTES: readonly ((parts: Parts) => Route | Route[])[] = [
   contactPropertyRoutes,
   topicRoutes,
   suppressionRoutes,
+  importRoutes,
   statsRoutes,
   quotaRoutes,
   webhookRoutes,

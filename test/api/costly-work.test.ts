@@ -96,6 +96,7 @@ describe("costly work", () => {
       "renderTemplate",
       "simulateInbound",
     ],
+    uploads: ["importContacts", "importSuppressions"],
   };
 
   test("costly work is limited in each route that does it, also in Resend's dialect", async () => {

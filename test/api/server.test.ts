@@ -8,7 +8,7 @@ import { PIECEWISE_OCTETS } from "../../src/http/body/body.ts";
 import { MAX_BODY_OCTETS_PER_OWNER } from "../../src/http/body/budget.ts";
 import { BODY_BASE_MS, MIN_BODY_RATE, bodyTimeMs } from "../../src/http/body/body.ts";
 import { LARGE_BODY_OCTETS } from "../../src/http/body/budget.ts";
-import { DEFAULT_MAX_BODY_BYTES } from "../../src/http/pipeline/pipeline.ts";
+import { DEFAULT_MAX_BODY_BYTES } from "../../src/http/pipeline/body-limits.ts";
 import { openRoute, projectRoute } from "../../src/http/routing/route.ts";
 import type { AnsweredRequest } from "../../src/http/pipeline/request-log.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../../src/http/server/listen.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { makePath, domainNames, MAKERS, queryFor } from "../support/estate.ts";
+import { bodyFor, makePath, domainNames, MAKERS, queryFor } from "../support/estate.ts";
 import { faultsOf, undocumentedIn } from "../support/json-schema.ts";
 import {
   fill,
@@ -67,7 +67,9 @@ test("every operation has a summary, a description, and an example of its body a
     return [
       ...(summary.length > 0 ? [] : [`${operation.key}: no summary`]),
       ...(description.length > 20 ? [] : [`${operation.key}: no description`]),
-      ...(requestBody === undefined || operation.bodyExample !== undefined ? [] : [`${operation.key}: body`]),
+      ...(requestBody === undefined || (operation.bodyExample ?? operation.file) != null
+        ? []
+        : [`${operation.key}: body`]),
       ...told
         .filter(({ example }) => example === undefined)
         .map(({ status }) => `${operation.key}: ${status}`),
@@ -108,7 +110,9 @@ test("every example of a request succeeds, and its answer has the fields of the 
     const made = await makePath(operation, world, world.home);
     const ids = made.map(({ id }) => encodeURIComponent(id));
     const body =
-      operation.body === null ? undefined : await withRealIds(exampleFor(operation, made[0]?.id ?? ""));
+      operation.body === null
+        ? bodyFor(operation, world, world.home)
+        : await withRealIds(exampleFor(operation, made[0]?.id ?? ""));
     const key = operation.level === "account" ? world.home.wide : world.home.key;
     const filled = fill(operation, ids);
     const path = `${filled}${queryFor(operation, filled)}`;

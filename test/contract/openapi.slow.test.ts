@@ -263,7 +263,7 @@ async function generateRequest(operation: Operation, random: Random, valid: bool
   );
   const query = queryFor(operation, path) || (valid ? "" : generateQuery(world.document, operation, random));
   const good = bodyFor(operation, world, world.home, path);
-  const any = operation.body === null ? undefined : generate(world.document, operation.body, random);
+  const any = operation.body === null ? good : generate(world.document, operation.body, random);
   const body =
     valid || random() < 0.5
       ? good

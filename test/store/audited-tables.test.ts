@@ -23,6 +23,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "complaints",
     "erased_unsubscriptions",
     "rule_replies",
+    "import_parts",
   ],
   "counts and copies that follow from other rows": [
     "usage",

@@ -58,6 +58,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     await world.service.app.db.write([saveLane(row)]);
     return { id: name };
   },
+  "/v1/imports": ({ world, tenant }) => importedFile(world, tenant),
   "/v1/erasures": (making) => post(making, "/v1/erasures", contactBody(making)),
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
   "/v1/rules": (making) => post(making, "/v1/rules", RULE),
@@ -205,6 +206,18 @@ const MAKERS_OF: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "DELETE /v1/emails/{}": capturedMessage,
   "DELETE /v1/members/{}/sessions": signedInMember,
 };
+
+async function importedFile(world: World, tenant: Tenant): Promise<Made> {
+  const file = new Blob([`email\n${tenant.name}@example.com\n`], { type: "text/csv" });
+  const call = () => world.call("POST", "/v1/contacts/import", { key: tenant.key }, file);
+  for (;;) {
+    const { json, status, text } = await call();
+    if (status === 202) return json;
+    // Others are still in progress.
+    if (status !== 409) throw new Error(text);
+    await Bun.sleep(100);
+  }
+}
 
 async function trackedRecipient(making: Making) {
   const { id: messageId } = await post(making, "/v1/emails", sendItem(making));
@@ -356,6 +369,7 @@ export function missingFor(operation: Operation): string[] {
 
 /** Returns a valid body for the tenant and the path, or undefined if the operation takes none. */
 export function bodyFor(operation: Operation, world: World, tenant: Tenant, path = ""): unknown {
+  if (operation.file !== null) return new Blob([operation.file.example], { type: operation.file.type });
   const above = /^\/v1\/domains\/([^/?]+)/.exec(path)?.slice(1) ?? [];
   return operation.body === null ? undefined : BODIES[operation.key]?.({ world, tenant, above });
 }

@@ -61,6 +61,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["http/openapi/reference-page.ts"],
   "@scalar/api-reference": ["wiring"],
   "chrono-node": ["http"],
+  "csv-parse": ["flows/imports/csv-rows.ts"],
   "csv-stringify": ["http/routing/whole-list.ts"],
   "@modelcontextprotocol/server": ["mcp"],
   "swagger-ui-dist": ["wiring"],

@@ -49,6 +49,8 @@ export interface Operation {
   query: QueryValue[];
   body: Schema | null;
   bodyExample: unknown;
+  /** A body that is no JSON: its first content type, and the example of it. */
+  file: { type: string; example: string } | null;
   bodyRequired: boolean;
   /** The 2xx statuses it names. */
   successes: readonly number[];
@@ -140,6 +142,7 @@ function operationOf(document: Document, method: string, path: string, raw: RawO
       .map(({ name, required, schema }) => ({ name, required: required === true, schema })),
     body: raw.requestBody?.content[JSON_TYPE]?.schema ?? null,
     bodyExample: raw.requestBody?.content[JSON_TYPE]?.example,
+    file: fileOf(raw),
     bodyRequired: raw.requestBody?.required === true,
     successes,
     answers: new Map(
@@ -155,6 +158,13 @@ function operationOf(document: Document, method: string, path: string, raw: RawO
       ]),
     ),
   };
+}
+
+function fileOf({ requestBody }: RawOperation): Operation["file"] {
+  const [first] = Object.entries(requestBody?.content ?? {});
+  return first === undefined || first[0] === JSON_TYPE
+    ? null
+    : { type: first[0], example: String(first[1].example) };
 }
 
 function headersOf(document: Document, { headers = {} }: RawAnswer): Map<string, boolean> {

@@ -109,10 +109,12 @@ export async function send(
     redirect: "manual",
     headers: {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(body === undefined || body instanceof Blob ? {} : { "content-type": "application/json" }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(body === undefined
+      ? {}
+      : { body: typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body) }),
   });
   const text = await textOf(response);
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;

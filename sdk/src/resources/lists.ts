@@ -1,6 +1,10 @@
 import type { ApiPromise, List } from "../promises.ts";
 import { path, type Transport } from "../transport.ts";
-import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+import type { Answer, Body, ImportFile, Item, Query, RequestOptions } from "../types.ts";
+
+/** The answers of an import, and of its preview. */
+type BegunImport = Exclude<Answer<"importContacts">, { rows: number }>;
+type ImportPreview = Extract<Answer<"importContacts">, { rows: number }>;
 
 /** Recipients with a subscription. */
 export class Contacts {
@@ -20,6 +24,14 @@ export class Contacts {
     options?: RequestOptions,
   ): ApiPromise<Answer<"saveContactBatch">> {
     return this.#api.json<"saveContactBatch">("POST", "/v1/contacts/batch", { body, options });
+  }
+
+  /** Imports contacts from a file. A large file needs a longer `timeoutMs`. With `preview` it says what would happen. */
+  import(file: ImportFile, query: { preview: "1" }, options?: RequestOptions): ApiPromise<ImportPreview>;
+  import(file: ImportFile, query?: { preview?: never }, options?: RequestOptions): ApiPromise<BegunImport>;
+  import(file: ImportFile, query?: Query<"importContacts">, options?: RequestOptions): ApiPromise<never> {
+    const call = { file, query, options };
+    return this.#api.json<"importContacts">("POST", "/v1/contacts/import", call) as ApiPromise<never>;
   }
 
   /** Lists contacts, newest first. */
@@ -84,6 +96,22 @@ export class Suppressions {
     return this.#api.json<"addSuppressionBatch">("POST", "/v1/suppressions/batch", { body, options });
   }
 
+  /** Imports suppressed addresses from a file. `reason` is for rows that have none. With `preview` it says what would happen. */
+  import(
+    file: ImportFile,
+    query: Query<"importSuppressions"> & { preview: "1" },
+    options?: RequestOptions,
+  ): ApiPromise<ImportPreview>;
+  import(
+    file: ImportFile,
+    query?: Query<"importSuppressions"> & { preview?: never },
+    options?: RequestOptions,
+  ): ApiPromise<BegunImport>;
+  import(file: ImportFile, query?: Query<"importSuppressions">, options?: RequestOptions): ApiPromise<never> {
+    const call = { file, query, options };
+    return this.#api.json<"importSuppressions">("POST", "/v1/suppressions/import", call) as ApiPromise<never>;
+  }
+
   /** Lists suppressed addresses, newest first. */
   list(query?: Query<"listSuppressions">, options?: RequestOptions): List<Item<"listSuppressions">> {
     return this.#api.list<"listSuppressions">("/v1/suppressions", { query, options });
@@ -95,6 +123,24 @@ export class Suppressions {
     options?: RequestOptions,
   ): ApiPromise<Answer<"removeSuppression">> {
     return this.#api.json<"removeSuppression">("DELETE", "/v1/suppressions", { query, options });
+  }
+}
+
+/** Imports of files with contacts or suppressed addresses. They are kept for 7 days. */
+export class Imports {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Returns an import: whether it is done, and the numbers of its rows. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getImport">> {
+    return this.#api.json<"getImport">("GET", path`/v1/imports/${id}`, { options });
+  }
+
+  /** Lists what became of each row, in the order of the file. */
+  rows(id: string, query?: Query<"listImportRows">, options?: RequestOptions): List<Item<"listImportRows">> {
+    return this.#api.list<"listImportRows">(path`/v1/imports/${id}/rows`, { query, options });
   }
 }
 

@@ -1,6 +1,13 @@
 import type { ApiPromise, List } from "../promises.ts";
 import { type Transport } from "../transport.ts";
-import type { Answer, Body, Item, Query, RequestOptions } from "../types.ts";
+import type { Answer, Body, ImportFile, Item, Query, RequestOptions } from "../types.ts";
+/** The answers of an import, and of its preview. */
+type BegunImport = Exclude<Answer<"importContacts">, {
+    rows: number;
+}>;
+type ImportPreview = Extract<Answer<"importContacts">, {
+    rows: number;
+}>;
 /** Recipients with a subscription. */
 export declare class Contacts {
     #private;
@@ -9,6 +16,13 @@ export declare class Contacts {
     create(body: Body<"createContact">, options?: RequestOptions): ApiPromise<Answer<"createContact">>;
     /** Creates or updates up to 100 contacts. Each result has an id and says what happened, or has an error. */
     saveBatch(body: Body<"saveContactBatch">, options?: RequestOptions): ApiPromise<Answer<"saveContactBatch">>;
+    /** Imports contacts from a file. A large file needs a longer `timeoutMs`. With `preview` it says what would happen. */
+    import(file: ImportFile, query: {
+        preview: "1";
+    }, options?: RequestOptions): ApiPromise<ImportPreview>;
+    import(file: ImportFile, query?: {
+        preview?: never;
+    }, options?: RequestOptions): ApiPromise<BegunImport>;
     /** Lists contacts, newest first. */
     list(query?: Query<"listContacts">, options?: RequestOptions): List<Item<"listContacts">>;
     /** Returns a contact. */
@@ -30,10 +44,26 @@ export declare class Suppressions {
     add(body: Body<"addSuppression">, options?: RequestOptions): ApiPromise<Answer<"addSuppression">>;
     /** Suppresses up to 100 addresses. Each result has an id, or an error. */
     addBatch(body: Body<"addSuppressionBatch">, options?: RequestOptions): ApiPromise<Answer<"addSuppressionBatch">>;
+    /** Imports suppressed addresses from a file. `reason` is for rows that have none. With `preview` it says what would happen. */
+    import(file: ImportFile, query: Query<"importSuppressions"> & {
+        preview: "1";
+    }, options?: RequestOptions): ApiPromise<ImportPreview>;
+    import(file: ImportFile, query?: Query<"importSuppressions"> & {
+        preview?: never;
+    }, options?: RequestOptions): ApiPromise<BegunImport>;
     /** Lists suppressed addresses, newest first. */
     list(query?: Query<"listSuppressions">, options?: RequestOptions): List<Item<"listSuppressions">>;
     /** Allows an address again. */
     remove(query: Query<"removeSuppression">, options?: RequestOptions): ApiPromise<Answer<"removeSuppression">>;
+}
+/** Imports of files with contacts or suppressed addresses. They are kept for 7 days. */
+export declare class Imports {
+    #private;
+    constructor(api: Transport);
+    /** Returns an import: whether it is done, and the numbers of its rows. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getImport">>;
+    /** Lists what became of each row, in the order of the file. */
+    rows(id: string, query?: Query<"listImportRows">, options?: RequestOptions): List<Item<"listImportRows">>;
 }
 /** Messages with placeholders. A template is named by its id or slug. */
 export declare class Templates {
@@ -54,3 +84,4 @@ export declare class Templates {
     /** Renders a draft without saving it. */
     preview(body: Body<"previewTemplate">, options?: RequestOptions): ApiPromise<Answer<"previewTemplate">>;
 }
+export {};

@@ -48,6 +48,7 @@ export async function askRoute(
     page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),
     record: () => [],
     growing: NO_LIMIT,
+    upload: null,
     expectAnswer: () => undefined,
   });
   return answer.body;

@@ -46,9 +46,13 @@ export interface ContactBatchDeps {
 /** The request that saves contacts. */
 export interface SavingContacts {
   senderId: string;
-  project: Project;
+  project: Pick<Project, "plan">;
   now: number;
   growing: ChangeLimit;
+  /** Makes the contact of a new address. Default: `newContact`. */
+  make?: typeof newContact;
+  /** Set if nothing is written: the number of contacts that would have been created before. */
+  preview?: number;
 }
 
 /** An item with the contact that it makes if its address is new. */
@@ -72,18 +76,26 @@ interface Plan {
  */
 export async function saveContacts(
   { db, quotas }: ContactBatchDeps,
-  { senderId, project, now, growing }: SavingContacts,
+  { senderId, project, now, growing, make = newContact, preview }: SavingContacts,
   items: readonly (NewContact | AppError)[],
   record: (outcomes: Plan["outcomes"]) => readonly Statement[],
 ): Promise<Plan["outcomes"]> {
   const limits = limitsOf(quotas, project.plan);
   const keys = items.flatMap((item) => (item instanceof Error ? [] : [addressKey(checkedAddress(item))]));
   const known = await knownToProject(db, senderId, keys);
-  const wanted = items.map((item) => (item instanceof Error ? item : wantedOf(item, senderId, known, now)));
+  const wanted = items.map((item) =>
+    item instanceof Error ? item : wantedOf(make, item, senderId, known, now),
+  );
   for (let tries = 1; ; tries++) {
     const stood = await findContacts(db, senderId, keys);
     const held = limits.contacts === null ? 0 : (await holdingsOf(db, senderId)).contacts;
-    const plan = planOf(wanted, stood, { limits, held, shapes: known.shapes, now });
+    const plan = planOf(wanted, stood, {
+      limits,
+      held: held + (preview ?? 0),
+      shapes: known.shapes,
+      now,
+    });
+    if (preview !== undefined) return plan.outcomes;
     try {
       await db.write(writeOf(plan, stood, { senderId, limits, growing }, record(plan.outcomes)));
       return plan.outcomes;
@@ -98,10 +110,16 @@ export async function saveContacts(
 }
 
 /** Returns what an item wants, or the error that refuses it. */
-function wantedOf(item: NewContact, senderId: string, known: KnownToProject, now: number): Wanted | AppError {
+function wantedOf(
+  make: typeof newContact,
+  item: NewContact,
+  senderId: string,
+  known: KnownToProject,
+  now: number,
+): Wanted | AppError {
   return refusedOr(() => ({
     changes: storedFields(item, known, now),
-    fresh: newContact(senderId, item, known, now),
+    fresh: make(senderId, item, known, now),
   }));
 }
 

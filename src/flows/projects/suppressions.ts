@@ -68,8 +68,10 @@ export interface Listed {
 /** The request that adds entries. */
 export interface Adding {
   senderId: string;
-  project: Project;
+  project: Pick<Project, "plan">;
   now: number;
+  /** Set if nothing is written: the number of entries that would have been added before. */
+  preview?: number;
 }
 
 /**
@@ -78,7 +80,7 @@ export interface Adding {
  */
 export async function addSuppressions(
   { db, quotas }: SuppressionDeps,
-  { senderId, project, now }: Adding,
+  { senderId, project, now, preview }: Adding,
   wanted: ReadonlyMap<string, Suppression>,
   record: (listed: Listed) => readonly Statement[],
 ): Promise<Listed> {
@@ -86,10 +88,11 @@ export async function addSuppressions(
   for (let tries = 1; ; tries++) {
     const stood = await findSuppressions(db, senderId, [...wanted.keys()], now);
     const missing = [...wanted].filter(([email]) => !stood.has(email));
-    const room = missing.length === 0 ? 0 : await roomFor(db, senderId, limits.suppressions);
+    const room = missing.length === 0 ? 0 : await roomFor(db, senderId, limits.suppressions, preview);
     const added = new Map(missing.slice(0, room));
     const refusal = added.size < missing.length ? overQuota("suppressions", limits.suppressions) : null;
     const listed = { stood, added, refusal };
+    if (preview !== undefined) return listed;
     const recorded = record(listed);
     // If nothing is added, no limit applies, because bounces and complaints may exceed it.
     const checks = [
@@ -109,7 +112,7 @@ export async function addSuppressions(
 }
 
 /** Returns how many more entries the project can add. */
-async function roomFor(db: Db, senderId: string, limit: number | null): Promise<number> {
-  if (limit === null) return MAX_BATCH;
-  return Math.max(0, limit - (await holdingsOf(db, senderId)).suppressions);
+async function roomFor(db: Db, senderId: string, limit: number | null, ahead = 0): Promise<number> {
+  if (limit === null) return Number.POSITIVE_INFINITY;
+  return Math.max(0, limit - ahead - (await holdingsOf(db, senderId)).suppressions);
 }

@@ -15,8 +15,8 @@ import {
   eraseFromAudit,
   eraseFromLists,
   messagesNaming,
-  type RowPlace,
 } from "../../store/erasures/erased-rows.ts";
+import type { RowPlace } from "../../store/engine/place.ts";
 import {
   contentsAreGoing,
   type Erasure,
@@ -27,6 +27,7 @@ import {
   runningGuard,
   runningErasures,
 } from "../../store/erasures/erasures.ts";
+import { eraseFromParts } from "../../store/imports/parts.ts";
 import { deleteAtRest, MESSAGES_PER_WRITE } from "./delete-now.ts";
 import type { DeletionDeps } from "./delete-messages.ts";
 import { PAGES_PER_WRITE } from "./removals.ts";
@@ -131,7 +132,7 @@ async function eraseMessages(
 async function eraseRest({ db }: EraseDeps, senderId: string, key: string): Promise<ErasureCounts> {
   const [erased = ""] = (await erasedForms(db, senderId, [key])).keys();
   const [, contacts, , , suppressions] = await db.write(eraseFromLists(senderId, key, erased));
-  for (const erase of [eraseFromAnswers, eraseFromAudit]) {
+  for (const erase of [eraseFromAnswers, eraseFromParts, eraseFromAudit]) {
     let place: RowPlace = null;
     for (let read = 0; read < MAX_READS; read++) {
       place = await erase(db, senderId, key, place, ROWS_PER_READ);

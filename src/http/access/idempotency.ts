@@ -43,11 +43,18 @@ export interface IdempotencyDeps {
   space: FreeSpace;
 }
 
+/** The fingerprint of a body: of its JSON value, or of the octets of an upload. */
+export interface Fingerprint {
+  /** Of what was read so far. A handler has read all of it when it records its answer. */
+  soFar(): string;
+  /** Reads what is left of an upload. */
+  whole(): Promise<string>;
+}
+
 /** One POST with an Idempotency-Key. */
 export interface IdempotentRequest {
   at: IdempotencyKey;
-  /** The fingerprint of the body's JSON value. */
-  bodyHash: string;
+  body: Fingerprint;
   /**
    * Set if the answer contains a secret: the id of the key that made the request. The answer is stored encrypted and
    * only that key gets it again, because another key may have fewer rights.
@@ -96,12 +103,11 @@ export async function runOnce(deps: IdempotencyDeps, request: IdempotentRequest,
 }
 
 async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: Run): Promise<Answer> {
-  const bodyHash = hashOf(request);
-  const replayed = await replay(deps, request, bodyHash);
+  const replayed = await replay(deps, request);
   if (replayed !== null) return replayed;
   let recorded = false;
   const statements = (answer: Answer, text = textOf(answer)): Statement[] => [
-    insertAnswer(request.at, stored(deps, request, { bodyHash, status: answer.status, text })),
+    insertAnswer(request.at, stored(deps, request, { status: answer.status, text })),
   ];
   try {
     const answer = await run((own) => {
@@ -119,7 +125,7 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
     // Another process took the key first. This write was undone with its record, or it was refused because of what
     // the first request had made (a duplicate) or used (the day's volume).
     if (!isBroken(error, "key_answered") && !(error instanceof AppError)) throw error;
-    const won = await replay(deps, request, bodyHash);
+    const won = await replay(deps, request);
     if (won === null) throw error;
     return won;
   }
@@ -133,7 +139,7 @@ function textOf({ body }: Answer): string {
  * Returns what identifies a request. If the answer contains a secret, it is a hash of the body and the key that
  * asked. The hash of the body alone follows, so that another body can be told from another key.
  */
-function hashOf({ bodyHash, secretFor }: IdempotentRequest): string {
+function hashOf({ secretFor }: IdempotentRequest, bodyHash: string): string {
   return secretFor === null ? bodyHash : sha256(`${secretFor}\n${bodyHash}`) + bodyHash;
 }
 
@@ -144,8 +150,9 @@ function sha256(text: string): string {
 function stored(
   deps: IdempotencyDeps,
   request: IdempotentRequest,
-  { bodyHash, status, text }: { bodyHash: string; status: number; text: string },
+  { status, text }: { status: number; text: string },
 ): StoredAnswer {
+  const bodyHash = hashOf(request, request.body.soFar());
   const body = request.secretFor !== null ? seal(deps.boxKey, text) : text;
   return { bodyHash, status, body, createdAt: request.now };
 }
@@ -153,13 +160,10 @@ function stored(
 /**
  * Returns the stored answer, or null if there is none within the window. Throws 409 if it belongs to another request.
  */
-async function replay(
-  deps: IdempotencyDeps,
-  request: IdempotentRequest,
-  bodyHash: string,
-): Promise<Answer | null> {
+async function replay(deps: IdempotencyDeps, request: IdempotentRequest): Promise<Answer | null> {
   const found = await findAnswer(deps.db, request.at);
   if (found === null || found.createdAt <= request.now - IDEMPOTENCY_WINDOW_MS) return null;
+  const bodyHash = hashOf(request, await request.body.whole());
   if (found.bodyHash !== bodyHash) throw mismatch(found.bodyHash, bodyHash);
   const text = request.secretFor !== null ? unseal(deps.boxKey, found.body) : found.body;
   return {

@@ -6,7 +6,8 @@ import type { Reservation } from "./budget.ts";
 import { readJson } from "../json/build.ts";
 import { type RunSteps, runAtOnce, STEP_OCTETS, type Steps } from "../json/steps.ts";
 
-function tooLarge(maxBytes: number): AppError {
+/** Returns the 413 of a body over the limit. */
+export function tooLarge(maxBytes: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${maxBytes} bytes.`);
 }
 
@@ -118,15 +119,20 @@ async function inTime<Value>(
   clock: Clock,
   read: (time: BodyTime, over: Promise<never>) => Promise<Value>,
 ): Promise<Value> {
-  const { promise: over, reject } = Promise.withResolvers<never>();
-  // It may reject while no code waits for it.
-  over.catch(() => undefined);
-  const time = startBodyTime(clock, () => reject(tooSlow()));
+  const { time, over } = timeOf(clock);
   try {
     return await read(time, over);
   } finally {
     time.end();
   }
+}
+
+/** Starts the timer of a body, with a promise that rejects with 408 when the time is over. */
+export function timeOf(clock: Clock): { time: BodyTime; over: Promise<never> } {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  // It may reject while no code waits for it.
+  over.catch(() => undefined);
+  return { time: startBodyTime(clock, () => reject(tooSlow())), over };
 }
 
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;.*)?$/i;
@@ -137,9 +143,14 @@ const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;.*)?$/i;
  */
 function checkContentType(headers: Headers): void {
   const contentType = headers.get("content-type");
-  const encoding = headers.get("content-encoding") ?? "identity";
   if (contentType === null || !JSON_TYPE.test(contentType))
     throw new AppError("invalid_request", "A request with a body needs Content-Type: application/json.");
+  checkEncoding(headers);
+}
+
+/** Checks that a body is not compressed. @throws AppError 400 for bytes that are encoded */
+export function checkEncoding(headers: Headers): void {
+  const encoding = headers.get("content-encoding") ?? "identity";
   // A few compressed bytes could become any number of them.
   if (!/^(?:identity)?$/i.test(encoding))
     throw new AppError("invalid_request", "Send the body as it is, without a Content-Encoding.", {

@@ -20,6 +20,12 @@ const TEXTS: Readonly<Record<string, string>> = {
   "application/x-ndjson": `{"kind":"contact","senderId":"${exampleId("snd")}","data":{"email":"ada@example.com"}}\n`,
 };
 
+/** Examples of files that are uploaded, by content type. */
+const FILES: Readonly<Record<string, string>> = {
+  "text/csv": "email\r\nana@example.com\r\n",
+  "application/x-ndjson": '{"email":"ana@example.com"}\n',
+};
+
 /** Prefixes of the ids in paths, by the path before the id. */
 const PATH_IDS: Readonly<Record<string, string>> = {
   "/v1/emails": "msg",
@@ -35,6 +41,7 @@ const PATH_IDS: Readonly<Record<string, string>> = {
   "/v1/webhooks": "whk",
   "/v1/webhooks/:id/deliveries": "dlv",
   "/v1/senders": "snd",
+  "/v1/imports": "imp",
 };
 
 const MayWarn = Type.Object(
@@ -110,9 +117,16 @@ export function operationOf(route: Route): Record<string, unknown> {
             content: { "application/json": { schema: route.body, example: bodyExample(route, route.body) } },
           },
         }),
+    ...(route.uploads === undefined ? {} : { requestBody: { required: true, content: fileContent(route) } }),
     responses: responsesOf(route),
     security: route.level === "open" ? [] : [{ apiKey: route.scope === null ? [] : [route.scope] }],
   };
+}
+
+function fileContent({ uploads = [] }: Route): Record<string, unknown> {
+  return Object.fromEntries(
+    uploads.map((type) => [type, { schema: { type: "string" }, example: FILES[type] }]),
+  );
 }
 
 export const PARAMETERS = {

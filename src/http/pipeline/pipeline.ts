@@ -15,7 +15,7 @@ import {
   stillAllowed,
 } from "../access/identity.ts";
 import type { AuthDeps } from "../access/auth.ts";
-import { type BodyReading, inSteps, parseJson, readBody, requireConnection } from "../body/body.ts";
+import { inSteps, parseJson, readBody, requireConnection } from "../body/body.ts";
 import {
   type BeginReservation,
   LARGE_BODY_OCTETS,
@@ -25,12 +25,19 @@ import {
 } from "../body/budget.ts";
 import { requireRights } from "../access/key-rights.ts";
 import { freeMemory } from "../body/pieces.ts";
+import { openUpload } from "../body/upload.ts";
 import type { BeginAnswer } from "./download.ts";
-import { readIdempotencyKey, runOnce, type IdempotencyDeps } from "../access/idempotency.ts";
+import {
+  type Fingerprint,
+  readIdempotencyKey,
+  runOnce,
+  type IdempotencyDeps,
+} from "../access/idempotency.ts";
 import { fingerprint } from "../json/fingerprint.ts";
 import type { RunSteps } from "../json/steps.ts";
 import type { KeyUse } from "../access/key-use.ts";
 import { networkOf } from "../../core/networks.ts";
+import { bodyReading } from "./body-limits.ts";
 import { limitsFor } from "./limits.ts";
 import { shownTo } from "../routing/shown.ts";
 import { openPage } from "../routing/paging.ts";
@@ -97,11 +104,13 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const readsOnly = route.method === "GET" || route.readsOnly === true;
   const answers = deps.answers(owner, readsOnly);
   try {
-    const bytes = WITH_BODY.has(route.method)
-      ? await readBody(request, { ...bodyReading(deps, route), reservation })
-      : NO_BYTES;
+    const reading = { ...bodyReading(deps, route), reservation };
+    const upload = route.uploads === undefined ? null : openUpload(request, route.uploads, reading);
+    const bytes =
+      upload === null && WITH_BODY.has(route.method) ? await readBody(request, reading) : NO_BYTES;
     if (!readsOnly) await requireConnection(request);
-    const incoming = { arrived, query, bytes, expectAnswer: readsOnly ? answers.expect : UNBOUNDED };
+    const expectAnswer = readsOnly ? answers.expect : UNBOUNDED;
+    const incoming = { arrived, query, bytes, upload, expectAnswer };
     const answer = await deps.runCostly(route.costly, owner, () =>
       deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming)),
     );
@@ -115,27 +124,14 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   }
 }
 
-/** Returns how the body of a route is read. */
-function bodyReading(deps: DispatchDeps, route: Route): Omit<BodyReading, "reservation"> {
-  return { clock: deps.clock, maxBytes: maxBytesOf(deps, route), runSteps: deps.runSteps };
-}
-
-/** Largest body, bytes, if the route sets no other limit. */
-export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
-
-/** Returns the largest body in bytes. If a route has no body, it may wait for hosts, so its bodies take no turn. */
-function maxBytesOf({ maxBodyBytes }: DispatchDeps, { body, bodyLimit }: Route): number {
-  if (bodyLimit === "message") return maxBodyBytes;
-  const limit = body === undefined ? LARGE_BODY_OCTETS - 1 : (bodyLimit ?? DEFAULT_MAX_BODY_BYTES);
-  return Math.min(maxBodyBytes, limit);
-}
-
 /** The content of a request that is allowed. */
 interface Incoming {
   arrived: Identity;
   query: Record<string, unknown>;
   /** The body, until it is parsed. A large body must not be in memory twice. */
   bytes: Uint8Array;
+  /** The body of a route that takes uploads. */
+  upload: ReturnType<typeof openUpload> | null;
   expectAnswer: (octets: number) => void;
 }
 
@@ -165,7 +161,8 @@ async function answerTo(
     // An answer in another product's dialect has no field for warnings.
     const warned = warner(route.undocumented === true ? undefined : route.body, body);
     const limited = (answer: Answer) => [...record(warned(answer)), ...own];
-    const context = { now, query, body, record: limited, growing, expectAnswer };
+    const upload = incoming.upload?.upload ?? null;
+    const context = { now, query, body, upload, record: limited, growing, expectAnswer };
     const handle = async () =>
       actingAs(actorOf(presented, routed), () =>
         route.handle(contextOf(deps, route, routed, caller, context)),
@@ -175,8 +172,13 @@ async function answerTo(
   if (key === null) return run(() => []);
   const at = { scope: owner, endpoint: `POST ${namedPath(request)}`, key };
   const secretFor = route.secretAnswer === true ? presented.key.id : null;
-  const bodyHash = await inSteps(length, fingerprint(value), deps.runSteps);
-  return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
+  const print = incoming.upload?.fingerprint ?? (await printOf(value, length, deps.runSteps));
+  return runOnce(deps, { at, body: print, secretFor, now, within }, run).catch(refuse);
+}
+
+async function printOf(value: unknown, octets: number, runSteps: RunSteps): Promise<Fingerprint> {
+  const print = await inSteps(octets, fingerprint(value), runSteps);
+  return { soFar: () => print, whole: async () => print };
 }
 
 function actorOf({ key: { id, name }, session }: PresentedKey, { ip, requestId }: RoutedRequest): Actor {
@@ -242,6 +244,7 @@ type Parts = Pick<CheckedRequest, "now" | "record" | "growing" | "expectAnswer">
   query: Record<string, unknown>;
   body: unknown;
   bytes?: Uint8Array;
+  upload?: CheckedRequest["upload"];
 };
 
 function contextOf(
@@ -249,7 +252,7 @@ function contextOf(
   route: Route,
   { request, params, requestId, ip }: RoutedRequest,
   { principal, project, owner }: Caller,
-  { now, query, body, bytes = NO_BYTES, record, growing, expectAnswer }: Parts,
+  { now, query, body, bytes = NO_BYTES, upload = null, record, growing, expectAnswer }: Parts,
 ): CheckedRequest {
   return {
     request,
@@ -261,6 +264,7 @@ function contextOf(
     query,
     body,
     bytes,
+    upload,
     record,
     growing,
     expectAnswer,

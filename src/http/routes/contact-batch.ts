@@ -80,7 +80,7 @@ function showOutcome(outcome: SavedContact | AppError, reads: boolean) {
 }
 
 /** Returns an item that fits, or the error that refuses it. */
-function checkedItem(item: unknown): NewContact | AppError {
+export function checkedItem(item: unknown): NewContact | AppError {
   try {
     if (typeof item !== "object" || item === null || Array.isArray(item))
       throw invalid("", `The item must be ${expectationOf(CreateContact)}.`, "invalid_item");

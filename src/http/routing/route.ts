@@ -27,6 +27,14 @@ export interface Principal {
 
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 
+/** A body that a handler reads while it arrives. */
+export interface Upload {
+  /** Its content type, one of the route's, in lower case and without parameters. */
+  type: string;
+  /** Its pieces, once. Throws 413 over the limit, 408 if it comes too slowly, 400 if the client broke off. */
+  pieces: AsyncIterable<Uint8Array>;
+}
+
 /** `open`: no key is needed. `account`: any key. `project`: a key and the project for which it acts. */
 export type Level = "open" | "account" | "project";
 
@@ -51,6 +59,8 @@ export interface OpenContext<Path extends string, Query extends TSchema, Body ex
   body: Static<Body>;
   /** The body as it came, if the route has a signed one; else nothing. */
   bytes: Uint8Array;
+  /** The body as it arrives, if the route takes uploads. It must be read to its end before an answer is recorded. */
+  upload: Upload | null;
 }
 
 export interface AccountContext<Path extends string, Query extends TSchema, Body extends TSchema>
@@ -107,6 +117,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
    * that of Amazon SNS does.
    */
   signedBody?: true;
+  /** Content types of a body that the handler reads while it arrives, up to `bodyLimit`: the context has it as `upload`. */
+  uploads?: readonly string[];
   /** Set if a request may have no body. */
   bodyOptional?: boolean;
   /** The body may have files as lists of byte numbers, which count apart from other values. */

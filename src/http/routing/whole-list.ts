@@ -75,6 +75,11 @@ async function* piecesOf<Item>(
   } while (after !== null);
 }
 
+/** Puts an apostrophe before a cell that begins like a formula, or that an import would take for one with an apostrophe. */
+function withoutFormula(cell: string): string {
+  return /^'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(cell) ? `'${cell}` : cell;
+}
+
 function lines(items: readonly object[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join("");
 }
@@ -84,7 +89,6 @@ function table<Item>(items: readonly Item[], columns: readonly string[], first: 
     columns: [...columns],
     header: first,
     record_delimiter: "\r\n",
-    escape_formulas: true,
-    cast: { boolean: String, object: (value) => JSON.stringify(value) },
+    cast: { boolean: String, object: (value) => JSON.stringify(value), string: withoutFormula },
   });
 }

@@ -58,6 +58,19 @@ export const AUDITED_RULES: readonly Audited[] = [
   },
 ];
 
+/** The table of the step of imports. Its rows go by themselves after some days. */
+export const AUDITED_IMPORTS: readonly Audited[] = [
+  {
+    table: "imports",
+    noun: "import",
+    name: "kind",
+    account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
+    project: "row.sender_id",
+    busy: ["create"],
+    fields: { kind: "kind" },
+  },
+];
+
 /** Tables of the first step that later steps watch with further columns. */
 const MADE_AGAIN: ReadonlySet<string> = new Set(
   [...AUDITED_AUDIENCE, ...AUDITED_RECEIVING].map(({ table }) => table),
@@ -71,4 +84,5 @@ export const ALL_AUDITED: readonly Audited[] = [
   ...AUDITED_MEMBERS,
   ...AUDITED_NOTICES,
   ...AUDITED_RULES,
+  ...AUDITED_IMPORTS,
 ];

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
 import audit from "../../../db/migrations/0002_audit.sql" with { type: "text" };
 import unsubscriptions from "../../../db/migrations/0008_erased_unsubscriptions.sql" with { type: "text" };
+import imports from "../../../db/migrations/0016_imports.sql" with { type: "text" };
 import rules from "../../../db/migrations/0006_rules.sql" with { type: "text" };
 import members from "../../../db/migrations/0003_members.sql" with { type: "text" };
 import notices from "../../../db/migrations/0004_notices.sql" with { type: "text" };
@@ -18,7 +19,7 @@ import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
 import { AUDITED_CONTACTS, AUDITED_TOPICS } from "./audited-audience.ts";
-import { AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
+import { AUDITED_IMPORTS, AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED_ACCEPTED, AUDITED_WILDCARD } from "./audited-receiving.ts";
 import { AUDITED } from "./audited-tables.ts";
 import { changesRow, type Db, type Statement, type Value } from "./client.ts";
@@ -74,6 +75,7 @@ export const MIGRATIONS: readonly Migration[] = [
     worksWith: 13,
   },
   { version: 15, name: "rule_replies", sql: ruleReplies, worksWith: 14 },
+  { version: 16, name: "imports", sql: `${imports}\n${auditTriggers(AUDITED_IMPORTS)}`, worksWith: 15 },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -48,3 +48,6 @@ export interface OwnedPage {
   ceiling: string;
   take: number;
 }
+
+/** A place in a list of rows. Null: its end. */
+export type RowPlace = readonly [string | number, string | number] | null;

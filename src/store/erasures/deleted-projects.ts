@@ -44,6 +44,9 @@ const OF_KEY = "key_id IN (SELECT id FROM api_keys WHERE sender_id = ?1)";
 
 /** The tables of a project besides its messages and webhooks, which other steps delete, in the order of their references. */
 const TABLES: readonly [table: string, key: string, where: string][] = [
+  // First, because they make contacts and suppressions.
+  ["import_parts", "import_id, ord", OWN],
+  ["imports", "id", OWN],
   ["fan_outs", "sender_id, id", OWN],
   ["thread_references", "inbox_id, rfc_message_id", OF_INBOX],
   ["threads", "id", OWN],

@@ -1,5 +1,6 @@
 import { AT_REST, type GoingMessage } from "../messages/retention.ts";
 import type { Db, Statement } from "../engine/client.ts";
+import type { RowPlace } from "../engine/place.ts";
 import { keepUnsubscription } from "../projects/erased-unsubscriptions.ts";
 import { eraseSuppression } from "../projects/suppressions.ts";
 
@@ -73,9 +74,6 @@ export function eraseFromLists(senderId: string, key: string, erased: string): S
     { sql: "DELETE FROM listed_senders WHERE sender_id = ? AND pattern = ?", args: [senderId, key] },
   ];
 }
-
-/** A place in a list of rows. Null: its end. */
-export type RowPlace = readonly [string | number, string | number] | null;
 
 /** Erases an address from the next stored answers to requests of the project, and returns the place of the last. */
 export async function eraseFromAnswers(

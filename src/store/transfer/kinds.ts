@@ -216,6 +216,8 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   watched_projects: "clients that follow events now",
   event_log: "events for clients that follow them now",
   rule_replies: "replies that leave within a second, and authors who had one today",
+  imports: "files that are imported now, and results of the last days",
+  import_parts: "files that are imported now, and results of the last days",
 };
 
 /** Rows per read, unless a kind says otherwise. */

@@ -12,6 +12,8 @@ export interface AdvicePart {
  */
 export const PLACES: readonly [operation: string, text: string, href: string | null][] = [
   ["GET /v1/suppressions", "Suppressions", "/suppressions"],
+  ["POST /v1/suppressions/import", "Suppressions › Import", "/suppressions?import=1"],
+  ["POST /v1/contacts/import", "Contacts › Import", "/contacts?import=1"],
   ["DELETE /v1/suppressions", "Suppressions › Lift", "/suppressions"],
   ["DELETE /v1/suppressions?email=:id", "Suppressions › Lift", "/suppressions/:id"],
   ["POST /v1/domains", "Domains › Add domain", "/domains?create=1"],

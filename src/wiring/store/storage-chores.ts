@@ -7,6 +7,7 @@ import {
   removeUnusedContents,
 } from "../../flows/sweep/removals.ts";
 import { deleteProjects } from "../../flows/sweep/delete-projects.ts";
+import { commitImports, forgetImports } from "../../flows/imports/commit.ts";
 import { eraseAddresses, type EraseDeps } from "../../flows/sweep/erase.ts";
 import { leaveFolders } from "../../flows/threads/leave-folders.ts";
 import {
@@ -49,6 +50,8 @@ export function storageChores(
     { name: "old-audit", turn: forgetAudit(deps, config.retentionAuditDays) },
     { name: "old-replies", turn: forgetReplies(deps) },
     { name: "old-notices", turn: forgetNotices(deps) },
+    { name: "imports", turn: commitImports({ ...deps, quotas: config.quotas }) },
+    { name: "old-imports", turn: forgetImports(deps) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     { name: "ended-contents", turn: endContents(deps) },
     { name: "deleted-projects", turn: deleteProjects(deps) },
