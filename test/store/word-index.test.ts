@@ -192,7 +192,7 @@ describe("the index of words", () => {
 
   test("terms end at their limit", () => {
     const words = Array.from({ length: MAX_TERMS_UNITS }, (_, at) => `w${at}`);
-    const all = wordTermsOf({ ...message(senderId), tags: [] }, words);
+    const all = wordTermsOf({ ...message(senderId), tags: [] }, words, false);
     expect(all.length).toBeLessThanOrEqual(MAX_TERMS_UNITS);
     expect(all.length).toBeGreaterThan(MAX_TERMS_UNITS - 11);
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { MAX_COMPARED_CHARS, MAX_LOOKED_AT, MAX_QUERIES } from "../../src/flows/search/find.ts";
 import { findMessages } from "../../src/flows/search/find-messages.ts";
+import { findThreads } from "../../src/flows/search/find-threads.ts";
 import { FRAGMENT_CHARS, highlightsOf } from "../../src/flows/search/highlights.ts";
 import { indexWords, WORDS_PER_TURN } from "../../src/flows/search/index-words.ts";
 import { readTexts, SEARCHED_FILES, SEARCHED_OCTETS } from "../../src/flows/search/texts.ts";
@@ -98,6 +99,39 @@ describe("a page of a search by words", () => {
         expect((await find("even odd", {}, 100, first.stoppedAt)).ids).toEqual([all[0]?.id ?? ""]);
     },
   );
+
+  test("of threads passes over messages without one", async () => {
+    const { senderId: project, inboxId } = await lists.inbox();
+    const reply = message(project, { subject: "auk", threadId: "thr_1", inboxId, createdAt: NOW - 1000 });
+    await lists.db.write([
+      {
+        sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, last_message_at, created_at, updated_at)
+          VALUES ('thr_1', ?, ?, 'auk', '', 1, 1, 1)`,
+        args: [project, inboxId],
+      },
+    ]);
+    await lists.store([reply]);
+    await lists.index();
+    await lists.store(Array.from({ length: MAX_LOOKED_AT + 1 }, () => message(project, { subject: "auk" })));
+    await index();
+    const all = {
+      inboxId: null,
+      archived: null,
+      unread: null,
+      folder: "inbox",
+      label: null,
+      assigneeId: null,
+      q: null,
+    } as const;
+    const page = await findThreads(
+      { db: lists.db },
+      { senderId: project, filter: all, query: textQuery("auk") },
+      null,
+      5,
+    );
+    expect(page.threads.map(({ messageId }) => messageId)).toEqual([reply.id]);
+    expect(page.stoppedAt).toBeNull();
+  });
 
   test("finds a late message within its time, although it came after newer ones", async () => {
     const early = message(senderId, { subject: "late dodo", createdAt: NOW - 3_600_000 });

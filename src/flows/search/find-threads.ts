@@ -5,7 +5,7 @@ import {
   placesBetween,
   type WordSearch,
 } from "../../store/lists/word-search.ts";
-import { wordTermsWanted } from "../../store/search/search-terms.ts";
+import { threadedTerm, wordTermsWanted } from "../../store/search/search-terms.ts";
 import type { TextQuery } from "../../store/search/text-query.ts";
 import { inListedThread, type ThreadFilter, threadsWithIds } from "../../store/threads/thread-list.ts";
 import type { Thread } from "../../store/threads/threads.ts";
@@ -51,7 +51,7 @@ export async function findThreads(
   const places = await placesBetween(deps.db, {});
   const search: WordSearch = {
     senderId,
-    terms: wordTermsWanted(senderId, {}, new Set(query.flat())),
+    terms: [...wordTermsWanted(senderId, {}, new Set(query.flat())), threadedTerm(senderId)],
     passes: inListedThread({ filter }),
   };
   const seen = new Set<string>();

@@ -50,6 +50,7 @@ const WORD_CHARS = 5;
 const WORD_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz!#$%&()*+,-./:;<=>?@[]^_{|}~";
 
 const MILESTONE = "milestone=";
+const THREADED = "threaded=";
 /** The end of a milestone's id: ten bits, which are random. */
 const MILESTONE_END = "00";
 
@@ -82,10 +83,11 @@ export function termsOf(message: Searchable): string {
   return terms.text();
 }
 
-/** Returns the terms of a message for the index of words. */
-export function wordTermsOf(message: Searchable, words: Iterable<string>): string {
+/** Returns the terms of a message for the index of words. @param threaded true if it is in a thread */
+export function wordTermsOf(message: Searchable, words: Iterable<string>, threaded: boolean): string {
   const terms = termWriter(message.senderId);
   writeWholes(terms, message);
+  if (threaded) terms.whole(THREADED, "");
   for (const word of words) if (!terms.word(word)) break;
   return terms.text();
 }
@@ -123,6 +125,13 @@ export function wordTermsWanted(senderId: string, wanted: SearchFilter, words: I
   const terms = termWriter(senderId);
   for (const word of words) terms.word(word);
   return [...spread(split(terms.text())), ...termsWanted(senderId, { ...wanted, q: undefined }).wholes];
+}
+
+/** Returns the term of messages in threads, so that a search of threads passes over the others. */
+export function threadedTerm(senderId: string): string {
+  const terms = termWriter(senderId);
+  terms.whole(THREADED, "");
+  return split(terms.text()).join();
 }
 
 /** Returns a few trigrams of the text, enough to leave few messages without it. */

@@ -19,6 +19,7 @@ import { wordTermsOf } from "./search-terms.ts";
 export interface WordsRow extends SearchedRow {
   /** Its place; null: it is from before the index. */
   word_place: number | null;
+  thread_id: string | null;
   /** Its template's output is stored. */
   rendered: number;
   /** Its contents were removed. */
@@ -43,7 +44,7 @@ interface Progress {
   filled: number | null;
 }
 
-const COLUMNS = `${SEARCHED_COLUMNS.replace("position", "m.position")}, m.word_place,
+const COLUMNS = `${SEARCHED_COLUMNS.replace("position", "m.position")}, m.word_place, m.thread_id,
   COALESCE(c.rendered, 0) AS rendered, c.content_removed_at IS NOT NULL AS removed`;
 const OF_PLACE = `CROSS JOIN messages m INDEXED BY messages_by_position ON m.position = p.position AND m.word_place = p.place
   LEFT JOIN message_content c ON c.message_id = m.id`;
@@ -137,7 +138,10 @@ export async function addWords(
 ): Promise<void> {
   if (passed.length === 0) return;
   const entries = rows
-    .map((row, at) => [places[at] ?? 0, wordTermsOf(searchable(row), wordsOf[at] ?? [])] as const)
+    .map(
+      (row, at) =>
+        [places[at] ?? 0, wordTermsOf(searchable(row), wordsOf[at] ?? [], row.thread_id !== null)] as const,
+    )
     .filter((_, at) => rows[at]?.removed === 0)
     .sort(([a], [b]) => a - b);
   try {
