@@ -41,14 +41,16 @@ describe("the preview of a message", () => {
   });
 
   test("loads remote images only if it is asked to, and nothing else then", async () => {
-    const id = await send({ html: "<img src=https://a.example/x.png>" });
+    const id = await send({
+      html: "<style>:root{color-scheme:light dark}</style><img src=https://a.example/x.png>",
+    });
     expect((await preview(id, "?images=0")).headers.get("content-security-policy")).toBe(POLICY);
     expect((await preview(id, "?images=1")).headers.get("content-security-policy")).toBe(
       POLICY.replace("img-src data:", "img-src data: https: http:"),
     );
     expect((await preview(id, "?images=2")).status).toBe(422);
     expect((await preview(id, "?theme=pink")).status).toBe(422);
-    expect((await preview(id, "?theme=dark")).body).toContain("color-scheme:dark");
+    expect((await preview(id, "?theme=dark")).body).toContain(":root{color-scheme:dark;");
   });
 
   test.each(HOSTILE_HTML)(
@@ -122,11 +124,11 @@ describe("the preview of a draft", () => {
   const draft = (html: string) => service.call("POST", "/ui/preview", { html });
 
   test("the preview of a draft has a URL of its own, and the same policy", async () => {
-    const made = await draft("<script>x</script><p>Hi</p>");
+    const made = await draft("<script>x</script><style>:root{color-scheme:dark light}</style><p>Hi</p>");
     expect([made.status, made.body.url]).toEqual([201, expect.stringMatching(/^\/ui\/preview\/\w{16}$/)]);
     const { status, headers, body } = await service.call("GET", `${made.body.url}?theme=dark`);
     expect([status, headers.get("content-security-policy")]).toEqual([200, POLICY]);
-    expect(body).toContain("color-scheme:dark");
+    expect(body).toContain(":root{color-scheme:dark;");
     expect(body).toEndWith("<p>Hi</p>");
   });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { actionsOn, BROWSER_MS, CHROMIUM, startBrowser, type TestBrowser } from "../support/browser.ts";
 import { deliveredRecord } from "../support/mail-in.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
 setDefaultTimeout(BROWSER_MS);
 const browserTest = test.skipIf(CHROMIUM === null);
@@ -28,7 +28,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-const { see } = actionsOn(() => page);
+const { see, press, fill } = actionsOn(() => page);
 
 browserTest(
   "a received message shows the sender's name in the list, and the address in the conversation",
@@ -145,3 +145,51 @@ browserTest(
     expect(times).toEqual([...times].sort().reverse());
   },
 );
+
+browserTest("a bounced message says that its address is suppressed now, and lifts that", async () => {
+  const to = `bounced@simulator.${SERVICE_DOMAIN}`;
+  const id = await service.send({ from: "help@inbox.mail.test", to, subject: "No such person" });
+  await service.message(id, "bounced");
+  await service.call("POST", "/v1/suppressions", { email: to });
+  await page.goto(`${service.url}/messages/${id}`);
+  await see("is suppressed now: it gets no more mail.");
+  await press("Lift the suppression");
+  await press("Lift suppression");
+  await page.getByText("is suppressed now").waitFor({ state: "detached" });
+  expect((await service.call("GET", `/v1/suppressions?email=${to}`)).body.data).toEqual([]);
+});
+
+browserTest(
+  "a message and a thread that their lists lack are shown above them while they are open",
+  async () => {
+    const id = await service.send({ from: "help@inbox.mail.test", to: "ana@one.test", subject: "Elsewhere" });
+    await page.goto(`${service.url}/messages/${id}?status=failed`);
+    await page.locator(".pinned", { hasText: "Elsewhere" }).waitFor();
+    await page.goto(`${service.url}/messages/${id}`);
+    await page.locator(`.rows [data-row="${id}"]`).waitFor();
+    expect(await page.locator(".pinned").count()).toBe(0);
+    const { body } = await service.call("GET", "/v1/threads?limit=1");
+    const [thread] = body.data;
+    await page.goto(`${service.url}/threads/${thread.id}?view=archived`);
+    await page.locator(".pinned", { hasText: thread.subject }).waitFor();
+  },
+);
+
+browserTest("a filter is saved under a name, applied, and forgotten", async () => {
+  await page.goto(`${service.url}/messages?status=delivered&tag=campaign:spring&q=x`);
+  await page.locator("summary").getByText("Filter").click();
+  await fill("Name of this filter", "Spring");
+  await press("Save this filter");
+  await page.goto(`${service.url}/messages`);
+  await page.locator("summary").getByText("Filter").click();
+  await page.getByRole("link", { name: "Spring", exact: true }).click();
+  await page.waitForURL(/tag=campaign/);
+  expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
+    status: "delivered",
+    q: "x",
+    tag: "campaign:spring",
+  });
+  await page.locator("summary").getByText("Filter").click();
+  await press("Forget Spring");
+  expect(await page.getByRole("link", { name: "Spring", exact: true }).count()).toBe(0);
+});

@@ -130,7 +130,7 @@ describe("the dashboard", () => {
     await see("No suppressed address fits this search and filter.");
     await follow("Added by hand");
     await page.locator(".row", { hasText: "asked by phone" }).click();
-    await press("Lift");
+    await press("Lift the suppression");
     await inDialog("Lift suppression");
     await see("No suppressed address fits this search and filter.");
     expect((await read("/v1/suppressions")).data).toEqual([]);

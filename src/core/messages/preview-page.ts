@@ -87,7 +87,14 @@ export interface Previewed {
   images: ReadonlyMap<string, string>;
 }
 
-/** Returns a page that shows the html of a message. It must be served with a policy that lets it load and run nothing. */
+/** What html says that has colours for a dark page: a meta tag, a property or a media query. */
+const DECLARES_DARK = /color-scheme/i;
+
+/**
+ * Returns a page that shows the html of a message. Html that does not declare colours for a dark page stays light, as in mail
+ * programs: its own dark text would be unreadable. It must be served with a policy
+ * that lets it load and run nothing.
+ */
 export function previewPage({ html, cut, images }: Previewed, theme: PreviewTheme): string {
   let left = MAX_INLINE_CHARS;
   const body = html
@@ -99,5 +106,6 @@ export function previewPage({ html, cut, images }: Previewed, theme: PreviewThem
       left -= image.length;
       return `${before}${image}`;
     });
-  return `${HEADS[theme]}${cut ? CUT_NOTE : ""}${body}`;
+  const shown = theme === "dark" && DECLARES_DARK.test(html) ? "dark" : "light";
+  return `${HEADS[shown]}${cut ? CUT_NOTE : ""}${body}`;
 }

@@ -19,7 +19,8 @@ export const RULES = `- **Keys.** Each request has \`Authorization: Bearer <API 
 - **Lists.** A page is \`{"data","nextCursor"}\`. Pass \`nextCursor\` as \`cursor\` for the next one, until it is null.
 - **Repeats.** A POST with an \`Idempotency-Key\` takes effect once: for 24 hours, the same key and body get the first answer again.
 - **Limits.** \`RateLimit-Remaining\` counts down. 429 and 503 have \`Retry-After\`.
-- **Additions.** Fields and operations may be added at any time. Ignore what you do not know.`;
+- **Additions.** Fields and operations may be added at any time. Ignore what you do not know.
+- **Guides.** They are at [/docs/guide](/docs/guide).`;
 
 const SUMMARY = "Sends and receives email over a REST API.";
 /** The API's name and description. */

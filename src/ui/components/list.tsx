@@ -26,6 +26,8 @@ interface ListProps<Row> {
   heads?: readonly string[];
   /** Key of the row whose detail is open. Moving then opens the next row. */
   selected?: string | null;
+  /** The cells of that row, shown above the list if the list does not have it: it is older, or the filter leaves it out. */
+  pinned?: ComponentChildren;
   empty: ComponentChildren;
   /** Actions for selected rows. Absent: none can be selected. */
   bulk?: Bulk<Row> | undefined;
@@ -63,6 +65,9 @@ export function List<Row>(props: ListProps<Row>) {
           {counted(pages.waiting.value, "new", "new")}
         </button>
       ) : null}
+      {selected !== null && pages.ready.value && !rows.some((row) => keyOf(row) === selected)
+        ? props.pinned
+        : null}
       <div class="list-scroll" ref={scroller}>
         <Problem error={pages.error.value} onRetry={pages.refresh} />
         {rows.length > 0 ? (

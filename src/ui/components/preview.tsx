@@ -52,7 +52,7 @@ export function PagePreview({ path, title, small = false }: PagePreviewProps) {
             ))}
           </fieldset>
         )}
-        <CheckBox label="Dark" checked={dark} />
+        <CheckBox label="Dark, if it declares that" checked={dark} />
         <CheckBox label="Load remote images" checked={images} />
       </div>
       <div class={`preview-box ${width.value}`}>

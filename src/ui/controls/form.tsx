@@ -138,6 +138,7 @@ export function TextField({
           // Preact's types want a literal type of input.
           type={type as "text"}
           autoComplete="off"
+          dir="auto"
           {...rest}
           {...attributes}
           class={code ? "mono" : undefined}
@@ -181,6 +182,7 @@ export function TextArea({
           {...attributes}
           class={code ? "mono" : undefined}
           rows={rows}
+          dir={code ? undefined : "auto"}
           spellcheck={!code}
           placeholder={placeholder}
           value={value.value}

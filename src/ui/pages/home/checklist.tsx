@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import { useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
@@ -158,10 +159,15 @@ function Steps({ onHide }: { onHide: () => void }) {
   const progress = useResource("first steps", readProgress);
   const done = progress.value.value;
   useLiveReload(progress.reload, REFRESH_MS, () => done === null || Object.values(done).includes(false));
-  if (done === null) return <Problem error={progress.error.value} onRetry={progress.reload} />;
   const steps = stepsOf().filter(({ scope }) => can(scope));
-  const count = steps.filter(({ id }) => done[id]).length;
-  if (count === steps.length) return null;
+  const count = done === null ? 0 : steps.filter(({ id }) => done[id]).length;
+  const isOver = done !== null && count === steps.length;
+  // A later message to the simulator must not bring the last step back.
+  useEffect(() => {
+    if (isOver) onHide();
+  }, [isOver]);
+  if (done === null) return <Problem error={progress.error.value} onRetry={progress.reload} />;
+  if (isOver) return null;
   const next = steps.find(({ id }) => !done[id])?.id;
   return (
     <section class="panel" aria-label="First steps">

@@ -24,10 +24,15 @@ interface ConversationProps {
   onChanged: () => void;
 }
 
+/** Reads a conversation. */
+export function readThread(id: string): Promise<Answer> {
+  return get<Answer>(`/v1/threads/${encodeURIComponent(id)}`);
+}
+
 /** A conversation: its messages, oldest first, and the reply. */
 export function Conversation({ id, onClose, onChanged }: ConversationProps) {
   const path = `/v1/threads/${encodeURIComponent(id)}`;
-  const thread = useResource(`thread ${id}`, () => get<Answer>(path));
+  const thread = useResource(`thread ${id}`, () => readThread(id));
   const known = (messageId: string) =>
     thread.value.value?.messages.some((message) => message.id === messageId) === true;
   useLiveReload(

@@ -7,6 +7,7 @@ import type { Inbox, Thread } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { Icon } from "../../controls/icon.tsx";
 import { List } from "../../components/list.tsx";
+import { Pinned } from "../../components/pinned.tsx";
 import { Page } from "../../components/page.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Marked } from "../../components/marked.tsx";
@@ -19,7 +20,7 @@ import { codeContext, suggestedInbox } from "../../state/installation.ts";
 import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { threadBulk } from "./bulk.ts";
-import { Conversation } from "./conversation.tsx";
+import { Conversation, readThread } from "./conversation.tsx";
 import { InboxMenu } from "./inbox-menu.tsx";
 import { NewInbox } from "./new-inbox.tsx";
 import { Simulate } from "./simulate.tsx";
@@ -108,6 +109,16 @@ export function InboxesPage({ params }: PageProps) {
           }
           cells={(thread) => <Cells thread={thread} />}
           bulk={threadBulk(view)}
+          pinned={
+            selected === null ? null : (
+              <Pinned
+                key={selected}
+                name={`thread ${selected}`}
+                load={() => readThread(selected)}
+                cells={(thread) => <Cells thread={thread} />}
+              />
+            )
+          }
           empty={<NoThreads inboxes={list} view={view} />}
         />
         {selected === null ? (

@@ -184,7 +184,9 @@ function Cells({ event }: { event: LiveEvent }) {
       )}
       <EventStatus type={event.type} captured={event.type === "delivery" && isCaptured(details)} />
       <span class="cut">{event.email ?? from?.email ?? ""}</span>
-      <span class="cut quiet">{facts.join(" · ")}</span>
+      <span class="cut quiet" dir="auto">
+        {facts.join(" · ")}
+      </span>
       {event.testMode === true ? <span class="tag">test</span> : <span />}
     </>
   );

@@ -79,7 +79,7 @@ function Cancel({ message, onChanged, onClose }: DialogProps) {
   return (
     <Confirm title="Cancel this send?" verb="Cancel the send" onConfirm={cancel} onClose={onClose}>
       <p>
-        “{message.subject}” to {message.to.join(", ")} will not be sent. This cannot be undone.
+        “<bdi>{message.subject}</bdi>” to {message.to.join(", ")} will not be sent. This cannot be undone.
       </p>
     </Confirm>
   );

@@ -81,7 +81,9 @@ export function ContentTabs({ message }: { message: Message }) {
 function PlainText({ text }: { text: string }) {
   return (
     <>
-      <pre class="text">{text.slice(0, MAX_SOURCE_CHARS)}</pre>
+      <pre class="text" dir="auto">
+        {text.slice(0, MAX_SOURCE_CHARS)}
+      </pre>
       {text.length > MAX_SOURCE_CHARS ? <p class="quiet">The rest is in the source.</p> : null}
     </>
   );

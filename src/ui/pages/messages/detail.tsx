@@ -10,6 +10,7 @@ import { Status } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { isCaptured, messageAnswer, localExplanation, TROUBLED } from "../../words/answer.ts";
 import { sizeText } from "../../words/amounts.ts";
+import { NowSuppressed } from "../suppressions/lift.tsx";
 import { Actions } from "./actions.tsx";
 import { Approval } from "./approval.tsx";
 import { ContentTabs } from "./content.tsx";
@@ -19,9 +20,14 @@ import { ApiError } from "../../api/error.ts";
 /** Minimum time between reloads of the message while events arrive, ms. */
 const REFRESH_MS = 150;
 
+/** Reads a message. */
+export function readMessage(id: string): Promise<Message> {
+  return get<Message>(`/v1/emails/${encodeURIComponent(id)}`);
+}
+
 /** One message: the answer first, then what happened, then what it contains. */
 export function MessageDetail({ id, onClose }: { id: string; onClose: () => void }) {
-  const message = useResource(`message ${id}`, () => get<Message>(`/v1/emails/${encodeURIComponent(id)}`));
+  const message = useResource(`message ${id}`, () => readMessage(id));
   useLiveReload(message.reload, REFRESH_MS, ({ messageId }) => messageId === id);
   const found = message.value.value;
   const actions =
@@ -190,6 +196,7 @@ function Reasons({ message }: { message: Message }) {
             </p>
           ))}
           <Reply text={replyOf(message, one.email)} />
+          <NowSuppressed email={one.email} />
         </div>
       ))}
     </section>

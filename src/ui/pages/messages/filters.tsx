@@ -7,19 +7,7 @@ import { Icon } from "../../controls/icon.tsx";
 import { shownName } from "../../state/installation.ts";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { DAY } from "../../words/time.ts";
-
-/** Query parameters of the list, which the page's URL has too. */
-export const FILTER_NAMES = [
-  "status",
-  "direction",
-  "q",
-  "text",
-  "from",
-  "to",
-  "tag",
-  "after",
-  "before",
-] as const;
+import { SavedFilters } from "./saved-filters.tsx";
 
 /** One choice of the bar. */
 interface View {
@@ -163,6 +151,7 @@ function MoreFilters() {
         >
           Last 24 hours
         </button>
+        <SavedFilters />
       </Form>
     </details>
   );

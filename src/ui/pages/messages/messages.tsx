@@ -2,6 +2,7 @@ import { useLiveReload } from "../../api/live.ts";
 import { usePages } from "../../api/pages.ts";
 import type { MessageSummary } from "../../api/types.ts";
 import { List } from "../../components/list.tsx";
+import { Pinned } from "../../components/pinned.tsx";
 import { Page } from "../../components/page.tsx";
 import { Marked } from "../../components/marked.tsx";
 import { WordSearch } from "../../components/word-search.tsx";
@@ -13,8 +14,9 @@ import { changedUrl } from "../../state/paths.ts";
 import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
 import { Compose } from "./compose.tsx";
 import { messageBulk } from "./bulk.ts";
-import { FILTER_NAMES, Filters } from "./filters.tsx";
-import { MessageDetail } from "./detail.tsx";
+import { FILTER_NAMES } from "./filter-names.ts";
+import { Filters } from "./filters.tsx";
+import { MessageDetail, readMessage } from "./detail.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { CreateLink } from "../../components/create-link.tsx";
 import { curlText } from "../../words/code.ts";
@@ -57,6 +59,16 @@ export function MessagesPage({ params }: PageProps) {
           hrefOf={({ id }) => changedUrl(`/messages/${id}`, search, { compose: null })}
           cells={(message) => <Cells message={message} />}
           bulk={messageBulk()}
+          pinned={
+            selected === null ? null : (
+              <Pinned
+                key={selected}
+                name={`message ${selected}`}
+                load={() => readMessage(selected)}
+                cells={(message) => <Cells message={message} />}
+              />
+            )
+          }
           empty={<NoMessages filtered={filtered} />}
         />
         {selected === null ? (

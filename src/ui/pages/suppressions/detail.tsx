@@ -1,16 +1,13 @@
-import { useSignal } from "@preact/signals";
-import { get, remove } from "../../api/client.ts";
-import type { Page, Suppression } from "../../api/types.ts";
-import { useResource } from "../../api/resource.ts";
+import type { Suppression } from "../../api/types.ts";
 import { CopyButton } from "../../controls/copy.tsx";
 import { Detail } from "../../components/detail.tsx";
-import { Confirm } from "../../controls/dialog.tsx";
 import { Fact } from "../../components/fact.tsx";
 import { Problem } from "../../controls/problem.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime } from "../../components/time.tsx";
 import { can } from "../../state/session.ts";
 import { suppressionWords } from "../../words/suppression.ts";
+import { Lift, useSuppression } from "./lift.tsx";
 
 interface DetailProps {
   email: string;
@@ -20,9 +17,7 @@ interface DetailProps {
 
 /** Why an address gets no mail. */
 export function SuppressionDetail({ email, onClose, onLifted }: DetailProps) {
-  const list = useResource(`suppression ${email}`, () =>
-    get<Page<Suppression>>("/v1/suppressions", { email }),
-  );
+  const list = useSuppression(email);
   const answer = list.value.value;
   const entry = answer?.data[0] ?? null;
   return (
@@ -77,34 +72,6 @@ function Body({ entry }: { entry: Suppression }) {
         </dl>
       </div>
       <p>{next}</p>
-    </>
-  );
-}
-
-function Lift({ entry, onLifted }: { entry: Suppression; onLifted: () => void }) {
-  const open = useSignal(false);
-  const lift = async () => {
-    await remove("/v1/suppressions", { email: entry.email });
-    onLifted();
-  };
-  return (
-    <>
-      <button type="button" class="button small" onClick={() => (open.value = true)}>
-        Lift
-      </button>
-      {open.value ? (
-        <Confirm
-          title={`Lift the suppression of ${entry.email}?`}
-          verb="Lift suppression"
-          onConfirm={lift}
-          onClose={() => (open.value = false)}
-        >
-          <p>
-            Mail to this address is sent again.{" "}
-            {entry.reason === "manual" ? "" : suppressionWords(entry.reason).next}
-          </p>
-        </Confirm>
-      ) : null}
     </>
   );
 }

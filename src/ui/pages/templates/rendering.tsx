@@ -59,7 +59,7 @@ export function Rendering({ source, onMissing }: RenderingProps) {
       {parsed === null ? <p class="field-error">The data is no JSON object, so the preview waits.</p> : null}
       {found === null ? null : (
         <>
-          <h2>{found.subject === "" ? "(no subject)" : found.subject}</h2>
+          <h2 dir="auto">{found.subject === "" ? "(no subject)" : found.subject}</h2>
           {found.missing.length === 0 ? null : (
             <p class="missing" role="status">
               <span>The data lacks</span>
@@ -77,7 +77,9 @@ export function Rendering({ source, onMissing }: RenderingProps) {
           {found.text === null ? null : (
             <>
               <h3>Text</h3>
-              <pre class="text">{found.text}</pre>
+              <pre class="text" dir="auto">
+                {found.text}
+              </pre>
             </>
           )}
         </>

@@ -39,10 +39,15 @@ describe("the page of a preview", () => {
     expect(page('<img ReferrerPolicy="unsafe-url">')).toEndWith('<img inert-ReferrerPolicy="unsafe-url">');
   });
 
-  test("the page of a preview has the colours of its theme", () => {
-    const dark = previewPage({ html: "", cut: false, images: new Map() }, "dark");
-    expect(dark).toContain("color-scheme:dark");
-    expect(page("")).toContain("color-scheme:light");
+  test.each([
+    ["", "dark", "light"],
+    ["<p style='color:#111'>", "dark", "light"],
+    ['<meta name="color-scheme" content="light dark">', "dark", "dark"],
+    ["<style>@media (prefers-color-scheme: dark) {p {color: #eee}}</style>", "dark", "dark"],
+    ['<meta name="color-scheme" content="light dark">', "light", "light"],
+  ] as const)("the page of %p in the %s theme is %s", (html, theme, shown) => {
+    const shownPage = previewPage({ html, cut: false, images: new Map() }, theme);
+    expect(shownPage).toContain(`:root{color-scheme:${shown};`);
   });
 });
 

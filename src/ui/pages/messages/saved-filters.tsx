@@ -1,0 +1,56 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Icon } from "../../controls/icon.tsx";
+import { TextField } from "../../controls/form.tsx";
+import { query } from "../../state/router.ts";
+import { keepFilters, readFilters, savedFilters, withFilter } from "../../state/saved-filters.ts";
+import { FILTER_NAMES } from "./filter-names.ts";
+
+/** Returns the query of the filter that the page shows; empty if it shows all messages. */
+function currentSearch(): string {
+  const set = FILTER_NAMES.flatMap((name) => {
+    const value = query.value.get(name);
+    return value === null ? [] : [[name, value]];
+  });
+  return new URLSearchParams(set).toString();
+}
+
+/** The filters that this browser keeps, and a field that keeps the one which is shown. */
+export function SavedFilters() {
+  const name = useSignal("");
+  useEffect(readFilters, []);
+  const search = currentSearch();
+  const save = () => {
+    keepFilters(withFilter(savedFilters.peek(), { name: name.value, search }));
+    name.value = "";
+  };
+  return (
+    <>
+      <ul class="saved-filters" aria-label="Saved filters">
+        {savedFilters.value.map((saved) => (
+          <li key={saved.name}>
+            <a class="cut" href={`/messages?${saved.search}`}>
+              {saved.name}
+            </a>
+            <button
+              type="button"
+              class="button bare small"
+              aria-label={`Forget ${saved.name}`}
+              onClick={() => keepFilters(savedFilters.peek().filter((one) => one !== saved))}
+            >
+              <Icon name="cross" />
+            </button>
+          </li>
+        ))}
+      </ul>
+      {search === "" ? null : (
+        <>
+          <TextField label="Name of this filter" name="name" value={name} placeholder="Bounces of the shop" />
+          <button type="button" class="button" disabled={name.value.trim() === ""} onClick={save}>
+            Save this filter
+          </button>
+        </>
+      )}
+    </>
+  );
+}
