@@ -1845,7 +1845,7 @@ export interface components {
             /** @description Records that improve how mail is received. Sending does not wait for them. `return_path`: bounces return to the domain itself, so that SPF passes aligned with From. `links`: tracked links and unsubscribe links lead to `links.` of the domain, which has its own certificate. Only if the service has hosts for domains, and needs both records. */
             recommended: components["schemas"]["CheckedDnsRecord"][];
             spf: components["schemas"]["SpfEvaluation"];
-            /** @description What some receivers refuse or mind, each with its fix. Examples: a domain without MX and address, DMARC without reports. */
+            /** @description What some receivers refuse or mind, each with its fix. Examples: a domain without MX and address, DMARC without reports, a signed test message that does not pass. */
             warnings: string[];
         };
         /** Receiving */

@@ -1,14 +1,15 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { unseal } from "../core/crypto/secretbox.ts";
+import { linksHost } from "../core/own-names.ts";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import { type BlockListParts, blockListChecks, MAX_LISTED_SUBJECTS } from "../flows/health/block-lists.ts";
 import { type Check, fail, type Finding, ok, warn } from "../flows/health/check.ts";
-import { type DkimSigner, dkimPrivateKey } from "../mail/auth/dkim.ts";
+import type { DkimSigner } from "../mail/auth/dkim.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
 import { hostsDomains } from "../flows/certificates/domain-hosts.ts";
 import { captureDomains } from "../flows/domains/capture-domain.ts";
-import { domainChecks } from "../flows/health/domains/domains.ts";
+import { domainChecks, type LinkFaultOf } from "../flows/health/domains/domains.ts";
+import { openSigners } from "../flows/health/domains/signers.ts";
 import { linkFault } from "../flows/health/outside/links.ts";
 import { remoteChecks } from "../flows/health/outside/remote.ts";
 import { egressChecks } from "../flows/health/egress.ts";
@@ -25,7 +26,7 @@ import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import { databasePath } from "../store/engine/client.ts";
 import type { Domain } from "../store/domains/domains.ts";
 import { domainsOfAll } from "../store/installation/health.ts";
-import { installationKey, signingKeys } from "../store/messages/sending.ts";
+import { installationKey } from "../store/messages/sending.ts";
 import { mxName, sendingAddresses } from "./delivery.ts";
 import { outsideChecks, type HealthParts, localChecks, storageParts } from "./health.ts";
 import { domainLookups } from "./http.ts";
@@ -141,10 +142,10 @@ async function checksOfDomains({ config, clock, db, ca }: HealthParts, resolver:
   try {
     const isCaptureDomain = captureDomains(config);
     const lookups = domainLookups({ config, clock, resolver });
-    const signersOf = openSigners({ config, clock, db });
-    const linkFaultOf = hostsDomains(config)
-      ? (host: string) => linkFault({ clock, resolver, ca }, `https://${host}`)
-      : undefined;
+    const signersOf = signersIn({ config, clock, db });
+    const linkFaultOf: LinkFaultOf | null = hostsDomains(config)
+      ? ({ name }) => linkFault({ clock, resolver, ca }, `https://${linksHost(name)}`)
+      : null;
     const own = {
       db: db(),
       linkFaultOf,
@@ -179,20 +180,11 @@ async function listSubjects({ config, db }: HealthParts, resolver: Resolver): Pr
 }
 
 /** Returns the function that opens a domain's keys. If there is no master key, or another one, it opens none. */
-function openSigners({ config, db }: HealthParts): (domain: Domain) => Promise<DkimSigner[]> {
+function signersIn({ config, db }: HealthParts): (domain: Domain) => Promise<DkimSigner[]> {
   if (!hasMasterKey(config)) return async () => [];
-  return async ({ senderId, name }) => {
+  return async (domain) => {
     const { sealing } = await keysInUse(db(), config);
-    const keys = await signingKeys(db(), senderId, name);
-    try {
-      return keys.map(({ selector, sealedPrivateKey }) => ({
-        selector,
-        privateKey: dkimPrivateKey(unseal(sealing?.derived.box ?? new Uint8Array(), sealedPrivateKey)),
-      }));
-    } catch {
-      // The check of the master key reports it.
-      return [];
-    }
+    return openSigners(db(), sealing?.derived.box ?? new Uint8Array(), domain);
   };
 }
 

@@ -48,6 +48,7 @@ import { ping } from "../store/engine/client.ts";
 import { DOC_PAGES } from "./doc-pages.ts";
 import { laneLimits, mxName, type Outbound, waysFinder } from "./delivery.ts";
 import { FORM } from "./process/form.ts";
+import { receiverView } from "./observe/receiver-view.ts";
 import { sdkSource } from "./sdk/served.ts";
 import type { Services } from "./services.ts";
 import { outsideChecks, localChecks } from "./health.ts";
@@ -214,6 +215,7 @@ function partsOf(parts: HttpParts, health: Parts["health"]): Parts {
   return {
     ...parts,
     ...checkingOf(parts),
+    receivers: receiverView(parts),
     ...laneLimits(config),
     relayKey: keys.relay,
     fileKey: keys.file,

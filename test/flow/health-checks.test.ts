@@ -258,6 +258,7 @@ test(`with more than ${MAX_DOMAINS} domains the oldest are checked, and the repo
     isCaptureDomain: () => false,
     publicUrl: "https://api.example.com",
     signersOf: async () => [],
+    linkFaultOf: null,
     resolver: NO_RESOLVER,
   };
   await add(MAX_DOMAINS, 0);

@@ -232,6 +232,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: HttpPar
   const deps = httpDeps(parts);
   const domains = domainRoutes({
     ...checkingOf(parts),
+    receivers: null,
     generateDkimKey: async () => TEST_KEY,
     lookups: zoneLookups(zone),
   });

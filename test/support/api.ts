@@ -148,7 +148,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const routes = [
     ...apiKeyRoutes({ db, config }),
     ...senderRoutes({ db, config }),
-    ...domainRoutes(domains),
+    ...domainRoutes({ ...domains, receivers: null }),
     ...inboxRoutes(domains),
     ...webhookRoutes({ db, boxKey: BOX_KEY, urlRules }),
     ...(options.routes?.({ db, clock, boxKey: BOX_KEY, urlRules }) ?? []),

@@ -126,7 +126,8 @@ export async function publishZone({ app: { db }, dns }: Pick<TestService, "app" 
   dns.add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });
 }
 
-async function publishKeys({ app: { db }, dns }: TestService): Promise<void> {
+/** Publishes every DKIM key of ours at the name that the aliases of domains lead to. */
+export async function publishKeys({ app: { db }, dns }: TestService): Promise<void> {
   for (const { token, publicKey } of await publishedKeys(db, Date.now(), "", 10))
     dns.add({ name: dkimTarget(token, ZONE), type: "TXT", data: textStrings(dkimRecord(publicKey)) });
 }

@@ -7,7 +7,7 @@ import { rememberedLookups } from "../../flows/domains/remembered-lookups.ts";
 import { registerDomain } from "../../flows/domains/register.ts";
 import { switchWildcard } from "../../flows/domains/wildcard.ts";
 import { switchDmarc } from "../../flows/reports/policy.ts";
-import { domainWarnings } from "../../flows/health/domains/warnings.ts";
+import { domainWarnings, type WarningDeps } from "../../flows/health/domains/warnings.ts";
 import { rotateDkim } from "../../flows/domains/rotate.ts";
 import { verifyDomain } from "../../flows/domains/verify.ts";
 import { dkimKeysOf, listDkimKeys } from "../../store/domains/dkim-keys.ts";
@@ -83,7 +83,7 @@ async function changeRoutes(
 }
 
 /** Returns the routes of `/v1/domains`. */
-export function domainRoutes(deps: Checking): Route[] {
+export function domainRoutes(deps: WarningDeps): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), ...domainReceivingRoutes(deps)];
 }
 
@@ -143,7 +143,7 @@ function collectionRoutes(deps: Checking): Route[] {
   ];
 }
 
-function itemRoutes(deps: Checking): Route[] {
+function itemRoutes(deps: WarningDeps): Route[] {
   const { db } = deps;
   return [
     projectRoute({

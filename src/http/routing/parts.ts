@@ -5,8 +5,8 @@ import type { ShownSetting } from "../../config/shown.ts";
 import type { Quotas } from "../../core/quotas.ts";
 import type { Sending } from "../../flows/accept/sending.ts";
 import type { CertificateState } from "../../flows/certificates/states.ts";
-import type { Checking } from "../../flows/domains/checking.ts";
 import type { Health } from "../../flows/health/check.ts";
+import type { WarningDeps } from "../../flows/health/domains/warnings.ts";
 import type { ReadLanesDeps } from "../../flows/lanes/read-lanes.ts";
 import type { Streams } from "../../flows/live/streams.ts";
 import type { Waits } from "../../flows/live/waits.ts";
@@ -27,7 +27,7 @@ export type StreamBytes = (
 export type Configured = Pick<Parts, "db" | "config">;
 
 /** The services of the API's routes, made once. A route names the part of it that it uses. */
-export interface Parts extends Sending, Checking, WebhookDeps, ExtractRules, ReadLanesDeps {
+export interface Parts extends Sending, WarningDeps, WebhookDeps, ExtractRules, ReadLanesDeps {
   /** Null without TEST_CONTROLS. */
   testControls: TestControls | null;
   config: Config;

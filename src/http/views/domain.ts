@@ -134,7 +134,7 @@ export const CheckedDomainView = Type.Object(
     spf: SpfView,
     warnings: Type.Array(Type.String(), {
       description:
-        "What some receivers refuse or mind, each with its fix. Examples: a domain without MX and address, DMARC without reports.",
+        "What some receivers refuse or mind, each with its fix. Examples: a domain without MX and address, DMARC without reports, a signed test message that does not pass.",
     }),
   },
   { title: "CheckedDomain" },

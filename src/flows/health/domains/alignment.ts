@@ -5,24 +5,29 @@ import { type DkimSigner, signDkim } from "../../../mail/auth/dkim.ts";
 import { compose } from "../../../mail/composing/compose.ts";
 import { nodeStyleResolver } from "../../../net/dns/node-style-resolver.ts";
 import type { Resolver } from "../../../net/dns/resolver.ts";
-import { CHECK_LIMIT_MS, fail, type Finding } from "../check.ts";
+import type { Domain } from "../../../store/domains/domains.ts";
+import { CHECK_LIMIT_MS, fail, type Finding, warn } from "../check.ts";
 
 export interface AlignmentParts {
   clock: Clock;
   resolver: Resolver;
   serviceDomain: string;
   publicIps: readonly string[];
+  /** Returns the keys that a domain signs with; none if they cannot be opened. */
+  signersOf: (domain: Domain) => Promise<readonly DkimSigner[]>;
 }
 
 /**
  * Composes and signs a message of a domain, and authenticates it as if it had arrived from our first address. Returns what is
- * wrong; null if DMARC would pass. That is so without SPF if the return path is ours.
+ * wrong; null if DMARC would pass. That is so without SPF if the return path is ours. A domain without keys is not tried.
  */
 export async function alignmentFault(
-  { clock, resolver, serviceDomain, publicIps }: AlignmentParts,
-  { name, id }: { name: string; id: string },
-  keys: readonly DkimSigner[],
+  { clock, resolver, serviceDomain, publicIps, signersOf }: AlignmentParts,
+  domain: Domain,
 ): Promise<Finding | null> {
+  const { name, id } = domain;
+  const keys = await signersOf(domain);
+  if (keys.length === 0) return null;
   const now = clock.now();
   const helo = mxHost(serviceDomain);
   const from = { email: `postmaster@${name}` };
@@ -38,8 +43,13 @@ export async function alignmentFault(
     ended.signal,
   );
   cancel();
-  return isAligned(verdict, name)
-    ? null
+  if (isAligned(verdict, name)) return null;
+  const isUnknown = verdict.dkim.some(({ result }) => result === "temperror");
+  return isUnknown
+    ? warn(
+        `Whether a message of this domain passes is unknown, because the DNS does not answer: ${words(verdict)}.`,
+        "Check the name servers of the domain.",
+      )
     : fail(
         `A message of this domain does not pass as receivers check it: ${words(verdict)}.`,
         `Publish the records that GET /v1/domains/${id} lists.`,

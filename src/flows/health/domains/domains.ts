@@ -1,6 +1,5 @@
 import type { Store } from "../../../store/engine/client.ts";
 import { organizationalDomain } from "../../../core/public-suffix.ts";
-import type { DkimSigner } from "../../../mail/auth/dkim.ts";
 import { listDkimKeys, type PublicDkimKey } from "../../../store/domains/dkim-keys.ts";
 import type { Domain } from "../../../store/domains/domains.ts";
 import { domainsOfAll } from "../../../store/installation/health.ts";
@@ -18,7 +17,7 @@ import type { IsCaptureDomain } from "../../domains/capture-domain.ts";
 import { checkSpf, type SpfCheck } from "../../domains/spf-check.ts";
 import { type AlignmentParts, alignmentFault } from "./alignment.ts";
 import { keyWeakness, lengthFault, youngKeyNote } from "./dkim-keys.ts";
-import { bimiWeakness, dmarcWeakness, hasZone, parentWeakness } from "./policies.ts";
+import { bimiWeakness, dmarcWeakness, parentWeakness, zoneWeakness } from "./policies.ts";
 import { type Check, fail, type Finding, ok, warn } from "../check.ts";
 
 /** Maximum number of domains that are checked, oldest first. */
@@ -31,11 +30,11 @@ export interface DomainParts extends Store, AlignmentParts {
   isCaptureDomain: IsCaptureDomain;
   /** Address of links in messages of domains without their own host. */
   publicUrl: string;
-  /** Returns the keys that a domain signs with; none if they cannot be opened. */
-  signersOf: (domain: Domain) => Promise<readonly DkimSigner[]>;
-  /** Returns why links at a host would not work. If left out, domains have no hosts of their own. */
-  linkFaultOf?: ((host: string) => Promise<Finding | null>) | undefined;
+  linkFaultOf: LinkFaultOf | null;
 }
+
+/** Returns why links at a domain's own host would not work; null if they do. */
+export type LinkFaultOf = (domain: Domain) => Promise<Finding | null>;
 
 /** Returns a check for each of the oldest domains, and a line that says if there are more. */
 export async function domainChecks(parts: DomainParts): Promise<Check[]> {
@@ -70,8 +69,7 @@ async function look(parts: DomainParts, domain: Domain): Promise<Finding> {
   if (finding.status !== "ok") return finding;
   const length = lengthFault(domain, keys);
   if (length !== null) return length;
-  const signers = await parts.signersOf(domain);
-  const fault = signers.length === 0 ? null : await alignmentFault(parts, domain, signers);
+  const fault = await alignmentFault(parts, domain);
   if (fault !== null) return fault;
   const now = parts.clock.now();
   const weak = await weakness(parts, domain, { spf, isReachable, keys, now });
@@ -95,6 +93,11 @@ function linksNote({ publicUrl }: DomainParts, domain: Domain): string {
   const { hostname } = new URL(publicUrl);
   if (hasOwnHost(domain) || organizationalDomain(hostname) === organizationalDomain(domain.name)) return "";
   return ` Its links lead to ${hostname}: with the recommended aliases they would lead to ${linksHost(domain.name)}.`;
+}
+
+/** Returns what is wrong with the domain's own host of links; null if nothing is, or it has none. */
+export async function ownHostFault(domain: Domain, linkFaultOf: LinkFaultOf | null): Promise<Finding | null> {
+  return hasOwnHost(domain) && linkFaultOf !== null ? linkFaultOf(domain) : null;
 }
 
 function hasOwnHost({ recommended, delegated, served }: Domain): boolean {
@@ -121,32 +124,22 @@ async function weakness(
   { spf, isReachable, keys, now }: SeenFacts,
 ): Promise<Finding | null> {
   const { name } = domain;
-  const [zoned, links, dmarc, parent, bimi, key] = await Promise.all([
-    hasZone(resolver, name),
-    hasOwnHost(domain) && linkFaultOf !== undefined ? linkFaultOf(linksHost(name)) : null,
+  const [zone, links, dmarc, parent, bimi, key] = await Promise.all([
+    zoneWeakness(resolver, name),
+    ownHostFault(domain, linkFaultOf),
     dmarcWeakness(lookups, name, serviceDomain),
     parentWeakness(lookups, name),
     bimiWeakness(lookups, name),
     keyWeakness(lookups, domain, { keys, now }),
   ]);
-  return (
-    reachWeakness(name, { isReachable, zoned }) ?? links ?? spfWeakness(spf) ?? dmarc ?? parent ?? bimi ?? key
-  );
+  const reach = isReachable ? null : unreachable(name);
+  return reach ?? zone ?? links ?? spfWeakness(spf) ?? dmarc ?? parent ?? bimi ?? key;
 }
 
-function reachWeakness(
-  name: string,
-  { isReachable, zoned }: { isReachable: boolean; zoned: boolean },
-): Finding | null {
-  if (!isReachable)
-    return warn(
-      "The domain has neither MX nor A record, so no answer reaches it, and Yahoo and Laposte refuse its mail.",
-      `Publish an MX record at ${name}.`,
-    );
-  if (zoned) return null;
+function unreachable(name: string): Finding {
   return warn(
-    "The domain is in no zone with an SOA record, so some receivers take it for made up.",
-    "Check the delegation at the registrar.",
+    "The domain has neither MX nor A record, so no answer reaches it, and Yahoo and Laposte refuse its mail.",
+    `Publish an MX record at ${name}.`,
   );
 }
 

@@ -142,12 +142,15 @@ async function enforcementFault(
   return null;
 }
 
-/** Returns whether the domain is in a zone with a start of authority. If the DNS does not answer, it counts as having one. */
-export async function hasZone(resolver: Resolver, domain: string): Promise<boolean> {
+/** Returns a finding if the domain is in no zone with a start of authority. If the DNS does not answer, it counts as being in one. */
+export async function zoneWeakness(resolver: Resolver, domain: string): Promise<Finding | null> {
   const labels = domain.split(".");
   for (let at = 0; at < Math.min(labels.length - 1, MAX_LABELS); at++) {
     const found = await resolver.resolve(labels.slice(at).join("."), "SOA", { fresh: true });
-    if (found.status === "ok" || found.status === "failure") return true;
+    if (found.status === "ok" || found.status === "failure") return null;
   }
-  return false;
+  return warn(
+    "The domain is in no zone with an SOA record, so some receivers take it for made up.",
+    "Check the delegation at the registrar.",
+  );
 }

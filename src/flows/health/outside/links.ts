@@ -1,4 +1,5 @@
 import type { Clock } from "../../../core/time/clock.ts";
+import type { AddressGuard } from "../../../net/address-guard.ts";
 import type { Resolver } from "../../../net/dns/resolver.ts";
 import { type GuardedOutcome, requestGuarded } from "../../../net/guarded-request.ts";
 import { UNSUBSCRIBE_PATH } from "../../mime/unsubscribe.ts";
@@ -9,6 +10,8 @@ export interface LinkParts {
   resolver: Resolver;
   /** Trusted authorities in PEM, for tests. */
   ca?: string | undefined;
+  /** Addresses that may be connected to; left out: all. */
+  mayReach?: AddressGuard;
 }
 
 /** A token that no link has. */
@@ -30,7 +33,7 @@ export function unsubscribeCheck(parts: LinkParts, publicUrl: string): Check {
 /** Returns why a link to unsubscribe at a base URL would not work; null if our service answers there. */
 export async function linkFault(parts: LinkParts, base: string): Promise<Finding | null> {
   const outcome = await requestGuarded(
-    { ...parts, mayReach: () => true },
+    { mayReach: () => true, ...parts },
     {
       url: `${base}${UNSUBSCRIBE_PATH}${MADE_UP}`,
       headers: { "Content-Type": "application/x-www-form-urlencoded", Accept: "application/json" },
