@@ -2430,6 +2430,81 @@ export interface components {
              */
             visible?: boolean;
         };
+        /** NewSegment */
+        NewSegment: {
+            /** @example Pro customers */
+            name: string;
+            /**
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @example {
+             *       "field": "subscribed",
+             *       "op": "eq",
+             *       "value": true
+             *     }
+             */
+            filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /** Segment */
+        Segment: {
+            id: string;
+            /** @example Pro customers */
+            name: string;
+            /**
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @example {
+             *       "field": "subscribed",
+             *       "op": "eq",
+             *       "value": true
+             *     }
+             */
+            filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** CountSegment */
+        CountSegment: {
+            /**
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @example {
+             *       "field": "subscribed",
+             *       "op": "eq",
+             *       "value": true
+             *     }
+             */
+            filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /** SegmentChanges */
+        SegmentChanges: {
+            /** @example Pro customers */
+            name?: string;
+            /**
+             * @description `all`, `any` or `not` (none) of a list of filters, or a condition `{property | topic | field, op, value}`: a property by name, a topic by id, or the field `email`, `createdAt` or `subscribed`. Operators: `eq` `ne`, `set` `unset` of properties, `contains` `startsWith` `endsWith` of strings, `gt` `gte` `lt` `lte` of numbers and dates, `withinDays` `olderThanDays` of dates. A topic is `subscribed` if the contact gets it. A contact without a value is `ne` to every value, and passes no other comparison. At most 5 levels and 50 conditions.
+             * @example {
+             *       "field": "subscribed",
+             *       "op": "eq",
+             *       "value": true
+             *     }
+             */
+            filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
         /** Suppression */
         Suppression: {
             id: string;
@@ -3524,6 +3599,10 @@ export type ContactPropertyChanges = components['schemas']['ContactPropertyChang
 export type NewTopic = components['schemas']['NewTopic'];
 export type Topic = components['schemas']['Topic'];
 export type TopicChanges = components['schemas']['TopicChanges'];
+export type NewSegment = components['schemas']['NewSegment'];
+export type Segment = components['schemas']['Segment'];
+export type CountSegment = components['schemas']['CountSegment'];
+export type SegmentChanges = components['schemas']['SegmentChanges'];
 export type Suppression = components['schemas']['Suppression'];
 export type ImportRow = components['schemas']['ImportRow'];
 export type ImportPreview = components['schemas']['ImportPreview'];
@@ -6511,6 +6590,8 @@ export interface operations {
                 subscribed?: boolean;
                 /** @description Part of the address, first name or last name. Case does not matter. */
                 q?: string;
+                /** @description A filter as JSON, as segments have it. */
+                filter?: string;
             };
             header?: never;
             path?: never;
@@ -6550,6 +6631,41 @@ export interface operations {
             201: {
                 content: {
                     "application/json": components["schemas"]["Contact"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listSegmentContacts: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example seg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the contacts of a segment, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Contact"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
                 };
             };
         };
@@ -6991,6 +7107,156 @@ export interface operations {
             200: {
                 content: {
                     "application/json": components["schemas"]["Topic"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    listSegments: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List segments, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Segment"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createSegment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSegment"];
+            };
+        };
+        responses: {
+            /** @description Create a segment: a filter of contacts with a name */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Segment"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    countSegment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CountSegment"];
+            };
+        };
+        responses: {
+            /** @description Count the contacts that pass a filter, and show some */
+            200: {
+                content: {
+                    "application/json": {
+                        /** @description Contacts that pass the filter now. */
+                        count: number;
+                        /** @description The newest of them, at most 10. Empty if the key lacks `contacts:read`. */
+                        sample: {
+                            id: string;
+                            email: string;
+                        }[];
+                    } & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getSegment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example seg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a segment */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Segment"];
+                };
+            };
+        };
+    };
+    deleteSegment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example seg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a segment */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    updateSegment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example seg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SegmentChanges"];
+            };
+        };
+        responses: {
+            /** @description Change the name or the filter of a segment */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Segment"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -10,7 +10,7 @@ import {
   Routes,
   Senders,
 } from "./resources/account.ts";
-import { ContactProperties, Topics } from "./resources/audience.ts";
+import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
@@ -35,6 +35,7 @@ export class Postrider {
   readonly contacts: Contacts;
   readonly contactProperties: ContactProperties;
   readonly topics: Topics;
+  readonly segments: Segments;
   readonly suppressions: Suppressions;
   readonly imports: Imports;
   readonly apiKeys: ApiKeys;
@@ -65,6 +66,7 @@ export class Postrider {
     this.contacts = new Contacts(api);
     this.contactProperties = new ContactProperties(api);
     this.topics = new Topics(api);
+    this.segments = new Segments(api);
     this.suppressions = new Suppressions(api);
     this.imports = new Imports(api);
     this.apiKeys = new ApiKeys(api);

@@ -1,5 +1,5 @@
 import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members, Routes, Senders } from "./resources/account.ts";
-import { ContactProperties, Topics } from "./resources/audience.ts";
+import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
 import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
@@ -22,6 +22,7 @@ export declare class Postrider {
     readonly contacts: Contacts;
     readonly contactProperties: ContactProperties;
     readonly topics: Topics;
+    readonly segments: Segments;
     readonly suppressions: Suppressions;
     readonly imports: Imports;
     readonly apiKeys: ApiKeys;

@@ -10,6 +10,7 @@ export type IdPrefix =
   | "con"
   | "prp"
   | "top"
+  | "seg"
   | "dom"
   | "inb"
   | "thr"

@@ -90,6 +90,7 @@ describe("costly work", () => {
     lookups: ["getPolicyAdvice", "updateDomain", "verifyDomain"],
     content: [
       "checkEmail",
+      "countSegment",
       "exportAddress",
       "previewEmail",
       "previewTemplate",

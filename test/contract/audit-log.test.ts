@@ -15,6 +15,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   "POST /v1/inbound/simulate": "as an arriving message",
   "POST /v1/emails/check": "writes nothing",
   "POST /v1/rules/try": "writes nothing",
+  "POST /v1/segments/count": "writes nothing",
   "POST /v1/templates/preview": "writes nothing",
   "POST /v1/templates/{}/render": "writes nothing",
   "POST /v1/domains/{}/verify": "asks the DNS; what it finds changed is an entry, which flow/audit-log shows",

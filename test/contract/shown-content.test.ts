@@ -12,6 +12,7 @@ const CONFIGURATION: ReadonlySet<string> = new Set([
   "Rule",
   "ContactProperty",
   "Topic",
+  "Segment",
   "Inbox",
   "Webhook",
   "ApiKey",

@@ -34,6 +34,7 @@ const NOT_AUDITED: Readonly<Record<string, readonly string[]>> = {
     "stats_domains",
     "stats_steps",
     "holdings",
+    "audience",
     "messages_changed",
     "word_places",
     "word_progress",

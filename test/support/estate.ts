@@ -107,6 +107,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   "/v1/contacts": (making) => post(making, "/v1/contacts", contactBody(making)),
   "/v1/contact-properties": (making) => post(making, "/v1/contact-properties", propertyBody(making)),
   "/v1/topics": (making) => post(making, "/v1/topics", topicBody(making)),
+  "/v1/segments": (making) => post(making, "/v1/segments", segmentBody(making)),
   "/v1/suppressions": (making) => post(making, "/v1/suppressions", contactBody(making)),
   async "/u"(making) {
     const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
@@ -265,6 +266,10 @@ function recordBody({ world, tenant, above: [id = ""] }: Making) {
   return { type: "TXT", name, value: tenant.name };
 }
 
+function segmentBody({ tenant }: Making) {
+  return { name: `${tenant.name} all`, filter: { field: "subscribed", op: "eq", value: true } };
+}
+
 function topicBody({ tenant }: Making) {
   return { name: `${tenant.name} news` };
 }
@@ -339,6 +344,9 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "PATCH /v1/contact-properties/{}": () => ({ fallback: "pro" }),
   "POST /v1/topics": topicBody,
   "PATCH /v1/topics/{}": () => ({ visible: false }),
+  "POST /v1/segments": segmentBody,
+  "POST /v1/segments/count": () => ({ filter: { field: "subscribed", op: "eq", value: true } }),
+  "PATCH /v1/segments/{}": ({ tenant }) => ({ name: `${tenant.name} others` }),
   "POST /v1/contacts/batch": (making) => ({ contacts: [contactBody(making)] }),
   "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),
   "POST /v1/suppressions": contactBody,

@@ -80,3 +80,54 @@ export class Topics {
     return this.#api.json<"deleteTopic">("DELETE", path`/v1/topics/${id}`, { options });
   }
 }
+
+/** Filters of contacts with a name. */
+export class Segments {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Creates a segment. */
+  create(body: Body<"createSegment">, options?: RequestOptions): ApiPromise<Answer<"createSegment">> {
+    return this.#api.json<"createSegment">("POST", "/v1/segments", { body, options });
+  }
+
+  /** Counts the contacts that pass a filter, and returns some of them. */
+  count(body: Body<"countSegment">, options?: RequestOptions): ApiPromise<Answer<"countSegment">> {
+    return this.#api.json<"countSegment">("POST", "/v1/segments/count", { body, options });
+  }
+
+  /** Lists segments, newest first. */
+  list(query?: Query<"listSegments">, options?: RequestOptions): List<Item<"listSegments">> {
+    return this.#api.list<"listSegments">("/v1/segments", { query, options });
+  }
+
+  /** Lists the contacts of a segment, newest first. */
+  contacts(
+    id: string,
+    query?: Query<"listSegmentContacts">,
+    options?: RequestOptions,
+  ): List<Item<"listSegmentContacts">> {
+    return this.#api.list<"listSegmentContacts">(path`/v1/segments/${id}/contacts`, { query, options });
+  }
+
+  /** Returns a segment. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getSegment">> {
+    return this.#api.json<"getSegment">("GET", path`/v1/segments/${id}`, { options });
+  }
+
+  /** Changes the name or the filter of a segment. */
+  update(
+    id: string,
+    body: Body<"updateSegment">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"updateSegment">> {
+    return this.#api.json<"updateSegment">("PATCH", path`/v1/segments/${id}`, { body, options });
+  }
+
+  /** Deletes a segment. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteSegment">> {
+    return this.#api.json<"deleteSegment">("DELETE", path`/v1/segments/${id}`, { options });
+  }
+}

@@ -31,3 +31,22 @@ export declare class Topics {
     /** Deletes a topic and what contacts have chosen about it. */
     delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteTopic">>;
 }
+/** Filters of contacts with a name. */
+export declare class Segments {
+    #private;
+    constructor(api: Transport);
+    /** Creates a segment. */
+    create(body: Body<"createSegment">, options?: RequestOptions): ApiPromise<Answer<"createSegment">>;
+    /** Counts the contacts that pass a filter, and returns some of them. */
+    count(body: Body<"countSegment">, options?: RequestOptions): ApiPromise<Answer<"countSegment">>;
+    /** Lists segments, newest first. */
+    list(query?: Query<"listSegments">, options?: RequestOptions): List<Item<"listSegments">>;
+    /** Lists the contacts of a segment, newest first. */
+    contacts(id: string, query?: Query<"listSegmentContacts">, options?: RequestOptions): List<Item<"listSegmentContacts">>;
+    /** Returns a segment. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getSegment">>;
+    /** Changes the name or the filter of a segment. */
+    update(id: string, body: Body<"updateSegment">, options?: RequestOptions): ApiPromise<Answer<"updateSegment">>;
+    /** Deletes a segment. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteSegment">>;
+}

@@ -1,3 +1,6 @@
+// The words of the page behind an unsubscribe link. A reader without English would miss them; a translation by the browser is
+// no answer, because mail programs open the page in a view without one.
+
 /** Languages of the page of unsubscribe links, by their BCP 47 tag. The first is for readers of all others. */
 export const PAGE_LANGUAGES = [
   "en",

@@ -21,7 +21,7 @@ const TAGS: readonly Tag[] = [
   {
     name: "contacts",
     description: "Recipients with a subscription.",
-    segments: ["contacts", "contact-properties", "topics", "imports"],
+    segments: ["contacts", "contact-properties", "topics", "segments", "imports"],
   },
   {
     name: "suppressions",

@@ -15,30 +15,15 @@ import {
   MAX_METADATA_KEYS,
 } from "../../flows/projects/contacts.ts";
 import type { Outbox } from "../../flows/outbox.ts";
-import type { Db, Store } from "../../store/engine/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { listRecipients } from "../../store/messages/recipients.ts";
-import {
-  type Contact,
-  deleteContact,
-  getContact,
-  listContacts,
-  setSubscribed,
-} from "../../store/projects/contacts.ts";
+import { type Contact, deleteContact, getContact, setSubscribed } from "../../store/projects/contacts.ts";
 import { created, noContent, ok } from "../routing/answer.ts";
 import type { Parts } from "../routing/parts.ts";
 import { projectRoute, type Route } from "../routing/route.ts";
-import {
-  EMAIL,
-  MAX_NAME_CHARS,
-  Nullable,
-  ONE_LINE,
-  OneOf,
-  PAGE_QUERY,
-  PageOf,
-  Search,
-} from "../routing/schemas.ts";
+import { EMAIL, MAX_NAME_CHARS, Nullable, ONE_LINE, OneOf } from "../routing/schemas.ts";
 import { ContactSchema, GivenConsent, GivenValue, showContact } from "../views/contact.ts";
-import { AS_CSV, partOf, wholeList } from "../routing/whole-list.ts";
+import { contactListRoutes } from "./audience/contact-list.ts";
 
 const Properties = Type.Optional(
   Type.Record(Type.String(), GivenValue, {
@@ -97,12 +82,6 @@ const UpdateContact = Type.Object(
   },
 );
 
-const ListQuery = Type.Object({
-  ...PAGE_QUERY,
-  subscribed: Type.Optional(Type.Boolean()),
-  q: Search("Part of the address, first name or last name. Case does not matter."),
-});
-
 const Unsubscribe = Type.Object(
   {
     messageId: Type.Optional(
@@ -119,7 +98,13 @@ const Unsubscribe = Type.Object(
 /** Returns the routes of `/v1/contacts`. */
 export function contactRoutes(deps: Outbox & Pick<Parts, "handOut">): Route[] {
   const { db } = deps;
-  return [createRoute(db), listRoute(deps), ...itemRoutes(db), unsubscribeRoute(deps), resubscribeRoute(db)];
+  return [
+    createRoute(db),
+    ...contactListRoutes(deps),
+    ...itemRoutes(db),
+    unsubscribeRoute(deps),
+    resubscribeRoute(db),
+  ];
 }
 
 function createRoute(db: Db): Route {
@@ -139,50 +124,6 @@ function createRoute(db: Db): Route {
     async handle({ senderId, body, now, record }) {
       const answer = (contact: Contact) => created(showContact(contact));
       return answer(await createContact(db, senderId, body, now, (contact) => record(answer(contact))));
-    },
-  });
-}
-
-/** Columns of the table of contacts. */
-const COLUMNS = [
-  "email",
-  "firstName",
-  "lastName",
-  "subscribed",
-  "unsubscribedAt",
-  "metadata",
-  "properties",
-  "topics",
-  "createdAt",
-  "updatedAt",
-] as const;
-
-function listRoute({ db, handOut }: Store & Pick<Parts, "handOut">): Route {
-  return projectRoute({
-    method: "GET",
-    path: "/v1/contacts",
-    operationId: "listContacts",
-    summary: "List contacts, newest first",
-    description: `Filters can be combined. ${AS_CSV}`,
-    scope: "contacts:read",
-    query: ListQuery,
-    answers: { 200: PageOf(ContactSchema) },
-    async handle({ request, senderId, query, page }) {
-      const { subscribed, q } = query;
-      const whole = await wholeList(
-        { handOut },
-        request,
-        senderId,
-        async (from, take) => {
-          const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, from, take);
-          return partOf(rows, showContact, ({ id }) => id, take, stoppedAt);
-        },
-        COLUMNS,
-      );
-      if (whole !== null) return whole;
-      const { after, take, answer } = page();
-      const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, after, take);
-      return ok(answer(rows, showContact, ({ id }) => id, stoppedAt));
     },
   });
 }

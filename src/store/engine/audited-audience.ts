@@ -56,5 +56,16 @@ export const AUDITED_TOPICS: readonly Audited[] = [
   ...contactsWith({ properties: LONG_PROPERTIES, topics: LONG_TOPICS }),
 ];
 
+/** The table of the step of segments. */
+export const AUDITED_SEGMENTS: readonly Audited[] = [
+  {
+    table: "segments",
+    noun: "segment",
+    name: "name",
+    ...BY_PROJECT,
+    fields: { name: "name", filter: ["filter", "json"] },
+  },
+];
+
 /** The tables of all steps of the audience, as the last of them watches them. */
-export const AUDITED_AUDIENCE: readonly Audited[] = [PROPERTIES, ...AUDITED_TOPICS];
+export const AUDITED_AUDIENCE: readonly Audited[] = [PROPERTIES, ...AUDITED_TOPICS, ...AUDITED_SEGMENTS];

@@ -13,12 +13,13 @@ import keyMakers from "../../../db/migrations/0013_key_makers.sql" with { type: 
 import properties from "../../../db/migrations/0009_properties.sql" with { type: "text" };
 import topics from "../../../db/migrations/0011_topics.sql" with { type: "text" };
 import wildcard from "../../../db/migrations/0012_wildcard.sql" with { type: "text" };
+import segments from "../../../db/migrations/0017_segments.sql" with { type: "text" };
 import accepted from "../../../db/migrations/0014_accepted_senders.sql" with { type: "text" };
 import ruleReplies from "../../../db/migrations/0015_rule_replies.sql" with { type: "text" };
 import { SettingsError } from "../../core/errors.ts";
 import { type Clock, sleep } from "../../core/time/clock.ts";
 import { auditTriggers } from "./audit-triggers.ts";
-import { AUDITED_CONTACTS, AUDITED_TOPICS } from "./audited-audience.ts";
+import { AUDITED_CONTACTS, AUDITED_SEGMENTS, AUDITED_TOPICS } from "./audited-audience.ts";
 import { AUDITED_IMPORTS, AUDITED_MEMBERS, AUDITED_NOTICES, AUDITED_RULES } from "./audited-members.ts";
 import { AUDITED_ACCEPTED, AUDITED_WILDCARD } from "./audited-receiving.ts";
 import { AUDITED } from "./audited-tables.ts";
@@ -76,6 +77,21 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { version: 15, name: "rule_replies", sql: ruleReplies, worksWith: 14 },
   { version: 16, name: "imports", sql: `${imports}\n${auditTriggers(AUDITED_IMPORTS)}`, worksWith: 15 },
+  {
+    version: 17,
+    name: "segments",
+    sql: `${segments}\n${auditTriggers(AUDITED_SEGMENTS)}`,
+    worksWith: 16,
+    fill: [
+      {
+        table: "contacts",
+        by: "id",
+        sql: `INSERT INTO audience (sender_id, contact_id, email, subscribed, created_at, properties, topics)
+          SELECT sender_id, id, email_key, subscribed, created_at, jsonb(properties), jsonb(topics)
+            FROM contacts WHERE id BETWEEN ?1 AND ?2 ON CONFLICT DO NOTHING`,
+      },
+    ],
+  },
 ];
 
 /** A step and the time when it was applied, milliseconds; null if it was not. */

@@ -57,6 +57,7 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["contacts", "id", OWN],
   ["contact_properties", "id", OWN],
   ["topics", "id", OWN],
+  ["segments", "id", OWN],
   ["suppressions", "id", OWN],
   ["templates", "id", OWN],
   ["complaints", "sender_id, email", OWN],

@@ -119,18 +119,21 @@ export function replaceContact(contact: Contact): Statement {
 export interface ContactFilter {
   subscribed?: boolean | undefined;
   q?: string | undefined;
+  /** SQL of a filter of segments over a row of `contacts`. */
+  passes?: Condition | undefined;
 }
 
 /** Returns at most `take` of the project's contacts that pass the filter, newest first, at a place. */
 export async function listContacts(
   db: Db,
   senderId: string,
-  { subscribed, q }: ContactFilter,
+  { subscribed, q, passes }: ContactFilter,
   place: Place,
   take: number,
 ): Promise<Scanned<Contact>> {
   const where: Condition[] = [];
   if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
+  if (passes !== undefined) where.push(passes);
   const text =
     q === undefined ? undefined : containsTextOrDomain(["email", "first_name", "last_name"], ["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };

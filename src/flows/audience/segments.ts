@@ -1,0 +1,83 @@
+import {
+  type Condition,
+  type Filter,
+  type FilterContext,
+  MAX_SEGMENTS,
+  readFilter,
+} from "../../core/audience/filter.ts";
+import { AppError, existing } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import { propertyShapes } from "../../store/audience/properties.ts";
+import { getSegment, insertSegment, type Segment, updateSegment } from "../../store/audience/segments.ts";
+import { topicShapes } from "../../store/audience/topics.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
+import { isBroken } from "../../store/engine/guards.ts";
+
+async function contextOf(db: Db, senderId: string, now: number): Promise<FilterContext> {
+  const [shapes, topics] = await Promise.all([propertyShapes(db, senderId), topicShapes(db, senderId)]);
+  return { shapes, topics, now };
+}
+
+/** Returns a filter that is ready to be asked at `now`. @throws AppError 422 if it is not one */
+export async function checkedFilter(
+  db: Db,
+  senderId: string,
+  filter: Filter,
+  now: number,
+): Promise<Condition> {
+  return readFilter(filter, await contextOf(db, senderId, now));
+}
+
+/**
+ * Returns the filter of a segment, ready to be asked at `now`.
+ * @throws AppError 404 if there is no such segment; 409 if it names a property or topic that was deleted
+ */
+export async function segmentFilter(db: Db, senderId: string, id: string, now: number): Promise<Condition> {
+  const { filter } = existing("segment", await getSegment(db, senderId, id));
+  try {
+    return await checkedFilter(db, senderId, filter, now);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError("conflict", `The segment cannot be asked any more: ${error.message}`, {
+      code: "invalid_state",
+    });
+  }
+}
+
+/**
+ * Adds a segment.
+ * @param record returns statements for the same write
+ * @throws AppError 422 if the filter is not one; 403 if there are too many
+ */
+export async function createSegment(
+  db: Db,
+  senderId: string,
+  { name, filter }: Pick<Segment, "name" | "filter">,
+  now: number,
+  record: (segment: Segment) => readonly Statement[],
+): Promise<Segment> {
+  await checkedFilter(db, senderId, filter, now);
+  const times = { createdAt: now, updatedAt: now };
+  const segment = { id: newId("seg", now), senderId, name: name.toWellFormed(), filter, ...times };
+  try {
+    await db.write([...insertSegment(segment), ...record(segment)]);
+  } catch (error) {
+    if (!isBroken(error, "too_many_records")) throw error;
+    throw new AppError("permission_error", `A project has at most ${MAX_SEGMENTS} segments.`, {
+      code: "quota_exceeded",
+      param: "segments",
+    });
+  }
+  return segment;
+}
+
+/** Changes the given fields of a segment. @throws AppError 404; 422 if the filter is not one */
+export async function changeSegment(
+  db: Db,
+  { senderId, id }: { senderId: string; id: string },
+  changes: Partial<Pick<Segment, "name" | "filter">>,
+  now: number,
+): Promise<Segment> {
+  if (changes.filter !== undefined) await checkedFilter(db, senderId, changes.filter, now);
+  return existing("segment", await updateSegment(db, senderId, id, changes, now));
+}
