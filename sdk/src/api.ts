@@ -1047,6 +1047,7 @@ export interface components {
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
+            inboxIds: string[] | null;
             lastUsedAt: string | null;
             revokedAt: string | null;
             /**
@@ -1084,6 +1085,7 @@ export interface components {
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
+            inboxIds: string[] | null;
             lastUsedAt: string | null;
             revokedAt: string | null;
             /**
@@ -4637,6 +4639,8 @@ export interface operations {
                     allowRecipients?: string[];
                     /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */
                     approval?: boolean;
+                    /** @description The key reads the mail of these inboxes of its project and answers it. Everything else is refused with 403, or not found. */
+                    inboxIds?: string[];
                 };
             };
         };

@@ -23,6 +23,7 @@ describe("POST /v1/api-keys", () => {
       scopes: [],
       allowRecipients: null,
       approval: false,
+      inboxIds: null,
       secret: expect.stringMatching(/^pr_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/),
       lastUsedAt: null,
       revokedAt: null,

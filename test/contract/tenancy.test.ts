@@ -197,6 +197,7 @@ describe("tenancy", () => {
 const REFERENCES: Readonly<Record<string, keyof typeof MAKERS>> = {
   domainId: "/v1/domains",
   inboxId: "/v1/inboxes",
+  inboxIds: "/v1/inboxes",
   emailId: "/v1/emails",
   messageId: "/v1/emails",
   inReplyTo: "/v1/emails",
@@ -246,7 +247,8 @@ describe("an id in a body or a query", () => {
       made.map((each) => each.id),
     );
     const body = bodyFor(operation, world, world.home);
-    const inBody = body instanceof Object ? { ...body, [name]: id } : { [name]: id };
+    const value = name === "inboxIds" ? [id] : id;
+    const inBody = body instanceof Object ? { ...body, [name]: value } : { [name]: value };
     const answer =
       place === "query"
         ? await world.call(operation.method, `${path}?${name}=${id}`, presented, body)

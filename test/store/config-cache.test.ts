@@ -114,6 +114,7 @@ describe("a cached configuration query", () => {
     createdAt: NOW,
     allowRecipients: null,
     approval: false,
+    inboxIds: null,
     createdBy: null,
     createdByName: null,
   };

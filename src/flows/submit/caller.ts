@@ -25,6 +25,8 @@ export async function identify(deps: CallerDeps, secret: string, now: number): P
 async function sendingKey(db: Db, hash: string): Promise<PresentedKey | null> {
   const presented = await presentKey(db, hash);
   if (presented === null || !allows(presented.key.scopes, "emails:send")) return null;
+  // A submitted message names no thread, so it cannot be an answer of one of the inboxes.
+  if (presented.key.inboxIds !== null) return null;
   // If the project of a key is gone, the key must not count as account-wide.
   return presented.sender === null && presented.key.senderId !== null ? null : presented;
 }

@@ -58,9 +58,16 @@ async function callerOf(
   presented: PresentedKey,
   name: () => string | null,
 ): Promise<Caller> {
-  const { id, accountId, senderId, scopes, allowRecipients, approval } = presented.key;
+  const { id, accountId, senderId, scopes, allowRecipients, approval, inboxIds } = presented.key;
   const grant = presented.session?.grant ?? id;
-  const principal = { keyId: id, grant, accountId, senderId, scopes, bounds: { allowRecipients, approval } };
+  const principal = {
+    keyId: id,
+    grant,
+    accountId,
+    senderId,
+    scopes,
+    bounds: { allowRecipients, approval, inboxIds },
+  };
   if (route.level === "account") return { principal, project: null, owner: senderId ?? accountId };
   const project = await resolveProject(deps.db, presented, name());
   return { principal, project, owner: project.id };

@@ -21,7 +21,7 @@ export function requireRights({ scope, accountWide, method }: Route, key: KeyRig
   if (takesUnbound && method !== "GET" && !isWithinBounds(key, UNBOUND))
     throw new AppError(
       "permission_error",
-      "A key with restrictions changes neither the account nor its projects and routes, and deletes no data. Use a key without `allowRecipients` and `approval`.",
+      "A key with restrictions changes neither the account nor its projects and routes, and deletes no data. Use a key without `allowRecipients`, `approval` and `inboxIds`.",
       { param: key.approval ? "approval" : "allowRecipients" },
     );
 }

@@ -23,6 +23,7 @@ import {
   type RunForBody,
   yieldAround,
 } from "../body/budget.ts";
+import { requireInbox } from "../access/key-inboxes.ts";
 import { requireRights } from "../access/key-rights.ts";
 import { freeMemory } from "../body/pieces.ts";
 import { openUpload } from "../body/upload.ts";
@@ -96,6 +97,8 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   await countRequest(deps.limiter, arrived, routed.headers);
   if (arrived.refusal !== null) throw arrived.refusal;
   requireRights(route, arrived.presented.key);
+  const { principal } = arrived.caller;
+  if (principal !== null) await requireInbox(deps.db, route, principal, routed.params);
   if (route.stores !== undefined && deps.space.low()) throw lowDisk();
   const query = readQuery(route.query, request.url);
   const { owner } = arrived.caller;

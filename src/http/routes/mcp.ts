@@ -38,6 +38,7 @@ export function mcpRoutes(deps: McpDeps): Route[] {
     ...MCP,
     method: "POST",
     operationId: "mcp POST",
+    inboxes: "handler",
     body: Type.Any(),
     bodyCheckedBy: "handler",
     bodyLimit: MAX_MCP_BODY_BYTES,

@@ -158,6 +158,11 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   costly?: CostlyWork;
   /** The route is not in the API document, because it speaks another product's dialect. */
   undocumented?: true;
+  /**
+   * A key with `inboxIds` may use the route: what its path names must be in one of them, or `handler` shows no others. Left out: such
+   * a key is refused.
+   */
+  inboxes?: "inbox" | "thread" | "message" | "handler";
   /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */
   accountWide?: boolean;
 }

@@ -7,6 +7,8 @@ import type { SearchFilter } from "../search/search-terms.ts";
 import type { Condition } from "../matching/substring.ts";
 
 export interface MessageFilter extends SearchFilter {
+  /** Messages of these inboxes alone. */
+  inboxIds?: readonly string[];
   /** Of received messages. */
   trust?: Trust;
   /** Created at or after, and before, in milliseconds. */
@@ -27,6 +29,10 @@ const CONDITIONS = {
   direction: (filter: MessageFilter) =>
     when(filter.direction, (direction) => one("m.direction = ?", direction)),
   trust: (filter: MessageFilter) => when(filter.trust, (trust) => one("m.trust = ?", trust)),
+  inboxIds: (filter: MessageFilter) =>
+    when(filter.inboxIds, (ids) =>
+      one("COALESCE(m.inbox_id IN (SELECT value FROM json_each(?)), 0)", JSON.stringify(ids)),
+    ),
   from: (filter: MessageFilter) => when(filter.from, (from) => isAddress("m.from_email", from)),
   tag: (filter: MessageFilter) =>
     when(filter.tag, ({ name, value }) =>
@@ -39,7 +45,7 @@ const CONDITIONS = {
 };
 type FilterName = keyof typeof CONDITIONS;
 
-const ALL_FILTERS: readonly FilterName[] = ["status", "direction", "trust", "from", "tag"];
+const ALL_FILTERS: readonly FilterName[] = ["status", "direction", "trust", "from", "tag", "inboxIds"];
 
 /**
  * Returns the condition that a row of `messages m` is the project's, has an id below `below`, was created within the
@@ -57,6 +63,14 @@ export function conditionOf(
 /** Returns the condition that a row of `messages m` passes all filters except text and recipient. */
 export function passes(filter: MessageFilter): Condition {
   return allOf(filtersOf(filter, ALL_FILTERS));
+}
+
+/** The filters that a page reads by. The others are compared with each row that it has read, so that it reads a bounded number. */
+export const READ_BY: readonly FilterName[] = ALL_FILTERS.filter((name) => name !== "inboxIds");
+
+/** Returns the condition of the filters that are not in `READ_BY`. */
+export function passesRest(filter: MessageFilter): Condition {
+  return allOf(filtersOf(filter, ["inboxIds"]));
 }
 
 function filtersOf(filter: MessageFilter, names: readonly FilterName[]): Condition[] {

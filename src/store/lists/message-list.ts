@@ -1,7 +1,7 @@
 import type { Mailbox } from "../../core/addresses.ts";
 import type { MessageStatus } from "../../core/messages/states.ts";
 import type { Db } from "../engine/client.ts";
-import { conditionOf, type MessageFilter } from "./message-filter.ts";
+import { conditionOf, type MessageFilter, passesRest, READ_BY } from "./message-filter.ts";
 import {
   type Found,
   collectPage,
@@ -119,11 +119,12 @@ function downIds(
   let below = before;
   return {
     async next(most) {
-      const { sql, args } = conditionOf(senderId, filter, below);
+      const { sql, args } = conditionOf(senderId, filter, below, READ_BY);
+      const rest = passesRest(filter);
       const rows = await db.all<SummaryRow>(
-        `SELECT ${SUMMARY_COLUMNS}, 1 AS passes FROM ${source} ${sql}
+        `SELECT ${SUMMARY_COLUMNS}, (${rest.sql}) AS passes FROM ${source} ${sql}
           ORDER BY ${source === CHANGED ? "s.message_id" : "m.id"} DESC LIMIT ?`,
-        [...first, ...args, most],
+        [...rest.args, ...first, ...args, most],
       );
       below = rows.at(-1)?.id ?? below;
       return rows;

@@ -18,6 +18,7 @@ const CHECKS: readonly ((message: Message, filter: MessageFilter) => boolean)[] 
   ({ status }, filter) => filter.status === undefined || filter.status === status,
   ({ direction }, filter) => filter.direction === undefined || filter.direction === direction,
   ({ trust }, filter) => filter.trust === undefined || filter.trust === trust,
+  ({ inboxId }, { inboxIds }) => inboxIds === undefined || inboxIds.includes(inboxId ?? ""),
   ({ id }, { after }) => after === undefined || id >= idFloor("msg", after),
   ({ id }, { before }) => before === undefined || id < idFloor("msg", before),
   ({ from }, filter) => filter.from === undefined || foldCase(from.email) === foldCase(filter.from),

@@ -58,6 +58,7 @@ const KEYS = table<ApiKey>(
     scopes: json("scopes"),
     allowRecipients: nullableJson("allow_recipients"),
     approval: flag("approval"),
+    inboxIds: nullableJson("inbox_ids"),
     lastUsedAt: plain("last_used_at"),
     revokedAt: plain("revoked_at"),
     createdAt: plain("created_at"),
@@ -113,8 +114,8 @@ export function findKeyById(db: Db, id: string): Promise<PresentedKey | null> {
 export function insertKey(key: ApiKey, secretHash: string): Statement {
   return {
     sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes,
-            allow_recipients, approval, created_at, created_by)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+            allow_recipients, approval, inbox_ids, created_at, created_by)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     args: [
       key.id,
       key.accountId,
@@ -126,6 +127,7 @@ export function insertKey(key: ApiKey, secretHash: string): Statement {
       JSON.stringify(key.scopes),
       key.allowRecipients === null ? null : JSON.stringify(key.allowRecipients),
       Number(key.approval),
+      key.inboxIds === null ? null : JSON.stringify(key.inboxIds),
       key.createdAt,
       key.createdBy,
     ],

@@ -18,7 +18,7 @@ test.each([
   expect(recipientRule(text)).toBe(rule);
 });
 
-const to = (...allowRecipients: string[]): KeyBounds => ({ allowRecipients, approval: false });
+const to = (...allowRecipients: string[]): KeyBounds => ({ ...UNBOUND, allowRecipients });
 
 test.each<[rules: KeyBounds, key: string, is: boolean]>([
   [UNBOUND, "a@b.example", true],

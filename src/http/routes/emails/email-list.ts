@@ -18,7 +18,7 @@ import { invalidKey } from "../../access/auth.ts";
 import { type Answer, type LaterAnswer, later, ok } from "../../routing/answer.ts";
 import { timeOf } from "../../routing/day-or-time.ts";
 import type { Page } from "../../routing/paging.ts";
-import { projectRoute, type Route } from "../../routing/route.ts";
+import { type Principal, projectRoute, type Route } from "../../routing/route.ts";
 import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, Search } from "../../routing/schemas.ts";
 import { TRUSTS } from "../../../core/messages/sender.ts";
 import { MESSAGE_STATUSES } from "../../../core/messages/states.ts";
@@ -87,6 +87,7 @@ export function emailListRoute(deps: Parts): Route {
     method: "GET",
     path: "/v1/emails",
     operationId: "listEmails",
+    inboxes: "handler",
     scope: "emails:read",
     summary: "List messages, newest first",
     description: "Sent and received messages of the project. Filters can be combined.",
@@ -94,7 +95,7 @@ export function emailListRoute(deps: Parts): Route {
     answers: { 200: FoundPageOf(MessageSummaryView) },
     async handle({ senderId, principal, query, request, page: openedPage }) {
       const page = openedPage();
-      const filter = filterOf(query);
+      const filter = withinKey(filterOf(query), principal);
       if (query.text !== undefined) {
         requireNoWait(query.wait);
         return answerFound(deps, { senderId, filter, query: textQuery(query.text) }, page);
@@ -220,6 +221,11 @@ function filterOf(query: Static<typeof ListQuery>): MessageFilter {
     ...(after === undefined ? {} : { after }),
     ...(before === undefined ? {} : { before }),
   };
+}
+
+/** Returns the filter with the limits of the key. */
+function withinKey(filter: MessageFilter, { bounds: { inboxIds } }: Principal): MessageFilter {
+  return inboxIds === null ? filter : { ...filter, inboxIds };
 }
 
 function tagOf(text: string): { name: string; value: string } {

@@ -231,6 +231,7 @@ function getRoute(deps: Parts): Route {
     method: "GET",
     path: "/v1/emails/:id",
     operationId: "getEmail",
+    inboxes: "message",
     scope: "emails:read",
     summary: "Get a message with its body and events",
     description:

@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_EXPECTED, ANY_LOCAL_PART, inboxLocalPart, splitAddress } from "../../../core/addresses.ts";
 import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
 import { ACCEPTS } from "../../../core/messages/listed-sender.ts";
+import { withinInboxes } from "../../../core/key-bounds.ts";
 import { newId } from "../../../core/ids.ts";
 import { ConstraintError, type Db } from "../../../store/engine/client.ts";
 import { requireInWildcard } from "../../../flows/domains/wildcard.ts";
@@ -162,13 +163,15 @@ function collectionRoutes(deps: Checking): Route[] {
       method: "GET",
       path: "/v1/inboxes",
       operationId: "listInboxes",
+      inboxes: "handler",
       summary: "List inboxes, newest first",
       description: "All inboxes of the project, in one answer without pages.",
       scope: "inboxes:read",
       query: Type.Object({ domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })) }),
       answers: { 200: Type.Object({ data: Type.Array(InboxSchema) }) },
-      async handle({ senderId, query }) {
-        return ok({ data: (await listInboxes(db, senderId, query.domainId ?? null)).map(show) });
+      async handle({ senderId, principal: { bounds }, query }) {
+        const inboxes = await listInboxes(db, senderId, query.domainId ?? null);
+        return ok({ data: inboxes.filter(({ id }) => withinInboxes(bounds, id)).map(show) });
       },
     }),
     projectRoute({
@@ -220,6 +223,7 @@ function itemRoutes(db: Db): Route[] {
       method: "GET",
       path: "/v1/inboxes/:id",
       operationId: "getInbox",
+      inboxes: "inbox",
       summary: "Get an inbox",
       description: "Its address, display name and type.",
       scope: "inboxes:read",

@@ -118,6 +118,7 @@ export function meRoute(deps: Configured): Route {
     method: "GET",
     path: "/v1/me",
     operationId: "getMe",
+    inboxes: "handler",
     summary: "Get this API key, its project and its limits",
     description:
       "Works with any key. If an account-wide key names a project, the answer has that project and its limits.",

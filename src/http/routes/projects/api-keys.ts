@@ -1,7 +1,9 @@
+import { ApiKeySchema, CreateApiKey, NewApiKeySchema, showKey } from "../../views/api-key.ts";
+import { inboxAddresses } from "../../../store/threads/inboxes.ts";
 import { exampleId } from "../../openapi/examples.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { AppError, invalid, notFound, existing } from "../../../core/errors.ts";
-import { type KeyBounds, MAX_ALLOWED_RECIPIENTS, recipientRule } from "../../../core/key-bounds.ts";
+import { type KeyBounds, recipientRule } from "../../../core/key-bounds.ts";
 import { limitsOf } from "../../../core/quotas.ts";
 import { quotaExceeded } from "../../../flows/quotas.ts";
 import { withinLimits } from "../../../store/projects/holdings.ts";
@@ -23,119 +25,8 @@ import { getProject, type Project } from "../../../store/projects/projects.ts";
 import { created, noContent, ok } from "../../routing/answer.ts";
 import { invalidKey } from "../../access/auth.ts";
 import { accountRoute, type Principal, type Route } from "../../routing/route.ts";
-import {
-  Name,
-  Nullable,
-  OneOf,
-  PAGE_QUERY,
-  PageOf,
-  ShownOneOf,
-  showTime,
-  Timestamp,
-} from "../../routing/schemas.ts";
-import { SCOPES } from "../../routing/scopes.ts";
+import { Name, PAGE_QUERY, PageOf } from "../../routing/schemas.ts";
 import type { Configured } from "../../routing/parts.ts";
-
-const KEY_FIELDS = {
-  id: Type.String(),
-  name: Type.String(),
-  keyPrefix: Type.String({ description: "The start of the key, which is not secret." }),
-  last4: Type.String(),
-  senderId: Nullable(Type.String()),
-  senderExternalId: Type.Optional(Type.String({ description: "Present on a project-scoped key." })),
-  scopes: Type.Array(ShownOneOf(SCOPES), { description: "Empty: every scope.", examples: [["emails:send"]] }),
-  allowRecipients: Nullable(
-    Type.Array(Type.String(), {
-      description: "The addresses and domains that the key may send to. Null: all.",
-      examples: [["ana@example.com", "@example.org"]],
-    }),
-  ),
-  approval: Type.Boolean({ description: "Whether each send waits until another key approves it." }),
-  lastUsedAt: Nullable(Timestamp),
-  revokedAt: Nullable(Timestamp),
-  createdAt: Timestamp,
-  createdBy: Nullable(
-    Type.Object(
-      {
-        type: ShownOneOf(["member", "key"]),
-        id: Type.String(),
-        name: Nullable(Type.String({ description: "Null: it is gone, or your key is a project's." })),
-      },
-      { description: "The member or key that made it. Null: the command line or the first start." },
-    ),
-  ),
-};
-const ApiKeySchema = Type.Object(KEY_FIELDS, { title: "ApiKey" });
-const NEW_KEY_FIELDS = { ...KEY_FIELDS, secret: Type.String({ description: "Shown only in this answer." }) };
-const NewApiKeySchema = Type.Object(NEW_KEY_FIELDS, { title: "NewApiKey" });
-
-const CreateApiKey = Type.Object({
-  name: Name,
-  senderId: Type.Optional(
-    Nullable(
-      Type.String({
-        description: "Project that the key is limited to. If absent, the key is account-wide.",
-        examples: ["snd_01hzy8"],
-      }),
-    ),
-  ),
-  scopes: Type.Optional(
-    Type.Array(OneOf(SCOPES), {
-      maxItems: SCOPES.length,
-      description: "What the key may do. If absent or empty: everything.",
-    }),
-  ),
-  allowRecipients: Type.Optional(
-    Type.Array(
-      Type.String({
-        maxLength: 320,
-        expected: "an email address or @domain",
-        examples: ["ana@example.com", "@example.org"],
-      }),
-      {
-        minItems: 1,
-        maxItems: MAX_ALLOWED_RECIPIENTS,
-        description:
-          "The only recipients of the key's sends. `@example.org` means that very domain and none below it.",
-      },
-    ),
-  ),
-  approval: Type.Optional(
-    Type.Boolean({
-      description:
-        "If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail.",
-    }),
-  ),
-});
-
-function show(key: ApiKey, principal: Principal): Record<string, unknown> {
-  return {
-    id: key.id,
-    name: key.name,
-    keyPrefix: key.keyPrefix,
-    last4: key.last4,
-    senderId: key.senderId,
-    ...(key.senderExternalId === null ? {} : { senderExternalId: key.senderExternalId }),
-    scopes: key.scopes,
-    allowRecipients: key.allowRecipients,
-    approval: key.approval,
-    lastUsedAt: showTime(key.lastUsedAt),
-    revokedAt: showTime(key.revokedAt),
-    createdAt: showTime(key.createdAt),
-    createdBy: makerOf(key, principal),
-  };
-}
-
-/** Returns the maker of a key. A project's key, which may be a customer's, learns no name of another member or key. */
-function makerOf(
-  { createdBy, createdByName }: ApiKey,
-  { senderId, keyId }: Principal,
-): Record<string, unknown> | null {
-  if (createdBy === null) return null;
-  const seesName = senderId === null || keyId?.startsWith("mem_") === true;
-  const type = createdBy.startsWith("key_") ? "key" : "member";
-  return { type, id: createdBy, name: seesName ? createdByName : null };
-}
 
 /** Returns the entries of `allowRecipients` in the form that is compared. Throws 422 for a wrong one. */
 function rulesOf(texts: readonly string[] | undefined): string[] | null {
@@ -151,8 +42,25 @@ function rulesOf(texts: readonly string[] | undefined): string[] | null {
 }
 
 /** Returns the bounds that a body asks for. Throws 422 for a wrong one. */
-function boundsOf({ allowRecipients, approval }: Static<typeof CreateApiKey>): KeyBounds {
-  return { allowRecipients: rulesOf(allowRecipients), approval: approval ?? false };
+async function boundsOf(
+  db: Db,
+  { allowRecipients, approval, inboxIds }: Static<typeof CreateApiKey>,
+  sender: Project | null,
+): Promise<KeyBounds> {
+  return {
+    allowRecipients: rulesOf(allowRecipients),
+    approval: approval ?? false,
+    inboxIds: inboxIds === undefined ? null : await requireInboxes(db, inboxIds, sender),
+  };
+}
+
+/** Returns the ids, each once. Throws 422 if one is no inbox of the key's project. */
+async function requireInboxes(db: Db, ids: readonly string[], sender: Project | null): Promise<string[]> {
+  if (sender === null) throw invalid("inboxIds", "needs a senderId, because inboxes belong to a project.");
+  const known = await inboxAddresses(db, sender.id, ids);
+  const unknown = ids.findIndex((id) => !known.has(id));
+  if (unknown >= 0) throw invalid(`inboxIds[${unknown}]`, "must be the id of an inbox of the project.");
+  return [...new Set(ids)];
 }
 
 /**
@@ -204,14 +112,14 @@ function collectionRoutes(deps: Configured): Route[] {
       async handle({ body, principal, now, record }) {
         const scopes = [...new Set(body.scopes)];
         const sender = await projectFor(db, principal, body.senderId ?? null);
-        const bounds = boundsOf(body);
+        const bounds = await boundsOf(db, body, sender);
         requireNoMoreRights(principal, { scopes, bounds }, "make");
         const secret = newApiSecret();
         const { accountId, grant } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const name = body.name.toWellFormed();
         const key = keyFor(secret, { accountId, name, ...owner, scopes, ...bounds }, now);
-        const answer = created({ ...show(key, principal), secret });
+        const answer = created({ ...showKey(key, principal), secret });
         // If a key is being revoked, it must not make another key at the same time.
         const unrevoked = grant === null ? [] : [requireGuard("key_revoked", unrevokedGuard(grant))];
         const made = [insertKey(key, hashSecret(secret)), ...record(answer)];
@@ -238,7 +146,7 @@ function collectionRoutes(deps: Configured): Route[] {
         return ok(
           answer(
             rows,
-            (key) => show(key, principal),
+            (key) => showKey(key, principal),
             (key) => key.id,
           ),
         );
@@ -271,7 +179,7 @@ function renameRoute(db: Db): Route {
       const key = await ownKey(db, principal, params.id, "rename");
       const { accountId, senderId } = principal;
       if (!(await renameKey(db, accountId, senderId, key.id, name))) throw notFound("API key");
-      return ok(show({ ...key, name }, principal));
+      return ok(showKey({ ...key, name }, principal));
     },
   });
 }

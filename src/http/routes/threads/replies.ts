@@ -54,6 +54,7 @@ export function replyRoute(deps: Parts): Route {
     method: "POST",
     path: "/v1/threads/:id/reply",
     operationId: "replyToThread",
+    inboxes: "thread",
     stores: { limitedBy: "handler" },
     scope: "threads:reply",
     summary: "Reply to a message of a thread",

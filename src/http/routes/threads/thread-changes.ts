@@ -46,6 +46,7 @@ export function threadChangeRoute({ db }: { db: Db }): Route {
     method: "PATCH",
     path: "/v1/threads/:id",
     operationId: "updateThread",
+    inboxes: "thread",
     shows: "threads:read",
     scope: "threads:reply",
     summary: "Mark, label, assign or move a thread",

@@ -1,3 +1,5 @@
+import { withinInboxes } from "../../../core/key-bounds.ts";
+import { invalid } from "../../../core/errors.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { FOLDERS, MAX_LABEL_CHARS } from "../../../core/messages/mailbox.ts";
 import { notFound } from "../../../core/errors.ts";
@@ -98,6 +100,7 @@ function inboxThreadsRoute(deps: ThreadListDeps): Route {
     method: "GET",
     path: "/v1/inboxes/:id/threads",
     operationId: "listInboxThreads",
+    inboxes: "inbox",
     scope: "threads:read",
     summary: "List the threads of an inbox, most recently active first",
     description: DESCRIPTION,
@@ -115,13 +118,16 @@ function projectThreadsRoute(deps: ThreadListDeps): Route {
     method: "GET",
     path: "/v1/threads",
     operationId: "listThreads",
+    inboxes: "handler",
     scope: "threads:read",
     summary: "List the threads of all inboxes, most recently active first",
     description: DESCRIPTION,
     query: ProjectThreadsQuery,
     answers: { 200: FoundPageOf(ListedThread) },
     errors: ["not_found"],
-    async handle({ senderId, query, page }) {
+    async handle({ senderId, principal: { bounds }, query, page }) {
+      if (bounds.inboxIds !== null && !withinInboxes(bounds, query.inboxId ?? ""))
+        throw invalid("inboxId", "is required with this key, and must be one of its inboxes.");
       return ok(await threadsPage(deps, senderId, query, page()));
     },
   });
