@@ -8,10 +8,11 @@ import { readTexts, SEARCHED_FILES, SEARCHED_OCTETS } from "../../src/flows/sear
 import { newContent, ofProject } from "../../src/store/contents/content-bytes.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import type { MessageFilter } from "../../src/store/lists/message-filter.ts";
-import { MILESTONES_PER_QUERY } from "../../src/store/lists/word-search.ts";
+import { byRareTerm, FEW, MILESTONES_PER_QUERY } from "../../src/store/lists/word-search.ts";
 import { insertAttachment } from "../../src/store/messages/attachments.ts";
 import { insertMessage, type Message } from "../../src/store/messages/messages.ts";
 import { MAX_PIECES, MAX_PLACES, placesOfPiece, textQuery } from "../../src/store/search/text-query.ts";
+import { wordTermsWanted } from "../../src/store/search/search-terms.ts";
 import { addWords, newWords, wordProgress } from "../../src/store/search/word-index.ts";
 import { wordsIn } from "../../src/store/search/words.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
@@ -83,22 +84,37 @@ describe("a page of a search by words", () => {
     expect(await find("ghost", {}, 100, first.stoppedAt)).toEqual({ ids: [], stoppedAt: null });
   });
 
-  test.each([0, 1])(
-    "joins frequent words in eight queries, and %i more are on the next page",
-    async (more) => {
-      const all = Array.from({ length: MAX_QUERIES * MILESTONES_PER_QUERY + more }, (_, at) => {
-        const one = message(senderId, { subject: at === 0 ? "even odd" : at % 2 === 0 ? "even" : "odd" });
-        // Each of them is a milestone.
-        return { ...one, id: `${one.id.slice(0, -2)}00` };
-      });
-      await lists.store(all);
-      await index();
-      const first = await find("even odd");
-      expect(first.ids).toEqual(more === 0 ? [all[0]?.id ?? ""] : []);
-      if (more === 1)
-        expect((await find("even odd", {}, 100, first.stoppedAt)).ids).toEqual([all[0]?.id ?? ""]);
-    },
-  );
+  test.each([0, 1])("joins frequent words in six queries, and %i more are on the next page", async (more) => {
+    const all = Array.from({ length: 4 * (MAX_QUERIES * MILESTONES_PER_QUERY + more) }, (_, at) => {
+      const one = message(senderId, { subject: at === 0 ? "even odd" : at % 8 < 4 ? "even" : "odd" });
+      // Each fourth of them is a milestone.
+      return { ...one, id: `${one.id.slice(0, -2)}${at % 4 === 0 ? "00" : "01"}` };
+    });
+    expect(all.length / 2).toBeGreaterThan(FEW);
+    await lists.store(all);
+    await index();
+    const first = await find("even odd");
+    expect(first.ids).toEqual(more === 0 ? [all[0]?.id ?? ""] : []);
+    if (more === 1)
+      expect((await find("even odd", {}, 100, first.stoppedAt)).ids).toEqual([all[0]?.id ?? ""]);
+  });
+
+  test("reads all candidates of a term that few messages have", async () => {
+    const common = Array.from({ length: 2 * FEW }, () => message(senderId, { subject: "common" }));
+    const rare = message(senderId, { subject: "common rare", createdAt: NOW - 1000 });
+    await lists.store([rare]);
+    await lists.index();
+    await lists.store(common);
+    await index();
+    const places = { first: 0, last: Number.MAX_SAFE_INTEGER };
+    const terms = (words: string[]) => wordTermsWanted(senderId, {}, words);
+    const search = { senderId, terms: terms(["common", "rare"]), passes: { sql: "1", args: [] } };
+    expect((await byRareTerm(lists.db, search, places)).terms).toEqual(terms(["rare"]));
+    const [common1 = ""] = terms(["common"]);
+    const both = { ...search, terms: [common1, common1] };
+    expect((await byRareTerm(lists.db, both, places)).terms).toEqual([common1, common1]);
+    expect((await find("common rare")).ids).toEqual([rare.id]);
+  });
 
   test("of threads passes over messages without one", async () => {
     const { senderId: project, inboxId } = await lists.inbox();
