@@ -1,5 +1,5 @@
 import { Icon } from "../controls/icon.tsx";
-import { urlWith } from "../state/router.ts";
+import { query, urlWith } from "../state/router.ts";
 import { can } from "../state/session.ts";
 
 interface CreateLinkProps {
@@ -10,6 +10,11 @@ interface CreateLinkProps {
   /** The parameter of the URL that opens the form. */
   opens?: string;
   plus?: boolean;
+}
+
+/** Returns whether the URL opens a form that the reader may submit. A link, the history and a shortcut can lead to one. */
+export function opensForm(scope: string, name = "create"): boolean {
+  return query.value.has(name) && can(scope);
 }
 
 /** A link that opens the form for another record. */

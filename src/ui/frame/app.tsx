@@ -48,7 +48,7 @@ function Shell({ path }: { path: string }) {
     help.value = true;
   });
   useKey("/", () => document.querySelector<HTMLInputElement>("[data-search]")?.focus());
-  useKey("c", () => navigate("/messages?compose=1"));
+  useKey("c", () => can("emails:send") && navigate("/messages?compose=1"));
   const found = sectionOf(path);
   return (
     <div class="shell">

@@ -6,7 +6,7 @@ import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { RelativeTime } from "../../components/time.tsx";
 import { Views } from "../../components/views.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
@@ -74,7 +74,7 @@ export function ContactsPage({ params }: PageProps) {
           />
         )}
       </div>
-      {query.value.has("create") ? (
+      {opensForm("contacts:write") ? (
         <NewContact
           onClose={endCreate}
           onCreated={({ id }) => {

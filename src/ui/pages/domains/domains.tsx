@@ -4,10 +4,10 @@ import { EmptyState } from "../../components/empty.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
-import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, urlWith } from "../../state/router.ts";
 import { curlText } from "../../words/code.ts";
 import { DomainDetail } from "./detail.tsx";
 import { DomainStatus } from "./status.tsx";
@@ -41,7 +41,7 @@ export function DomainsPage({ params }: PageProps) {
           <DomainDetail key={selected} id={selected} onClose={close} onChanged={pages.refresh} />
         )}
       </div>
-      {query.value.has("create") ? (
+      {opensForm("domains:write") ? (
         <NewDomain
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}
           onCreated={({ id }) => {

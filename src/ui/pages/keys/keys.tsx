@@ -7,9 +7,9 @@ import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SecretDialog } from "../../controls/secret.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { useKey } from "../../state/keyboard.ts";
-import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, urlWith } from "../../state/router.ts";
 import { KeyDetail } from "./detail.tsx";
 import { NewKey } from "./new-key.tsx";
 import { KeyStatus, projectText, scopesText } from "./words.tsx";
@@ -48,7 +48,7 @@ export function KeysPage({ params }: PageProps) {
           <EmptyState>There is no API key with this id.</EmptyState>
         ) : null}
       </div>
-      {query.value.has("create") ? (
+      {opensForm("api_keys:write") ? (
         <NewKey
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}
           onCreated={(key) => {

@@ -18,7 +18,7 @@ import { FILTER_NAMES } from "./filter-names.ts";
 import { Filters } from "./filters.tsx";
 import { MessageDetail, readMessage } from "./detail.tsx";
 import { EmptyState } from "../../components/empty.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { curlText } from "../../words/code.ts";
 
 /** Minimum time between reloads of the list while events arrive, ms. */
@@ -77,7 +77,7 @@ export function MessagesPage({ params }: PageProps) {
           <MessageDetail key={selected} id={selected} onClose={close} />
         )}
       </div>
-      {query.value.has("compose") ? (
+      {opensForm("emails:send", "compose") ? (
         <Compose onClose={() => navigate(urlWith({ compose: null }), { replace: true })} />
       ) : null}
     </Page>

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import type { Member } from "../../api/types.ts";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
@@ -60,7 +60,7 @@ export function PeoplePage({ params }: PageProps) {
       {query.value.has("owner") ? (
         <ChangeOwner onClose={() => navigate(urlWith({ owner: null }), { replace: true })} />
       ) : null}
-      {query.value.has("create") ? (
+      {opensForm("members:write") ? (
         <Invite
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}
           onCreated={({ id }) => {

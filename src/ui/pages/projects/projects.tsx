@@ -3,10 +3,10 @@ import type { Project } from "../../api/types.ts";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
-import { navigate, type PageProps, place, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, place, urlWith } from "../../state/router.ts";
 import { projectId, readProjects } from "../../state/session.ts";
 import { ProjectDetail } from "./detail.tsx";
 import { NewProject } from "./edit.tsx";
@@ -48,7 +48,7 @@ export function ProjectsPage({ params }: PageProps) {
           <ProjectDetail key={selected} id={selected} onClose={close} onChanged={changed} />
         )}
       </div>
-      {query.value.has("create") ? (
+      {opensForm("senders:write") ? (
         <NewProject
           onClose={endCreate}
           onCreated={({ id }) => {

@@ -4,10 +4,10 @@ import type { OutRoute } from "../../api/types.ts";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { SecretDialog } from "../../controls/secret.tsx";
 import { useKey } from "../../state/keyboard.ts";
-import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, urlWith } from "../../state/router.ts";
 import { RouteDetail } from "./detail.tsx";
 import { RouteForm } from "./form.tsx";
 import { KIND_WORDS, limitsText } from "./words.ts";
@@ -51,7 +51,7 @@ export function RoutesPage({ params }: PageProps) {
           />
         )}
       </div>
-      {query.value.has("create") ? (
+      {opensForm("senders:write") ? (
         <RouteForm
           route={null}
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}

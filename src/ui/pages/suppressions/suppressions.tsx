@@ -8,7 +8,7 @@ import { SearchField } from "../../components/search.tsx";
 import { Dot } from "../../components/status.tsx";
 import { LocalTime, RelativeTime } from "../../components/time.tsx";
 import { Views } from "../../components/views.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
 import { changedUrl } from "../../state/paths.ts";
@@ -82,7 +82,7 @@ export function SuppressionsPage({ params }: PageProps) {
           />
         )}
       </div>
-      {query.value.has("add") ? (
+      {opensForm("suppressions:write", "add") ? (
         <AddSuppression
           onClose={endAdd}
           onCreated={({ email }) => {

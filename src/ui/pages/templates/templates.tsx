@@ -4,9 +4,9 @@ import { EmptyState } from "../../components/empty.tsx";
 import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
-import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { curlText } from "../../words/code.ts";
 import { useSignal } from "@preact/signals";
@@ -42,7 +42,7 @@ function TemplateList() {
           empty={<NoTemplates />}
         />
       </div>
-      {query.value.has("create") ? (
+      {opensForm("templates:write") ? (
         <NewTemplate
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}
           onCreated={({ id }) => navigate(`/templates/${id}`, { replace: true })}

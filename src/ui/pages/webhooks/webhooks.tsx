@@ -6,10 +6,10 @@ import { List } from "../../components/list.tsx";
 import { Page } from "../../components/page.tsx";
 import { SecretDialog } from "../../controls/secret.tsx";
 import { RelativeTime } from "../../components/time.tsx";
-import { CreateLink } from "../../components/create-link.tsx";
+import { CreateLink, opensForm } from "../../components/create-link.tsx";
 import { codeContext } from "../../state/installation.ts";
 import { useKey } from "../../state/keyboard.ts";
-import { navigate, type PageProps, query, urlWith } from "../../state/router.ts";
+import { navigate, type PageProps, urlWith } from "../../state/router.ts";
 import { curlText } from "../../words/code.ts";
 import { WebhookDetail } from "./detail.tsx";
 import { WebhookForm } from "./form.tsx";
@@ -52,7 +52,7 @@ export function WebhooksPage({ params }: PageProps) {
           />
         )}
       </div>
-      {query.value.has("create") ? (
+      {opensForm("webhooks:write") ? (
         <WebhookForm
           webhook={null}
           onClose={() => navigate(urlWith({ create: null }), { replace: true })}

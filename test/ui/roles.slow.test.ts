@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page, Route } from "playwright-core";
+import { newSignInLink } from "../../src/flows/account/sign-in.ts";
+import { systemClock } from "../../src/clock.ts";
+import { UI_HEADER } from "../../src/http/access/own-page.ts";
+import {
+  BROWSER_MS,
+  CHROMIUM,
+  type SessionCookie,
+  startBrowser,
+  type TestBrowser,
+} from "../support/browser.ts";
+import { until } from "../support/poll.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+
+// Every page of the dashboard for every role: no page asks for what its reader may not see, and no button sends what is refused. A
+// button is pressed, and so is the button of the window that it opens. What would change something is sent for an id that does not
+// exist, and with a broken body: the service decides about rights first.
+
+setDefaultTimeout(4 * BROWSER_MS);
+const browserTest = test.skipIf(CHROMIUM === null);
+
+const PHASE_MS = 10_000;
+const ID = /\b(?!err_)[a-z]{2,4}_[0-9A-Za-z]{6,}/g;
+
+let service: TestService;
+let browser: TestBrowser;
+let paths: string[] = [];
+let senderId = "";
+
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  [service, browser] = await Promise.all([startService(), startBrowser()]);
+  senderId = (await service.call("GET", "/v1/me")).body.project.id;
+  const make = async (path: string, body: object, key = service.projectKey) => {
+    const made = await service.call("POST", path, body, { key });
+    expect([path, made.status < 300]).toEqual([path, true]);
+    return made.body;
+  };
+  const [inboxId] = await receivingInboxes(service, "in.test", ["agent@in.test"]);
+  const arrived = await make("/v1/inbound/simulate", {
+    to: "agent@in.test",
+    from: "ann@example.net",
+    subject: "Hi",
+    text: "x",
+  });
+  const message = await make("/v1/emails", {
+    from: "hello@in.test",
+    to: "bounced@simulator.mail.test",
+    subject: "Out",
+    text: "x",
+  });
+  await service.message(message.id, "bounced");
+  const domain = await make("/v1/domains", { domain: "new.example.com" });
+  const template = await make("/v1/templates", { name: "T", slug: "t", subject: "s", text: "t" });
+  const contact = await make("/v1/contacts", { email: "c@example.com" });
+  await make("/v1/suppressions", { email: "s@example.com" });
+  const webhook = await make("/v1/webhooks", { url: "https://hooks.example.com/x", eventTypes: ["*"] });
+  const key = await make("/v1/api-keys", { name: "made", senderId }, service.accountKey);
+  const route = await make(
+    "/v1/routes",
+    { name: "r", kind: "relay", relayUrl: "smtp://relay.example.com" },
+    service.accountKey,
+  );
+  const member = await make("/v1/members", { email: "m@example.com", role: "viewer" }, service.accountKey);
+  const waits = await make("/v1/api-keys", { name: "waits", senderId, approval: true }, service.accountKey);
+  const waiting = await make(
+    "/v1/emails",
+    { from: "hello@in.test", to: "w@example.com", subject: "Waits", text: "x" },
+    waits.secret,
+  );
+  const noticed = async () =>
+    (await service.call("GET", "/v1/notices")).body.data.find(
+      ({ kind }: { kind: string }) => kind === "approval_waiting",
+    );
+  await until(async () => (await noticed()) !== undefined);
+  paths = [
+    "/",
+    "/messages",
+    "/messages?compose=1",
+    `/messages/${message.id}`,
+    `/messages/${arrived.messageId}`,
+    `/messages/${waiting.id}`,
+    "/live",
+    "/inboxes",
+    `/inboxes/${inboxId}`,
+    `/threads/${arrived.threadId}`,
+    "/notices",
+    `/notices/${(await noticed()).id}`,
+    "/domains",
+    `/domains/${domain.id}`,
+    "/templates",
+    `/templates/${template.id}`,
+    "/contacts",
+    `/contacts/${contact.id}`,
+    "/suppressions",
+    "/suppressions/s@example.com",
+    "/webhooks",
+    `/webhooks/${webhook.id}`,
+    "/keys",
+    `/keys/${key.id}`,
+    "/projects",
+    `/projects/${senderId}`,
+    "/routes",
+    `/routes/${route.id}`,
+    "/people",
+    `/people/${member.id}`,
+    "/audit",
+    "/settings",
+    "/settings?view=notices",
+    "/suppressions?add=1",
+    "/inboxes?create=1",
+    "/inboxes?simulate=1",
+    ...["domains", "templates", "contacts", "webhooks", "keys", "projects", "routes", "people"].map(
+      (name) => `/${name}?create=1`,
+    ),
+  ];
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+let people = 0;
+/** Signs a new member in. */
+async function sessionOf(role: string, senderIds: readonly string[]): Promise<SessionCookie> {
+  const wanted = { email: `person${++people}@example.com`, role, senderIds };
+  const { body } = await service.call("POST", "/v1/members", wanted, { key: service.accountKey });
+  const token = await newSignInLink({ db: service.app.db, clock: systemClock }, body.id);
+  const answer = await fetch(`${service.url}/ui/session`, {
+    method: "POST",
+    headers: { origin: service.url, [UI_HEADER]: "1", "content-type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  const [name = "", value = ""] = (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]?.split("=") ?? [];
+  return { name, value, url: service.url, httpOnly: true, sameSite: "Strict" };
+}
+
+/** Watches the requests of a page to the API. */
+async function watched(page: Page) {
+  const refused: string[] = [];
+  let open = 0;
+  let asked = 0;
+  const isStream = (url: string) => url.includes("/v1/events/stream");
+  page.on("response", (answer) => {
+    if (answer.status() === 403)
+      refused.push(`${answer.request().method()} ${new URL(answer.url()).pathname}`);
+  });
+  const handle = async (route: Route) => {
+    const request = route.request();
+    if (isStream(request.url())) return route.continue();
+    open++;
+    try {
+      if (request.method() === "GET") return await route.continue();
+      asked++;
+      const url = new URL(request.url());
+      const path = url.pathname.replace(ID, (id) => `${id.split("_", 1)[0]}_00000000000000000000000000`);
+      const body = request.postData() === null ? {} : { postData: "{" };
+      const answer = await route.fetch({ url: url.origin + path + url.search, ...body, timeout: PHASE_MS });
+      const line = `${request.method()} ${url.pathname}`;
+      if (answer.status() === 403) refused.push(line);
+      return await route.fulfill({ response: answer });
+    } catch {
+      // The page was left meanwhile.
+      return undefined;
+    } finally {
+      open--;
+    }
+  };
+  await page.route(/\/v1\//, handle);
+  return {
+    refused,
+    asked: () => asked,
+    settled: async () => {
+      await until(async () => open === 0);
+      // A press may have led to another page.
+      await page.evaluate(DRAWN).catch(() => {});
+      await until(async () => open === 0);
+    },
+  };
+}
+
+const DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
+/** Buttons that ask the service for nothing, and rows that open. */
+const QUIET = /^(?:Copy|Close|Show|Hide|Retrying|HTML|Text|Data|Headers|Source|SMTP|curl|TypeScript|\d|$)/;
+const BUTTONS = "main button:visible:not(:disabled), main a.button:visible";
+
+/** Presses the button of an open window, after what it asks to type. */
+async function confirm(page: Page): Promise<void> {
+  const dialog = page.locator("dialog[open]");
+  if ((await dialog.count()) === 0) return;
+  const typed = /^Type (.+) to confirm$/.exec(
+    (await dialog
+      .locator("label")
+      .first()
+      .textContent()
+      .catch(() => "")) ?? "",
+  );
+  if (typed !== null)
+    await dialog
+      .locator("input")
+      .first()
+      .fill(typed[1] ?? "");
+  const submit = dialog.locator("[type=submit]:not(:disabled), .dialog-foot .danger:not(:disabled)").first();
+  if ((await submit.count()) > 0) await submit.click();
+}
+
+describe("the dashboard", () => {
+  browserTest.each([
+    // Role, whether it is limited to a project, and the least number of changes that its buttons ask for.
+    ["developer", true, 40],
+    ["support", false, 10],
+    ["viewer", false, 2],
+  ] as const)(
+    "offers a %s, limited to a project: %p, no page or button that the service refuses",
+    async (role, limited, atLeast) => {
+      const session = await sessionOf(role, limited ? [senderId] : []);
+      const { page, context } = await browser.visit(service.url, "/", { session });
+      context.setDefaultTimeout(PHASE_MS);
+      const { refused, settled, asked } = await watched(page);
+      const faults: string[] = [];
+      const known = new Set<string>();
+      const blame = (what: string) => {
+        faults.push(...refused.splice(0).map((request) => `${what}: ${request}`));
+      };
+      for (const path of paths) {
+        await page.goto(service.url + path);
+        await settled();
+        blame(path);
+        const labels = await page
+          .locator(BUTTONS)
+          .evaluateAll((all) =>
+            all.map((one) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim()),
+          );
+        // A window hides the buttons of its page.
+        const opensWindow = /[?](?:create|add|simulate)=/.test(path);
+        for (const [at, label] of opensWindow ? [] : labels.entries()) {
+          const kind = `${path.split(/[/?]/)[1]} ${label}`;
+          if (QUIET.test(label) || known.has(kind)) continue;
+          known.add(kind);
+          if (page.url() !== service.url + path || (await page.locator("dialog[open]").count()) > 0) {
+            await page.goto(service.url + path);
+            await settled();
+          }
+          const button = page.locator(BUTTONS).nth(at);
+          if ((await button.count()) === 0) continue;
+          await button.click({ noWaitAfter: true });
+          await settled();
+          await confirm(page);
+          await settled();
+          blame(`${path} "${label}"`);
+        }
+        if (opensWindow) await confirm(page);
+        await settled();
+        blame(`the window of ${path}`);
+      }
+      await context.close();
+      expect(faults).toEqual([]);
+      expect(asked()).toBeGreaterThanOrEqual(atLeast);
+    },
+  );
+});
