@@ -87,7 +87,7 @@ export interface Previewed {
   images: ReadonlyMap<string, string>;
 }
 
-/** What html says that has colours for a dark page: a meta tag, a property or a media query. */
+/** The sign of html with colours for a dark page: a meta tag, a property or a media query. */
 const DECLARES_DARK = /color-scheme/i;
 
 /**

@@ -12,7 +12,7 @@ export const MAX_FILTERS = 20;
 export const MAX_NAME_CHARS = 40;
 const MAX_SEARCH_CHARS = 2_000;
 
-/** Beside the browser's choices, which are cookies: filters are too long to go with each request. */
+/** Name in the browser's storage. Other choices are cookies, but filters are too long to go with each request. */
 const KEY = "postrider.filters";
 
 /** The saved filters of this browser. Empty until `readFilters`, because the server that draws a page has none. */

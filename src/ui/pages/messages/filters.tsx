@@ -130,29 +130,31 @@ function MoreFilters() {
         Filter
         <Icon name="down" />
       </summary>
-      <Form class="menu-box form" task={task} onSubmit={apply}>
-        {DETAILS.map(({ name, label, placeholder }) => (
-          <TextField
-            key={name}
-            label={label}
-            name={name}
-            value={values[name]}
-            placeholder={placeholder}
-            type={DAYS.has(name) ? "date" : "text"}
-          />
-        ))}
-        <button type="submit" class="button primary">
-          Filter messages
-        </button>
-        <button
-          type="button"
-          class="button"
-          onClick={() => navigate(urlWith({ after: dayBefore(), before: null }, "/messages"))}
-        >
-          Last 24 hours
-        </button>
+      <div class="menu-box form">
+        <Form class="form" task={task} onSubmit={apply}>
+          {DETAILS.map(({ name, label, placeholder }) => (
+            <TextField
+              key={name}
+              label={label}
+              name={name}
+              value={values[name]}
+              placeholder={placeholder}
+              type={DAYS.has(name) ? "date" : "text"}
+            />
+          ))}
+          <button type="submit" class="button primary">
+            Filter messages
+          </button>
+          <button
+            type="button"
+            class="button"
+            onClick={() => navigate(urlWith({ after: dayBefore(), before: null }, "/messages"))}
+          >
+            Last 24 hours
+          </button>
+        </Form>
         <SavedFilters />
-      </Form>
+      </div>
     </details>
   );
 }

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Icon } from "../../controls/icon.tsx";
-import { TextField } from "../../controls/form.tsx";
+import { Form, TextField } from "../../controls/form.tsx";
+import { useTask } from "../../controls/task.ts";
 import { query } from "../../state/router.ts";
 import { keepFilters, readFilters, savedFilters, withFilter } from "../../state/saved-filters.ts";
 import { FILTER_NAMES } from "./filter-names.ts";
@@ -18,9 +19,10 @@ function currentSearch(): string {
 /** The filters that this browser keeps, and a field that keeps the one which is shown. */
 export function SavedFilters() {
   const name = useSignal("");
+  const task = useTask();
   useEffect(readFilters, []);
   const search = currentSearch();
-  const save = () => {
+  const save = async () => {
     keepFilters(withFilter(savedFilters.peek(), { name: name.value, search }));
     name.value = "";
   };
@@ -44,12 +46,12 @@ export function SavedFilters() {
         ))}
       </ul>
       {search === "" ? null : (
-        <>
+        <Form class="form" task={task} onSubmit={save}>
           <TextField label="Name of this filter" name="name" value={name} placeholder="Bounces of the shop" />
-          <button type="button" class="button" disabled={name.value.trim() === ""} onClick={save}>
+          <button type="submit" class="button" disabled={name.value.trim() === ""}>
             Save this filter
           </button>
-        </>
+        </Form>
       )}
     </>
   );
