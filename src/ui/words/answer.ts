@@ -151,11 +151,28 @@ export const TROUBLED: ReadonlySet<string> = new Set([
   "failed",
 ]);
 
+/** Why a received message was refused, by the reason in its event. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  dmarc: REASONS.dmarc?.what ?? "",
+  rule: "A rule refused it.",
+  dropped: "A rule dropped it.",
+  sender_blocked: "Its sender is on a block list.",
+  sender_unauthenticated: "The inbox takes only mail whose author is proven.",
+  sender_not_allowed: "The inbox takes only mail of senders on its allow list.",
+};
+
+function refusalAnswer({ events }: Message): string {
+  const data = events.find(({ type }) => type === "inbound_rejected")?.data as
+    | { inbound_rejected?: { reason?: string } }
+    | undefined;
+  return REFUSALS[data?.inbound_rejected?.reason ?? "dmarc"] ?? "";
+}
+
 /** Returns one sentence about the whole message. */
 export function messageAnswer(message: Message): string {
   const { recipients, direction, status } = message;
   if (direction === "inbound") {
-    if (status === "inbound_rejected") return REASONS.dmarc?.what ?? "";
+    if (status === "inbound_rejected") return refusalAnswer(message);
     return message.testMode === true ? "Simulated. It was handled like real mail." : receivedFrom(message);
   }
   const [only] = recipients;

@@ -134,6 +134,20 @@ describe("the answer about a message", () => {
       events: [],
     }) as unknown as Message;
 
+  test.each([
+    [{ inbound_rejected: { reason: "sender_blocked" } }, "Its sender is on a block list."],
+    [{ inbound_rejected: { reason: "rule" } }, "A rule refused it."],
+    [{ inbound_rejected: { reason: "dmarc" } }, "The sender's domain asks to refuse mail"],
+  ])("a received message that was refused with %j says why", (data, words) => {
+    const refused = {
+      ...message(),
+      direction: "inbound",
+      status: "inbound_rejected",
+      events: [{ type: "inbound_rejected", data }],
+    } as unknown as Parameters<typeof messageAnswer>[0];
+    expect(messageAnswer(refused)).toStartWith(words);
+  });
+
   test("the answer about a message names the server, the time and the encryption", () => {
     expect(messageAnswer(message(recipient))).toBe("Delivered to mx.example.com in 1.2 s over TLS 1.3.");
   });

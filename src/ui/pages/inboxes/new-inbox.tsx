@@ -2,16 +2,24 @@ import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/client.ts";
 import type { Domain, Inbox } from "../../api/types.ts";
-import { TextField } from "../../controls/form.tsx";
+import { SelectField, TextField } from "../../controls/form.tsx";
 import { useTask } from "../../controls/task.ts";
 import { FormDialog, type MakerProps } from "../../controls/form-dialog.tsx";
 import { suggestedInbox, useDomains } from "../../state/installation.ts";
 import { can, me } from "../../state/session.ts";
 
+/** Whose mail an inbox takes. */
+const ACCEPTS: readonly { value: Inbox["accept"]; text: string }[] = [
+  { value: "anyone", text: "Anyone" },
+  { value: "authenticated", text: "Senders that DMARC proves" },
+  { value: "allowed", text: "Senders on the allow list" },
+];
+
 /** Makes an inbox. If its domain is not registered, offers to register it in the same step. */
 export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
   const address = useSignal("");
   const displayName = useSignal("");
+  const accept = useSignal<string>("anyone");
   const task = useTask();
   const domains = useDomains();
   const known = domains.value.value;
@@ -27,7 +35,11 @@ export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
   const offers = refused && !isKnown && domain.includes(".") && can("domains:write");
   const create = async () => {
     const name = displayName.value.trim();
-    const body = { address: address.value.trim(), ...(name === "" ? {} : { displayName: name }) };
+    const body = {
+      address: address.value.trim(),
+      accept: accept.value,
+      ...(name === "" ? {} : { displayName: name }),
+    };
     onCreated(await post<Inbox>("/v1/inboxes", body));
   };
   const addDomain = () =>
@@ -44,7 +56,7 @@ export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
         value={address}
         autoFocus
         placeholder="support@mail.example.com"
-        hint="Mail to support+anything arrives here too."
+        hint="Mail to support+anything arrives here too. * before the @ stands for every other address of the domain."
       />
       {offers ? (
         <button type="button" class="button" disabled={task.busy.value} onClick={() => void addDomain()}>
@@ -56,6 +68,13 @@ export function NewInbox({ onClose, onCreated }: MakerProps<Inbox>) {
         name="displayName"
         value={displayName}
         hint="Shown to the people who get replies. Optional."
+      />
+      <SelectField
+        label="Mail from"
+        name="accept"
+        value={accept}
+        options={ACCEPTS}
+        hint="Other mail is refused before it is accepted."
       />
     </FormDialog>
   );
