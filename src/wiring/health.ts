@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { servedCertificate, usesAcme } from "../flows/certificates/served.ts";
+import { askedListsCheck } from "../flows/health/asked-lists.ts";
 import { certificateCheck } from "../flows/health/certificate.ts";
 import type { Check } from "../flows/health/check.ts";
 import { clockCheck, type OtherClock } from "../flows/health/clock.ts";
@@ -71,6 +72,7 @@ function trafficChecks({ config, clock, db }: HealthParts): Check[] {
   const lanes = { db, clock, ...laneLimits(config) };
   return [
     laneCheck(lanes),
+    askedListsCheck({ db, clock, addresses: sendingAddresses(config).map(({ ip }) => ip) }),
     feedbackCheck({ db, clock }),
     ...complaintChecks({ db, clock }),
     ...volumeChecks({ ...lanes, settings: config }),

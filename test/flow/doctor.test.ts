@@ -108,6 +108,7 @@ test("a sound installation has only ok lines", async () => {
     "mail queue",
     "webhook queue",
     "providers",
+    "block lists",
     "feedback",
     "complaints",
     "feedback loops",
@@ -748,6 +749,18 @@ const BREAKS: Broken[] = [
     mend: () => customerDmarc(),
     lines: [`fail domain ${CUSTOMER}`],
     says: /these records are missing: dmarc/,
+  },
+  {
+    breaks: "an address that a block list had when the service last asked",
+    by: () =>
+      write(
+        `INSERT INTO installation (name, value) VALUES ('lists_found', json_object('at', ${Date.now()},
+          'addresses', json_array('${PUBLIC_IP}'), 'lists', json_array(json_object('list', 'zen.spamhaus.org',
+          'status', 'fail', 'message', 'Spamhaus ZEN lists ${PUBLIC_IP}.', 'fix', 'Find the cause.'))))`,
+      ),
+    mend: () => write("DELETE FROM installation WHERE name = 'lists_found'"),
+    lines: ["fail block lists"],
+    says: /Spamhaus ZEN lists/,
   },
   {
     breaks: "a domain in no zone",

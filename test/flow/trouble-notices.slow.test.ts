@@ -109,6 +109,9 @@ describe("a notice of real trouble", () => {
     expect(message).toStartWith(
       `The block list zen.spamhaus.org has our address. Spamhaus ZEN lists ${PUBLIC_IP}.`,
     );
+    const line = async () =>
+      (await wide("GET", "/v1/health")).checks.find(({ name }: { name: string }) => name === "block lists");
+    expect(await line()).toMatchObject({ status: "fail", message: `Spamhaus ZEN lists ${PUBLIC_IP}.` });
     const asked = () => readFact((service as TestService).app.db, "lists_asked");
     dns.remove("2.0.0.127.zen.spamhaus.org");
     dns.remove(ours);

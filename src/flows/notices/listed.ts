@@ -2,10 +2,10 @@ import { atMostEvery } from "../../core/time/clock.ts";
 import { HOUR_MS } from "../../core/time/units.ts";
 import type { Store } from "../../store/engine/client.ts";
 import { claimFact, readFact } from "../../store/installation/facts.ts";
-import type { Fact } from "../../store/notices/facts.ts";
 import { openNotices } from "../../store/notices/notices.ts";
 import { type BlockListParts, blockListChecks } from "../health/block-lists.ts";
-import { warn } from "../health/check.ts";
+import { type AskedList, recordAskedLists } from "../health/asked-lists.ts";
+import { type HealthStatus, warn } from "../health/check.ts";
 import { MAX_FACTS, ofInstallation } from "./facts.ts";
 import { LOOK_PAUSE_MS, settle } from "./watch.ts";
 
@@ -29,8 +29,7 @@ export function watchBlockLists(deps: Store & BlockListParts): () => Promise<voi
 
 /** A list that does not answer keeps its notice as it is: silence says neither. */
 async function askLists(deps: Store & BlockListParts): Promise<void> {
-  const listed: Pick<Fact, "subjectId" | "subject" | "detail">[] = [];
-  const unknown = new Set<string>();
+  const lists: AskedList[] = [];
   for (const { name, run } of blockListChecks(deps)) {
     const list = name.replace(/^list /, "");
     const {
@@ -38,11 +37,18 @@ async function askLists(deps: Store & BlockListParts): Promise<void> {
       message,
       fix = "",
     } = await Promise.resolve(run()).catch((error: unknown) => warn(String(error), ""));
-    if (status === "fail")
-      listed.push({ subjectId: list, subject: list, detail: `${message} ${fix}`.trim() });
-    if (status === "warn") unknown.add(list);
+    lists.push({ list, status, message, fix });
   }
-  const open = await openNotices(deps.db, "address_listed", MAX_FACTS);
+  const { db, clock, addresses } = deps;
+  await db.write([recordAskedLists({ at: clock.now(), addresses, lists })]);
+  const of = (wanted: HealthStatus) => lists.filter(({ status }) => status === wanted);
+  const listed = of("fail").map(({ list, message, fix }) => ({
+    subjectId: list,
+    subject: list,
+    detail: `${message} ${fix}`.trim(),
+  }));
+  const unknown = new Set(of("warn").map(({ list }) => list));
+  const open = await openNotices(db, "address_listed", MAX_FACTS);
   const kept = open.filter(({ subjectId }) => unknown.has(subjectId));
   await settle(deps, "address_listed", [...(await ofInstallation(deps, listed)), ...kept]);
 }

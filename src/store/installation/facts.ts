@@ -10,6 +10,8 @@ export type Fact =
   | "backup_begun"
   /** Time at which a process asked the block lists about our addresses, milliseconds. */
   | "lists_asked"
+  /** Their answers then, as JSON. */
+  | "lists_found"
   /** Time of the restore whose held mail was not released, milliseconds. */
   | "held"
   /** Id of the master key that seals. */
