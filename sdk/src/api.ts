@@ -213,6 +213,11 @@ export interface components {
              * @example 2026-01-31T09:30:00Z
              */
             scheduledAt?: string;
+            /**
+             * @description Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.
+             * @example 10
+             */
+            undoSeconds?: number;
             /** @description Overrides the project's tracking settings. */
             tracking?: {
                 /**
@@ -829,6 +834,31 @@ export interface components {
              */
             routeId?: string;
         };
+        /** ForwardEmail */
+        ForwardEmail: {
+            /**
+             * @description `to`, `cc` and `bcc` have at most 50 recipients together, unless the operator set another limit.
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /** @example Hi Ana */
+            text?: string;
+            /** @example <p>Hi Ana</p> */
+            html?: string;
+            /**
+             * @description `inline` (if absent): the text below yours, with the files. `attachment`: the whole message as one file, `.eml`.
+             * @enum {string}
+             */
+            as?: "inline" | "attachment";
+            /**
+             * @description Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.
+             * @example 10
+             */
+            undoSeconds?: number;
+        };
         /** ListedThread */
         ListedThread: {
             id: string;
@@ -999,6 +1029,557 @@ export interface components {
              */
             truncated?: true;
         };
+        /** Author */
+        Author: {
+            /**
+             * @description `member`, `key`, `cli` or `service`.
+             * @example member
+             */
+            type: string;
+            id: string | null;
+            name: string | null;
+        };
+        /** Note */
+        Note: {
+            /** @example not_01hzy8 */
+            id: string;
+            author: components["schemas"]["Author"];
+            /** @example She called about it. */
+            text: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /** ThreadChanges */
+        ThreadChanges: {
+            /** @description False marks the thread as unread again. */
+            read?: boolean;
+            archived?: boolean;
+            /** @description All labels that the thread has then. */
+            labels?: string[];
+            assigneeId?: string | null;
+            /**
+             * @description What is put into `spam` or `trash` is deleted after 30 days. To snooze, give `snoozedUntil`.
+             * @enum {string}
+             */
+            folder?: "inbox" | "spam" | "trash";
+            snoozedUntil?: string | null;
+        };
+        /** NewReply */
+        NewReply: {
+            /** @example Hi Ana */
+            text?: string;
+            /** @example <p>Hi Ana</p> */
+            html?: string;
+            /**
+             * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
+             * @example order-confirmation
+             */
+            templateId?: string;
+            /**
+             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
+             * @example {
+             *       "name": "Ana"
+             *     }
+             */
+            data?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            attachments?: components["schemas"]["SendAttachment"][];
+            calendar?: components["schemas"]["SendCalendar"];
+            /**
+             * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
+             * @example {
+             *       "X-Order": "42"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
+            tags?: {
+                /** @example campaign */
+                name: string;
+                /** @example spring */
+                value: string;
+            }[];
+            /**
+             * @description Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.
+             * @example 10
+             */
+            undoSeconds?: number;
+            /**
+             * @description Answers the invitation in that message: the reply goes to its organizer with a calendar object. `text` and `html` may be absent.
+             * @enum {string}
+             */
+            invitation?: "accepted" | "tentative" | "declined";
+            /** @description Also replies to the other recipients of that message. */
+            replyAll?: boolean;
+            /**
+             * @description The message to reply to. If absent: the newest inbound message of the thread.
+             * @example msg_01hzy8
+             */
+            messageId?: string;
+        };
+        /** AcceptedReply */
+        AcceptedReply: {
+            /** @example msg_01hzy8 */
+            id: string;
+            status: string;
+            /**
+             * Format: date-time
+             * @description When it leaves, with `undoSeconds`.
+             */
+            scheduledAt?: string;
+            threadId: string;
+        };
+        /** NewDraft */
+        NewDraft: {
+            /**
+             * @example ana@example.com
+             * @example {
+             *       "email": "ana@example.com"
+             *     }
+             */
+            from?: string | components["schemas"]["SendAddress"];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            replyTo?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @description Required unless `templateId` is given.
+             * @example Hello
+             */
+            subject?: string;
+            /** @example <p>Hi Ana</p> */
+            html?: string;
+            /** @example Hi Ana */
+            text?: string;
+            /**
+             * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
+             * @example order-confirmation
+             */
+            templateId?: string;
+            /**
+             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
+             * @example {
+             *       "name": "Ana"
+             *     }
+             */
+            data?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
+             * @example {
+             *       "X-Order": "42"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
+            tags?: {
+                /** @example campaign */
+                name: string;
+                /** @example spring */
+                value: string;
+            }[];
+            attachments?: components["schemas"]["SendAttachment"][];
+            calendar?: components["schemas"]["SendCalendar"];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time with a zone at which to send. A past time sends now.
+             * @example 2026-01-31T09:30:00Z
+             */
+            scheduledAt?: string;
+            /**
+             * @description Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.
+             * @example 10
+             */
+            undoSeconds?: number;
+            /** @description Overrides the project's tracking settings. */
+            tracking?: {
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens?: boolean | "auto";
+                clicks?: boolean;
+            };
+            /**
+             * @description `bulk` mail leaves after the rest: it has one turn in five, together with retries. If absent: `bulk` with `unsubscribeLink` or a List-Unsubscribe header, else `transactional`.
+             * @example transactional
+             * @enum {string}
+             */
+            stream?: "transactional" | "bulk";
+            /** @description If false, the body, files and template data go as soon as every recipient is final. The record and its events stay. */
+            keepContent?: boolean;
+            /**
+             * @description Id of a topic. The message has `unsubscribeLink`, its link leaves the topic, and recipients who do not get the topic when it leaves are `rejected`.
+             * @example top_01hzy8
+             */
+            topicId?: string;
+            /** @description Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text. */
+            unsubscribeLink?: boolean;
+            /** @description Of a draft in a thread: also answers the other recipients. */
+            replyAll?: boolean;
+            /**
+             * @description Of a draft in a thread: the message that it answers. If absent: the newest inbound one.
+             * @example msg_01hzy8
+             */
+            messageId?: string;
+            /**
+             * @description Makes it a reply in this thread, which decides about `from` and, if absent, `to` and `subject`.
+             * @example thr_01hzy8
+             */
+            threadId?: string;
+        };
+        /** Draft */
+        Draft: {
+            /**
+             * @example ana@example.com
+             * @example {
+             *       "email": "ana@example.com"
+             *     }
+             */
+            from?: string | components["schemas"]["SendAddress"];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            replyTo?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @description Required unless `templateId` is given.
+             * @example Hello
+             */
+            subject?: string;
+            /** @example <p>Hi Ana</p> */
+            html?: string;
+            /** @example Hi Ana */
+            text?: string;
+            /**
+             * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
+             * @example order-confirmation
+             */
+            templateId?: string;
+            /**
+             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
+             * @example {
+             *       "name": "Ana"
+             *     }
+             */
+            data?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
+             * @example {
+             *       "X-Order": "42"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
+            tags?: {
+                /** @example campaign */
+                name: string;
+                /** @example spring */
+                value: string;
+            }[];
+            attachments?: components["schemas"]["SendAttachment"][];
+            calendar?: components["schemas"]["SendCalendar"];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time with a zone at which to send. A past time sends now.
+             * @example 2026-01-31T09:30:00Z
+             */
+            scheduledAt?: string;
+            /**
+             * @description Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.
+             * @example 10
+             */
+            undoSeconds?: number;
+            /** @description Overrides the project's tracking settings. */
+            tracking?: {
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens?: boolean | "auto";
+                clicks?: boolean;
+            };
+            /**
+             * @description `bulk` mail leaves after the rest: it has one turn in five, together with retries. If absent: `bulk` with `unsubscribeLink` or a List-Unsubscribe header, else `transactional`.
+             * @example transactional
+             * @enum {string}
+             */
+            stream?: "transactional" | "bulk";
+            /** @description If false, the body, files and template data go as soon as every recipient is final. The record and its events stay. */
+            keepContent?: boolean;
+            /**
+             * @description Id of a topic. The message has `unsubscribeLink`, its link leaves the topic, and recipients who do not get the topic when it leaves are `rejected`.
+             * @example top_01hzy8
+             */
+            topicId?: string;
+            /** @description Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text. */
+            unsubscribeLink?: boolean;
+            /** @description Of a draft in a thread: also answers the other recipients. */
+            replyAll?: boolean;
+            /**
+             * @description Of a draft in a thread: the message that it answers. If absent: the newest inbound one.
+             * @example msg_01hzy8
+             */
+            messageId?: string;
+            /** @example drf_01hzy8 */
+            id: string;
+            threadId: string | null;
+            author: components["schemas"]["Author"];
+            /**
+             * @description Counts the changes.
+             * @example 1
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        /** DraftSummary */
+        DraftSummary: {
+            /** @example drf_01hzy8 */
+            id: string;
+            threadId: string | null;
+            author: components["schemas"]["Author"];
+            /**
+             * @description Counts the changes.
+             * @example 1
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601 time, UTC.
+             * @example 2026-01-31T09:30:00.000Z
+             */
+            updatedAt: string;
+            to: string[];
+            subject: string;
+            /** @description First characters of the text. */
+            preview: string;
+        };
+        /** DraftFields */
+        DraftFields: {
+            /**
+             * @example ana@example.com
+             * @example {
+             *       "email": "ana@example.com"
+             *     }
+             */
+            from?: string | components["schemas"]["SendAddress"];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            to?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @example ana@example.com
+             * @example [
+             *       "ana@example.com"
+             *     ]
+             */
+            replyTo?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /**
+             * @description Required unless `templateId` is given.
+             * @example Hello
+             */
+            subject?: string;
+            /** @example <p>Hi Ana</p> */
+            html?: string;
+            /** @example Hi Ana */
+            text?: string;
+            /**
+             * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
+             * @example order-confirmation
+             */
+            templateId?: string;
+            /**
+             * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
+             * @example {
+             *       "name": "Ana"
+             *     }
+             */
+            data?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
+             * @example {
+             *       "X-Order": "42"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
+            tags?: {
+                /** @example campaign */
+                name: string;
+                /** @example spring */
+                value: string;
+            }[];
+            attachments?: components["schemas"]["SendAttachment"][];
+            calendar?: components["schemas"]["SendCalendar"];
+            /**
+             * Format: date-time
+             * @description ISO 8601 time with a zone at which to send. A past time sends now.
+             * @example 2026-01-31T09:30:00Z
+             */
+            scheduledAt?: string;
+            /**
+             * @description Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.
+             * @example 10
+             */
+            undoSeconds?: number;
+            /** @description Overrides the project's tracking settings. */
+            tracking?: {
+                /**
+                 * @description `auto`: opens are tracked only if the html has at least 3200 characters of text, because filters distrust a picture next to less.
+                 * @example true
+                 */
+                opens?: boolean | "auto";
+                clicks?: boolean;
+            };
+            /**
+             * @description `bulk` mail leaves after the rest: it has one turn in five, together with retries. If absent: `bulk` with `unsubscribeLink` or a List-Unsubscribe header, else `transactional`.
+             * @example transactional
+             * @enum {string}
+             */
+            stream?: "transactional" | "bulk";
+            /** @description If false, the body, files and template data go as soon as every recipient is final. The record and its events stay. */
+            keepContent?: boolean;
+            /**
+             * @description Id of a topic. The message has `unsubscribeLink`, its link leaves the topic, and recipients who do not get the topic when it leaves are `rejected`.
+             * @example top_01hzy8
+             */
+            topicId?: string;
+            /** @description Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text. */
+            unsubscribeLink?: boolean;
+            /** @description Of a draft in a thread: also answers the other recipients. */
+            replyAll?: boolean;
+            /**
+             * @description Of a draft in a thread: the message that it answers. If absent: the newest inbound one.
+             * @example msg_01hzy8
+             */
+            messageId?: string;
+        };
+        /** SendDraft */
+        SendDraft: {
+            /**
+             * @description Of the draft that you read.
+             * @example 1
+             */
+            version?: number;
+        };
+        /** NewNote */
+        NewNote: {
+            /** @example She called about it. */
+            text: string;
+        };
         /**
          * ErasureCounts
          * @description Numbers so far.
@@ -1043,7 +1624,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "drafts:write" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -1081,7 +1662,7 @@ export interface components {
              *       "emails:send"
              *     ]
              */
-            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+            scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "drafts:write" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
             allowRecipients: string[] | null;
             /** @description Whether each send waits until another key approves it. */
             approval: boolean;
@@ -1383,7 +1964,7 @@ export interface components {
                 id: string | null;
                 name: string | null;
                 /** @description Empty: every scope. */
-                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+                scopes: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "drafts:write" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
                 senderId: string | null;
             };
             member: {
@@ -1955,6 +2536,11 @@ export interface components {
              * @enum {string}
              */
             accept: "anyone" | "authenticated" | "allowed";
+            /**
+             * @description Text that the dashboard puts below a message.
+             * @example Ana, Acme support
+             */
+            signature: string;
             /**
              * Format: date-time
              * @description ISO 8601 time, UTC.
@@ -3542,9 +4128,21 @@ export type Message = components['schemas']['Message'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type Explanation = components['schemas']['Explanation'];
 export type ReleaseEmail = components['schemas']['ReleaseEmail'];
+export type ForwardEmail = components['schemas']['ForwardEmail'];
 export type ListedThread = components['schemas']['ListedThread'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
+export type Author = components['schemas']['Author'];
+export type Note = components['schemas']['Note'];
+export type ThreadChanges = components['schemas']['ThreadChanges'];
+export type NewReply = components['schemas']['NewReply'];
+export type AcceptedReply = components['schemas']['AcceptedReply'];
+export type NewDraft = components['schemas']['NewDraft'];
+export type Draft = components['schemas']['Draft'];
+export type DraftSummary = components['schemas']['DraftSummary'];
+export type DraftFields = components['schemas']['DraftFields'];
+export type SendDraft = components['schemas']['SendDraft'];
+export type NewNote = components['schemas']['NewNote'];
 export type ErasureCounts = components['schemas']['ErasureCounts'];
 export type Erasure = components['schemas']['Erasure'];
 export type NewApiKey = components['schemas']['NewApiKey'];
@@ -4040,6 +4638,33 @@ export interface operations {
             };
         };
     };
+    forwardEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example msg_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForwardEmail"];
+            };
+        };
+        responses: {
+            /** @description Forward a message */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["AcceptedMessage"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
     getRawEmail: {
         parameters: {
             query?: never;
@@ -4264,11 +4889,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Get a thread with its last 100 messages, oldest first */
+            /** @description Get a thread with its last 100 messages, oldest first, and its notes */
             200: {
                 content: {
                     "application/json": components["schemas"]["Thread"] & {
                         messages: components["schemas"]["ThreadMessage"][];
+                        /** @description Internal notes, oldest first. */
+                        notes: components["schemas"]["Note"][];
                     };
                 };
             };
@@ -4310,20 +4937,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description False marks the thread as unread again. */
-                    read?: boolean;
-                    archived?: boolean;
-                    /** @description All labels that the thread has then. */
-                    labels?: string[];
-                    assigneeId?: string | null;
-                    /**
-                     * @description What is put into `spam` or `trash` is deleted after 30 days. To snooze, give `snoozedUntil`.
-                     * @enum {string}
-                     */
-                    folder?: "inbox" | "spam" | "trash";
-                    snoozedUntil?: string | null;
-                };
+                "application/json": components["schemas"]["ThreadChanges"];
             };
         };
         responses: {
@@ -4385,82 +4999,218 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @example Hi Ana */
-                    text?: string;
-                    /** @example <p>Hi Ana</p> */
-                    html?: string;
-                    /**
-                     * @description Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.
-                     * @example order-confirmation
-                     */
-                    templateId?: string;
-                    /**
-                     * @description Values for the template's placeholders. Send whole numbers beyond 2^53 as strings, because they lose digits.
-                     * @example {
-                     *       "name": "Ana"
-                     *     }
-                     */
-                    data?: {
-                        [key: string]: components["schemas"]["JsonValue"];
-                    };
-                    /**
-                     * @example ana@example.com
-                     * @example [
-                     *       "ana@example.com"
-                     *     ]
-                     */
-                    cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
-                    /**
-                     * @example ana@example.com
-                     * @example [
-                     *       "ana@example.com"
-                     *     ]
-                     */
-                    bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
-                    attachments?: components["schemas"]["SendAttachment"][];
-                    calendar?: components["schemas"]["SendCalendar"];
-                    /**
-                     * @description Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.
-                     * @example {
-                     *       "X-Order": "42"
-                     *     }
-                     */
-                    headers?: {
-                        [key: string]: string;
-                    };
-                    /** @description At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`. */
-                    tags?: {
-                        /** @example campaign */
-                        name: string;
-                        /** @example spring */
-                        value: string;
-                    }[];
-                    /**
-                     * @description Answers the invitation in that message: the reply goes to its organizer with a calendar object. `text` and `html` may be absent.
-                     * @enum {string}
-                     */
-                    invitation?: "accepted" | "tentative" | "declined";
-                    /** @description Also replies to the other recipients of that message. */
-                    replyAll?: boolean;
-                    /**
-                     * @description The message to reply to. If absent: the newest inbound message of the thread.
-                     * @example msg_01hzy8
-                     */
-                    messageId?: string;
-                };
+                "application/json": components["schemas"]["NewReply"];
             };
         };
         responses: {
             /** @description Reply to a message of a thread */
             202: {
                 content: {
-                    "application/json": {
-                        id: string;
-                        status: string;
-                        threadId: string;
-                    } & components["schemas"]["MayWarn"];
+                    "application/json": components["schemas"]["AcceptedReply"] & components["schemas"]["MayWarn"];
                 };
+            };
+        };
+    };
+    listDrafts: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Keep the filters the same from page to page. */
+                cursor?: string;
+                /** @description Only drafts of this thread. */
+                threadId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List drafts, newest first */
+            200: {
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DraftSummary"][];
+                        /**
+                         * @description Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.
+                         * @example null
+                         */
+                        nextCursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    createDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewDraft"];
+            };
+        };
+        responses: {
+            /** @description Save a draft, which a person can read and send */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Draft"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    getDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a draft */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Draft"];
+                };
+            };
+        };
+    };
+    replaceDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DraftFields"];
+            };
+        };
+        responses: {
+            /** @description Replace the fields of a draft */
+            200: {
+                content: {
+                    "application/json": components["schemas"]["Draft"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    deleteDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a draft */
+            204: {
+                content?: never;
+            };
+        };
+    };
+    sendDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Taken from the link.
+                 * @example id
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SendDraft"];
+            };
+        };
+        responses: {
+            /** @description Send a draft */
+            202: {
+                content: {
+                    "application/json": components["schemas"]["AcceptedMessage"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    addNote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example thr_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewNote"];
+            };
+        };
+        responses: {
+            /** @description Add an internal note to a thread */
+            201: {
+                content: {
+                    "application/json": components["schemas"]["Note"] & components["schemas"]["MayWarn"];
+                };
+            };
+        };
+    };
+    deleteNote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id.
+                 * @example thr_01k5x8q2m4e6r8t0v2w4y6z8a0
+                 */
+                id: string;
+                /**
+                 * @description Taken from the link.
+                 * @example noteId
+                 */
+                noteId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete an internal note */
+            204: {
+                content?: never;
             };
         };
     };
@@ -4634,7 +5384,7 @@ export interface operations {
                     name: string;
                     senderId?: string | null;
                     /** @description What the key may do. If absent or empty: everything. */
-                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
+                    scopes?: ("emails:send" | "emails:read" | "emails:approve" | "templates:read" | "templates:write" | "contacts:read" | "contacts:write" | "audience:read" | "audience:write" | "domains:read" | "domains:write" | "inboxes:read" | "inboxes:write" | "threads:read" | "threads:reply" | "drafts:write" | "suppressions:read" | "suppressions:write" | "webhooks:read" | "webhooks:write" | "api_keys:read" | "api_keys:write" | "senders:read" | "senders:write" | "metrics:read" | "audit:read" | "members:write" | "data:delete" | "data:export")[];
                     /** @description The only recipients of the key's sends. `@example.org` means that very domain and none below it. */
                     allowRecipients?: string[];
                     /** @description If true, the key's sends are `accepted` and wait until another key with `emails:approve` approves them. After 7 days they fail. */
@@ -5942,6 +6692,11 @@ export interface operations {
                      * @enum {string}
                      */
                     accept?: "anyone" | "authenticated" | "allowed";
+                    /**
+                     * @description The dashboard puts it below a message. Sends of the API do not get it.
+                     * @example Ana, Acme support
+                     */
+                    signature?: string;
                 };
             };
         };
@@ -6023,6 +6778,11 @@ export interface operations {
                      * @enum {string}
                      */
                     accept?: "anyone" | "authenticated" | "allowed";
+                    /**
+                     * @description The dashboard puts it below a message. Sends of the API do not get it.
+                     * @example Ana, Acme support
+                     */
+                    signature?: string;
                 };
             };
         };

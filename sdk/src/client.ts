@@ -13,7 +13,7 @@ import {
 import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
+import { Drafts, Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Imports, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -28,6 +28,7 @@ export class Postrider {
   readonly listedSenders: ListedSenders;
   readonly rules: Rules;
   readonly threads: Threads;
+  readonly drafts: Drafts;
   readonly inbound: Inbound;
   readonly domains: Domains;
   readonly webhooks: Webhooks;
@@ -59,6 +60,7 @@ export class Postrider {
     this.listedSenders = new ListedSenders(api);
     this.rules = new Rules(api);
     this.threads = new Threads(api);
+    this.drafts = new Drafts(api);
     this.inbound = new Inbound(api);
     this.domains = new Domains(api);
     this.webhooks = new Webhooks(api);

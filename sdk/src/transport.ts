@@ -22,7 +22,7 @@ const MAX_RETRY_AFTER_SECONDS = 60;
 /** Characters of an answer that is no JSON, as the message of an error. */
 const MAX_TEXT_CHARS = 200;
 
-type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 
 /** The parts of a request. */
 export interface Call<Id extends OperationId> {

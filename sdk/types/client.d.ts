@@ -2,7 +2,7 @@ import { Account, ApiKeys, AuditLog, Notices, Erasures, Exports, Lanes, Members,
 import { ContactProperties, Segments, Topics } from "./resources/audience.ts";
 import { Domains } from "./resources/domains.ts";
 import { Events } from "./resources/events.ts";
-import { Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
+import { Drafts, Inbound, Inboxes, ListedSenders, Rules, Threads } from "./resources/inbound.ts";
 import { Contacts, Imports, Suppressions, Templates } from "./resources/lists.ts";
 import { Emails } from "./resources/messages.ts";
 import { Webhooks } from "./resources/webhooks.ts";
@@ -15,6 +15,7 @@ export declare class Postrider {
     readonly listedSenders: ListedSenders;
     readonly rules: Rules;
     readonly threads: Threads;
+    readonly drafts: Drafts;
     readonly inbound: Inbound;
     readonly domains: Domains;
     readonly webhooks: Webhooks;

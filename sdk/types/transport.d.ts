@@ -1,6 +1,6 @@
 import { ApiPromise, List } from "./promises.ts";
 import type { Answer, Body, ClientOptions, ImportFile, Item, OperationId, Query, RequestOptions } from "./types.ts";
-type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 /** The parts of a request. */
 export interface Call<Id extends OperationId> {
     body?: Body<Id>;

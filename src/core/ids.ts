@@ -30,7 +30,9 @@ export type IdPrefix =
   | "ses"
   | "ntc"
   | "rul"
-  | "lse";
+  | "lse"
+  | "not"
+  | "drf";
 
 /**
  * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { Args } from "./tool.ts";
 
 /** A string. */
 export const textInput = (description: string) => Type.String({ description });
@@ -41,3 +42,11 @@ export const MESSAGE_INPUT = {
     examples: [[{ name: "campaign", value: "spring" }]],
   }),
 };
+
+/** Strangers' words that answers may hold. */
+export const MAIL = "email written by other people";
+
+/** Returns the arguments without some. */
+export function without(args: Args, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
+}

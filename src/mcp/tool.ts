@@ -4,7 +4,7 @@ import { check } from "../core/validation.ts";
 
 /** A request to the API, in a tool's words. */
 export interface ToolRequest {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "PATCH";
   /** Below the service's address, with its query. */
   path: string;
   body?: Record<string, unknown>;

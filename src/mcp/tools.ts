@@ -1,22 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../core/idempotency-key.ts";
-import { addressesInput, choiceInput, flagInput, MESSAGE_INPUT, PAGE, textInput } from "./inputs.ts";
+import { choiceInput, flagInput, MAIL, MESSAGE_INPUT, PAGE, textInput } from "./inputs.ts";
+import { THREAD_TOOLS } from "./thread-tools.ts";
 import { type Args, type CallApi, idIn, type Tool, type ToolAnswer, withQuery } from "./tool.ts";
 
 /** Longest time that one call waits for a message, seconds. */
 const MAX_WAIT_SECONDS = 60;
 
-/** Marks a reply as written by a program (RFC 3834 §5), so that two programs do not answer each other forever. */
-const AUTOMATIC = { "Auto-Submitted": "auto-replied" };
-
-/** Strangers' words that answers may hold. */
-const MAIL = "email written by other people";
+/** Strangers' words that answers may hold, besides mail. */
 const REPLIES = "addresses and replies of other people's mail servers";
 const RECORDS = "DNS records published by other people";
-
-function without(args: Args, names: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
-}
 
 const SEARCH = [
   "text",
@@ -121,72 +114,7 @@ export const TOOLS: readonly Tool[] = [
     strangersWords: null,
     run: (call, args) => call({ method: "POST", path: "/v1/rules/try", body: args }),
   },
-  {
-    name: "list_threads",
-    title: "List conversations",
-    description: "Returns conversations, most recently active first.",
-    scopes: ["threads:read"],
-    input: {
-      inboxId: textInput("Only conversations of this inbox."),
-      text: textInput("Words of a message's subject, bodies or file names, in any order and case."),
-      q: textInput("Part of the subject, a participant or the preview."),
-      unread: flagInput("Only unread ones."),
-      archived: flagInput("Only archived ones."),
-      ...PAGE,
-    },
-    readOnly: true,
-    strangersWords: MAIL,
-    run: (call, args) =>
-      call({
-        method: "GET",
-        path: withQuery("/v1/threads", args, [
-          "inboxId",
-          "text",
-          "q",
-          "unread",
-          "archived",
-          "limit",
-          "cursor",
-        ]),
-      }),
-  },
-  {
-    name: "get_thread",
-    title: "Read a conversation",
-    description: "Returns a conversation with its messages, oldest first.",
-    scopes: ["threads:read"],
-    input: { id: textInput("Id of the conversation, `thr_…`.") },
-    required: ["id"],
-    readOnly: true,
-    strangersWords: MAIL,
-    run: (call, args) => call({ method: "GET", path: `/v1/threads/${idIn(args, "id", "thr")}` }),
-  },
-  {
-    name: "reply",
-    title: "Reply in a conversation",
-    description:
-      "Answers the newest message of a conversation, or the one named, from its inbox. `invitation` answers the event that it invites to. A conversation takes ten such replies an hour.",
-    scopes: ["threads:reply"],
-    input: {
-      threadId: textInput("Id of the conversation, `thr_…`."),
-      text: textInput("The plain text."),
-      html: textInput("The html."),
-      messageId: textInput("The message to answer, `msg_…`."),
-      replyAll: flagInput("Also answers its other recipients."),
-      // The names of the answers, as in core/messages/invitation.
-      invitation: choiceInput("accepted", "tentative", "declined"),
-      cc: addressesInput("Further copies."),
-    },
-    required: ["threadId"],
-    readOnly: false,
-    strangersWords: null,
-    run: (call, args) =>
-      call({
-        method: "POST",
-        path: `/v1/threads/${idIn(args, "threadId", "thr")}/reply`,
-        body: { ...without(args, ["threadId"]), headers: AUTOMATIC },
-      }),
-  },
+  ...THREAD_TOOLS,
   {
     name: "wait_for_email",
     title: "Wait for an email",

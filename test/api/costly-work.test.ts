@@ -92,6 +92,7 @@ describe("costly work", () => {
       "checkEmail",
       "countSegment",
       "exportAddress",
+      "forwardEmail",
       "previewEmail",
       "previewTemplate",
       "renderTemplate",

@@ -12,6 +12,8 @@ const WITHOUT: Readonly<Record<string, string>> = {
   "POST /v1/emails/batch": "as POST /v1/emails",
   "POST /v1/threads/{}/reply": "as POST /v1/emails",
   "POST /v1/emails/{}/release": "as POST /v1/emails",
+  "POST /v1/emails/{}/forward": "as POST /v1/emails",
+  "PUT /v1/drafts/{}": "a draft is saved every few seconds; that it was sent or deleted is an entry",
   "POST /v1/inbound/simulate": "as an arriving message",
   "POST /v1/emails/check": "writes nothing",
   "POST /v1/rules/try": "writes nothing",

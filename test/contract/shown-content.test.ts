@@ -21,6 +21,8 @@ const CONFIGURATION: ReadonlySet<string> = new Set([
   "Account",
   "Lane",
   "Route",
+  // Read with the scope that writes it.
+  "Draft",
 ]);
 
 let service: TestService;

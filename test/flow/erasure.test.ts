@@ -172,6 +172,15 @@ async function writeEverywhere(): Promise<void> {
   });
   const threads = (await get("/v1/threads")).body.data;
   for (const { id } of threads) await post(`/v1/threads/${id}/reply`, { text: "Dear Quillfeather" });
+  const [{ id: threadId }] = threads;
+  await post(
+    `/v1/threads/${threadId}/notes`,
+    { text: "Mrs Quillfeather has called" },
+    { "idempotency-key": "n1" },
+  );
+  await post("/v1/drafts", { threadId, text: "Dear Quillfeather" }, { "idempotency-key": "d1" });
+  await post("/v1/drafts", { to: ZOE, text: "quill-secret" }, { "idempotency-key": "d2" });
+  await post("/v1/drafts", { to: "ben@other.example", text: `About ${ZOE}.` });
   await until(async () => (await get(`/v1/emails?q=quillfeather`)).body.data.length > 3);
 }
 
@@ -182,7 +191,8 @@ describe("erasing an address", () => {
     await until(async () => s3.objects.size > 0);
     expect(await found()).toEqual(OCTETS);
     const known = await exported(ZOE.toUpperCase());
-    expect(Object.keys(known)).toEqual(["contact", "suppression", "message", "audit"]);
+    expect(Object.keys(known)).toEqual(["contact", "suppression", "message", "note", "draft", "audit"]);
+    expect([known.note, known.draft]).toEqual([1, 3]);
     const counts = await done(await erase(ZOE.toUpperCase()));
     expect(counts).toMatchObject({ contacts: 1, suppressions: 1 });
     expect(counts.messages).toBeGreaterThanOrEqual(5);

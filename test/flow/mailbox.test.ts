@@ -108,7 +108,7 @@ describe("the member a thread is assigned to", () => {
       const refused = await change(threadId, { assigneeId: id });
       expect([refused.status, refused.body.error.param]).toEqual([422, "assigneeId"]);
     }
-    const own = (await call("GET", "/v1/me")).body.senderId;
+    const own = (await call("GET", "/v1/me")).body.project.id;
     const sees = await member({ senderIds: [own] });
     expect((await change(threadId, { assigneeId: sees })).status).toBe(200);
   });

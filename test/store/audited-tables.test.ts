@@ -94,6 +94,9 @@ const NOTES: Readonly<Record<string, readonly string[]>> = {
   dkim_keys: ["public_key", "private_key", "retire_at"],
   inboxes: ["received_count"],
   rules: ["failures"],
+  // Texts that an erasure must find, and what is saved every few seconds.
+  thread_notes: ["author", "text"],
+  drafts: ["author", "item", "version"],
   webhooks: ["previous_secret", "previous_secret_until", "failing_since"],
   templates: ["variables"],
   contacts: ["email_key", "unsubscribed_at", "consent"],

@@ -112,6 +112,7 @@ beforeAll(async () => {
       domainId: "dom_1",
       address: "a@one.example",
       displayName: "",
+      signature: "",
       type: "agent",
       accept: "anyone",
       createdAt: NOW,

@@ -69,6 +69,10 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     const simulated = await post(making, "/v1/inbound/simulate", simulateBody(making));
     return { id: simulated.threadId };
   },
+  async "/v1/threads/{}/notes"(making) {
+    return post(making, `/v1/threads/${making.above[0]}/notes`, { text: `${making.tenant.name} note` });
+  },
+  "/v1/drafts": (making) => post(making, "/v1/drafts", draft(making)),
   async "/v1/domains"({ world, tenant }) {
     const name = `${tenant.name}-${world.next()}.example.net`;
     const id = await verifiedDomain(world.service, name, tenant.key);
@@ -282,6 +286,11 @@ function listedBody({ world, tenant }: Making) {
   return { pattern: `@${tenant.name}-${world.next()}.example.net`, list: "block" };
 }
 
+function draft(making: Making) {
+  const { from, subject, text } = sendItem(making);
+  return { from: from.email, to: "ada@example.com", subject, text };
+}
+
 function contactBody({ world, tenant }: Making) {
   return { email: `${tenant.name}-${world.next()}@example.com` };
 }
@@ -297,6 +306,11 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "PATCH /v1/emails/{}": () => ({ scheduledAt: soon() }),
   "POST /v1/emails/{}/reject": () => ({ reason: "wrong recipient" }),
   "POST /v1/emails/{}/release": () => ({ to: "delivered@simulator.mail.test" }),
+  "POST /v1/emails/{}/forward": ({ tenant }) => ({ to: "delivered@simulator.mail.test", text: tenant.name }),
+  "POST /v1/drafts": draft,
+  "PUT /v1/drafts/{}": draft,
+  "POST /v1/drafts/{}/send": () => ({}),
+  "POST /v1/threads/{}/notes": ({ tenant }) => ({ text: `${tenant.name} note` }),
   "POST /v1/erasures": contactBody,
   "PATCH /v1/threads/{}": () => ({ read: true, archived: false }),
   "PATCH /v1/account": ({ tenant }) => ({

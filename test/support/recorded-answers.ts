@@ -78,6 +78,7 @@ async function makeMail(world: World, tenant: Tenant): Promise<void> {
   };
   const { threadId } = await call("/v1/inbound/simulate", sent);
   await call(`/v1/threads/${threadId}/reply`, { text: "Here." });
+  await call(`/v1/threads/${threadId}/notes`, { text: "She called." });
   const made = await makeOne(world, tenant, "/o");
   await world.call("GET", `/o/${made}`, { key: null });
   await makeOne(world, tenant, "/v1/suppressions");

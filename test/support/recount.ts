@@ -35,6 +35,8 @@ export async function recounted(db: Db, senderId: string): Promise<{ counters: H
       ]),
       one("SELECT -6 * count(*) AS n FROM contacts WHERE sender_id = ?"),
       octets("suppressions", 512, ["note"]),
+      octets("thread_notes", 512, ["text"]),
+      octets("drafts", 512, ["item"]),
       octets("webhooks", 512, ["url", "event_types"]),
       octets("inboxes", 512, ["display_name"]),
       octets("domains", 4096, []),

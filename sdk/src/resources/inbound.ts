@@ -152,7 +152,7 @@ export class Threads {
     return this.#api.list<"listThreads">("/v1/threads", { query, options });
   }
 
-  /** Returns a thread with its last messages, oldest first. */
+  /** Returns a thread with its last messages, oldest first, and its notes. */
   get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">> {
     return this.#api.json<"getThread">("GET", path`/v1/threads/${id}`, { options });
   }
@@ -162,7 +162,7 @@ export class Threads {
     return this.#api.json<"deleteThread">("DELETE", path`/v1/threads/${id}`, { options });
   }
 
-  /** Marks a thread as read or archived. */
+  /** Marks, labels, assigns or moves a thread. */
   update(
     id: string,
     body: Body<"updateThread">,
@@ -187,6 +187,58 @@ export class Threads {
     options?: RequestOptions,
   ): ApiPromise<Answer<"replyToThread">> {
     return this.#api.json<"replyToThread">("POST", path`/v1/threads/${id}/reply`, { body, options });
+  }
+
+  /** Adds an internal note, which never leaves by mail. */
+  addNote(id: string, body: Body<"addNote">, options?: RequestOptions): ApiPromise<Answer<"addNote">> {
+    return this.#api.json<"addNote">("POST", path`/v1/threads/${id}/notes`, { body, options });
+  }
+
+  /** Deletes an internal note. */
+  deleteNote(id: string, noteId: string, options?: RequestOptions): ApiPromise<Answer<"deleteNote">> {
+    return this.#api.json<"deleteNote">("DELETE", path`/v1/threads/${id}/notes/${noteId}`, { options });
+  }
+}
+
+/** Messages that wait for somebody to send them. */
+export class Drafts {
+  readonly #api: Transport;
+  constructor(api: Transport) {
+    this.#api = api;
+  }
+
+  /** Saves a draft, which a person can read and send. */
+  create(body: Body<"createDraft">, options?: RequestOptions): ApiPromise<Answer<"createDraft">> {
+    return this.#api.json<"createDraft">("POST", "/v1/drafts", { body, options });
+  }
+
+  /** Lists drafts, newest first. */
+  list(query?: Query<"listDrafts">, options?: RequestOptions): List<Item<"listDrafts">> {
+    return this.#api.list<"listDrafts">("/v1/drafts", { query, options });
+  }
+
+  /** Returns a draft with all of its fields. */
+  get(id: string, options?: RequestOptions): ApiPromise<Answer<"getDraft">> {
+    return this.#api.json<"getDraft">("GET", path`/v1/drafts/${id}`, { options });
+  }
+
+  /** Replaces the fields of a draft. */
+  replace(
+    id: string,
+    body: Body<"replaceDraft">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"replaceDraft">> {
+    return this.#api.json<"replaceDraft">("PUT", path`/v1/drafts/${id}`, { body, options });
+  }
+
+  /** Deletes a draft. */
+  delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteDraft">> {
+    return this.#api.json<"deleteDraft">("DELETE", path`/v1/drafts/${id}`, { options });
+  }
+
+  /** Sends a draft once. With `version`, only if it has not changed since. */
+  send(id: string, body: Body<"sendDraft"> = {}, options?: RequestOptions): ApiPromise<Answer<"sendDraft">> {
+    return this.#api.json<"sendDraft">("POST", path`/v1/drafts/${id}/send`, { body, options });
   }
 }
 

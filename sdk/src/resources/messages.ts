@@ -74,6 +74,15 @@ export class Emails {
     return this.#api.json<"releaseEmail">("POST", path`/v1/emails/${id}/release`, { body, options });
   }
 
+  /** Forwards a message, inline or as an attachment. Resolves with the new message. */
+  forward(
+    id: string,
+    body: Body<"forwardEmail">,
+    options?: RequestOptions,
+  ): ApiPromise<Answer<"forwardEmail">> {
+    return this.#api.json<"forwardEmail">("POST", path`/v1/emails/${id}/forward`, { body, options });
+  }
+
   /** Deletes a message with its events, attempts and webhook log. */
   delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteEmail">> {
     return this.#api.json<"deleteEmail">("DELETE", path`/v1/emails/${id}`, { options });

@@ -58,16 +58,37 @@ export declare class Threads {
     constructor(api: Transport);
     /** Lists the threads of all inboxes, most recently active first. */
     list(query?: Query<"listThreads">, options?: RequestOptions): List<Item<"listThreads">>;
-    /** Returns a thread with its last messages, oldest first. */
+    /** Returns a thread with its last messages, oldest first, and its notes. */
     get(id: string, options?: RequestOptions): ApiPromise<Answer<"getThread">>;
     /** Deletes a thread with all of its messages. */
     delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteThread">>;
-    /** Marks a thread as read or archived. */
+    /** Marks, labels, assigns or moves a thread. */
     update(id: string, body: Body<"updateThread">, options?: RequestOptions): ApiPromise<Answer<"updateThread">>;
     /** Lists the messages of a thread, newest first. */
     messages(id: string, query?: Query<"listThreadMessages">, options?: RequestOptions): List<Item<"listThreadMessages">>;
     /** Replies to a message of a thread. */
     reply(id: string, body: Body<"replyToThread">, options?: RequestOptions): ApiPromise<Answer<"replyToThread">>;
+    /** Adds an internal note, which never leaves by mail. */
+    addNote(id: string, body: Body<"addNote">, options?: RequestOptions): ApiPromise<Answer<"addNote">>;
+    /** Deletes an internal note. */
+    deleteNote(id: string, noteId: string, options?: RequestOptions): ApiPromise<Answer<"deleteNote">>;
+}
+/** Messages that wait for somebody to send them. */
+export declare class Drafts {
+    #private;
+    constructor(api: Transport);
+    /** Saves a draft, which a person can read and send. */
+    create(body: Body<"createDraft">, options?: RequestOptions): ApiPromise<Answer<"createDraft">>;
+    /** Lists drafts, newest first. */
+    list(query?: Query<"listDrafts">, options?: RequestOptions): List<Item<"listDrafts">>;
+    /** Returns a draft with all of its fields. */
+    get(id: string, options?: RequestOptions): ApiPromise<Answer<"getDraft">>;
+    /** Replaces the fields of a draft. */
+    replace(id: string, body: Body<"replaceDraft">, options?: RequestOptions): ApiPromise<Answer<"replaceDraft">>;
+    /** Deletes a draft. */
+    delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteDraft">>;
+    /** Sends a draft once. With `version`, only if it has not changed since. */
+    send(id: string, body?: Body<"sendDraft">, options?: RequestOptions): ApiPromise<Answer<"sendDraft">>;
 }
 /** Received mail in tests. */
 export declare class Inbound {

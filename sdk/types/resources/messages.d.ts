@@ -25,6 +25,8 @@ export declare class Emails {
     reject(id: string, body?: Body<"rejectEmail">, options?: RequestOptions): ApiPromise<Answer<"rejectEmail">>;
     /** Sends a captured message for real, to `to` or its own recipients. Resolves with the new message. */
     release(id: string, body?: Body<"releaseEmail">, options?: RequestOptions): ApiPromise<Answer<"releaseEmail">>;
+    /** Forwards a message, inline or as an attachment. Resolves with the new message. */
+    forward(id: string, body: Body<"forwardEmail">, options?: RequestOptions): ApiPromise<Answer<"forwardEmail">>;
     /** Deletes a message with its events, attempts and webhook log. */
     delete(id: string, options?: RequestOptions): ApiPromise<Answer<"deleteEmail">>;
     /** Explains in plain words what became of a message, and what to do next. */

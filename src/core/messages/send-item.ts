@@ -39,6 +39,16 @@ const Attachment = Type.Object(
   { title: "SendAttachment" },
 );
 
+/** Maximum time for which a send can be undone, seconds. */
+export const MAX_UNDO_SECONDS = 60;
+export const UndoSeconds = Type.Integer({
+  minimum: 0,
+  maximum: MAX_UNDO_SECONDS,
+  examples: [10],
+  description:
+    "Sends after so many seconds. Until then the message is `accepted`, and `POST /v1/emails/{id}/cancel` takes it back.",
+});
+
 /** A message to send, as the client posts it. Rules beyond the shape are in `send-rules`. */
 export const SendItem = Type.Object(
   {
@@ -101,6 +111,7 @@ export const SendItem = Type.Object(
         examples: ["2026-01-31T09:30:00Z"],
       }),
     ),
+    undoSeconds: Type.Optional(UndoSeconds),
     tracking: Type.Optional(
       Type.Object(
         { opens: Type.Optional(OpenTrackingSchema), clicks: Type.Optional(Type.Boolean()) },

@@ -1,4 +1,3 @@
-import { TIME_EXPECTED, parseTime } from "../time/date-times.ts";
 import type { ErrorCode, Issue } from "../errors.ts";
 import {
   addressIssues,
@@ -10,7 +9,8 @@ import {
 import { calendarIssues } from "./calendar.ts";
 import { MAX_REPLY_TO, type ReadItem, readItem, type SendAttachment, SendItem } from "./send-item.ts";
 import { itemFieldIssues } from "./decisive-fields.ts";
-import { DAY_MS } from "../time/units.ts";
+import { readSchedule } from "../time/schedule.ts";
+import { SECOND_MS } from "../time/units.ts";
 import { check, isLarger, MAX_ISSUES, withoutFaults } from "../validation.ts";
 
 /** Limits of one send, all of them settings. Sizes are in bytes. */
@@ -265,22 +265,14 @@ export function attachmentIssues(
   return issues;
 }
 
-/** Returns the time for which a send is scheduled, in milliseconds, or an issue. `now` is in milliseconds. */
-export function readSchedule(text: string, maxScheduleDays: number, now: number): number | Issue {
-  const param = "scheduledAt";
-  const at = parseTime(text);
-  if (at === null) return { param, message: TIME_EXPECTED };
-  return at > now + maxScheduleDays * DAY_MS
-    ? {
-        param,
-        message: `must be at most ${maxScheduleDays} days in the future.`,
-        code: "schedule_out_of_range",
-      }
-    : at;
-}
-
 function checkSchedule(item: Readable, limits: SendLimits, now: number, report: Report): number | null {
-  if (item.scheduledAt === undefined) return null;
+  const { undoSeconds = 0 } = item;
+  if (item.scheduledAt === undefined) return undoSeconds === 0 ? null : now + undoSeconds * SECOND_MS;
+  if (item.undoSeconds !== undefined)
+    report(
+      "undoSeconds",
+      "must be left out together with scheduledAt, which can be canceled until its time.",
+    );
   const at = readSchedule(item.scheduledAt, limits.maxScheduleDays, now);
   if (typeof at === "number") return at > now ? at : null;
   report(at.param, at.message, at.code);

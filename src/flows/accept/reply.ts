@@ -27,10 +27,8 @@ import type { Sending } from "./sending.ts";
 
 /** The fields of a reply that a client gives. The rest follows from the message replied to. */
 export interface ReplyRequest
-  extends Pick<
-    SendItem,
-    "text" | "html" | "templateId" | "data" | "cc" | "bcc" | "attachments" | "calendar" | "headers" | "tags"
-  > {
+  extends Pick<SendItem, "text" | "html" | "templateId" | "data" | "calendar" | "undoSeconds">,
+    Pick<SendItem, "cc" | "bcc" | "attachments" | "headers" | "tags"> {
   replyAll?: boolean;
   /** The message replied to. If left out, the last inbound one of the thread. */
   messageId?: string;
@@ -76,7 +74,7 @@ export async function composeReply(
   if (thread === null || inbox === null) throw notFound("thread");
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
   await refuseLoops(deps, senderId, threadId, limitFor(request.headers, now));
-  const { html, templateId, data, bcc, attachments, tags } = request;
+  const { html, templateId, data, bcc, attachments, tags, undoSeconds } = request;
   if (request.invitation !== undefined && request.calendar !== undefined)
     throw invalid("calendar", "must be absent, because `invitation` makes the calendar object.");
   const used = await usedAddresses(deps.db, inbox.address, parent);
@@ -108,6 +106,7 @@ export async function composeReply(
   if (attachments !== undefined) item.attachments = attachments;
   if (calendar !== undefined) item.calendar = calendar;
   if (tags !== undefined) item.tags = tags;
+  if (undoSeconds !== undefined) item.undoSeconds = undoSeconds;
   return { item, ownHeaders: Object.keys(references).length, inbox };
 }
 

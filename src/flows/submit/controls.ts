@@ -2,7 +2,8 @@ import type { Stream } from "../../core/messages/send-item.ts";
 import { IDEMPOTENCY_KEY } from "../../core/idempotency-key.ts";
 import { isObject } from "../../core/validation.ts";
 import { invalid, type Issue, validationError } from "../../core/errors.ts";
-import { readSchedule, tagIssues } from "../../core/messages/send-rules.ts";
+import { tagIssues } from "../../core/messages/send-rules.ts";
+import { readSchedule } from "../../core/time/schedule.ts";
 import { decodedText, MAX_HEADER_VALUE_CHARS } from "../../mail/reading/header-block.ts";
 import { fieldValue, type RawField } from "../../mail/reading/raw-headers.ts";
 

@@ -14,6 +14,7 @@ import {
   eraseFromAnswers,
   eraseFromAudit,
   eraseFromLists,
+  eraseFromWritten,
   messagesNaming,
 } from "../../store/erasures/erased-rows.ts";
 import type { RowPlace } from "../../store/engine/place.ts";
@@ -52,6 +53,8 @@ const READS_PER_TURN = 20;
 /** Rows of other lists read at a time, and the number of such reads for one project. */
 const ROWS_PER_READ = 500;
 const MAX_READS = 20_000;
+/** Notes or drafts read at a time. A draft may have a megabyte. */
+const WRITTEN_PER_READ = 100;
 /** Writes of a turn that give back pages. */
 const PAGE_WRITES_PER_TURN = 32;
 /** Pause before the next pass over messages of which some could not go yet, milliseconds. */
@@ -132,6 +135,13 @@ async function eraseMessages(
 async function eraseRest({ db }: EraseDeps, senderId: string, key: string): Promise<ErasureCounts> {
   const [erased = ""] = (await erasedForms(db, senderId, [key])).keys();
   const [, contacts, , , suppressions] = await db.write(eraseFromLists(senderId, key, erased));
+  for (const table of ["thread_notes", "drafts"] as const) {
+    let after: string | null = "";
+    for (let read = 0; read < MAX_READS && after !== null; read++) {
+      after = await eraseFromWritten(db, table, senderId, key, after, WRITTEN_PER_READ);
+      await yieldToEventLoop();
+    }
+  }
   for (const erase of [eraseFromAnswers, eraseFromParts, eraseFromAudit]) {
     let place: RowPlace = null;
     for (let read = 0; read < MAX_READS; read++) {

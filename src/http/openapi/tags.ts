@@ -14,7 +14,7 @@ const TAGS: readonly Tag[] = [
   },
   { name: "templates", description: "Messages with placeholders.", segments: ["templates"] },
   { name: "inboxes", description: "Addresses that receive mail.", segments: ["inboxes", "inbound"] },
-  { name: "threads", description: "Conversations of an inbox.", segments: ["threads"] },
+  { name: "threads", description: "Conversations of an inbox, and drafts.", segments: ["threads", "drafts"] },
   { name: "domains", description: "Domains that send and receive.", segments: ["domains"] },
   { name: "webhooks", description: "Events, pushed to an endpoint of yours.", segments: ["webhooks"] },
   { name: "events", description: "Events, as they happen.", segments: ["events"] },

@@ -3,12 +3,15 @@ import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addre
 import { invalid } from "../../core/errors.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import type { RowPlace } from "../../store/engine/place.ts";
-import { auditNaming, messagesNaming } from "../../store/erasures/erased-rows.ts";
+import { auditNaming, messagesNaming, writtenNaming } from "../../store/erasures/erased-rows.ts";
 import { nextProject } from "../../store/erasures/erasures.ts";
 import { auditEntries } from "../../store/installation/audit-log.ts";
 import { findContacts } from "../../store/projects/contacts.ts";
 import { findSuppressions } from "../../store/projects/suppressions.ts";
 import { namedProject, projectOf } from "../access/project.ts";
+import { getDraft } from "../../store/drafts/drafts.ts";
+import { getNote } from "../../store/threads/notes.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { raw } from "../routing/answer.ts";
 import type { Parts } from "../routing/parts.ts";
 import { accountRoute, type Route } from "../routing/route.ts";
@@ -17,6 +20,8 @@ import { NDJSON } from "../routing/whole-list.ts";
 import { showMessage } from "../views/message.ts";
 import { showContact } from "../views/contact.ts";
 import { showAuditEntry } from "./projects/audit-log.ts";
+import { showDraft } from "../views/draft.ts";
+import { showNote } from "./threads/notes.ts";
 import { showSuppression } from "./suppressions.ts";
 
 /** Memory that an export holds while it is sent, bytes: one message with its text. */
@@ -35,7 +40,7 @@ export function exportRoutes(deps: Parts): Route[] {
       costly: "content",
       summary: "Export what is stored about an address",
       description:
-        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression` and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
+        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression`, `note` and `draft` (which name it, or are in a thread with it) and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
       query: Type.Object({ email: Type.String({ maxLength: 320, ...EMAIL }) }),
       answers: { 200: NDJSON },
       errors: ["not_found", "service_unavailable"],
@@ -73,7 +78,7 @@ async function* linesOf(
 }
 
 interface Item {
-  kind: "message" | "contact" | "suppression" | "audit";
+  kind: "message" | "contact" | "suppression" | "note" | "draft" | "audit";
   data: object;
 }
 
@@ -92,10 +97,31 @@ async function* itemsOf(deps: Parts, senderId: string, key: string, now: number)
     }
     after = read.length < ROWS_PER_READ ? undefined : read.at(-1)?.id;
   }
+  yield* writtenItems(db, senderId, key);
   let place: RowPlace = null;
   do {
     const { seqs, next } = await auditNaming(db, senderId, key, place, ROWS_PER_READ);
     for (const entry of await auditEntries(db, seqs)) yield { kind: "audit", data: showAuditEntry(entry) };
     place = next;
   } while (place !== null);
+}
+
+/** Yields the notes and drafts that name the address, or are in a thread in which it takes part. */
+async function* writtenItems(db: Db, senderId: string, key: string): AsyncGenerator<Item> {
+  for (const table of ["thread_notes", "drafts"] as const) {
+    let after: string | null = "";
+    while (after !== null) {
+      const about = { senderId, key, taking: true };
+      const found = await writtenNaming(db, table, about, after, ROWS_PER_READ);
+      for (const id of found.ids) {
+        const [note, draft] =
+          table === "drafts"
+            ? [null, await getDraft(db, senderId, id)]
+            : [await getNote(db, senderId, id), null];
+        if (note !== null) yield { kind: "note", data: showNote(note) };
+        if (draft !== null) yield { kind: "draft", data: showDraft(draft) };
+      }
+      after = found.next;
+    }
+  }
 }

@@ -18,6 +18,7 @@ const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
     "inboxes:read",
     "threads:read",
     "threads:reply",
+    "drafts:write",
     "suppressions:read",
     "suppressions:write",
     "webhooks:read",

@@ -15,6 +15,7 @@ export const SCOPES = [
   "inboxes:write",
   "threads:read",
   "threads:reply",
+  "drafts:write",
   "suppressions:read",
   "suppressions:write",
   "webhooks:read",

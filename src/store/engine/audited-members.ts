@@ -1,4 +1,5 @@
 import { AUDITED_AUDIENCE } from "./audited-audience.ts";
+import { AUDITED_NOTES } from "./audited-notes.ts";
 import { AUDITED_RECEIVING } from "./audited-receiving.ts";
 import { AUDITED, type Audited } from "./audited-tables.ts";
 
@@ -80,7 +81,8 @@ const MADE_AGAIN: ReadonlySet<string> = new Set(
 export const ALL_AUDITED: readonly Audited[] = [
   ...AUDITED.filter(({ table }) => !MADE_AGAIN.has(table)),
   ...AUDITED_AUDIENCE,
-  ...AUDITED_RECEIVING,
+  ...AUDITED_RECEIVING.filter(({ table }) => table !== "inboxes"),
+  ...AUDITED_NOTES,
   ...AUDITED_MEMBERS,
   ...AUDITED_NOTICES,
   ...AUDITED_RULES,

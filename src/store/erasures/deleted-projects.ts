@@ -49,6 +49,8 @@ const TABLES: readonly [table: string, key: string, where: string][] = [
   ["imports", "id", OWN],
   ["fan_outs", "sender_id, id", OWN],
   ["thread_references", "inbox_id, rfc_message_id", OF_INBOX],
+  ["thread_notes", "id", OWN],
+  ["drafts", "id", OWN],
   ["threads", "id", OWN],
   ["rules", "id", OWN],
   ["listed_senders", "id", OWN],

@@ -44,7 +44,10 @@ export async function messagesNaming(
   }));
 }
 
-/** Returns the statements that take an address out of what stays of its messages: their threads, and the audit trail. */
+/**
+ * Returns the statements that take an address out of what stays of its messages: their threads, and the audit trail. Notes and
+ * drafts in those threads may be about the person in other words, so all of them go.
+ */
 export function eraseAround(key: string, going: readonly GoingMessage[]): Statement[] {
   const ids = JSON.stringify(going.map(({ id }) => id));
   const threads = JSON.stringify(going.flatMap(({ threadId }) => threadId ?? []));
@@ -53,6 +56,15 @@ export function eraseAround(key: string, going: readonly GoingMessage[]): Statem
       sql: `UPDATE threads SET participants = (SELECT json_group_array(value) FROM json_each(participants)
           WHERE lower(value) <> ?) WHERE id IN (SELECT value FROM json_each(?))`,
       args: [key, threads],
+    },
+    { sql: "DELETE FROM thread_notes WHERE thread_id IN (SELECT value FROM json_each(?))", args: [threads] },
+    { sql: "DELETE FROM drafts WHERE thread_id IN (SELECT value FROM json_each(?))", args: [threads] },
+    {
+      // The stored answers to those who wrote them.
+      sql: `DELETE FROM idempotency WHERE scope IN (SELECT sender_id FROM threads WHERE id IN (SELECT value FROM json_each(?1)))
+        AND (endpoint LIKE '%/notes' OR endpoint LIKE '%/drafts')
+        AND EXISTS (SELECT 1 FROM json_each(?1) WHERE instr(endpoint || body, value))`,
+      args: [threads],
     },
     {
       sql: `UPDATE audit_log SET target_name = NULL, changes = '{}' WHERE target_id IN (SELECT value FROM json_each(?))`,
@@ -99,6 +111,56 @@ export async function eraseFromAnswers(
     ]);
   const last = rows.length < limit ? undefined : rows.at(-1);
   return last === undefined ? null : [last.endpoint, last.key];
+}
+
+/** Tables whose rows have texts of the team, with the column of the text. */
+export const WRITTEN = { thread_notes: "text", drafts: "item" } as const;
+
+/**
+ * Returns which of the next rows of a table of the team's texts name the address, and the place of the last row.
+ * @param taking also rows of threads in which the address takes part
+ */
+export async function writtenNaming(
+  db: Db,
+  table: keyof typeof WRITTEN,
+  { senderId, key, taking }: { senderId: string; key: string; taking: boolean },
+  after: string,
+  limit: number,
+): Promise<{ ids: string[]; next: string | null }> {
+  const rows = await db.all<{ id: string; text: string | null; taking: number }>(
+    `SELECT id, iif(instr(lower(${WRITTEN[table]}), ?1), ${WRITTEN[table]}, NULL) AS text,
+      ?2 AND EXISTS (SELECT 1 FROM threads t, json_each(t.participants) p WHERE t.id = thread_id AND lower(p.value) = ?1) AS taking
+      FROM ${table} WHERE sender_id = ?3 AND id > ?4 ORDER BY id LIMIT ?5`,
+    [key, Number(taking), senderId, after, limit],
+  );
+  const named = wholeAddress(key);
+  const found = rows.filter(({ text, taking: takes }) => takes === 1 || (text !== null && named.test(text)));
+  return { ids: found.map(({ id }) => id), next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+}
+
+/** Returns the pattern of an address in a text, where it is not a part of a longer one. */
+function wholeAddress(key: string): RegExp {
+  return new RegExp(`(?<![\\w.+-])${RegExp.escape(key)}(?![\\w-]|\\.\\w)`, "i");
+}
+
+/** Erases the next rows of a table of the team's texts that name the address, and returns the place of the last row. */
+export async function eraseFromWritten(
+  db: Db,
+  table: keyof typeof WRITTEN,
+  senderId: string,
+  key: string,
+  after: string,
+  limit: number,
+): Promise<string | null> {
+  const { ids, next } = await writtenNaming(db, table, { senderId, key, taking: false }, after, limit);
+  if (ids.length > 0)
+    await db.write([
+      {
+        sql: `DELETE FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`,
+        args: [JSON.stringify(ids)],
+      },
+    ]);
+  return next;
 }
 
 /** Returns which of the next rows of the project's audit trail name the address, and the place of the last row. */

@@ -17,6 +17,8 @@ export interface Inbox {
   displayName: string;
   type: InboxType;
   accept: Accept;
+  /** Text that the dashboard puts below a reply. */
+  signature: string;
   createdAt: number;
 }
 
@@ -31,6 +33,7 @@ const INBOXES = table<Inbox>("inboxes", {
   displayName: plain("display_name"),
   type: plain("type"),
   accept: plain("accept"),
+  signature: plain("signature"),
   createdAt: plain("created_at"),
 });
 
@@ -79,19 +82,27 @@ export async function listInboxes(db: Db, senderId: string, domainId: string | n
   return found.sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
+/** Changes of an inbox. A field that is left out stays. */
+export interface InboxChanges {
+  displayName?: string | undefined;
+  type?: InboxType | undefined;
+  accept?: Accept | undefined;
+  signature?: string | undefined;
+}
+
 /** Changes the given fields. Returns the inbox afterwards; null if there is none. */
 export function updateInbox(
   db: Db,
   senderId: string,
   id: string,
-  changes: { displayName?: string | undefined; type?: InboxType | undefined; accept?: Accept | undefined },
+  { displayName, type, accept, signature }: InboxChanges,
 ): Promise<Inbox | null> {
   return INBOXES.update(
     db,
     `SET display_name = COALESCE(?, display_name), type = COALESCE(?, type),
-      accept = COALESCE(?, accept)
+      accept = COALESCE(?, accept), signature = COALESCE(?, signature)
       WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`,
-    [changes.displayName ?? null, changes.type ?? null, changes.accept ?? null, senderId, id],
+    [displayName ?? null, type ?? null, accept ?? null, signature ?? null, senderId, id],
   );
 }
 

@@ -131,6 +131,8 @@ export const KINDS: readonly Kind[] = [
   },
   { table: "content_chunks", key: ["key", "ord"], project: OF_CONTENT, messages: true, rows: 8 },
   { table: "threads", key: ["id"], project: OF_PROJECT, messages: true },
+  { table: "thread_notes", key: ["id"], project: OF_PROJECT, messages: true },
+  { table: "drafts", key: ["id"], project: OF_PROJECT, messages: true, rows: 8 },
   {
     table: "thread_references",
     key: ["inbox_id", "rfc_message_id"],
@@ -234,6 +236,7 @@ export const PARENTS: Readonly<Record<string, string>> = {
   sender_id: "senders",
   domain_id: "domains",
   inbox_id: "inboxes",
+  thread_id: "threads",
   message_id: "messages",
   webhook_id: "webhooks",
 };

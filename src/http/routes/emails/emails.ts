@@ -29,6 +29,7 @@ import { checkedSend, showRefusal } from "./checked-send.ts";
 import { emailCheckRoute } from "./email-check.ts";
 import { emailExplainRoute } from "./email-explain.ts";
 import { emailBytesRoutes } from "./email-bytes.ts";
+import { emailForwardRoute } from "./email-forward.ts";
 import { emailReleaseRoute } from "./email-release.ts";
 import { ACCEPTED_STATUS, AcceptedMessage } from "../../views/accepted.ts";
 import { emailListRoute } from "./email-list.ts";
@@ -80,6 +81,7 @@ export function emailRoutes(deps: Parts): Route[] {
     ...emailScheduleRoutes(deps),
     ...emailApprovalRoutes(deps),
     emailReleaseRoute(deps),
+    emailForwardRoute(deps),
     ...emailBytesRoutes(deps),
   ];
 }

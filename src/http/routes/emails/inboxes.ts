@@ -23,9 +23,20 @@ import {
 import type { Project } from "../../../store/projects/projects.ts";
 import { created, noContent, ok, type Warning } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";
-import { EMAIL, MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../../routing/schemas.ts";
+import {
+  EMAIL,
+  MAX_NAME_CHARS,
+  ONE_LINE,
+  OneOf,
+  showTime,
+  Timestamp,
+  WITHOUT_NUL,
+} from "../../routing/schemas.ts";
 import { listedSenderRoutes } from "./listed-senders.ts";
 import type { Checking } from "../../../flows/domains/checking.ts";
+
+/** Maximum characters of a signature. */
+const MAX_SIGNATURE_CHARS = 2000;
 
 const AcceptView = OneOf(
   ACCEPTS,
@@ -40,12 +51,22 @@ const InboxSchema = Type.Object(
     displayName: Type.String(),
     type: OneOf(INBOX_TYPES),
     accept: AcceptView,
+    signature: Type.String({
+      description: "Text that the dashboard puts below a message.",
+      examples: ["Ana, Acme support"],
+    }),
     createdAt: Timestamp,
   },
   { title: "Inbox" },
 );
 
 const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Support"] });
+const Signature = Type.String({
+  maxLength: MAX_SIGNATURE_CHARS,
+  ...WITHOUT_NUL,
+  description: "The dashboard puts it below a message. Sends of the API do not get it.",
+  examples: ["Ana, Acme support"],
+});
 const CreateInbox = Type.Object({
   address: Type.Optional(
     Type.String({
@@ -64,11 +85,13 @@ const CreateInbox = Type.Object({
   displayName: Type.Optional(DisplayName),
   type: Type.Optional(OneOf(INBOX_TYPES, "`agent` if absent.")),
   accept: Type.Optional(AcceptView),
+  signature: Type.Optional(Signature),
 });
 const UpdateInbox = Type.Object({
   displayName: Type.Optional(DisplayName),
   type: Type.Optional(OneOf(INBOX_TYPES)),
   accept: Type.Optional(AcceptView),
+  signature: Type.Optional(Signature),
 });
 
 function show(inbox: Inbox) {
@@ -199,6 +222,7 @@ function collectionRoutes(deps: Checking): Route[] {
           displayName,
           type,
           accept,
+          signature: body.signature?.toWellFormed() ?? "",
           createdAt: now,
         };
         const answer = { ...created(show(inbox)), warnings: warningsOf(domain) };

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { invalid } from "../../../core/errors.ts";
-import { readSchedule } from "../../../core/messages/send-rules.ts";
+import { readSchedule } from "../../../core/time/schedule.ts";
 import { cancelSend, rescheduleSend } from "../../../flows/accept/scheduled-sends.ts";
 import { ok } from "../../routing/answer.ts";
 import { projectRoute, type Route } from "../../routing/route.ts";

@@ -1,55 +1,115 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { createKeyedMutex } from "../../../core/concurrency/keyed-mutex.ts";
 import { validationError } from "../../../core/errors.ts";
 import { entriesOf } from "../../../core/messages/address-input.ts";
 import { decisiveFieldIssues } from "../../../core/messages/decisive-fields.ts";
 import { INVITATION_ANSWERS } from "../../../core/messages/invitation.ts";
-import { SendItem } from "../../../core/messages/send-item.ts";
+import { SendItem, UndoSeconds } from "../../../core/messages/send-item.ts";
 import { prepareSend, sending } from "../../../flows/accept/accept.ts";
 import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../../flows/accept/reply.ts";
 import { logAccepted } from "../../pipeline/request-log.ts";
-import { accepted } from "../../routing/answer.ts";
+import { type Answer, accepted } from "../../routing/answer.ts";
+import { DATE_TIME } from "../../routing/shown-format.ts";
+import type { Statement } from "../../../store/engine/client.ts";
+import type { Project } from "../../../store/projects/projects.ts";
 import type { Parts } from "../../routing/parts.ts";
-import { projectRoute, type Route } from "../../routing/route.ts";
+import { type Principal, projectRoute, type Route } from "../../routing/route.ts";
 import { OneOf } from "../../routing/schemas.ts";
 import { checkedSend } from "../emails/checked-send.ts";
 
 const { text, html, templateId, data, cc, bcc, attachments, calendar, headers, tags } = SendItem.properties;
-const ReplyBody = Type.Object({
-  text,
-  html,
-  templateId,
-  data,
-  cc,
-  bcc,
-  attachments,
-  calendar,
-  headers,
-  tags,
-  invitation: Type.Optional(
-    OneOf(
-      INVITATION_ANSWERS,
-      "Answers the invitation in that message: the reply goes to its organizer with a calendar object. `text` and `html` may be absent.",
+const ReplyBody = Type.Object(
+  {
+    text,
+    html,
+    templateId,
+    data,
+    cc,
+    bcc,
+    attachments,
+    calendar,
+    headers,
+    tags,
+    undoSeconds: Type.Optional(UndoSeconds),
+    invitation: Type.Optional(
+      OneOf(
+        INVITATION_ANSWERS,
+        "Answers the invitation in that message: the reply goes to its organizer with a calendar object. `text` and `html` may be absent.",
+      ),
     ),
-  ),
-  replyAll: Type.Optional(
-    Type.Boolean({ description: "Also replies to the other recipients of that message." }),
-  ),
-  messageId: Type.Optional(
-    Type.String({
-      description: "The message to reply to. If absent: the newest inbound message of the thread.",
-      examples: ["msg_01hzy8"],
-    }),
-  ),
-});
+    replyAll: Type.Optional(
+      Type.Boolean({ description: "Also replies to the other recipients of that message." }),
+    ),
+    messageId: Type.Optional(
+      Type.String({
+        description: "The message to reply to. If absent: the newest inbound message of the thread.",
+        examples: ["msg_01hzy8"],
+      }),
+    ),
+  },
+  { title: "NewReply" },
+);
 const REPLY_FIELDS: ReadonlySet<string> = new Set(Object.keys(ReplyBody.properties));
-const Replied = Type.Object({ id: Type.String(), status: Type.String(), threadId: Type.String() });
+export const Replied = Type.Object(
+  {
+    id: Type.String({ examples: ["msg_01hzy8"] }),
+    status: Type.String(),
+    scheduledAt: Type.Optional(
+      Type.String({ ...DATE_TIME, description: "When it leaves, with `undoSeconds`." }),
+    ),
+    threadId: Type.String(),
+  },
+  { title: "AcceptedReply" },
+);
+
+/** A request that sends a reply. */
+export interface ReplyContext {
+  senderId: string;
+  project: Project;
+  principal: Principal;
+  now: number;
+  requestId: string;
+}
+
+/** How a reply differs from one that is posted. */
+export interface ReplyOptions {
+  /** Addresses and subject in place of those that follow from the message replied to. */
+  instead?: Pick<Partial<SendItem>, "to" | "subject">;
+  /** Statements for the same write. */
+  record: (answer: Answer) => readonly Statement[];
+}
+
+export type SendReply = (
+  context: ReplyContext,
+  threadId: string,
+  request: Static<typeof ReplyBody>,
+  options: ReplyOptions,
+) => Promise<Answer>;
+
+/**
+ * Returns the function that sends replies. Replies to one thread run one after another, so that each counts those before it.
+ * Between processes, the commit decides.
+ */
+export function replies(deps: Parts): SendReply {
+  const inTurn = createKeyedMutex();
+  return ({ senderId, project, principal, now, requestId }, threadId, request, { instead = {}, record }) =>
+    inTurn(threadId, () =>
+      sending(async () => {
+        const { item, ownHeaders, inbox } = await composeReply(deps, senderId, threadId, request, now);
+        const checked = checkedSend({ ...item, ...instead }, deps.limits, now, ownHeaders);
+        const reply = { ...checked, item: withoutDoubles(checked.item, entriesOf(request.cc).length) };
+        const entry = replyEntry(senderId, { threadId, inbox }, now);
+        const prepared = await prepareSend(deps, project, principal, reply, { into: entry });
+        const answer = accepted({ ...prepared.accepted, threadId });
+        await commitReply(deps, project, prepared, record(answer));
+        logAccepted(requestId, [prepared.accepted.id]);
+        return answer;
+      }),
+    );
+}
 
 /** Returns the route that replies to a thread. */
-export function replyRoute(deps: Parts): Route {
-  // Replies to one thread run one after another, so that each counts those before it. Between processes, the commit
-  // decides.
-  const inTurn = createKeyedMutex();
+export function replyRoute(sendReply: SendReply): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/threads/:id/reply",
@@ -65,23 +125,11 @@ export function replyRoute(deps: Parts): Route {
     bodyLimit: "message",
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
-    handle({ senderId, project, principal, params, body, now, record, requestId }) {
+    handle(context) {
+      const { params, body, record } = context;
       const unknown = decisiveFieldIssues(body, REPLY_FIELDS);
       if (unknown.length > 0) throw validationError(unknown);
-      return inTurn(params.id, () =>
-        sending(async () => {
-          const { item, ownHeaders, inbox } = await composeReply(deps, senderId, params.id, body, now);
-          const checked = checkedSend(item, deps.limits, now, ownHeaders);
-          const reply = { ...checked, item: withoutDoubles(checked.item, entriesOf(body.cc).length) };
-          const entry = replyEntry(senderId, { threadId: params.id, inbox }, now);
-          const prepared = await prepareSend(deps, project, principal, reply, { into: entry });
-          const { id, status } = prepared.accepted;
-          const answer = accepted({ id, status, threadId: params.id });
-          await commitReply(deps, project, prepared, record(answer));
-          logAccepted(requestId, [id]);
-          return answer;
-        }),
-      );
+      return sendReply(context, params.id, body, { record });
     },
   });
 }

@@ -10,35 +10,38 @@ import { projectRoute, type Route } from "../../routing/route.ts";
 import { MAX_ID_CHARS, Nullable, OneOf, TIME } from "../../routing/schemas.ts";
 import { Labels, showThread, ThreadSchema } from "../../views/thread.ts";
 
-const UpdateThread = Type.Object({
-  read: Type.Optional(Type.Boolean({ description: "False marks the thread as unread again." })),
-  archived: Type.Optional(Type.Boolean()),
-  labels: Type.Optional(Labels("All labels that the thread has then.")),
-  assigneeId: Type.Optional(
-    Nullable(
-      Type.String({
-        maxLength: MAX_ID_CHARS,
-        description: "A member who may see the project; null: nobody.",
-        examples: ["mem_01hzy8"],
-      }),
+const UpdateThread = Type.Object(
+  {
+    read: Type.Optional(Type.Boolean({ description: "False marks the thread as unread again." })),
+    archived: Type.Optional(Type.Boolean()),
+    labels: Type.Optional(Labels("All labels that the thread has then.")),
+    assigneeId: Type.Optional(
+      Nullable(
+        Type.String({
+          maxLength: MAX_ID_CHARS,
+          description: "A member who may see the project; null: nobody.",
+          examples: ["mem_01hzy8"],
+        }),
+      ),
     ),
-  ),
-  folder: Type.Optional(
-    OneOf(
-      ["inbox", "spam", "trash"],
-      "What is put into `spam` or `trash` is deleted after 30 days. To snooze, give `snoozedUntil`.",
+    folder: Type.Optional(
+      OneOf(
+        ["inbox", "spam", "trash"],
+        "What is put into `spam` or `trash` is deleted after 30 days. To snooze, give `snoozedUntil`.",
+      ),
     ),
-  ),
-  snoozedUntil: Type.Optional(
-    Nullable(
-      Type.String({
-        ...TIME,
-        description:
-          "Hides the thread in `snoozed` until this time, and it then comes back as unread, earlier if an answer arrives. At most 366 days ahead. Null brings it back now.",
-      }),
+    snoozedUntil: Type.Optional(
+      Nullable(
+        Type.String({
+          ...TIME,
+          description:
+            "Hides the thread in `snoozed` until this time, and it then comes back as unread, earlier if an answer arrives. At most 366 days ahead. Null brings it back now.",
+        }),
+      ),
     ),
-  ),
-});
+  },
+  { title: "ThreadChanges" },
+);
 
 /** Returns the route that changes a thread. */
 export function threadChangeRoute({ db }: { db: Db }): Route {

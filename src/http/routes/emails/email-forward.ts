@@ -1,0 +1,68 @@
+import { Type } from "@sinclair/typebox";
+import { requireScope } from "../../../core/scopes.ts";
+import { SendItem, UndoSeconds } from "../../../core/messages/send-item.ts";
+import { prepareSend, sending } from "../../../flows/accept/accept.ts";
+import { composeForward } from "../../../flows/threads/forward.ts";
+import { commitReply, replyEntry } from "../../../flows/accept/reply.ts";
+import { logAccepted } from "../../pipeline/request-log.ts";
+import { exampleId } from "../../openapi/examples.ts";
+import { accepted } from "../../routing/answer.ts";
+import type { Parts } from "../../routing/parts.ts";
+import { projectRoute, type Route } from "../../routing/route.ts";
+import { OneOf } from "../../routing/schemas.ts";
+import { AcceptedMessage } from "../../views/accepted.ts";
+import { checkedSend } from "./checked-send.ts";
+
+const { to, text, html } = SendItem.properties;
+const ForwardBody = Type.Object(
+  {
+    to,
+    text,
+    html,
+    as: Type.Optional(
+      OneOf(
+        ["inline", "attachment"],
+        "`inline` (if absent): the text below yours, with the files. `attachment`: the whole message as one file, `.eml`.",
+      ),
+    ),
+    undoSeconds: Type.Optional(UndoSeconds),
+  },
+  { title: "ForwardEmail" },
+);
+
+/** Returns the route that forwards a message. */
+export function emailForwardRoute(deps: Parts): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/emails/:id/forward",
+    operationId: "forwardEmail",
+    stores: { limitedBy: "handler" },
+    costly: "content",
+    scope: "emails:send",
+    summary: "Forward a message",
+    description:
+      "Sends a received or sent message on as a new one, from its inbox, and in its thread. `text` and `html` come first. The key also needs `emails:read`. Counts in quotas as any send.",
+    examples: {
+      body: { to: "ben@example.com", text: "Can you answer this?" },
+      answer: { id: exampleId("msg"), status: "queued" },
+    },
+    body: ForwardBody,
+    bodyLimit: "message",
+    answers: { 202: AcceptedMessage },
+    errors: ["not_found", "conflict"],
+    async handle({ senderId, body, now, params, project, principal, record, requestId }) {
+      requireScope(principal.scopes, "emails:read");
+      return sending(async () => {
+        const request = { ...body, as: body.as ?? "inline" };
+        const { item, place } = await composeForward(deps, senderId, params.id, request);
+        const send = checkedSend(item, deps.limits, now);
+        const into = place === null ? {} : { into: replyEntry(senderId, place, now) };
+        const prepared = await prepareSend(deps, project, principal, send, into);
+        const answer = { ...accepted(prepared.accepted), warnings: prepared.warnings };
+        await commitReply(deps, project, prepared, record(answer));
+        logAccepted(requestId, [prepared.accepted.id]);
+        return answer;
+      });
+    },
+  });
+}
