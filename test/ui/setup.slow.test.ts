@@ -121,6 +121,16 @@ describe("the page Domains", () => {
       await service.call("DELETE", `/v1/domains/${id}`);
     },
   );
+
+  browserTest("lets every name below a delegated domain receive", async () => {
+    const wanted = { domain: "below.test", delegated: true };
+    const { id } = (await service.call("POST", "/v1/domains", wanted)).body;
+    await go(`/domains/${id}`);
+    await page.getByRole("switch", { name: "Receive mail for every name below this domain" }).click();
+    await see("Inboxes may be at any name below below.test.");
+    expect((await service.call("GET", `/v1/domains/${id}`)).body.wildcard).toBe(true);
+    await service.call("DELETE", `/v1/domains/${id}`);
+  });
 });
 
 describe("the page Webhooks", () => {

@@ -14,7 +14,7 @@ import { LocalTime } from "../../components/time.tsx";
 import { navigate, query, urlWith } from "../../state/router.ts";
 import { can } from "../../state/session.ts";
 import { RoutesPart } from "../routes/choice.tsx";
-import { ReceivingPart } from "./receiving.tsx";
+import { ReceivingPart, WildcardPart } from "./receiving.tsx";
 import { isChecked, Records, zoneText } from "./records.tsx";
 import { ReportsPart } from "./reports.tsx";
 import { DomainStatus } from "./status.tsx";
@@ -187,6 +187,7 @@ function Body({ domain, resource, path, onChanged }: BodyProps) {
           onChanged();
         }}
       />
+      <WildcardPart domain={domain} path={path} onChanged={resource.set} />
     </>
   );
 }

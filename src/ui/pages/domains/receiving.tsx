@@ -53,3 +53,42 @@ export function ReceivingPart({ domain, receiving, records, path, onChanged }: R
     </section>
   );
 }
+
+interface WildcardProps {
+  domain: Domain;
+  path: string;
+  onChanged: (domain: Domain) => void;
+}
+
+/** The switch by which names below a delegated domain receive too. */
+export function WildcardPart({ domain, path, onChanged }: WildcardProps) {
+  const task = useTask();
+  const { wildcard } = domain;
+  if (wildcard === undefined) return null;
+  const turn = () => task.run(async () => onChanged(await patch<Domain>(path, { wildcard: !wildcard })));
+  return (
+    <section class="detail-part" aria-label="Wildcard">
+      <div class="part-head">
+        <h3>Wildcard</h3>
+        <button
+          type="button"
+          class="switch"
+          role="switch"
+          aria-checked={wildcard}
+          aria-label="Receive mail for every name below this domain"
+          disabled={task.busy.value || !can("domains:write")}
+          onClick={() => void turn()}
+        >
+          <span class="switch-track" aria-hidden="true" />
+          {wildcard ? "On" : "Off"}
+        </button>
+      </div>
+      <p class="quiet">
+        {wildcard
+          ? `Inboxes may be at any name below ${domain.domain}.`
+          : `Inboxes are at ${domain.domain} alone.`}
+      </p>
+      <Problem error={task.error.value} />
+    </section>
+  );
+}
