@@ -35,6 +35,10 @@ export function browserPath(path: string, query: Query = {}): string {
 export interface Options {
   query?: Query | undefined;
   body?: unknown;
+  /** A body that is no JSON, with its type. */
+  file?: Blob | undefined;
+  /** Content type of the answer, if it is not JSON. */
+  accept?: string;
   signal?: AbortSignal | undefined;
   /** Account-level requests name no project. */
   account?: boolean;
@@ -44,12 +48,20 @@ export interface Options {
   idempotencyKey?: string;
 }
 
-function headersOf({ body, account, project, idempotencyKey }: Options): Record<string, string> {
+function headersOf({
+  body,
+  file,
+  accept = "application/json",
+  account,
+  project,
+  idempotencyKey,
+}: Options): Record<string, string> {
   const named = account === true ? null : (project ?? access.project);
   return {
-    accept: "application/json",
+    accept,
     "X-Postrider-UI": "1",
     ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(file === undefined ? {} : { "content-type": file.type }),
     ...(named === null ? {} : { "X-Service-Product": named }),
     ...(idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey }),
   };
@@ -74,7 +86,7 @@ export class NotKnown extends Error {}
 /** Sends a request and returns the response. @throws ApiError for a status of 400 or more, or if there is no answer */
 export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
   if (isDrawn()) throw new NotKnown();
-  const { query, body, signal } = options;
+  const { query, body, file, signal } = options;
   let response: Response;
   try {
     response = await fetch(withQuery(path, query), {
@@ -83,6 +95,7 @@ export async function send(method: string, path: string, options: Options = {}):
       credentials: "same-origin",
       cache: "no-store",
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(file === undefined ? {} : { body: file }),
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (thrown) {

@@ -50,6 +50,8 @@ export type Contact = Schemas["Contact"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type Notice = Schemas["Notice"];
 export type AccountSettings = Schemas["AccountSettings"];
+export type Import = Schemas["Import"];
+export type ImportPreview = Schemas["ImportPreview"];
 export type Suppression = Schemas["Suppression"];
 export type FileContent = Schemas["SendAttachment"];
 /** The body of a send, as the compose window writes it. */

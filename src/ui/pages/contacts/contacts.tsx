@@ -2,6 +2,7 @@ import { usePages } from "../../api/pages.ts";
 import type { Contact } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import { List } from "../../components/list.tsx";
+import { FileButtons, ImportDialog } from "../../components/files/lists-as-files.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { RelativeTime } from "../../components/time.tsx";
@@ -44,7 +45,12 @@ export function ContactsPage({ params }: PageProps) {
           onSearch={(q) => navigate(urlWith({ q }, "/contacts"), { replace: true })}
         />
       }
-      actions={<CreateLink scope="contacts:write" text="Create contact" plus />}
+      actions={
+        <>
+          <FileButtons list="contacts" filter={filter} />
+          <CreateLink scope="contacts:write" text="Create contact" plus />
+        </>
+      }
       bar={<Views label="Subscription" name="subscribed" path="/contacts" views={VIEWS} />}
     >
       <div class={selected === null ? "split" : "split open"}>
@@ -74,6 +80,7 @@ export function ContactsPage({ params }: PageProps) {
           />
         )}
       </div>
+      <ImportDialog list="contacts" onImported={pages.refresh} />
       {opensForm("contacts:write") ? (
         <NewContact
           onClose={endCreate}

@@ -3,6 +3,7 @@ import type { Suppression } from "../../api/types.ts";
 import { EmptyState } from "../../components/empty.tsx";
 import type { Bulk } from "../../components/picks.tsx";
 import { List } from "../../components/list.tsx";
+import { FileButtons, ImportDialog } from "../../components/files/lists-as-files.tsx";
 import { Page } from "../../components/page.tsx";
 import { SearchField } from "../../components/search.tsx";
 import { Dot } from "../../components/status.tsx";
@@ -52,7 +53,12 @@ export function SuppressionsPage({ params }: PageProps) {
           onSearch={(q) => navigate(urlWith({ q }, "/suppressions"), { replace: true })}
         />
       }
-      actions={<CreateLink scope="suppressions:write" text="Suppress address" opens="add" plus />}
+      actions={
+        <>
+          <FileButtons list="suppressions" filter={filter} />
+          <CreateLink scope="suppressions:write" text="Suppress address" opens="add" plus />
+        </>
+      }
       bar={<Views label="Reason" name="reason" path="/suppressions" views={VIEWS} />}
     >
       <div class={selected === null ? "split" : "split open"}>
@@ -82,6 +88,7 @@ export function SuppressionsPage({ params }: PageProps) {
           />
         )}
       </div>
+      <ImportDialog list="suppressions" onImported={pages.refresh} />
       {opensForm("suppressions:write", "add") ? (
         <AddSuppression
           onClose={endAdd}
