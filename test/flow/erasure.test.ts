@@ -74,6 +74,18 @@ async function erase(email: string, key = service.projectKey): Promise<string> {
   return answer.body.id;
 }
 
+/** Imports contacts, and waits for the end. */
+async function importFile(key: string, file: string): Promise<string> {
+  const response = await fetch(`${service.url}/v1/contacts/import`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "text/csv" },
+    body: file,
+  });
+  const { id } = (await response.json()) as { id: string };
+  await until(async () => (await get(`/v1/imports/${id}`)).body.status === "done");
+  return id;
+}
+
 /** Waits for the end of an erasure, and lets the time pass in which it waits. */
 async function done(id: string): Promise<Record<string, number>> {
   await until(async () => (await get(`/v1/erasures/${id}`)).body.status === "done");
@@ -150,6 +162,8 @@ async function writeEverywhere(): Promise<void> {
     { "idempotency-key": "c1" },
   );
   await post("/v1/suppressions", { email: ZOE, note: "Quillfeather asked" }, { "idempotency-key": "s1" });
+  const table = `email,first_name,last_name,address\nkim@other.example,Kim,,\n${ZOE},Zoe,Quillfeather,"quill-secret"\nZoe <${ZOE}>,,,\n`;
+  await importFile(service.projectKey, table);
   idIn(
     await submit(service, {
       key: null,
@@ -191,7 +205,15 @@ describe("erasing an address", () => {
     await until(async () => s3.objects.size > 0);
     expect(await found()).toEqual(OCTETS);
     const known = await exported(ZOE.toUpperCase());
-    expect(Object.keys(known)).toEqual(["contact", "suppression", "message", "note", "draft", "audit"]);
+    expect(Object.keys(known)).toEqual([
+      "contact",
+      "suppression",
+      "import",
+      "message",
+      "note",
+      "draft",
+      "audit",
+    ]);
     expect([known.note, known.draft]).toEqual([1, 3]);
     const counts = await done(await erase(ZOE.toUpperCase()));
     expect(counts).toMatchObject({ contacts: 1, suppressions: 1 });
@@ -217,6 +239,38 @@ describe("erasing an address", () => {
     expect((await get(`/v1/suppressions?email=${ZOE}`)).body.data).toHaveLength(1);
     expect((await service.call("DELETE", `/v1/suppressions?email=${ZOE}`)).status).toBe(204);
     await service.message(await service.send({ from: "shop@one.test", to: ZOE }), "delivered");
+  });
+
+  test("takes the person's rows out of an import that is still to be committed, and out of its results", async () => {
+    const values = (email: string) => ({ item: { email, firstName: "Wanda" }, since: {} });
+    const rows = ["wanda@person.example", "kim@person.example"].map((email, at) => [
+      at + 2,
+      email,
+      values(email),
+      null,
+    ]);
+    const project = "SELECT id FROM senders WHERE external_id = 'default'";
+    const projectId = (await service.app.db.first<{ id: string }>(project))?.id ?? "";
+    // No chore commits an upload that is not whole.
+    await service.app.db.write([
+      {
+        sql: `INSERT INTO imports (id, sender_id, kind, status, parts, row_count, touched_at, created_at)
+          VALUES ('imp_waits', ?, 'contacts', 'uploading', 1, 2, ?, ?)`,
+        args: [projectId, clock.now(), clock.now()],
+      },
+      {
+        sql: "INSERT INTO import_parts (import_id, ord, sender_id, content) VALUES ('imp_waits', 0, ?, ?)",
+        args: [projectId, JSON.stringify(rows)],
+      },
+    ]);
+    await done(await erase("wanda@person.example"));
+    await service.app.db.write([
+      { sql: "UPDATE imports SET status = 'running' WHERE id = 'imp_waits'", args: [] },
+    ]);
+    await until(async () => (await get("/v1/imports/imp_waits")).body.status === "done");
+    const left = (await get("/v1/imports/imp_waits/rows")).body.data;
+    expect(left.map(({ email }: { email: string }) => email)).toEqual(["kim@person.example"]);
+    expect((await get("/v1/contacts?q=wanda@person.example")).body.data).toEqual([]);
   });
 
   test("leaves the address unsubscribed, also after it is added again, until a client subscribes it", async () => {

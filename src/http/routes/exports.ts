@@ -5,6 +5,7 @@ import { readRecord } from "../../flows/read/record.ts";
 import type { RowPlace } from "../../store/engine/place.ts";
 import { auditNaming, messagesNaming, writtenNaming } from "../../store/erasures/erased-rows.ts";
 import { nextProject } from "../../store/erasures/erasures.ts";
+import { rowsNaming } from "../../store/imports/parts.ts";
 import { auditEntries } from "../../store/installation/audit-log.ts";
 import { findContacts } from "../../store/projects/contacts.ts";
 import { findSuppressions } from "../../store/projects/suppressions.ts";
@@ -28,6 +29,8 @@ import { showSuppression } from "./suppressions.ts";
 const HELD = 8 * 1024 * 1024;
 /** Rows read at a time. */
 const ROWS_PER_READ = 200;
+/** Parts of imported files read at a time, of some hundred KiB each. */
+const PARTS_PER_READ = 20;
 
 /** Returns the route that answers a person's question what is known about them. It finds what an erasure removes. */
 export function exportRoutes(deps: Parts): Route[] {
@@ -40,7 +43,7 @@ export function exportRoutes(deps: Parts): Route[] {
       costly: "content",
       summary: "Export what is stored about an address",
       description:
-        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression`, `note` and `draft` (which name it, or are in a thread with it) and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
+        "One JSON object per line: `{kind, senderId, data}`. Kinds: `message` (as GET /v1/emails/{id} shows it, for every message that is from or to the address or names it in its header), `contact`, `suppression`, `import` (a row of an imported file), `note` and `draft` (which name it, or are in a thread with it) and `audit`. From the project, or from all projects of an account-wide key that names none. Files and raw messages are at the paths of each message. The webhook log is left out, because it repeats events.",
       query: Type.Object({ email: Type.String({ maxLength: 320, ...EMAIL }) }),
       answers: { 200: NDJSON },
       errors: ["not_found", "service_unavailable"],
@@ -78,7 +81,7 @@ async function* linesOf(
 }
 
 interface Item {
-  kind: "message" | "contact" | "suppression" | "note" | "draft" | "audit";
+  kind: "message" | "contact" | "suppression" | "import" | "note" | "draft" | "audit";
   data: object;
 }
 
@@ -88,6 +91,7 @@ async function* itemsOf(deps: Parts, senderId: string, key: string, now: number)
     yield { kind: "contact", data: showContact(contact) };
   for (const suppression of (await findSuppressions(db, senderId, [key], now)).values())
     yield { kind: "suppression", data: showSuppression(suppression) };
+  yield* importedRows(db, senderId, key);
   let after: string | undefined = "";
   while (after !== undefined) {
     const read = await messagesNaming(db, senderId, key, after, ROWS_PER_READ);
@@ -124,4 +128,15 @@ async function* writtenItems(db: Db, senderId: string, key: string): AsyncGenera
       after = found.next;
     }
   }
+}
+
+/** Rows of imported files with the address, as they are stored. */
+async function* importedRows(db: Parts["db"], senderId: string, key: string): AsyncGenerator<Item> {
+  let place: RowPlace = null;
+  do {
+    const { found, next } = await rowsNaming(db, senderId, key, place, PARTS_PER_READ);
+    for (const { importId, rows } of found)
+      for (const row of rows) yield { kind: "import", data: { importId, row } };
+    place = next;
+  } while (place !== null);
 }
