@@ -193,3 +193,26 @@ browserTest("a filter is saved under a name, applied, and forgotten", async () =
   await press("Forget Spring");
   expect(await page.getByRole("link", { name: "Spring", exact: true }).count()).toBe(0);
 });
+
+browserTest(
+  "a conversation goes to the trash by a key, is listed there with its notes, and comes back",
+  async () => {
+    const { body } = await service.call("POST", "/v1/inbound/simulate", {
+      to: "help@inbox.mail.test",
+      subject: "Throw me away",
+      text: "Hi",
+    });
+    await service.call("POST", `/v1/threads/${body.threadId}/notes`, { text: "Nothing to keep" });
+    const folder = async () => (await service.call("GET", `/v1/threads/${body.threadId}`)).body.folder;
+    await page.goto(`${service.url}/threads/${body.threadId}`);
+    await see("Nothing to keep");
+    await page.keyboard.press("#");
+    await page.waitForURL(/\/inboxes$/);
+    expect(await folder()).toBe("trash");
+    await page.getByRole("link", { name: "Trash", exact: true }).click();
+    await page.getByRole("link", { name: /Throw me away/ }).click();
+    await press("Move to inbox");
+    await page.getByText("No thread fits this view.").waitFor();
+    expect(await folder()).toBe("inbox");
+  },
+);

@@ -15,6 +15,8 @@ const GENERAL: readonly Shortcut[] = [
   { keys: "c", does: "Compose a message" },
   { keys: "r", does: "Reply in a conversation" },
   { keys: "e", does: "Archive a conversation" },
+  { keys: "#", does: "Move a conversation to trash" },
+  { keys: "!", does: "Move a conversation to spam" },
   { keys: "p", does: "Pause the live tail" },
   { keys: "?", does: "Show this help" },
 ];

@@ -4,6 +4,7 @@ import { isSeen, useLiveReload } from "../../api/live.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Conversation as Answer, Thread } from "../../api/types.ts";
 import { Detail } from "../../components/detail.tsx";
+import { RelativeTime } from "../../components/time.tsx";
 import { useTask } from "../../controls/task.ts";
 import { Icon } from "../../controls/icon.tsx";
 import { Problem } from "../../controls/problem.tsx";
@@ -42,7 +43,7 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
   );
   const task = useTask();
   const found = thread.value.value;
-  const change = (changes: { read?: boolean; archived?: boolean }) =>
+  const change = (changes: { read?: boolean; archived?: boolean; folder?: "inbox" | "spam" | "trash" }) =>
     task.run(async () => {
       const changed = await patch<Thread>(path, changes);
       const current = thread.value.value;
@@ -59,6 +60,11 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
     if (found !== null && (await change({ archived: !found.archived })) && !found.archived) onClose();
   };
   useKey("e", () => void archive());
+  const put = async (folder: "inbox" | "spam" | "trash") => {
+    if (found !== null && can("threads:reply") && (await change({ folder }))) onClose();
+  };
+  useKey("#", () => void put("trash"));
+  useKey("!", () => void put("spam"));
   return (
     <Detail
       name="Conversation"
@@ -79,6 +85,20 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
               <Icon name="archive" />
               {found.archived ? "Bring back" : "Archive"}
             </button>
+            {found.folder === "inbox" ? (
+              <>
+                <button type="button" class="button small" onClick={() => void put("spam")}>
+                  Spam
+                </button>
+                <button type="button" class="button small" onClick={() => void put("trash")}>
+                  Trash
+                </button>
+              </>
+            ) : (
+              <button type="button" class="button small" onClick={() => void put("inbox")}>
+                Move to inbox
+              </button>
+            )}
           </>
         )
       }
@@ -91,7 +111,7 @@ export function Conversation({ id, onClose, onChanged }: ConversationProps) {
 }
 
 function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void }) {
-  const { subject, messages, messageCount } = thread;
+  const { subject, messages, messageCount, notes } = thread;
   const end = useRef<HTMLDivElement>(null);
   const count = messages.length;
   // The newest message comes into view when there is one more.
@@ -116,6 +136,19 @@ function Messages({ thread, onReplied }: { thread: Answer; onReplied: () => void
           <ThreadMessage key={message.id} message={message} open={index >= count - 2} onReplied={onReplied} />
         ))}
       </ol>
+      {notes.length === 0 ? null : (
+        <section>
+          <h3>Notes of the team</h3>
+          {notes.map((note) => (
+            <div key={note.id} class="letter-body">
+              <p class="quiet">
+                {note.author.name ?? note.author.type} <RelativeTime at={note.createdAt} />
+              </p>
+              <pre class="text">{note.text}</pre>
+            </div>
+          ))}
+        </section>
+      )}
       <div ref={end} />
       {can("threads:reply") && messages.some(({ direction }) => direction === "inbound") ? (
         <Reply key={thread.id} thread={thread} onReplied={onReplied} />

@@ -32,7 +32,13 @@ const VIEWS = [
   { id: "open", name: "Open" },
   { id: "unread", name: "Unread" },
   { id: "archived", name: "Archived" },
+  { id: "snoozed", name: "Snoozed" },
+  { id: "spam", name: "Spam" },
+  { id: "trash", name: "Trash" },
 ] as const;
+
+/** Views that are folders of the API. */
+const FOLDERS: ReadonlySet<string> = new Set(["snoozed", "spam", "trash"]);
 
 /** The order of threads: most recently active first, or the newest message with the words first. */
 function orderOf({ lastMessageAt, id, matchedMessageId }: Thread): string {
@@ -50,6 +56,7 @@ export function InboxesPage({ params }: PageProps) {
     text: query.value.get("text"),
     unread: view === "unread" ? true : null,
     archived: view === "archived" ? true : null,
+    folder: FOLDERS.has(view) ? view : null,
   };
   const inboxes = useResource("inboxes", () => get<{ data: Inbox[] }>("/v1/inboxes"));
   const pages = usePages<Thread>("/v1/threads", filter, orderOf);
