@@ -23,7 +23,7 @@ import { insertProject, type Project } from "../../src/store/projects/projects.t
 import { testDatabase } from "./database.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
 import { mayReach } from "./public-guard.ts";
-import type { Checking } from "../../src/flows/domains/checking.ts";
+import type { WarningDeps } from "../../src/flows/health/domains/warnings.ts";
 
 export const SERVICE_DOMAIN = "post.example";
 
@@ -65,7 +65,7 @@ export interface TestApi {
   zone: TestZone;
   /** The name servers of every zone, by name, each with its own records. */
   nameServers: Map<string, TestZone>;
-  domains: Checking;
+  domains: WarningDeps;
   call(method: string, path: string, options?: CallOptions): Promise<Called>;
   /** Makes a key as given and returns its secret. */
   key(wanted: Partial<NewKey>): Promise<string>;
@@ -129,7 +129,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     port: 0,
     maxBodyBytes: options.maxBodyBytes ?? 100_000,
   };
-  const domains: Checking = {
+  const domains: WarningDeps = {
     db,
     clock,
     boxKey: BOX_KEY,
@@ -142,13 +142,14 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     isCaptureDomain: () => false,
     capturesAnyFrom: false,
     hostsDomains: false,
+    receivers: null,
     findZoneServers: async () => [...nameServers].map(([name, its]) => ({ name, lookups: zoneLookups(its) })),
   };
   const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };
   const routes = [
     ...apiKeyRoutes({ db, config }),
     ...senderRoutes({ db, config }),
-    ...domainRoutes({ ...domains, receivers: null }),
+    ...domainRoutes(domains),
     ...inboxRoutes(domains),
     ...webhookRoutes({ db, boxKey: BOX_KEY, urlRules }),
     ...(options.routes?.({ db, clock, boxKey: BOX_KEY, urlRules }) ?? []),
