@@ -17,6 +17,7 @@ const SEAL_NO_COLUMN: Readonly<Record<string, string>> = {
   "http/access/session.ts": "cookies",
   "http/dashboard/provider.ts": "cookies of sign-ins by an OpenID provider",
   "http/resend/attachments.ts": "download links",
+  "http/views/highlights.ts": "cursors",
   "flows/notices/approval-link.ts": "links that approve a message",
   "commands/transfer/export.ts": "the check of an exported file",
   "commands/transfer/import.ts": "columns of the same table, from a file",

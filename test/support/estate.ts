@@ -39,6 +39,24 @@ async function post({ world, tenant }: Making, path: string, body?: unknown): Pr
   return answer.json;
 }
 
+/** Posts as the tenant, after the oldest row is gone if there are as many as a project may have. A deleted one counts for a minute. */
+async function postInTurn(
+  making: Making,
+  path: string,
+  table: "contact_properties" | "topics" | "segments" | "rules",
+  body: unknown,
+): Promise<RawAnswer["json"]> {
+  const { world, tenant } = making;
+  const answer = await world.call("POST", path, { key: tenant.key }, body);
+  if (answer.json?.error?.code !== "quota_exceeded")
+    return answer.status < 300 ? answer.json : post(making, path, body);
+  const oldest = `SELECT MIN(id) FROM ${table} WHERE sender_id = ?`;
+  await world.service.app.db.write([
+    { sql: `DELETE FROM ${table} WHERE id = (${oldest})`, args: [tenant.senderId] },
+  ]);
+  return post(making, path, body);
+}
+
 /** Names of the domains that were made, by id: a record's name is at or below its domain. */
 export const domainNames = new Map<string, string>();
 /** External ids of projects that were made, by their id. */
@@ -61,7 +79,7 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   "/v1/imports": ({ world, tenant }) => importedFile(world, tenant),
   "/v1/erasures": (making) => post(making, "/v1/erasures", contactBody(making)),
   "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
-  "/v1/rules": (making) => post(making, "/v1/rules", RULE),
+  "/v1/rules": (making) => postInTurn(making, "/v1/rules", "rules", RULE),
   "/v1/inbound/senders": (making) => post(making, "/v1/inbound/senders", listedBody(making)),
   "/v1/inboxes/{}/senders": (making) =>
     post(making, `/v1/inboxes/${making.above[0]}/senders`, listedBody(making)),
@@ -109,9 +127,10 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     return { id: made.id, aliases: [made.slug] };
   },
   "/v1/contacts": (making) => post(making, "/v1/contacts", contactBody(making)),
-  "/v1/contact-properties": (making) => post(making, "/v1/contact-properties", propertyBody(making)),
-  "/v1/topics": (making) => post(making, "/v1/topics", topicBody(making)),
-  "/v1/segments": (making) => post(making, "/v1/segments", segmentBody(making)),
+  "/v1/contact-properties": (making) =>
+    postInTurn(making, "/v1/contact-properties", "contact_properties", propertyBody(making)),
+  "/v1/topics": (making) => postInTurn(making, "/v1/topics", "topics", topicBody(making)),
+  "/v1/segments": (making) => postInTurn(making, "/v1/segments", "segments", segmentBody(making)),
   "/v1/suppressions": (making) => post(making, "/v1/suppressions", contactBody(making)),
   async "/u"(making) {
     const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
