@@ -35,10 +35,13 @@ let tables: Record<string, unknown[]>;
 
 beforeAll(async () => {
   world = await startWorld({ ROLES: "api,worker" });
-  const paths = await makeEstate(world);
+  const paths = (await makeEstate(world)).filter(({ path }) => !path.startsWith("/v1/imports"));
   await until(async () => (await waiting()) === 0);
   // Without workers nothing changes any more.
   await world.service.restart({ ROLES: "api" });
+  // Imported files are not exported.
+  const gone = ["import_parts", "imports"].map((table) => ({ sql: `DELETE FROM ${table}`, args: [] }));
+  await world.service.app.db.write(gone);
   recorded = await answersAt(world.service.url, paths);
   file = join(newFolder("transfer"), "estate.ndjson");
   const ran = await postrider(["export", file, "--messages"], { DATA_DIR: world.service.folder });

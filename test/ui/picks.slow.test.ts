@@ -72,10 +72,10 @@ browserTest("selected suppressions are exported as a table without formulas, and
   await see("a@one.test");
   await page.getByRole("checkbox").first().click();
   await press("Select all shown");
-  const [download] = await Promise.all([page.waitForEvent("download"), press("Export")]);
+  const [download] = await Promise.all([page.waitForEvent("download"), press("Export selected")]);
   expect(download.suggestedFilename()).toBe("suppressions.csv");
   const [heading, row] = (await Bun.file(await download.path()).text()).split("\r\n");
-  expect(heading).toBe("email,reason,note,created,expires");
+  expect(heading).toBe("email,reason,note,createdAt,expiresAt");
   expect(row).toStartWith(`b@one.test,manual,"'=1+1, ""x""",`);
   await press("Lift");
   await page.getByRole("dialog").getByRole("button", { name: "Lift" }).click();

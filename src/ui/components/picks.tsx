@@ -138,7 +138,7 @@ export function PickBar<Row>({ picks, pages, bulk }: BarProps<Row>) {
               )
             }
           >
-            Export
+            Export selected
           </button>
           <button type="button" class="button bare small" onClick={picks.all}>
             Select all shown

@@ -121,8 +121,8 @@ function suppressionBulk(): Bulk<Suppression> {
       email: ({ email }) => email,
       reason: ({ reason }) => reason,
       note: ({ note }) => note ?? "",
-      created: ({ createdAt }) => createdAt,
-      expires: ({ expiresAt }) => expiresAt ?? "",
+      createdAt: ({ createdAt }) => createdAt,
+      expiresAt: ({ expiresAt }) => expiresAt ?? "",
     },
   };
 }
