@@ -63,7 +63,7 @@ function random(): number {
   return (seed >>> 8) / 2 ** 24;
 }
 
-/** Returns a text of the size, with some words that no other has. */
+/** Returns a string of the size, with some words that no other has. */
 function textOf(at: number, count: number, project: string): string {
   const unique = () => Math.floor(random() * 1e12).toString(36);
   const words = ["everywhere also", at % 2 === 0 ? "even" : "odd", unique(), unique(), unique()];

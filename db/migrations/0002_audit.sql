@@ -40,5 +40,5 @@ CREATE TABLE audit_actor (
 ) STRICT;
 INSERT INTO audit_actor (one, kind) VALUES (1, 'service');
 
--- What happens to mail without a verdict of the spam filter. NULL: what the installation's setting says.
+-- The fate of mail without a verdict of the spam filter. NULL: what the installation's setting says.
 ALTER TABLE senders ADD COLUMN spam_check_fail TEXT CHECK (spam_check_fail IN ('accept', 'defer'));

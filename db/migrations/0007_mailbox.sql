@@ -1,4 +1,4 @@
--- What a team does with its threads: labels, a person and a folder.
+-- The work of a team on its threads: labels, a person and a folder.
 -- labels: JSON. folder_until: the time when the thread leaves its folder, milliseconds. A snoozed one returns to the inbox; what is spam or
 -- in the trash is deleted. NULL in the inbox.
 ALTER TABLE threads ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';

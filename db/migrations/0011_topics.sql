@@ -1,4 +1,4 @@
--- What the readers of a project can choose to get. default_subscribed: whether those get it who have not chosen. visible: whether
+-- The kinds of mail that readers of a project can choose. default_subscribed: whether those get it who have not chosen. visible: whether
 -- the page of unsubscribe links shows it. deleted_at: milliseconds; the choices are being removed from the contacts.
 -- walked_to: the last contact without one.
 CREATE TABLE topics (

@@ -6,7 +6,7 @@ import { CUSTOMER, CUSTOMER_SOA, publishKeys } from "../support/healthy.ts";
 import { freePort } from "../support/redis.ts";
 import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 
-// What the page of a domain says of its mail as receivers see it.
+// Warnings on the page of a domain about its mail as receivers see it.
 
 setDefaultTimeout(60_000);
 const LINKS = `links.${CUSTOMER}`;

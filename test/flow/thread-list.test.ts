@@ -201,7 +201,7 @@ describe("a thread", () => {
       updatedAt: record.createdAt,
     });
     const whole = (await scene.service.call("GET", `/v1/threads/${record.threadId}`)).body;
-    // What is read from the parts is in the message's own record alone.
+    // Findings in the parts are in the message's own record alone.
     const { links, codes, invitation, ...message } = (
       await scene.service.call("GET", `/v1/emails/${record.id}`)
     ).body;

@@ -7,7 +7,7 @@ import { parseTime, TIME_EXPECTED } from "../time/date-times.ts";
 export interface Consent {
   /** Milliseconds. */
   at: number;
-  /** Whether the person was subscribed afterwards. */
+  /** True if the person was subscribed afterwards. */
   subscribed: boolean;
   /** `api`, `page`, `one_click`, `mail`, or words of the client. */
   how: string;

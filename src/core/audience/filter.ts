@@ -34,7 +34,7 @@ export type Operator =
   | ("gt" | "gte" | "lt" | "lte")
   | ("withinDays" | "olderThanDays");
 
-/** What a condition compares: a property by its name, a topic by its id, or a field of the contact. */
+/** The subject of a condition: a property by its name, a topic by its id, or a field of the contact. */
 export type Subject =
   | { kind: "property"; name: string; type: PropertyType }
   | { kind: "topic"; id: string; defaultSubscribed: boolean }

@@ -9,7 +9,7 @@ export type PropertyType = (typeof PROPERTY_TYPES)[number];
 /** The value of a property, as it is stored and shown. */
 export type PropertyValue = string | number | boolean;
 
-/** What is known about a property that contacts may have. */
+/** A property that contacts may have. */
 export interface PropertyShape {
   name: string;
   type: PropertyType;

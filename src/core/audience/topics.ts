@@ -12,14 +12,14 @@ export type Choices = Readonly<Record<string, Choice>>;
 export const CHOICE_NAMES = ["unsubscribed", "subscribed"] as const;
 export type ChoiceName = (typeof CHOICE_NAMES)[number];
 
-/** What readers and filters know about a topic. */
+/** The facts about a topic that readers and filters see. */
 export interface TopicShape {
   id: string;
   name: string;
   description: string;
-  /** Whether those get it who have not chosen. */
+  /** True if contacts get it who have not chosen. */
   defaultSubscribed: boolean;
-  /** Whether the page of unsubscribe links shows it. */
+  /** True if the page of unsubscribe links shows it. */
   visible: boolean;
 }
 

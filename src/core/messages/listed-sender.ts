@@ -26,7 +26,7 @@ export function patternsOf(key: string): string[] {
   return key === "" ? [] : [key, key.slice(key.lastIndexOf("@"))];
 }
 
-/** What is known about the sender of a message without lists. */
+/** The facts about the sender of a message without lists. */
 export interface UnlistedSender {
   facts: SenderFacts;
   /** Key of the address in From; empty if there is none. */

@@ -17,7 +17,7 @@ export interface Spam {
   symbols: SpamSymbol[];
 }
 
-/** What happens to a message for which the filter fails: it is taken without a verdict, or its sender is told to try again. */
+/** The fate of a message for which the filter fails: the service takes it without a verdict, or asks its sender to try again. */
 export const SPAM_CHECK_FAIL = ["accept", "defer"] as const;
 export type SpamCheckFail = (typeof SPAM_CHECK_FAIL)[number];
 

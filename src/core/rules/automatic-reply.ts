@@ -8,8 +8,8 @@ export const REPLY_FIELDS = [
 ] as const;
 
 /**
- * Returns whether a program may answer a message (RFC 3834 §2): its author is proven, so that no answer goes to a stranger whom
- * somebody else named; it has a return path; and it is neither automatic nor sent to many.
+ * Returns whether a program may answer a message (RFC 3834 §2): it has a return path, and is neither automatic nor sent to many.
+ * Its author must be proven, so that a forged From brings no answers to a stranger.
  * @param headers by name in lower case
  */
 export function mayBeAnswered({

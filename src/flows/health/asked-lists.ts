@@ -7,7 +7,7 @@ import { type Check, fail, type Finding, type HealthStatus, ok, warn } from "./c
 /** Age from which on what the lists said is no longer news, milliseconds. The service asks every hour. */
 export const LISTS_STALE_MS = 3 * HOUR_MS;
 
-/** What the block lists said when the service last asked them. */
+/** The answers of the block lists to the service's last question. */
 interface AskedLists {
   /** Milliseconds since the epoch. */
   at: number;

@@ -5,7 +5,7 @@ import { fileFault } from "./faults.ts";
 // Someone who leaves another service would miss it: each writes its lists under its own headings. One list of names for all
 // columns was tried first, but `reason` is a kind of suppression here and the answer of a server at SendGrid.
 
-/** What a column can be, by kind of import. The first name of each is that of the API. */
+/** The meanings that a column can have, by kind of import. The first name of each is that of the API. */
 const COLUMNS = {
   contacts: {
     email: ["email", "emailaddress", "address"],

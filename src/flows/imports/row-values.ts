@@ -143,7 +143,7 @@ function timeOf(value: unknown): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** What other services call the reasons. */
+/** The names that other services have for the reasons. */
 const REASONS: Readonly<Record<string, readonly [NewSuppression["reason"], NewSuppression["bounceType"]]>> = {
   bounce: ["bounce", "hard"],
   hardbounce: ["bounce", "hard"],

@@ -44,7 +44,7 @@ export interface Upload extends Pick<ReadingRows, "kind" | "reason" | "checkCont
   pieces: AsyncIterable<Uint8Array>;
 }
 
-/** What a file is, and what its import would do. */
+/** The form of a file, and the effects that its import would have. */
 export interface Preview extends ImportCounts {
   form: Recognized["form"];
   columns: { name: string; field: Field | null }[];

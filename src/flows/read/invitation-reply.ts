@@ -10,7 +10,7 @@ import type { Making } from "../mime/making.ts";
 export interface InvitationReply {
   /** The organizer, who gets it (RFC 5546 §3.2.3). */
   to: string;
-  /** For a reply without a text of its own. */
+  /** The body of a reply that gives none. */
   text: string;
   calendar: Calendar;
 }

@@ -48,7 +48,7 @@ export interface InboundHandlerDeps
   hostname: string;
   /** Asks the spam filter. If left out, there is none. */
   checkSpam?: CheckSpam | undefined;
-  /** What happens if the filter fails, in projects that do not say so. If left out, messages are taken. */
+  /** The fate of mail if the filter fails, in projects that do not say so. If left out, messages are taken. */
   spamCheckFail?: SpamCheckFail;
   /** If left out, the usual limits. */
   roleLimits?: RoleLimits;

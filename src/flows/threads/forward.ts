@@ -14,7 +14,7 @@ import { answeredFrom, usedAddresses } from "../accept/answering-address.ts";
 import type { ThreadEntry } from "../accept/threading.ts";
 import type { Sending } from "../accept/sending.ts";
 
-/** What a client asks for. */
+/** The fields that a client gives. */
 export interface ForwardRequest extends Pick<SendItem, "to" | "text" | "html" | "undoSeconds"> {
   as: "inline" | "attachment";
 }

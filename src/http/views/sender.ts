@@ -8,7 +8,7 @@ import { ShownRouteIds } from "./route-ids.ts";
 /** The routes of a project that names none. */
 export const NO_ROUTE_IDS = "the default route";
 
-/** What is tracked in messages. */
+/** Tracking of messages. */
 export const Tracking = Type.Object({ opens: OpenTrackingSchema, clicks: Type.Boolean() });
 
 /** A switch of a project. */

@@ -34,7 +34,7 @@ export function readInvitation(bytes: Uint8Array): Invitation | null {
   };
 }
 
-/** What an answer to an invitation says. */
+/** An answer to an invitation. */
 export interface AnswerToGive {
   answer: InvitationAnswer;
   attendee: string;

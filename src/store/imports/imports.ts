@@ -2,7 +2,7 @@ import type { Db, Guard, Statement } from "../engine/client.ts";
 import { type EntityOf, plain, table } from "../engine/columns.ts";
 import { requireGuard } from "../engine/guards.ts";
 
-/** What a file is imported into. */
+/** The list that a file is imported into. */
 export const IMPORT_KINDS = ["contacts", "suppressions"] as const;
 export type ImportKind = (typeof IMPORT_KINDS)[number];
 

@@ -2,7 +2,7 @@ import type { Db, Guard, Statement } from "../engine/client.ts";
 import { requireGuard } from "../engine/guards.ts";
 import type { RowPlace } from "../engine/place.ts";
 
-/** What became of a row. */
+/** The outcome of a row. */
 export type Outcome = "created" | "updated" | "unchanged" | "failed";
 
 /** A row of a part that waits: its number in the file, its address, its values, and why it fails. One of the last two is null. */

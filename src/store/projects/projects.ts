@@ -25,7 +25,7 @@ export interface Project {
   /** Days after which contents, and whole messages, go; null: those of the installation. */
   contentDays: number | null;
   eventDays: number | null;
-  /** What happens to mail if the spam filter fails; null: what the installation says. */
+  /** The fate of mail if the spam filter fails; null: as the installation says. */
   spamCheckFail: SpamCheckFail | null;
   createdAt: number;
 }

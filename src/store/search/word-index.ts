@@ -15,7 +15,7 @@ import { wordTermsOf } from "./search-terms.ts";
  * comes after. The step of the schema gives places to messages, and takes them away with their contents, by triggers.
  */
 
-/** A message whose words are to be indexed. */
+/** A message whose words the index will have. */
 export interface WordsRow extends SearchedRow {
   /** Its place; null: it is from before the index. */
   word_place: number | null;

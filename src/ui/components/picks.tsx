@@ -11,7 +11,7 @@ import { tableText } from "../words/table.ts";
 /** Requests of one action that are sent at once. */
 const AT_ONCE = 4;
 
-/** What can be done with selected rows. */
+/** An action on selected rows. */
 export interface BulkAction<Row> {
   /** A verb: `Archive`. */
   verb: string;
@@ -75,7 +75,7 @@ interface Outcome {
 /** Failures that are listed one by one. */
 const SHOWN_FAILURES = 5;
 
-/** What a list offers for its selected rows. */
+/** The actions of a list on its selected rows. */
 export interface Bulk<Row> {
   /** The words for a row. */
   nameOf: (row: Row) => string;

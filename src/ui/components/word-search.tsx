@@ -13,7 +13,7 @@ const MIN_WORD_CHARS = 2;
 
 interface WordSearchProps {
   label: string;
-  /** What the field searches if it does not look for words. */
+  /** The fields that a search without words looks at. */
   names: string;
   onSearch: (searched: Searched) => void;
 }

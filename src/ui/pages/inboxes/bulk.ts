@@ -4,7 +4,7 @@ import type { Bulk } from "../../components/picks.tsx";
 import { can } from "../../state/session.ts";
 import { readChanges } from "../../state/unread.ts";
 
-/** What can be done with selected threads of a view. */
+/** The actions on selected threads of a view. */
 export function threadBulk(view: string): Bulk<Thread> {
   const archived = view !== "archived";
   return {

@@ -4,7 +4,7 @@ import type { Bulk } from "../../components/picks.tsx";
 import { draftOf, itemOf } from "../../state/draft.ts";
 import { can } from "../../state/session.ts";
 
-/** What can be done with selected messages. */
+/** The actions on selected messages. */
 export function messageBulk(): Bulk<MessageSummary> {
   return {
     nameOf: ({ subject, to }) => `${subject} to ${to.join(", ")}`,

@@ -28,7 +28,7 @@ const VIEWS = [
   { name: "Open", seen: null, ended: "false" },
 ] as const;
 
-/** What needs someone, newest first, with the selected notice next to it. */
+/** Notices, newest first, with the selected notice next to it. */
 export function NoticesPage({ params, mayVisit }: PageProps) {
   const selected = params.id ?? null;
   const filter = { seen: query.value.get("seen"), ended: query.value.get("ended") };

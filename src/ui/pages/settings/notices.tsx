@@ -15,7 +15,7 @@ import { kindText } from "../../words/notices.ts";
 const WHOLE_ACCOUNT = { account: true } as const;
 type Settings = AccountSettings["notices"];
 
-/** Who gets the account's notices, and which. */
+/** The settings of the account's notices: their readers and their kinds. */
 export function NoticeSettings() {
   const account = useResource("account", () => get<AccountSettings>("/v1/account", {}, WHOLE_ACCOUNT));
   const secret = useSignal<string | null>(null);
@@ -44,7 +44,7 @@ export function NoticeSettings() {
   );
 }
 
-/** What a reader sees who may not change it. */
+/** The view of a reader who may not change it. */
 function NoticeFacts({ settings: { to, webhook, off } }: { settings: Settings }) {
   const none = "None";
   return (
