@@ -1278,41 +1278,46 @@ export interface components {
         };
         /** Draft */
         Draft: {
-            /**
-             * @example ana@example.com
-             * @example {
-             *       "email": "ana@example.com"
-             *     }
-             */
-            from?: string | components["schemas"]["SendAddress"];
-            /**
-             * @example ana@example.com
-             * @example [
-             *       "ana@example.com"
-             *     ]
-             */
-            to?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
-            /**
-             * @example ana@example.com
-             * @example [
-             *       "ana@example.com"
-             *     ]
-             */
-            cc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
-            /**
-             * @example ana@example.com
-             * @example [
-             *       "ana@example.com"
-             *     ]
-             */
-            bcc?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
-            /**
-             * @example ana@example.com
-             * @example [
-             *       "ana@example.com"
-             *     ]
-             */
-            replyTo?: string | components["schemas"]["SendAddress"] | (string | components["schemas"]["SendAddress"])[];
+            /** @description As it was written. The service checks it when the draft is sent. */
+            from?: string | {
+                email: string;
+                name?: string;
+            } | (string | {
+                email: string;
+                name?: string;
+            })[];
+            /** @description As it was written. The service checks it when the draft is sent. */
+            to?: string | {
+                email: string;
+                name?: string;
+            } | (string | {
+                email: string;
+                name?: string;
+            })[];
+            /** @description As it was written. The service checks it when the draft is sent. */
+            cc?: string | {
+                email: string;
+                name?: string;
+            } | (string | {
+                email: string;
+                name?: string;
+            })[];
+            /** @description As it was written. The service checks it when the draft is sent. */
+            bcc?: string | {
+                email: string;
+                name?: string;
+            } | (string | {
+                email: string;
+                name?: string;
+            })[];
+            /** @description As it was written. The service checks it when the draft is sent. */
+            replyTo?: string | {
+                email: string;
+                name?: string;
+            } | (string | {
+                email: string;
+                name?: string;
+            })[];
             /**
              * @description Required unless `templateId` is given.
              * @example Hello
@@ -1355,9 +1360,8 @@ export interface components {
             attachments?: components["schemas"]["SendAttachment"][];
             calendar?: components["schemas"]["SendCalendar"];
             /**
-             * Format: date-time
-             * @description ISO 8601 time with a zone at which to send. A past time sends now.
-             * @example 2026-01-31T09:30:00Z
+             * @description As it was written. The service checks it when the draft is sent.
+             * @example 2026-01-31T09:30:00.000Z
              */
             scheduledAt?: string;
             /**

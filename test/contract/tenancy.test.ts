@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { bodyFor, type Made, MAKERS, makePath, missingFor, queryFor } from "../support/estate.ts";
+import { bodyFor, endImports, type Made, MAKERS, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { fill, type Operation } from "../support/openapi-document.ts";
 import {
   CREDENTIALS,
@@ -164,6 +164,7 @@ describe("tenancy", () => {
         const presented = await credential.present(world, operation);
         for (const path of await pathsOf(cell)) {
           cells++;
+          if (operation.file !== null) await endImports(world, world.home);
           const body = bodyFor(operation, world, world.home, path);
           const answer = await world.call(operation.method, path, presented, body);
           const expected = expectedStatuses(operation, credential, target);

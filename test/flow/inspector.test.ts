@@ -95,7 +95,7 @@ describe("a message is inspected in a thread", () => {
     const found = await inspector({ dns: [dns.address] }).inspect({ kind: "mail", raw, session: SESSION });
     expect(found).toMatchObject({
       mail: {
-        ok: true,
+        unread: null,
         from: { email: "ann@from.test", name: "Ann" },
         subject: "Hi",
         attachments: [{ filename: "a.png", contentType: "image/png", size: 3 }],
@@ -193,7 +193,7 @@ async function broken(word: string, haste: number) {
 
 async function isSurvived({ inspecting, guilty, others }: Awaited<ReturnType<typeof broken>>): Promise<void> {
   expect(await guilty).toMatchObject({
-    mail: { ok: false, from: { email: "ann@from.test" }, subject: "Hi", attachments: [] },
+    mail: { unread: "too_slow", from: { email: "ann@from.test" }, subject: "Hi", attachments: [] },
     authentication: {
       verdict: { spf: { result: "none" }, dmarc: { result: "none", policy: null } },
       header: expect.stringContaining("dmarc=none"),

@@ -222,7 +222,7 @@ describe("an unsubscribe link", () => {
 
     const shown = await fetch(`${service.url}${path}`);
     expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
-    expect(await shown.text()).toContain('<form method="post" action="?by=page">');
+    expect(await shown.text()).toContain('<form method="post" action="?by=page&amp;topic=');
     expect((await service.call("GET", "/v1/contacts")).body.data).toEqual([]);
 
     for (let times = 0; times < 2; times++) {

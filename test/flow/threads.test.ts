@@ -137,7 +137,7 @@ describe("a reply", () => {
     const { threadId } = await simulate();
     const { error } = (await reply(threadId, { text: undefined })).body;
     expect(error).toMatchObject({
-      message: "html: One of html and text is required.",
+      message: "html: One of html, text and templateId is required.",
       code: "missing_field",
     });
   });

@@ -13,8 +13,29 @@ const COMMON = {
   updatedAt: Timestamp,
 };
 
+const description = "As it was written. The service checks it when the draft is sent.";
+const WrittenAddress = Type.Union([
+  Type.String({ examples: ["ana@example.com"] }),
+  Type.Object({ email: Type.String(), name: Type.Optional(Type.String()) }),
+]);
+const Written = Type.Optional(
+  Type.Union([...WrittenAddress.anyOf, Type.Array(WrittenAddress)], { description }),
+);
+
 /** A draft with all of its fields. */
-export const DraftView = Type.Object({ ...DraftItem.properties, ...COMMON }, { title: "Draft" });
+export const DraftView = Type.Object(
+  {
+    ...DraftItem.properties,
+    from: Written,
+    to: Written,
+    cc: Written,
+    bcc: Written,
+    replyTo: Written,
+    scheduledAt: Type.Optional(Type.String({ description, examples: ["2026-01-31T09:30:00.000Z"] })),
+    ...COMMON,
+  },
+  { title: "Draft" },
+);
 
 /** A draft in a list. */
 export const DraftSummaryView = Type.Object(

@@ -57,6 +57,7 @@ export const SCOPES: readonly string[] = [
   "inboxes:write",
   "threads:read",
   "threads:reply",
+  "drafts:write",
   "suppressions:read",
   "suppressions:write",
   "webhooks:read",

@@ -108,7 +108,7 @@ async function preferencePage(
   const lead = done === null ? paragraphs(preferences.words?.text ?? "") : `<p>${said[done]}</p>`;
   return linkPage(Bun.escapeHTML(heading), lead + controls(preferences, texts), {
     lang: language,
-    headers: { vary: "accept-language", "cache-control": "no-store" },
+    headers: { "cache-control": "no-store" },
   });
 }
 
