@@ -1905,6 +1905,14 @@ export interface components {
             seenAt: string | null;
             endedAt: string | null;
         };
+        /** NoticeChanges */
+        NoticeChanges: {
+            /**
+             * @description True once a person has seen it.
+             * @example true
+             */
+            seen: boolean;
+        };
         /** Lane */
         Lane: {
             /**
@@ -2050,6 +2058,25 @@ export interface components {
                 off: ("domain_failing" | "certificate_failing" | "project_near_suspension" | "project_suspended" | "webhook_failing" | "webhook_disabled" | "quota_near" | "volume_near" | "address_blocked" | "address_listed" | "approval_waiting" | "disk_low" | "backup_old" | "migration_failed" | "rule_disabled" | "erasure_done")[];
                 /** @description Signs the requests to the webhook. Only after its URL was changed. */
                 webhookSecret?: string;
+            };
+        };
+        /** AccountChanges */
+        AccountChanges: {
+            /**
+             * Format: idn-email
+             * @example owner@example.com
+             */
+            ownerEmail?: string;
+            notices?: {
+                to?: string[] | null;
+                webhook?: string | null;
+                /**
+                 * @description Kinds that are not sent. They are still in the list of notices.
+                 * @example [
+                 *       "quota_near"
+                 *     ]
+                 */
+                off?: ("domain_failing" | "certificate_failing" | "project_near_suspension" | "project_suspended" | "webhook_failing" | "webhook_disabled" | "quota_near" | "volume_near" | "address_blocked" | "address_listed" | "approval_waiting" | "disk_low" | "backup_old" | "migration_failed" | "rule_disabled" | "erasure_done")[];
             };
         };
         /** NewProject */
@@ -2552,6 +2579,19 @@ export interface components {
              */
             createdAt: string;
         };
+        /** NewListedSender */
+        NewListedSender: {
+            /**
+             * @description An address, or `@` and a domain, which means that very domain. An address decides before its domain.
+             * @example @example.com
+             */
+            pattern: string;
+            /**
+             * @description `allow`: its authenticated mail has the trust `allowed`. `block`: its mail is refused.
+             * @enum {string}
+             */
+            list: "allow" | "block";
+        };
         /** ListedSender */
         ListedSender: {
             id: string;
@@ -2904,6 +2944,63 @@ export interface components {
              */
             updatedAt: string;
         };
+        /**
+         * ContactChanges
+         * @description Null clears a name. `metadata` replaces all keys, `properties` and `topics` only those that they have.
+         */
+        ContactChanges: {
+            firstName?: string | null;
+            lastName?: string | null;
+            /**
+             * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as strings.
+             * @example {
+             *       "customerId": "42"
+             *     }
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description Values of properties that /v1/contact-properties defines. Properties that are absent stay as they are. Null removes a value.
+             * @example {}
+             */
+            properties?: {
+                [key: string]: string | number | boolean | null;
+            };
+            /**
+             * @description Choices by the id of their topic. Topics that are absent stay as they are.
+             * @example {}
+             */
+            topics?: {
+                [key: string]: "unsubscribed" | "subscribed";
+            };
+            subscribed?: boolean;
+            consent?: components["schemas"]["GivenConsent"];
+        };
+        /** ContactBatch */
+        ContactBatch: {
+            /**
+             * @example [
+             *       {
+             *         "email": "ana@example.com",
+             *         "firstName": "Ana"
+             *       }
+             *     ]
+             */
+            contacts: components["schemas"]["NewContact"][];
+        };
+        /** SavedContact */
+        SavedContact: {
+            /** @description Present if the contact was saved. */
+            id?: string;
+            email?: string;
+            /**
+             * @description A key without `contacts:read` gets `updated` for `unchanged`.
+             * @enum {string}
+             */
+            result?: "created" | "updated" | "unchanged";
+            error?: components["schemas"]["ItemError"];
+        };
         /** NewContactProperty */
         NewContactProperty: {
             /**
@@ -3080,6 +3177,16 @@ export interface components {
             filter: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+        };
+        /** SegmentCount */
+        SegmentCount: {
+            /** @description Contacts that pass the filter now. */
+            count: number;
+            /** @description The newest of them, at most 10. Empty if the key lacks `contacts:read`. */
+            sample: {
+                id: string;
+                email: string;
+            }[];
         };
         /** SegmentChanges */
         SegmentChanges: {
@@ -4158,11 +4265,13 @@ export type MemberChanges = components['schemas']['MemberChanges'];
 export type MemberSession = components['schemas']['MemberSession'];
 export type Health = components['schemas']['Health'];
 export type Notice = components['schemas']['Notice'];
+export type NoticeChanges = components['schemas']['NoticeChanges'];
 export type Lane = components['schemas']['Lane'];
 export type Setting = components['schemas']['Setting'];
 export type Account = components['schemas']['Account'];
 export type Me = components['schemas']['Me'];
 export type AccountSettings = components['schemas']['AccountSettings'];
+export type AccountChanges = components['schemas']['AccountChanges'];
 export type NewProject = components['schemas']['NewProject'];
 export type Sender = components['schemas']['Sender'];
 export type ProjectChanges = components['schemas']['ProjectChanges'];
@@ -4183,6 +4292,7 @@ export type DomainRecord = components['schemas']['DomainRecord'];
 export type ReportRow = components['schemas']['ReportRow'];
 export type PolicyAdvice = components['schemas']['PolicyAdvice'];
 export type Inbox = components['schemas']['Inbox'];
+export type NewListedSender = components['schemas']['NewListedSender'];
 export type ListedSender = components['schemas']['ListedSender'];
 export type RuleConditions = components['schemas']['RuleConditions'];
 export type RuleActions = components['schemas']['RuleActions'];
@@ -4197,6 +4307,9 @@ export type GivenConsent = components['schemas']['GivenConsent'];
 export type NewContact = components['schemas']['NewContact'];
 export type Consent = components['schemas']['Consent'];
 export type Contact = components['schemas']['Contact'];
+export type ContactChanges = components['schemas']['ContactChanges'];
+export type ContactBatch = components['schemas']['ContactBatch'];
+export type SavedContact = components['schemas']['SavedContact'];
 export type NewContactProperty = components['schemas']['NewContactProperty'];
 export type ContactProperty = components['schemas']['ContactProperty'];
 export type ContactPropertyChanges = components['schemas']['ContactPropertyChanges'];
@@ -4206,6 +4319,7 @@ export type TopicChanges = components['schemas']['TopicChanges'];
 export type NewSegment = components['schemas']['NewSegment'];
 export type Segment = components['schemas']['Segment'];
 export type CountSegment = components['schemas']['CountSegment'];
+export type SegmentCount = components['schemas']['SegmentCount'];
 export type SegmentChanges = components['schemas']['SegmentChanges'];
 export type Suppression = components['schemas']['Suppression'];
 export type ImportRow = components['schemas']['ImportRow'];
@@ -5770,13 +5884,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * @description True once a person has seen it.
-                     * @example true
-                     */
-                    seen: boolean;
-                };
+                "application/json": components["schemas"]["NoticeChanges"];
             };
         };
         responses: {
@@ -5892,24 +6000,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: idn-email
-                     * @example owner@example.com
-                     */
-                    ownerEmail?: string;
-                    notices?: {
-                        to?: string[] | null;
-                        webhook?: string | null;
-                        /**
-                         * @description Kinds that are not sent. They are still in the list of notices.
-                         * @example [
-                         *       "quota_near"
-                         *     ]
-                         */
-                        off?: ("domain_failing" | "certificate_failing" | "project_near_suspension" | "project_suspended" | "webhook_failing" | "webhook_disabled" | "quota_near" | "volume_near" | "address_blocked" | "address_listed" | "approval_waiting" | "disk_low" | "backup_old" | "migration_failed" | "rule_disabled" | "erasure_done")[];
-                    };
-                };
+                "application/json": components["schemas"]["AccountChanges"];
             };
         };
         responses: {
@@ -6849,18 +6940,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * @description An address, or `@` and a domain, which means that very domain. An address decides before its domain.
-                     * @example @example.com
-                     */
-                    pattern: string;
-                    /**
-                     * @description `allow`: its authenticated mail has the trust `allowed`. `block`: its mail is refused.
-                     * @enum {string}
-                     */
-                    list: "allow" | "block";
-                };
+                "application/json": components["schemas"]["NewListedSender"];
             };
         };
         responses: {
@@ -6936,18 +7016,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * @description An address, or `@` and a domain, which means that very domain. An address decides before its domain.
-                     * @example @example.com
-                     */
-                    pattern: string;
-                    /**
-                     * @description `allow`: its authenticated mail has the trust `allowed`. `block`: its mail is refused.
-                     * @enum {string}
-                     */
-                    list: "allow" | "block";
-                };
+                "application/json": components["schemas"]["NewListedSender"];
             };
         };
         responses: {
@@ -7497,35 +7566,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    firstName?: string | null;
-                    lastName?: string | null;
-                    /**
-                     * @description Your own fields: at most 50 keys and 16384 bytes of JSON, nested 10 deep. Whole numbers beyond 2^53 are refused. Send them as strings.
-                     * @example {
-                     *       "customerId": "42"
-                     *     }
-                     */
-                    metadata?: {
-                        [key: string]: components["schemas"]["JsonValue"];
-                    };
-                    /**
-                     * @description Values of properties that /v1/contact-properties defines. Properties that are absent stay as they are. Null removes a value.
-                     * @example {}
-                     */
-                    properties?: {
-                        [key: string]: string | number | boolean | null;
-                    };
-                    /**
-                     * @description Choices by the id of their topic. Topics that are absent stay as they are.
-                     * @example {}
-                     */
-                    topics?: {
-                        [key: string]: "unsubscribed" | "subscribed";
-                    };
-                    subscribed?: boolean;
-                    consent?: components["schemas"]["GivenConsent"];
-                };
+                "application/json": components["schemas"]["ContactChanges"];
             };
         };
         responses: {
@@ -7602,17 +7643,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * @example [
-                     *       {
-                     *         "email": "ana@example.com",
-                     *         "firstName": "Ana"
-                     *       }
-                     *     ]
-                     */
-                    contacts: components["schemas"]["NewContact"][];
-                };
+                "application/json": components["schemas"]["ContactBatch"];
             };
         };
         responses: {
@@ -7621,17 +7652,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @description One result per contact, in the same order. */
-                        data: {
-                            /** @description Present if the contact was saved. */
-                            id?: string;
-                            email?: string;
-                            /**
-                             * @description A key without `contacts:read` gets `updated` for `unchanged`.
-                             * @enum {string}
-                             */
-                            result?: "created" | "updated" | "unchanged";
-                            error?: components["schemas"]["ItemError"];
-                        }[];
+                        data: components["schemas"]["SavedContact"][];
                     } & components["schemas"]["MayWarn"];
                 };
             };
@@ -7945,15 +7966,7 @@ export interface operations {
             /** @description Count the contacts that pass a filter, and show some */
             200: {
                 content: {
-                    "application/json": {
-                        /** @description Contacts that pass the filter now. */
-                        count: number;
-                        /** @description The newest of them, at most 10. Empty if the key lacks `contacts:read`. */
-                        sample: {
-                            id: string;
-                            email: string;
-                        }[];
-                    } & components["schemas"]["MayWarn"];
+                    "application/json": components["schemas"]["SegmentCount"] & components["schemas"]["MayWarn"];
                 };
             };
         };

@@ -13,30 +13,34 @@ import { ItemError, OneOf } from "../routing/schemas.ts";
 import { CreateContact } from "./contacts.ts";
 import { showRefusal } from "./emails/checked-send.ts";
 
-const BatchResult = Type.Object({
-  data: Type.Array(
-    Type.Object({
-      id: Type.Optional(Type.String({ description: "Present if the contact was saved." })),
-      email: Type.Optional(Type.String()),
-      result: Type.Optional(
-        OneOf(
-          ["created", "updated", "unchanged"],
-          "A key without `contacts:read` gets `updated` for `unchanged`.",
-        ),
+const SavedContactView = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: "Present if the contact was saved." })),
+    email: Type.Optional(Type.String()),
+    result: Type.Optional(
+      OneOf(
+        ["created", "updated", "unchanged"],
+        "A key without `contacts:read` gets `updated` for `unchanged`.",
       ),
-      error: Type.Optional(ItemError),
-    }),
-    { description: "One result per contact, in the same order." },
-  ),
+    ),
+    error: Type.Optional(ItemError),
+  },
+  { title: "SavedContact" },
+);
+const BatchResult = Type.Object({
+  data: Type.Array(SavedContactView, { description: "One result per contact, in the same order." }),
 });
 
 const LENGTH = { minItems: 1, maxItems: MAX_BATCH };
-const Batch = Type.Object({
-  contacts: Type.Array(CreateContact, {
-    ...LENGTH,
-    examples: [[{ email: "ana@example.com", firstName: "Ana" }]],
-  }),
-});
+const Batch = Type.Object(
+  {
+    contacts: Type.Array(CreateContact, {
+      ...LENGTH,
+      examples: [[{ email: "ana@example.com", firstName: "Ana" }]],
+    }),
+  },
+  { title: "ContactBatch" },
+);
 /** A batch with unchecked items. Each is checked separately, so that a bad one does not refuse the others. */
 const Envelope = Type.Object({ contacts: Type.Array(Type.Unknown(), LENGTH) });
 

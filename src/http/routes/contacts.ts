@@ -77,6 +77,7 @@ const UpdateContact = Type.Object(
     consent: GivenConsent,
   },
   {
+    title: "ContactChanges",
     description:
       "Null clears a name. `metadata` replaces all keys, `properties` and `topics` only those that they have.",
   },

@@ -42,12 +42,15 @@ const SegmentView = Type.Object(
   },
   { title: "Segment" },
 );
-const Counted = Type.Object({
-  count: Type.Integer({ description: "Contacts that pass the filter now." }),
-  sample: Type.Array(Type.Object({ id: Type.String(), email: Type.String() }), {
-    description: `The newest of them, at most ${SAMPLE}. Empty if the key lacks \`contacts:read\`.`,
-  }),
-});
+const Counted = Type.Object(
+  {
+    count: Type.Integer({ description: "Contacts that pass the filter now." }),
+    sample: Type.Array(Type.Object({ id: Type.String(), email: Type.String() }), {
+      description: `The newest of them, at most ${SAMPLE}. Empty if the key lacks \`contacts:read\`.`,
+    }),
+  },
+  { title: "SegmentCount" },
+);
 
 function showSegment({ senderId: _, createdAt, updatedAt, ...segment }: Segment): Static<typeof SegmentView> {
   return { ...segment, createdAt: showTime(createdAt), updatedAt: showTime(updatedAt) };

@@ -41,7 +41,7 @@ const ListedView = Type.Object(
   },
   { title: "ListedSender" },
 );
-const NewListed = Type.Object({ pattern: Pattern, list: List });
+const NewListed = Type.Object({ pattern: Pattern, list: List }, { title: "NewListedSender" });
 
 function show({ id, inboxId, pattern, list, createdAt }: ListedSender) {
   return { id, inboxId, pattern, list, createdAt: showTime(createdAt) };

@@ -36,29 +36,32 @@ const AccountSettings = Type.Object(
   { title: "AccountSettings" },
 );
 
-const UpdateAccount = Type.Object({
-  ownerEmail: Type.Optional(Type.String({ expected: "an email address", examples: ["owner@example.com"] })),
-  notices: Type.Optional(
-    Type.Object({
-      to: Type.Optional(
-        Nullable({
-          ...Addresses,
-          description:
-            "Addresses that get notices by mail. Who gets them can approve messages that wait for it. Null: the owner's address. Empty: none.",
-        }),
-      ),
-      webhook: Type.Optional(
-        Nullable(
-          Type.String({
-            description: "URL that gets notices by POST, signed like other webhooks. Null: none.",
-            examples: ["https://example.com/notices"],
+const UpdateAccount = Type.Object(
+  {
+    ownerEmail: Type.Optional(Type.String({ expected: "an email address", examples: ["owner@example.com"] })),
+    notices: Type.Optional(
+      Type.Object({
+        to: Type.Optional(
+          Nullable({
+            ...Addresses,
+            description:
+              "Addresses that get notices by mail. Who gets them can approve messages that wait for it. Null: the owner's address. Empty: none.",
           }),
         ),
-      ),
-      off: Type.Optional(Off),
-    }),
-  ),
-});
+        webhook: Type.Optional(
+          Nullable(
+            Type.String({
+              description: "URL that gets notices by POST, signed like other webhooks. Null: none.",
+              examples: ["https://example.com/notices"],
+            }),
+          ),
+        ),
+        off: Type.Optional(Off),
+      }),
+    ),
+  },
+  { title: "AccountChanges" },
+);
 
 /** The services of these routes. */
 export type SettingsDeps = Pick<Parts, "db" | "clock" | "boxKey" | "urlRules">;

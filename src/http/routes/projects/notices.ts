@@ -49,9 +49,10 @@ const NoticeQuery = Type.Object({
   ),
 });
 
-const UpdateNotice = Type.Object({
-  seen: Type.Boolean({ description: "True once a person has seen it.", examples: [true] }),
-});
+const UpdateNotice = Type.Object(
+  { seen: Type.Boolean({ description: "True once a person has seen it.", examples: [true] }) },
+  { title: "NoticeChanges" },
+);
 
 /** Returns the routes of what the service tells people. */
 export function noticeRoutes({ db }: Parts): Route[] {
