@@ -1,37 +1,25 @@
-import { AUDITED, type Audited, type Kind } from "./audited-tables.ts";
+import { AUDITED, type Audited, BY_PROJECT, withFields } from "./audited-tables.ts";
 
-const BY_PROJECT = {
-  account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
-  project: "row.sender_id",
+/** Of a table whose rows are marked first, and deleted once no contact has a value of them. */
+const MARKED_FIRST = {
+  named: [{ verb: "delete", when: "OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL" }],
+  marks: ["deleted_at"],
+  goes: "OLD.deleted_at IS NOT NULL",
 };
-
-const LONG_PROPERTIES: [string, Kind] = ["properties", "long"];
-const LONG_TOPICS: [string, Kind] = ["topics", "long"];
-
-/** Returns the description of contacts with further fields, because their triggers are made again. */
-function contactsWith(fields: Audited["fields"]): Audited[] {
-  return AUDITED.filter(({ table }) => table === "contacts").map((contacts) => ({
-    ...contacts,
-    fields: { ...contacts.fields, ...fields },
-  }));
-}
 
 const PROPERTIES: Audited = {
   table: "contact_properties",
   noun: "contact_property",
   name: "name",
   ...BY_PROJECT,
-  // It is marked first, and deleted once no contact has a value.
-  named: [{ verb: "delete", when: "OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL" }],
-  marks: ["deleted_at"],
-  goes: "OLD.deleted_at IS NOT NULL",
+  ...MARKED_FIRST,
   fields: { name: "name", type: "type", fallback: ["fallback", "long"] },
 };
 
 /** The tables of the step of properties, which makes the triggers of contacts again. */
 export const AUDITED_CONTACTS: readonly Audited[] = [
   PROPERTIES,
-  ...contactsWith({ properties: LONG_PROPERTIES }),
+  ...withFields(AUDITED, "contacts", { properties: ["properties", "long"] }),
 ];
 
 const TOPICS: Audited = {
@@ -39,9 +27,7 @@ const TOPICS: Audited = {
   noun: "topic",
   name: "name",
   ...BY_PROJECT,
-  named: [{ verb: "delete", when: "OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL" }],
-  marks: ["deleted_at"],
-  goes: "OLD.deleted_at IS NOT NULL",
+  ...MARKED_FIRST,
   fields: {
     name: "name",
     description: ["description", "long"],
@@ -53,7 +39,7 @@ const TOPICS: Audited = {
 /** The tables of the step of topics, which makes the triggers of contacts again. */
 export const AUDITED_TOPICS: readonly Audited[] = [
   TOPICS,
-  ...contactsWith({ properties: LONG_PROPERTIES, topics: LONG_TOPICS }),
+  ...withFields(AUDITED_CONTACTS, "contacts", { topics: ["topics", "long"] }),
 ];
 
 /** The table of the step of segments. */

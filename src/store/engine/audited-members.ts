@@ -1,7 +1,7 @@
 import { AUDITED_AUDIENCE } from "./audited-audience.ts";
 import { AUDITED_NOTES } from "./audited-notes.ts";
 import { AUDITED_RECEIVING } from "./audited-receiving.ts";
-import { AUDITED, type Audited } from "./audited-tables.ts";
+import { AUDITED, type Audited, BY_PROJECT } from "./audited-tables.ts";
 
 /** The tables of schema step 3. */
 export const AUDITED_MEMBERS: readonly Audited[] = [
@@ -45,8 +45,7 @@ export const AUDITED_RULES: readonly Audited[] = [
     table: "rules",
     noun: "rule",
     name: "name",
-    account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
-    project: "row.sender_id",
+    ...BY_PROJECT,
     goes: "OLD.inbox_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM inboxes WHERE id = OLD.inbox_id)",
     fields: {
       inbox_id: "inboxId",
@@ -65,8 +64,7 @@ export const AUDITED_IMPORTS: readonly Audited[] = [
     table: "imports",
     noun: "import",
     name: "kind",
-    account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
-    project: "row.sender_id",
+    ...BY_PROJECT,
     busy: ["create"],
     fields: { kind: "kind" },
   },

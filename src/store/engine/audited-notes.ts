@@ -1,11 +1,5 @@
 import { AUDITED_ACCEPTED } from "./audited-receiving.ts";
-import type { Audited, Kind } from "./audited-tables.ts";
-
-const BY_PROJECT = {
-  account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
-  project: "row.sender_id",
-};
-const SIGNATURE: [string, Kind] = ["signature", "long"];
+import { type Audited, BY_PROJECT, withFields } from "./audited-tables.ts";
 
 /**
  * The tables of the step of notes, which makes the triggers of inboxes again. The text of notes and drafts is not in the trail,
@@ -28,8 +22,5 @@ export const AUDITED_NOTES: readonly Audited[] = [
     goes: "OLD.thread_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM threads WHERE id = OLD.thread_id)",
     fields: { thread_id: "threadId" },
   },
-  ...AUDITED_ACCEPTED.filter(({ table }) => table === "inboxes").map((inboxes) => ({
-    ...inboxes,
-    fields: { ...inboxes.fields, signature: SIGNATURE },
-  })),
+  ...withFields(AUDITED_ACCEPTED, "inboxes", { signature: ["signature", "long"] }),
 ];

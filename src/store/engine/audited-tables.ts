@@ -40,7 +40,8 @@ export interface Audited {
   busy?: readonly Verb[];
 }
 
-const BY_PROJECT = {
+/** The account and the project of a row with `sender_id`. */
+export const BY_PROJECT = {
   account: "(SELECT account_id FROM senders WHERE id = row.sender_id)",
   project: "row.sender_id",
 };
@@ -275,3 +276,10 @@ export const AUDITED: readonly Audited[] = [
     fields: { state: ["state", "json"] },
   },
 ];
+
+/** Returns the description of a table of a list with further fields, for a step that makes its triggers again. */
+export function withFields(list: readonly Audited[], table: string, fields: Audited["fields"]): Audited[] {
+  return list
+    .filter((one) => one.table === table)
+    .map((one) => ({ ...one, fields: { ...one.fields, ...fields } }));
+}
