@@ -7,7 +7,7 @@ import {
 } from "../../core/audience/properties.ts";
 import { type ConfigurationQuery, changesRow, type Db, type Statement } from "../engine/client.ts";
 import { nullableJson, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
 
 /** A property that the contacts of a project may have. Times in milliseconds. */
@@ -66,10 +66,7 @@ export function listProperties(
  */
 export function insertProperty(property: ContactProperty): Statement[] {
   return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT COUNT(*) FROM contact_properties WHERE sender_id = ?) < ?",
-      args: [property.senderId, MAX_PROPERTIES],
-    }),
+    requireRoom("contact_properties WHERE sender_id = ?", property.senderId, MAX_PROPERTIES),
     PROPERTIES.insert(property),
   ];
 }

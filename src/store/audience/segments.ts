@@ -3,7 +3,7 @@ import { type Condition as Checked, type Filter, MAX_SEGMENTS } from "../../core
 import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
 import { filterSql } from "./filter-sql.ts";
 
@@ -45,10 +45,7 @@ export function listSegments(db: Db, senderId: string, place: Place, take: numbe
 /** Returns the statements that store a segment. With too many segments, the guard `too_many_records` undoes the write. */
 export function insertSegment(segment: Segment): Statement[] {
   return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT COUNT(*) FROM segments WHERE sender_id = ?) < ?",
-      args: [segment.senderId, MAX_SEGMENTS],
-    }),
+    requireRoom("segments WHERE sender_id = ?", segment.senderId, MAX_SEGMENTS),
     SEGMENTS.insert(segment),
   ];
 }

@@ -8,7 +8,7 @@ import {
   type Statement,
 } from "../engine/client.ts";
 import { flag, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 import type { Place } from "../engine/place.ts";
 
 /** A topic of a project. Times in milliseconds. */
@@ -56,13 +56,7 @@ export function listTopics(db: Db, senderId: string, place: Place, take: number)
 
 /** Returns the statements that store a topic. With too many topics, the guard `too_many_records` undoes the write. */
 export function insertTopic(topic: Topic): Statement[] {
-  return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT COUNT(*) FROM topics WHERE sender_id = ?) < ?",
-      args: [topic.senderId, MAX_TOPICS],
-    }),
-    TOPICS.insert(topic),
-  ];
+  return [requireRoom("topics WHERE sender_id = ?", topic.senderId, MAX_TOPICS), TOPICS.insert(topic)];
 }
 
 /** Fields of a topic that may be changed. */

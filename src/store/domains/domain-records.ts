@@ -2,7 +2,7 @@ import { idCeiling } from "../../core/ids.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
 import { plain, table } from "../engine/columns.ts";
 import { besideWildcard } from "./wildcards.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireGuard, requireRoom } from "../engine/guards.ts";
 
 /** Types of the records that an owner may have in a zone that we hold. */
 export const OWN_RECORD_TYPES = ["A", "AAAA", "CNAME", "TXT", "MX", "CAA"] as const;
@@ -108,10 +108,7 @@ export function insertOwnRecord(
       sql: `(SELECT COUNT(*) FROM ${here} AND name = ? AND type = ?) < ?`,
       args: [domainId, name, type, MAX_RECORDS_AT_NAME],
     }),
-    requireGuard("too_many_records", {
-      sql: `(SELECT COUNT(*) FROM ${here}) < ?`,
-      args: [domainId, MAX_OWN_RECORDS],
-    }),
+    requireRoom(here, domainId, MAX_OWN_RECORDS),
     RECORDS.insert(record),
   ];
 }

@@ -4,7 +4,7 @@ import { idCeiling } from "../../core/ids.ts";
 import type { DraftItem } from "../../core/threads/draft.ts";
 import { changesRow, type Db, type Guard, type Statement } from "../engine/client.ts";
 import { json, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireGuard, requireRoom } from "../engine/guards.ts";
 import { changeResult, type ChangeLimit } from "../projects/holdings.ts";
 
 /** Maximum number of drafts of a project. */
@@ -46,13 +46,7 @@ export type DraftSummary = Omit<Draft, "item" | "senderId"> & {
 
 /** Returns the statements that store a draft. They undo their write with the guard `too_many_records`. */
 export function insertDraft(draft: Draft): Statement[] {
-  return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT count(*) FROM drafts WHERE sender_id = ?) < ?",
-      args: [draft.senderId, MAX_DRAFTS],
-    }),
-    DRAFTS.insert(draft),
-  ];
+  return [requireRoom("drafts WHERE sender_id = ?", draft.senderId, MAX_DRAFTS), DRAFTS.insert(draft)];
 }
 
 /** Returns a draft of the project; null if it has none with that id. */

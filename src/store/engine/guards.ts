@@ -31,7 +31,7 @@ const OWN_COLUMNS = {
   wildcard_in_the_way: "guards.wildcard_in_the_way",
   /** The wildcard would no longer have the names of inboxes. */
   inboxes_below: "guards.inboxes_below",
-  /** The domain has as many records of its owner as it may have. */
+  /** The owner of a row has as many of its kind as it may have: `requireRoom`. */
   too_many_records: "guards.too_many_records",
   /** The name has as many records of the type as it may have. */
   too_many_at_name: "guards.too_many_at_name",
@@ -81,6 +81,17 @@ export function requireGuard(reason: keyof typeof OWN_COLUMNS, condition: Guard)
     sql: `INSERT INTO guards (${reason}) SELECT NULL WHERE NOT (${condition.sql})`,
     args: [...condition.args],
   };
+}
+
+/**
+ * Returns the statement that undoes its write with `too_many_records` unless its owner has fewer than `most` rows.
+ * @param rows SQL of the table and the condition of the owner, which has one parameter
+ */
+export function requireRoom(rows: string, owner: string, most: number): Statement {
+  return requireGuard("too_many_records", {
+    sql: `(SELECT COUNT(*) FROM ${rows}) < ?`,
+    args: [owner, most],
+  });
 }
 
 /** Returns true if the error of a write says that it was undone for this reason. */

@@ -10,7 +10,7 @@ import { endNotice } from "../notices/notices.ts";
 import { ruleWorked } from "./rule-replies.ts";
 import type { ConfigurationQuery, Db, Statement } from "../engine/client.ts";
 import { flag, json, plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 
 /** A rule of a project. Times in milliseconds. */
 export interface Rule extends AskedRule {
@@ -78,13 +78,7 @@ export async function nextPosition(db: Db, senderId: string): Promise<number> {
 
 /** Returns the statements that store a rule. They undo their write with the guard `too_many_records`. */
 export function insertRule(rule: Rule): Statement[] {
-  return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT COUNT(*) FROM rules WHERE sender_id = ?) < ?",
-      args: [rule.senderId, MAX_RULES],
-    }),
-    RULES.insert(rule),
-  ];
+  return [requireRoom("rules WHERE sender_id = ?", rule.senderId, MAX_RULES), RULES.insert(rule)];
 }
 
 /** The fields of a rule that may be changed. */

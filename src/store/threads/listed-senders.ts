@@ -2,7 +2,7 @@ import { idCeiling } from "../../core/ids.ts";
 import { type Listed, MAX_LISTED } from "../../core/messages/listed-sender.ts";
 import { changesRow, type ConfigurationQuery, type Db, type Statement } from "../engine/client.ts";
 import { plain, table } from "../engine/columns.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 
 /** A sender that an inbox, or a whole project, takes or refuses. */
 export interface ListedSender extends Listed {
@@ -29,10 +29,7 @@ const LISTED = table<ListedSender>("listed_senders", {
  */
 export function insertListed(listed: ListedSender): Statement[] {
   return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT COUNT(*) FROM listed_senders WHERE sender_id = ?) < ?",
-      args: [listed.senderId, MAX_LISTED],
-    }),
+    requireRoom("listed_senders WHERE sender_id = ?", listed.senderId, MAX_LISTED),
     LISTED.insert(listed),
   ];
 }

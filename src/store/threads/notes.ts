@@ -1,6 +1,6 @@
 import type { Author } from "../../core/threads/author.ts";
 import { changesRow, type Db, type Statement } from "../engine/client.ts";
-import { requireGuard } from "../engine/guards.ts";
+import { requireRoom } from "../engine/guards.ts";
 import { json, plain, table } from "../engine/columns.ts";
 
 /** Maximum number of notes of a thread, and of the characters of one. A thread is read with all of its notes. */
@@ -29,13 +29,7 @@ const NOTES = table<Note>("thread_notes", {
 
 /** Returns the statements that add a note to a thread of the project. They undo their write with the guard `too_many_records`. */
 export function insertNote(note: Note): Statement[] {
-  return [
-    requireGuard("too_many_records", {
-      sql: "(SELECT count(*) FROM thread_notes WHERE thread_id = ?) < ?",
-      args: [note.threadId, MAX_NOTES],
-    }),
-    NOTES.insert(note),
-  ];
+  return [requireRoom("thread_notes WHERE thread_id = ?", note.threadId, MAX_NOTES), NOTES.insert(note)];
 }
 
 /** Returns the notes of a thread, oldest first. */
